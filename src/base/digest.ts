@@ -1,0 +1,30 @@
+import { hash } from "node:crypto";
+
+/** Lower-case hex SHA-256; text is hashed as UTF-8. */
+export function sha256Hex(text: string | Uint8Array): string {
+  return hash("sha256", text, "hex");
+}
+
+/** The form in which a hash of content is shown and stored: `sha256:<hex>`. */
+export function digest(text: string | Uint8Array): string {
+  return `sha256:${hash("sha256", text, "hex")}`;
+}
+
+/**
+ * Lower-case hex SHA-256 over several parts that can neither run into each other nor into another use.
+ *
+ * Byte layout, for the domain and then for each part: the length of its UTF-8 bytes in decimal, `:`, those bytes.
+ * Numbers and bigints are written in decimal, so `1` and `"1"` are the same part. Built as text: one call into crypto.
+ *
+ * @example
+ * digestOf("reprise/x/v1", "run-1", 7); // SHA-256 of "12:reprise/x/v15:run-11:7"
+ */
+export function digestOf(domain: string, ...parts: (string | number | bigint)[]): string {
+  let text = prefixed(domain);
+  for (const part of parts) text += prefixed(typeof part === "string" ? part : String(part));
+  return hash("sha256", text, "hex");
+}
+
+function prefixed(part: string): string {
+  return `${Buffer.byteLength(part)}:${part}`;
+}

@@ -1,0 +1,317 @@
+import { types } from "node:util";
+import { InvariantError, RepriseError } from "./errors.ts";
+import { frameOf, payloadError, type Frame } from "./payload-path.ts";
+
+export interface PayloadLimits {
+  /** UTF-8 bytes of the text. */
+  readonly maxBytes?: number;
+  readonly maxDepth?: number;
+}
+
+export const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
+export const MAX_PAYLOAD_DEPTH = 256;
+
+interface Rules {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+  readonly tagged: boolean;
+}
+
+const DEFAULT_RULES: Rules = { maxBytes: MAX_PAYLOAD_BYTES, maxDepth: MAX_PAYLOAD_DEPTH, tagged: true };
+const PLAIN_RULES: Rules = { maxBytes: 2 ** 29, maxDepth: MAX_PAYLOAD_DEPTH, tagged: false };
+
+/**
+ * The canonical text of a value.
+ *
+ * @example
+ * encode({ b: 1n, a: "x" }); // {"a":"x","b":{"$":"bigint","v":"1"}}
+ */
+export function encode(value: unknown, limits?: PayloadLimits): string {
+  if (limits === undefined) return checkSize(write(value, undefined, DEFAULT_RULES), DEFAULT_RULES);
+  const { maxBytes = MAX_PAYLOAD_BYTES, maxDepth = MAX_PAYLOAD_DEPTH } = limits;
+  // The walk recurses: a deeper limit than ours could overflow the stack.
+  const rules = { maxBytes, maxDepth: Math.min(maxDepth, MAX_PAYLOAD_DEPTH), tagged: true };
+  return checkSize(write(value, undefined, rules), rules);
+}
+
+/** RFC 8785 and nothing else: no tags, and only what JSON can say. */
+export function canonicalJson(value: unknown): string {
+  return write(value, undefined, PLAIN_RULES);
+}
+
+function checkSize(text: string, rules: Rules): string {
+  // A code unit is at most three bytes: most texts are small enough to pass without counting.
+  if (text.length * 3 <= rules.maxBytes) return text;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > rules.maxBytes) throw tooLarge(undefined, bytes, rules);
+  return text;
+}
+
+function write(value: unknown, up: Frame | undefined, rules: Rules): string {
+  switch (typeof value) {
+    case "string":
+      return quote(value, up);
+    case "number":
+      if (value === 0) return Object.is(value, -0) ? writeOddNumber("-0", up, rules) : "0";
+      return Number.isFinite(value) ? `${value}` : writeOddNumber(`${value}`, up, rules);
+    case "boolean":
+      return value ? "true" : "false";
+    case "object":
+      return value === null ? "null" : writeObject(value, up, rules);
+    case "undefined":
+      requireTags("undefined", up, rules);
+      return '{"$":"undefined"}';
+    case "bigint":
+      requireTags("a bigint", up, rules);
+      return `{"$":"bigint","v":"${value}"}`;
+    case "function":
+      throw payloadError("NOT_DATA", up, `a function (${value.name || "anonymous"}) cannot be recorded; record what it returns.`);
+    case "symbol":
+      throw payloadError("NOT_DATA", up, `a symbol (${String(value)}) cannot be recorded; use a string.`);
+    default:
+      throw new InvariantError("typeof gave an unknown answer");
+  }
+}
+
+function writeOddNumber(name: string, up: Frame | undefined, rules: Rules): string {
+  // RFC 8785 3.2.2.3: minus zero is written as zero.
+  if (!rules.tagged && name === "-0") return "0";
+  requireTags(name, up, rules);
+  return `{"$":"number","v":"${name}"}`;
+}
+
+function requireTags(what: string, up: Frame | undefined, rules: Rules): void {
+  if (!rules.tagged) throw payloadError("NOT_DATA", up, `${what} is not JSON.`);
+}
+
+// What needs escaping by RFC 8785, and surrogates, which need a closer look.
+// oxlint-disable-next-line no-control-regex
+const NOT_VERBATIM = /[\u0000-\u001f"\\\ud800-\udfff]/;
+
+function quote(text: string, up: Frame | undefined): string {
+  if (!NOT_VERBATIM.test(text)) return `"${text}"`;
+  if (!text.isWellFormed()) throw payloadError("BAD_PAYLOAD", up, "a lone surrogate is not text; no store keeps it.");
+  return JSON.stringify(text);
+}
+
+function writeObject(value: object, up: Frame | undefined, rules: Rules): string {
+  const frame = frameOf(value, up);
+  refuseCycleAndDepth(value, frame, rules);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return writePlainObject(value as Plain, frame, rules);
+  if (Array.isArray(value)) {
+    if (prototype !== Array.prototype && constructorName(value) !== "Array") throw notPlain(value, up);
+    return writeArray(value, frame, rules);
+  }
+  return writeTagged(value, prototype, frame, rules);
+}
+
+function refuseCycleAndDepth(value: object, frame: Frame, rules: Rules): void {
+  for (let at = frame.up; at !== undefined; at = at.up) {
+    if (at.container !== value) continue;
+    throw payloadError("NOT_DATA", frame.up, "a cycle cannot be recorded; refer to the other record by its id.");
+  }
+  if (frame.depth > rules.maxDepth) {
+    throw payloadError("PAYLOAD_TOO_DEEP", frame.up, `nested more than ${rules.maxDepth} deep; flatten it.`);
+  }
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+function writePlainObject(value: Plain, frame: Frame, rules: Rules): string {
+  const keys = Reflect.ownKeys(value);
+  let text = "{";
+  let previous = "";
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!;
+    // In order and nothing odd so far: go on writing. Otherwise start again, sorted and escaped.
+    if (typeof key === "symbol" || key < previous || isDollars(key)) return writeSorted(value, keys, frame, rules);
+    previous = key;
+    frame.step = key;
+    const property = Reflect.getOwnPropertyDescriptor(value, key);
+    if (property === undefined || property.enumerable === false) continue;
+    const member = writeMember(key, key, property, frame, rules);
+    text = text.length === 1 ? text + member : `${text},${member}`;
+    if (text.length > rules.maxBytes) throw tooLarge(frame, text.length, rules);
+  }
+  return `${text}}`;
+}
+
+function writeSorted(value: Plain, keys: readonly (string | symbol)[], frame: Frame, rules: Rules): string {
+  const members: { readonly key: string; readonly written: string }[] = [];
+  for (const key of keys) {
+    if (typeof key === "string") {
+      members.push({ key, written: rules.tagged && isDollars(key) ? `$${key}` : key });
+    } else if (Object.prototype.propertyIsEnumerable.call(value, key)) {
+      frame.step = { text: `[${String(key)}]` };
+      throw payloadError("NOT_DATA", frame, "a symbol key cannot be recorded; use a string.");
+    }
+  }
+  // Of the written keys, because escaping can change the order: "$!" lies between "$" and "$$".
+  members.sort((a, b) => (a.written < b.written ? -1 : 1));
+  let text = "";
+  for (const { key, written } of members) {
+    frame.step = key;
+    const property = Reflect.getOwnPropertyDescriptor(value, key);
+    if (property === undefined || property.enumerable === false) continue;
+    const member = writeMember(key, written, property, frame, rules);
+    text = text.length === 0 ? member : `${text},${member}`;
+    if (text.length > rules.maxBytes) throw tooLarge(frame, text.length, rules);
+  }
+  return `{${text}}`;
+}
+
+function writeMember(key: string, written: string, property: PropertyDescriptor, frame: Frame, rules: Rules): string {
+  if (key === "__proto__") throw payloadError("BAD_PAYLOAD", frame, "a key named __proto__ cannot be recorded safely.");
+  if (property.get !== undefined || property.set !== undefined) {
+    throw payloadError("NOT_DATA", frame, "a getter or setter cannot be recorded; copy its value into a plain object.");
+  }
+  return `${quote(written, frame)}:${write(property.value, frame, rules)}`;
+}
+
+/** Whether a key consists only of `$`. */
+function isDollars(key: string): boolean {
+  if (key.charCodeAt(0) !== 36) return false;
+  for (let index = 1; index < key.length; index++) if (key.charCodeAt(index) !== 36) return false;
+  return true;
+}
+
+function writeArray(items: readonly unknown[], frame: Frame, rules: Rules): string {
+  let text = "[";
+  for (let index = 0; index < items.length; index++) {
+    frame.step = index;
+    const item = items[index];
+    if (item === undefined && !(index in items)) {
+      throw payloadError("NOT_DATA", frame, "a hole in an array cannot be recorded; write undefined or null.");
+    }
+    text = index === 0 ? text + write(item, frame, rules) : `${text},${write(item, frame, rules)}`;
+    if (text.length > rules.maxBytes) throw tooLarge(frame, text.length, rules);
+  }
+  return `${text}]`;
+}
+
+function writeTagged(value: object, prototype: unknown, frame: Frame, rules: Rules): string {
+  if (!rules.tagged) throw notPlain(value, frame.up);
+  if (prototype === Date.prototype && types.isDate(value)) {
+    const ms = value.getTime();
+    return `{"$":"date","v":${Number.isNaN(ms) ? "null" : ms}}`;
+  }
+  if ((prototype === Uint8Array.prototype || prototype === Buffer.prototype) && types.isUint8Array(value)) {
+    if (value.byteLength > rules.maxBytes) throw tooLarge(frame.up, value.byteLength, rules);
+    return `{"$":"bytes","v":"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"}`;
+  }
+  if (prototype === Map.prototype && types.isMap(value)) return writeMap(value, frame, rules);
+  if (prototype === Set.prototype && types.isSet(value)) return writeSet(value, frame, rules);
+  if (value instanceof Error || types.isNativeError(value)) return writeError(value, frame, rules);
+  // A plain object of another realm, such as a vm context or structuredClone inside one.
+  if (constructorName(value) === "Object" && Object.getPrototypeOf(prototype) === null) {
+    return writePlainObject(value as Plain, frame, rules);
+  }
+  throw notPlain(value, frame.up);
+}
+
+function writeMap(map: ReadonlyMap<unknown, unknown>, frame: Frame, rules: Rules): string {
+  let text = "";
+  let index = 0;
+  for (const [key, item] of map) {
+    frame.step = { text: `.keys()[${index}]` };
+    const keyText = write(key, frame, rules);
+    frame.step = { text: `.values()[${index}]` };
+    text += `${index === 0 ? "" : ","}[${keyText},${write(item, frame, rules)}]`;
+    if (text.length > rules.maxBytes) throw tooLarge(frame, text.length, rules);
+    index++;
+  }
+  return `{"$":"map","v":[${text}]}`;
+}
+
+function writeSet(set: ReadonlySet<unknown>, frame: Frame, rules: Rules): string {
+  let text = "";
+  let index = 0;
+  for (const item of set) {
+    frame.step = { text: `.values()[${index}]` };
+    text += index === 0 ? write(item, frame, rules) : `,${write(item, frame, rules)}`;
+    if (text.length > rules.maxBytes) throw tooLarge(frame, text.length, rules);
+    index++;
+  }
+  return `{"$":"set","v":[${text}]}`;
+}
+
+// Written in fields of their own, or never.
+const OWN_FIELDS_OF_ERRORS = new Set(["__proto__", "cause", "code", "constructor", "message", "name", "stack"]);
+
+// C3: nothing in here may refuse, except by size.
+function writeError(error: Error, frame: Frame, rules: Rules): string {
+  const attempt = (step: Frame["step"], item: unknown): string | undefined => {
+    frame.step = step;
+    try {
+      return write(item, frame, rules);
+    } catch (refusal) {
+      if (isTooLarge(refusal)) throw refusal;
+      return undefined;
+    }
+  };
+  const cause = ownValue(error, "cause");
+  const code = ownValue(error, "code");
+  const errors = ownValue(error, "errors")?.value;
+  // In the order of their keys.
+  let text = "";
+  const add = (key: string, written: string | undefined): void => {
+    if (written !== undefined) text += `${text === "" ? "" : ","}"${key}":${written}`;
+  };
+  if (cause !== undefined) add("cause", attempt("cause", cause.value));
+  if (code !== undefined) add("code", attempt("code", code.value));
+  add("data", writeErrorData(error, Array.isArray(errors), attempt));
+  if (Array.isArray(errors)) {
+    const items = Array.from(errors, (item, index) => attempt({ text: `.errors[${index}]` }, item) ?? '{"$":"undefined"}');
+    add("errors", `[${items.join(",")}]`);
+  }
+  add("message", quote(wellFormed(error.message), frame));
+  add("name", quote(wellFormed(error.name) || "Error", frame));
+  return `{"$":"error","v":{${text}}}`;
+}
+
+function writeErrorData(
+  error: Error,
+  errorsAreWritten: boolean,
+  attempt: (step: string, item: unknown) => string | undefined,
+): string | undefined {
+  const members: { readonly written: string; readonly text: string }[] = [];
+  for (const key of Object.keys(error)) {
+    if (OWN_FIELDS_OF_ERRORS.has(key) || (key === "errors" && errorsAreWritten) || !key.isWellFormed()) continue;
+    const own = ownValue(error, key);
+    const text = own === undefined ? undefined : attempt(key, own.value);
+    if (text !== undefined) members.push({ written: isDollars(key) ? `$${key}` : key, text });
+  }
+  if (members.length === 0) return undefined;
+  members.sort((a, b) => (a.written < b.written ? -1 : 1));
+  return `{${members.map(({ written, text }) => `${quote(written, undefined)}:${text}`).join(",")}}`;
+}
+
+function ownValue(object: object, key: string): { readonly value: unknown } | undefined {
+  const property = Reflect.getOwnPropertyDescriptor(object, key);
+  return property === undefined || !("value" in property) ? undefined : { value: property.value };
+}
+
+function wellFormed(text: unknown): string {
+  return typeof text === "string" ? text.toWellFormed() : "";
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof RepriseError && error.code === "PAYLOAD_TOO_LARGE";
+}
+
+function constructorName(value: object): string {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const constructor = typeof prototype === "object" && prototype !== null ? ownValue(prototype, "constructor")?.value : undefined;
+  return typeof constructor === "function" && constructor.name !== "" ? constructor.name : "an unnamed class";
+}
+
+function notPlain(value: object, up: Frame | undefined): RepriseError {
+  const problem = `an instance of ${constructorName(value)} cannot be recorded; copy what you need into a plain object.`;
+  return payloadError("NOT_DATA", up, problem);
+}
+
+function tooLarge(frame: Frame | undefined, bytes: number, rules: Rules): RepriseError {
+  const size = `${bytes} bytes or more, and at most ${rules.maxBytes} can be recorded at once`;
+  return payloadError("PAYLOAD_TOO_LARGE", frame, `${size}; store the bulk elsewhere and record a reference.`);
+}

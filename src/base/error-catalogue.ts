@@ -1,0 +1,242 @@
+// Every code an error of ours can carry, sorted by who must act on it. A code is part of the public interface: its
+// meaning never changes, and a code is never reused.
+
+export type ErrorFamily = "usage" | "determinism" | "store" | "outcome" | "federation" | "invariant";
+
+export const ERROR_CATALOGUE = {
+  // usage: the caller must change the call
+  BAD_DURATION: {
+    family: "usage",
+    summary: "A duration is neither a whole number of milliseconds nor text such as \"5 minutes\".",
+    next: "Write a non-negative number of milliseconds, or a number and a unit: \"500ms\", \"30 s\", \"2 hours\".",
+  },
+  BAD_ID: {
+    family: "usage",
+    summary: "A run id is empty, too long, or holds characters a store cannot keep.",
+    next: "Use a non-empty string of at most 255 characters without control characters.",
+  },
+  BAD_INPUT: {
+    family: "usage",
+    summary: "The input does not satisfy the schema of the definition.",
+    next: "Compare the listed issues with the schema, and correct the input at the caller.",
+  },
+  BAD_NAME: {
+    family: "usage",
+    summary: "A name is empty, too long, or holds characters a store cannot keep.",
+    next: "Use a non-empty string of at most 200 characters without control characters.",
+  },
+  BAD_OPTIONS: {
+    family: "usage",
+    summary: "An option is missing, unknown, or outside its range.",
+    next: "Correct the option named in the message.",
+  },
+  BAD_PAYLOAD: {
+    family: "usage",
+    summary: "Text that cannot be stored or read back unchanged: malformed Unicode, a `__proto__` key, or broken payload text.",
+    next: "Remove the value at the path in the message; if the text came from the store, run `reprise doctor`.",
+  },
+  BAD_POLICY: {
+    family: "usage",
+    summary: "A retry policy contradicts itself.",
+    next: "Give maxAttempts of at least 1, a baseDelay above 0, and a maxDelay of at least baseDelay.",
+  },
+  BAD_STORE_URL: {
+    family: "usage",
+    summary: "The address of the store is not one we know how to open.",
+    next: "Write a file path or a URL whose scheme names an installed store.",
+  },
+  DUPLICATE_DEFINITION: {
+    family: "usage",
+    summary: "Two different definitions carry the same name.",
+    next: "Rename one of them, or register only one.",
+  },
+  ENGINE_CLOSED: {
+    family: "usage",
+    summary: "The engine was used after it was closed.",
+    next: "Close the engine last, or create a new one.",
+  },
+  JOURNAL_TOO_LONG: {
+    family: "usage",
+    summary: "A run has recorded more entries than one journal may hold.",
+    next: "End the generation with ctx.continueAsNew(), or split the work into child runs.",
+  },
+  NOT_DATA: {
+    family: "usage",
+    summary: "A value that is not data was about to be recorded.",
+    next: "Return plain objects, arrays, strings, numbers, bigint, Date, Map, Set, Uint8Array or Error; read the rest first.",
+  },
+  PAYLOAD_TOO_DEEP: {
+    family: "usage",
+    summary: "A value is nested more deeply than can be recorded.",
+    next: "Flatten the value, for example into a list of records that refer to each other by id.",
+  },
+  PAYLOAD_TOO_LARGE: {
+    family: "usage",
+    summary: "A value is larger than one recorded payload may be.",
+    next: "Store the bulk elsewhere and record a reference to it, or split the value over several steps.",
+  },
+  PROMISE_ALREADY_RESOLVED: {
+    family: "usage",
+    summary: "A promise of a run was settled a second time with another value.",
+    next: "Settle it once; the first value stands.",
+  },
+  RUN_ENDED: {
+    family: "usage",
+    summary: "The run has ended and takes no more messages.",
+    next: "Read its result, or start a new run.",
+  },
+  RUN_NOT_FOUND: {
+    family: "usage",
+    summary: "No run has this id.",
+    next: "Check the id and the store; to send a message before the start, say `beforeStart: true`.",
+  },
+  START_CONFLICT: {
+    family: "usage",
+    summary: "A run with this id exists already, with another definition or another input.",
+    next: "Use another id, or start it with exactly the same definition and input to get the existing run.",
+  },
+  UNKNOWN_DEFINITION: {
+    family: "usage",
+    summary: "No definition of this name is registered.",
+    next: "Add it to `definitions` of the engine or worker.",
+  },
+  UNKNOWN_PORT: {
+    family: "usage",
+    summary: "The definition declares no port of this name and kind.",
+    next: "Declare it in `ports`, or correct the name.",
+  },
+  UNKNOWN_TASK: {
+    family: "usage",
+    summary: "No task of this name is registered.",
+    next: "Add the task to `definitions` of the engine or worker.",
+  },
+  USAGE: {
+    family: "usage",
+    summary: "Something was called in a way it cannot work.",
+    next: "Do what the message says.",
+  },
+
+  // determinism: the code of a definition must change, or go back
+  DETERMINISM_VIOLATION: {
+    family: "determinism",
+    summary: "The code did something else than the journal recorded.",
+    next: "Compare expected and actual in the details; restore the code or guard the change with ctx.patched(), then resume the run.",
+  },
+  RUN_BLOCKED: {
+    family: "determinism",
+    summary: "The run waits for something the engine does not own, so it can never continue.",
+    next: "Await only promises made by ctx; wrap outside calls in ctx.run().",
+  },
+
+  // store: the operator of the database must act
+  LEASE_LOST: {
+    family: "store",
+    summary: "Another worker took over before this one committed; nothing of this attempt was written.",
+    next: "Nothing, when it is rare; otherwise lengthen the lease or look for stalls of this process.",
+  },
+  STORE_BUSY: {
+    family: "store",
+    summary: "The store did not answer in time because others hold it.",
+    next: "Look for a long transaction or a second program that holds the database; the call can be repeated.",
+  },
+  STORE_CORRUPT: {
+    family: "store",
+    summary: "The store holds something that cannot have been written by us.",
+    next: "Stop the workers, copy the database, and run `reprise doctor`.",
+  },
+  STORE_FULL: {
+    family: "store",
+    summary: "The store has no room left to write.",
+    next: "Free or add disk space; runs continue where they stopped.",
+  },
+  STORE_IO: {
+    family: "store",
+    summary: "Reading or writing the store failed.",
+    next: "Check the disk, the permissions and the connection; the cause carries the error of the driver.",
+  },
+  STORE_LOCATION: {
+    family: "store",
+    summary: "The store lies where it cannot be kept safely, for example on a network file system.",
+    next: "Move the file to a local disk, or use a database server.",
+  },
+  STORE_NEWER_SCHEMA: {
+    family: "store",
+    summary: "The store was written by a newer version than this one.",
+    next: "Upgrade this program; it must not touch the store.",
+  },
+  STORE_NOT_REPRISE: {
+    family: "store",
+    summary: "The database belongs to another program.",
+    next: "Name another file or database.",
+  },
+  STORE_REPLACED: {
+    family: "store",
+    summary: "The database file was replaced or removed while it was open.",
+    next: "Restart this process, and replace the file only while nothing has it open.",
+  },
+  STORE_UNSAFE_DURABILITY: {
+    family: "store",
+    summary: "The store does not keep acknowledged commits through a power cut.",
+    next: "Restore the durable settings named in the message, or ask for `durability: \"relaxed\"` by name.",
+  },
+
+  // outcome: how an attempt, a task or a run ended
+  ATTEMPT_TIMEOUT: {
+    family: "outcome",
+    summary: "One attempt took longer than its timeout.",
+    next: "Raise `timeout`, or make the attempt stop at ctx.abortSignal and let it be retried.",
+  },
+  CANCELLED: {
+    family: "outcome",
+    summary: "The run was cancelled.",
+    next: "Nothing; clean up in `finally` or with `undo`.",
+  },
+  CHILD_FAILED: {
+    family: "outcome",
+    summary: "A child run failed.",
+    next: "Read the cause; catch it in the parent if it can go on.",
+  },
+  FATAL: {
+    family: "outcome",
+    summary: "User code said that repeating will not help.",
+    next: "Read the message; nothing is retried.",
+  },
+  MAX_ATTEMPTS_EXCEEDED: {
+    family: "outcome",
+    summary: "Every attempt the retry policy allows has failed.",
+    next: "Read the cause, the failure of the last attempt; repair it and retry the run.",
+  },
+  RESULT_TIMEOUT: {
+    family: "outcome",
+    summary: "The result was not there in the time the caller would wait; the run goes on.",
+    next: "Wait longer, or ask again later.",
+  },
+  RETRY_LATER: {
+    family: "outcome",
+    summary: "User code asked for another attempt after a given time.",
+    next: "Nothing; the attempt is repeated when it is due.",
+  },
+  RUN_FAILED: {
+    family: "outcome",
+    summary: "The run ended with an error.",
+    next: "Read the cause; repair it and retry or restart the run.",
+  },
+  TASK_FAILED: {
+    family: "outcome",
+    summary: "A task ended with an error.",
+    next: "Read the cause; catch it in the workflow if it can go on.",
+  },
+
+  // invariant: we must act
+  INVARIANT: {
+    family: "invariant",
+    summary: "Reprise found itself in a state that it holds to be impossible, and stopped before writing anything.",
+    next: "Please report it with the message and the details.",
+  },
+} as const satisfies Record<string, { family: ErrorFamily; summary: string; next: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERROR_CATALOGUE, code);
+}

@@ -1,0 +1,24 @@
+// Base: what everything else is written in. Errors, durations, the codec, hashes, counted randomness, names, and the
+// ports through which the machine is reached. Knows nothing of runs and imports no other room.
+//
+// B1. Apart from system.ts, everything here is a function of its arguments.
+// B2. Whatever this room refuses, it refuses with a RepriseError whose code is in the catalogue.
+
+export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
+export { canonicalJson, decode, encode, type PayloadLimits } from "./codec.ts";
+export { digest, digestOf, sha256Hex } from "./digest.ts";
+export { formatMs, toMs, type Duration, type Unit } from "./duration.ts";
+export { ERROR_CATALOGUE, isErrorCode, type ErrorCode, type ErrorFamily } from "./error-catalogue.ts";
+export {
+  CancelledError,
+  FatalError,
+  invariant,
+  InvariantError,
+  RepriseError,
+  type RepriseErrorOptions,
+} from "./errors.ts";
+export { checkName, checkRunId } from "./names.ts";
+export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
+export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
+export { RetryLater } from "./retry-later.ts";
+export { systemClock, systemRandom, systemTimers } from "./system.ts";

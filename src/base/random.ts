@@ -1,0 +1,31 @@
+// Counter-based randomness: a draw is a hash of (run seed, path, index), so it depends on where it is made and never on
+// when, in which order, or in which process. Not for secrets: whoever knows the run id knows every draw.
+
+import { digestOf, sha256Hex } from "./digest.ts";
+import { invariant } from "./errors.ts";
+
+/** The first 8 bytes of SHA-256(run id in UTF-8), big-endian, as int64. */
+export function seedOf(runId: string): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${sha256Hex(runId).slice(0, 16)}`));
+}
+
+/** In [0, 1), with 53 bits. */
+export function drawUnit(seed: bigint, path: string, index: number): number {
+  const hex = digestOf("reprise/draw/v1", seed, path, index);
+  const high = Number.parseInt(hex.slice(0, 8), 16);
+  const low = Number.parseInt(hex.slice(8, 14), 16) >>> 3;
+  return (high * 2 ** 21 + low) / 2 ** 53;
+}
+
+/** A whole number in [0, max). */
+export function drawInt(seed: bigint, path: string, index: number, max: number): number {
+  invariant(Number.isSafeInteger(max) && max > 0, "drawInt needs a positive whole number as its bound", { max });
+  return Math.floor(drawUnit(seed, path, index) * max);
+}
+
+/** In the layout of a version 4 UUID. Its own domain, so that it says nothing about the unit draw of the same index. */
+export function drawUuid(seed: bigint, path: string, index: number): string {
+  const hex = digestOf("reprise/uuid/v1", seed, path, index);
+  const variant = "89ab".charAt(Number.parseInt(hex.charAt(16), 16) & 3);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

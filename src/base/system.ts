@@ -1,0 +1,48 @@
+// The machine itself. The only file in src that may touch wall time, timers and entropy (test/tidy.test.ts sees to it):
+// whoever needs them is given these ports.
+
+import { randomBytes } from "node:crypto";
+import type { Clock, Random, Timers } from "./ports.ts";
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+// Above this, setTimeout fires at once.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+export const systemTimers: Timers = {
+  set(ms, fn, options) {
+    const dueAt = performance.now() + ms;
+    const keepAlive = options?.ref ?? true;
+    let timer: NodeJS.Timeout;
+    const arm = (waitMs: number): void => {
+      const far = waitMs > MAX_TIMEOUT_MS;
+      timer = setTimeout(far ? () => arm(dueAt - performance.now()) : fn, far ? MAX_TIMEOUT_MS : waitMs);
+      if (!keepAlive) timer.unref();
+    };
+    arm(ms);
+    return () => clearTimeout(timer);
+  },
+  soon(fn) {
+    setImmediate(fn);
+  },
+};
+
+export const systemRandom: Random = {
+  bytes: (count) => new Uint8Array(randomBytes(count)),
+  id: uuidV7,
+  token: () => randomBytes(16).toString("hex"),
+};
+
+// By hand: crypto.randomUUIDv7 came with Node 24.16, one release after the oldest we support.
+function uuidV7(): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(Date.now(), 0, 6);
+  randomBytes(10).copy(bytes, 6);
+  bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f);
+  bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
