@@ -20,7 +20,10 @@ export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
   if (typeof policy !== "object" || policy === null) throw bad(what, "expected { maxAttempts, … }");
   const { maxAttempts, retryable } = policy;
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
-    throw bad(what, `maxAttempts must be a whole number of at least 1 (it counts the first try), not ${String(maxAttempts)}`);
+    throw bad(
+      what,
+      `maxAttempts must be a whole number of at least 1 (it counts the first try), not ${String(maxAttempts)}`,
+    );
   }
   const baseMs = delayMs(policy.baseDelay, DEFAULT_BASE_MS, what, "baseDelay");
   const maxMs = delayMs(policy.maxDelay, Math.max(DEFAULT_MAX_MS, baseMs), what, "maxDelay");
@@ -53,5 +56,9 @@ function delayMs(delay: Duration | undefined, otherwise: number, what: string, o
 
 function bad(what: string, problem: string, cause?: unknown): RepriseError {
   const message = `Retry policy of ${what}: ${problem}.`.replace(/\.\.$/, ".");
-  return new RepriseError("BAD_POLICY", message, cause === undefined ? { details: { what } } : { cause, details: { what } });
+  return new RepriseError(
+    "BAD_POLICY",
+    message,
+    cause === undefined ? { details: { what } } : { cause, details: { what } },
+  );
 }

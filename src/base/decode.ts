@@ -1,6 +1,6 @@
 import { MAX_PAYLOAD_DEPTH } from "./encode.ts";
 import { reviveError } from "./error-value.ts";
-import { RepriseError } from "./errors.ts";
+import type { RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
 
 /** The value of a text written by `encode`; anything else is refused with BAD_PAYLOAD. */
@@ -134,8 +134,14 @@ const ERROR_FIELDS = new Set(["cause", "code", "data", "errors", "message", "nam
 function reviveErrorTag(fields: Members, frame: Frame): Error {
   const { name, message, data, errors } = fields;
   const known = Object.keys(fields).every((field) => ERROR_FIELDS.has(field));
-  if (!known || typeof name !== "string" || typeof message !== "string" || !name.isWellFormed() || !message.isWellFormed()) {
-    throw bad(frame.up, "the value of the tag \"error\" is malformed.");
+  if (
+    !known ||
+    typeof name !== "string" ||
+    typeof message !== "string" ||
+    !name.isWellFormed() ||
+    !message.isWellFormed()
+  ) {
+    throw bad(frame.up, 'the value of the tag "error" is malformed.');
   }
   if (errors !== undefined && !Array.isArray(errors)) throw bad(frame.up, "the errors of an error are a list.");
   if (data !== undefined && !isMembers(data)) throw bad(frame.up, "the data of an error is an object.");

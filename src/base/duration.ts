@@ -69,7 +69,8 @@ function parseMs(text: string): number | undefined {
 }
 
 function show(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : typeof value === "object" ? "an object" : String(value);
+  if (typeof value === "string") return JSON.stringify(value);
+  return typeof value === "number" || value === null ? `${value}` : `a value of type ${typeof value}`;
 }
 
 /** For people: `"250 ms"`, `"1.2 s"`, `"3 m 4 s"`, `"2 d"`. Never parsed, never hashed. */

@@ -7,8 +7,8 @@ export const ERROR_CATALOGUE = {
   // usage: the caller must change the call
   BAD_DURATION: {
     family: "usage",
-    summary: "A duration is neither a whole number of milliseconds nor text such as \"5 minutes\".",
-    next: "Write a non-negative number of milliseconds, or a number and a unit: \"500ms\", \"30 s\", \"2 hours\".",
+    summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
+    next: 'Write a non-negative number of milliseconds, or a number and a unit: "500ms", "30 s", "2 hours".',
   },
   BAD_ID: {
     family: "usage",
@@ -32,7 +32,8 @@ export const ERROR_CATALOGUE = {
   },
   BAD_PAYLOAD: {
     family: "usage",
-    summary: "Text that cannot be stored or read back unchanged: malformed Unicode, a `__proto__` key, or broken payload text.",
+    summary:
+      "Text that cannot be stored or read back unchanged: malformed Unicode, a `__proto__` key, or broken payload text.",
     next: "Remove the value at the path in the message; if the text came from the store, run `reprise doctor`.",
   },
   BAD_POLICY: {
@@ -177,7 +178,7 @@ export const ERROR_CATALOGUE = {
   STORE_UNSAFE_DURABILITY: {
     family: "store",
     summary: "The store does not keep acknowledged commits through a power cut.",
-    next: "Restore the durable settings named in the message, or ask for `durability: \"relaxed\"` by name.",
+    next: 'Restore the durable settings named in the message, or ask for `durability: "relaxed"` by name.',
   },
 
   // outcome: how an attempt, a task or a run ended

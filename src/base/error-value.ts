@@ -14,9 +14,7 @@ export interface RecordedError {
 const NATIVE_ERRORS: ReadonlyMap<string, new (message: string, options?: ErrorOptions) => Error> = new Map<
   string,
   new (message: string, options?: ErrorOptions) => Error
->(
-  Object.entries({ Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError }),
-);
+>(Object.entries({ Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError }));
 
 const FORBIDDEN = new Set(["__proto__", "constructor", "stack", "name", "message", "cause", "code"]);
 

@@ -31,7 +31,12 @@ function stepText(step: Frame["step"]): string {
   return IDENTIFIER.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`;
 }
 
-export function payloadError(code: ErrorCode, frame: Frame | undefined, problem: string, cause?: unknown): RepriseError {
+export function payloadError(
+  code: ErrorCode,
+  frame: Frame | undefined,
+  problem: string,
+  cause?: unknown,
+): RepriseError {
   const path = pathOf(frame);
   const details = { path };
   return new RepriseError(code, `${path}: ${problem}`, cause === undefined ? { details } : { cause, details });
