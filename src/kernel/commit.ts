@@ -1,0 +1,255 @@
+// Commit: the only way a run moves forward.
+//
+// K1. A write is fenced: it names the token it was given, and a token that no longer matches voids the whole write.
+// K2. Outcomes are values. A store answers only when the outcome is certain; `unknown` never leaves it.
+// K3. Writes share a transaction, yet each is atomic by itself: a void one contributes nothing.
+// K4. At most one turn commit per run in a batch. `seq` is assigned by the holder of the turn, dense from its head.
+// K5. An inbox row is an entry that has no place yet; only the holder of the turn gives it one.
+
+import type { EpochMs } from "../base/index.ts";
+import type { Entry, EntryType } from "./journal.ts";
+import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
+
+/** A run about to exist. `started` is the data of its first entry, input included. */
+export interface NewRun {
+  readonly id: string;
+  readonly definition: string;
+  readonly kind: RunRecord["kind"];
+  readonly version: number;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly started: string;
+  readonly runtime: string;
+}
+
+/** A lease a worker gives itself on something it creates. */
+export interface Claim {
+  readonly worker: number;
+  readonly token: string;
+}
+
+export interface StartWrite {
+  readonly write: "start";
+  readonly run: NewRun;
+  /** Set to lease the first turn to the starter in the same write. */
+  readonly claim?: Claim;
+}
+export type StartOutcome =
+  | { readonly status: "started"; readonly record: RunRecord; readonly first: Entry }
+  /** The id is taken; the caller compares `first` with what it wanted to start. */
+  | { readonly status: "exists"; readonly record: RunRecord; readonly first: Entry };
+
+/** An entry on its way into a run: from a task, a timer, a child, a person. */
+export interface Arrival {
+  readonly type: EntryType;
+  /** A command (`Task(3)`) or a port name. */
+  readonly target: string;
+  readonly data: string;
+}
+
+/** A row of the inbox. */
+export interface InboxRow extends Arrival {
+  readonly arrival: number;
+}
+
+/** Work any worker may claim; a timer when `kind` says so. Identity is the command, so a replay never makes another. */
+export interface NewItem {
+  /** The command it serves, unique in the run. */
+  readonly item: string;
+  readonly kind: "task" | "timer";
+  /** Task name; for a timer the entry type its firing becomes. */
+  readonly name: string;
+  readonly priority: number;
+  /** Undefined: at once. */
+  readonly availableAt?: EpochMs;
+  /** The entry that holds its input. */
+  readonly seq: number;
+  readonly claim?: Claim;
+}
+
+export interface ItemFence {
+  readonly item: string;
+  readonly token: string;
+}
+
+export interface NewChild {
+  readonly run: NewRun;
+  readonly command: string;
+  /** A detached child does not answer. */
+  readonly detached: boolean;
+  readonly claim?: Claim;
+  /** Goes into the parent's own inbox when the child's id belongs to another run. */
+  readonly taken: Arrival;
+}
+
+/** What the holder of a run's turn commits. */
+export interface TurnWrite {
+  readonly write: "turn";
+  readonly run: RunNumber;
+  readonly token: string;
+  /** Entries `seq > head`, in order; `chain` is the chain after the last of them. */
+  readonly head: number;
+  readonly entries: readonly Entry[];
+  readonly chain: string;
+  /** Everything up to this arrival number has become an entry or was dropped. */
+  readonly read: number;
+  /** Items this worker held and finished; each is fenced by its own token. */
+  readonly finished: readonly ItemFence[];
+  readonly items: readonly NewItem[];
+  /** Items no longer wanted: cancelled timers and tasks. */
+  readonly dropped: readonly string[];
+  readonly children: readonly NewChild[];
+  /** To other runs, in the same transaction: the parent's answer, a child's cancel. Dropped where the run has ended. */
+  readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
+  readonly then: "hold" | "release" | EndStatus;
+}
+export type TurnOutcome =
+  /** `more`: messages beyond `read` are waiting. `children`: those that were started, in order. */
+  | { readonly status: "committed"; readonly more: boolean; readonly children: readonly RunRecord[] }
+  | { readonly status: "already-committed" }
+  | { readonly status: "lease-lost" }
+  | { readonly status: "conflict" };
+
+/** The result of an item whose run another worker may hold. */
+export interface ItemEndWrite {
+  readonly write: "item-end";
+  readonly run: RunNumber;
+  readonly item: string;
+  readonly token: string;
+  readonly arrival: Arrival;
+}
+/** Gives an item back: later when an attempt failed, at once when the worker drains. */
+export interface ItemBackWrite {
+  readonly write: "item-back";
+  readonly run: RunNumber;
+  readonly item: string;
+  readonly token: string;
+  readonly attempt: number;
+  readonly availableAt?: EpochMs;
+  /** Errors of the attempts so far, encoded; handed over with the terminal entry. */
+  readonly failures?: string;
+}
+/** Gives a turn back, due at once: its holder no longer trusts what it has in memory. */
+export interface TurnBackWrite {
+  readonly write: "turn-back";
+  readonly run: RunNumber;
+  readonly token: string;
+}
+export type ItemOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
+
+/** From outside: resolve, reject, cancel. */
+export interface MessageWrite {
+  readonly write: "message";
+  readonly to: string;
+  readonly arrival: Arrival;
+  /** Refuses a second message to the same target. */
+  readonly once: boolean;
+}
+export type MessageOutcome =
+  | { readonly status: "committed"; readonly run: RunNumber }
+  | { readonly status: "no-run" }
+  | { readonly status: "ended"; readonly as: EndStatus }
+  | { readonly status: "duplicate" };
+
+/** Stops a run that cannot go on as it is; nothing of the turn is kept but the evidence. */
+export interface StopWrite {
+  readonly write: "stop";
+  readonly run: RunNumber;
+  readonly token: string;
+  readonly status: "determinism_violation" | "blocked";
+  readonly evidence: string;
+}
+export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
+
+/** Makes a turn due for a run that was stopped or paused. */
+export interface ResumeWrite {
+  readonly write: "resume";
+  readonly id: string;
+}
+export type ResumeOutcome =
+  | { readonly status: "committed"; readonly run: RunNumber }
+  | { readonly status: "no-run" }
+  | { readonly status: "not-stopped"; readonly as: RunRecord["status"] };
+
+/** Takes due turns of the named definitions, most urgent first, oldest first. */
+export interface ClaimTurnsWrite {
+  readonly write: "claim-turns";
+  readonly worker: number;
+  /** One per turn that may be taken. */
+  readonly tokens: readonly string[];
+  readonly definitions: readonly string[];
+}
+export interface ClaimedTurn {
+  readonly record: RunRecord;
+  readonly token: string;
+  readonly inbox: readonly InboxRow[];
+}
+
+export interface ClaimItemsWrite {
+  readonly write: "claim-items";
+  readonly worker: number;
+  readonly tokens: readonly string[];
+  /** Task names. */
+  readonly names: readonly string[];
+}
+export interface ClaimedItem {
+  readonly run: RunNumber;
+  readonly runId: string;
+  readonly generation: number;
+  readonly item: string;
+  readonly name: string;
+  readonly token: string;
+  readonly attempt: number;
+  readonly failures: string | undefined;
+  /** The data of the entry that scheduled it. */
+  readonly data: string;
+}
+
+/** Fires timers that are due and makes delayed items ready, oldest first. */
+export interface FireDueWrite {
+  readonly write: "fire-due";
+  readonly limit: number;
+}
+export interface FireDueOutcome {
+  /** Runs that got an arrival. */
+  readonly runs: readonly RunNumber[];
+  readonly ready: number;
+  /** When the next one is due, if there is one. */
+  readonly nextAt: EpochMs | undefined;
+}
+
+export type Write =
+  | StartWrite
+  | TurnWrite
+  | TurnBackWrite
+  | ItemEndWrite
+  | ItemBackWrite
+  | MessageWrite
+  | StopWrite
+  | ResumeWrite
+  | ClaimTurnsWrite
+  | ClaimItemsWrite
+  | FireDueWrite;
+
+/** The outcome each kind of write answers with. */
+export type OutcomeOf<W extends Write> = W extends StartWrite
+  ? StartOutcome
+  : W extends TurnWrite
+    ? TurnOutcome
+    : W extends ItemEndWrite | ItemBackWrite | TurnBackWrite
+      ? ItemOutcome
+      : W extends MessageWrite
+        ? MessageOutcome
+        : W extends StopWrite
+          ? StopOutcome
+          : W extends ResumeWrite
+            ? ResumeOutcome
+            : W extends ClaimTurnsWrite
+              ? readonly ClaimedTurn[]
+              : W extends ClaimItemsWrite
+                ? readonly ClaimedItem[]
+                : W extends FireDueWrite
+                  ? FireDueOutcome
+                  : never;
+
+export type Outcome = OutcomeOf<Write>;

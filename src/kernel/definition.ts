@@ -1,0 +1,27 @@
+// Definition: what a run follows. Workflows, graphs and flows are all definitions; the types travel with them.
+
+/** Anything that can be run: what `start`, `child` and `createEngine` take. */
+export interface Definition<Name extends string = string, Input = any, Output = any, Ports = any, State = any> {
+  readonly kind: "workflow" | "graph" | "flow";
+  readonly name: Name;
+  readonly "~types"?: { input: (value: Input) => void; output: Output; ports: Ports; state: State };
+}
+
+/** The input a definition or task takes. */
+export type InputOf<D> = D extends { readonly "~types"?: { input: (value: infer I) => void } } ? I : never;
+/** The output a definition or task gives. */
+export type OutputOf<D> = D extends { readonly "~types"?: { output: infer O } } ? O : never;
+export type PortsOf<D> = D extends { readonly "~types"?: { ports: infer M } } ? M : never;
+export type StateOfDef<D> = D extends { readonly "~types"?: { state: infer S } } ? S : never;
+
+/** `void` input: no argument. */
+export type Args<Input, Options> = [Input] extends [void]
+  ? [input?: undefined, options?: Options]
+  : [input: Input, options?: Options];
+
+export type Awaitable<T> = T | Promise<T>;
+
+/** What a journal cannot keep is refused where it is written, not when it is encoded. */
+export type Data<T> = T extends ((...args: never) => unknown) | symbol | { json(): unknown } | AsyncIterable<unknown>
+  ? "not data: read it inside the function and return the value"
+  : unknown;

@@ -1,0 +1,105 @@
+// Journal: a run's ordered record.
+//
+// J1. `seq` is dense from 1; an entry is never changed and never removed while its run exists.
+// J2. chain(n) = SHA-256(domain ‖ chain(n-1) ‖ type ‖ command ‖ data), each length-prefixed. Never `at`: times are not hashed.
+// J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
+// J4. A command has at most one terminal entry.
+
+import { digestOf, type EpochMs } from "../base/index.ts";
+
+export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
+
+export type EntryType =
+  | "RunStarted"
+  | "TaskScheduled"
+  | "TaskCompleted"
+  | "TaskFailed"
+  | "ChildWorkflowInitiated"
+  | "ChildWorkflowCompleted"
+  | "ChildWorkflowFailed"
+  | "TimerStarted"
+  | "TimerFired"
+  | "TimerCancelled"
+  | "OperationCompleted"
+  | "OperationFailed"
+  | "OperationRetried"
+  | "PromiseCreated"
+  | "PromiseResolved"
+  | "PromiseRejected"
+  | "PromiseTimedOut"
+  | "StateSet"
+  | "StateCleared"
+  | "CancelRequested"
+  | "RunCompleted"
+  | "RunFailed"
+  | "RunCancelled";
+
+/** One line of the journal as it is stored: `data` is the canonical text, byte for byte. */
+export interface Entry {
+  readonly seq: number;
+  readonly type: EntryType;
+  /** The command it belongs to, `Task(3)`; empty where there is none. */
+  readonly command: string;
+  readonly data: string;
+  readonly at: EpochMs;
+  readonly mark: number;
+}
+
+/** The chain value before the first entry. */
+export const CHAIN_START: string = digestOf("reprise/journal/v1");
+
+/** J2. `chain` and the result are 64 hex digits. */
+export function chainAfter(chain: string, type: string, command: string, data: string): string {
+  return digestOf("reprise/entry/v1", chain, type, command, data);
+}
+
+/** J3. The first 48 bits: exact in a double, small in a row. */
+export function markOf(chain: string): number {
+  return Number.parseInt(chain.slice(0, 12), 16);
+}
+
+const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
+  "TaskCompleted",
+  "TaskFailed",
+  "ChildWorkflowCompleted",
+  "ChildWorkflowFailed",
+  "TimerFired",
+  "TimerCancelled",
+  "OperationCompleted",
+  "OperationFailed",
+  "PromiseResolved",
+  "PromiseRejected",
+  "PromiseTimedOut",
+]);
+
+/** Whether an entry of this type settles the command it names. */
+export function isTerminal(type: EntryType): boolean {
+  return TERMINAL.has(type);
+}
+
+/** The entry types that end a run; the last entry of an ended run is one of them, and no other entry is. */
+export const END_ENTRIES: readonly EntryType[] = ["RunCompleted", "RunFailed", "RunCancelled"];
+
+export interface JournalFault {
+  readonly seq: number;
+  readonly problem: string;
+}
+
+/** Checks J1 and J3 over a whole journal against the head its run claims. */
+export function findJournalFault(
+  entries: readonly Entry[],
+  head: { readonly head: number; readonly chain: string },
+): JournalFault | undefined {
+  let chain = CHAIN_START;
+  let expected = 1;
+  for (const entry of entries) {
+    if (entry.seq !== expected) return { seq: expected, problem: `entry ${expected} is missing; found ${entry.seq}` };
+    chain = chainAfter(chain, entry.type, entry.command, entry.data);
+    if (markOf(chain) !== entry.mark) return { seq: entry.seq, problem: `entry ${entry.seq} does not match its mark` };
+    expected += 1;
+  }
+  if (entries.length !== head.head)
+    return { seq: entries.length + 1, problem: `the run claims ${head.head} entries, the journal has ${entries.length}` };
+  if (chain !== head.chain) return { seq: entries.length, problem: "the run's chain is not that of its last entry" };
+  return undefined;
+}

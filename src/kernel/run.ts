@@ -1,0 +1,66 @@
+// Run: one execution of a definition, and the states it can be in.
+
+import type { EpochMs } from "../base/index.ts";
+
+/** The integer a database knows a run by; the public id stands only in the run's own row. */
+export type RunNumber = number;
+
+export type LiveStatus =
+  | "expected"
+  | "queued"
+  | "running"
+  | "waiting"
+  | "paused"
+  | "blocked"
+  | "determinism_violation";
+export type EndStatus = "completed" | "failed" | "cancelled" | "continued";
+/** Where a run stands. The first seven are live, the last four have ended. */
+export type Status = LiveStatus | EndStatus;
+
+const ENDED: ReadonlySet<Status> = new Set<Status>(["completed", "failed", "cancelled", "continued"]);
+
+export const STATUSES: readonly Status[] = [
+  "expected",
+  "queued",
+  "running",
+  "waiting",
+  "paused",
+  "blocked",
+  "determinism_violation",
+  "completed",
+  "failed",
+  "cancelled",
+  "continued",
+];
+
+/** An end needs a live run; nothing leaves an ended one. */
+export function hasEnded(status: Status): status is EndStatus {
+  return ENDED.has(status);
+}
+
+/** A run's row, without payloads: the input is in entry 1, the output in the last one. */
+export interface RunRecord {
+  readonly run: RunNumber;
+  readonly id: string;
+  readonly generation: number;
+  readonly definition: string;
+  readonly kind: "workflow" | "graph" | "flow";
+  readonly version: number;
+  readonly status: Status;
+  readonly parent: RunNumber | undefined;
+  /** The parent's command this run answers, such as `ChildWorkflow(0)`. */
+  readonly parentCommand: string | undefined;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly head: number;
+  readonly chain: string;
+  readonly arrivals: number;
+  /** Messages that came after the last one the run read before it ended. */
+  readonly unread: number;
+  readonly createdAt: EpochMs;
+  readonly endedAt: EpochMs | undefined;
+  /** Node, V8, ICU and time zone data of the process that started the run; never hashed. */
+  readonly runtime: string;
+  /** Why a run is `blocked` or in `determinism_violation`: kept beside the journal, as encoded data. */
+  readonly evidence: string | undefined;
+}

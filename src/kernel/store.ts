@@ -1,0 +1,94 @@
+// Store: the port every database keeps.
+//
+// S1. `write` applies a list in one durable transaction, in order, and answers each when it is durable.
+// S2. Time is the store's: leases, timers and entries are judged by `now()`, which never goes backwards.
+// S3. A worker's lease is one row; renewing it costs the same however much the worker holds.
+// S4. A reaped worker's turns are due again and its items ready again, with their tokens void.
+// S5. After three takeovers in a row without a commit a run is `blocked`, its evidence kept.
+// S6. Payloads are stored and given back byte for byte.
+
+import type { EpochMs } from "../base/index.ts";
+import type { InboxRow, OutcomeOf, Write } from "./commit.ts";
+import type { Entry } from "./journal.ts";
+import type { RunNumber, RunRecord, Status } from "./run.ts";
+
+/** S5 */
+export const MAX_TAKEOVERS = 3;
+
+export interface WorkerInfo {
+  readonly worker: number;
+  readonly name: string;
+  readonly until: EpochMs;
+}
+
+export interface RunFilter {
+  readonly definition?: string;
+  readonly statuses?: readonly Status[];
+  readonly tag?: string;
+  /** Only runs with a smaller number: newest first, page by page. */
+  readonly before?: RunNumber;
+  readonly limit: number;
+}
+
+/** What a worker needs to know about a run it holds or waits for. */
+export interface RunPulse {
+  readonly run: RunNumber;
+  readonly status: Status;
+  readonly arrivals: number;
+  readonly token: string | undefined;
+}
+
+/** One broken promise found by `check`. */
+export interface Problem {
+  /** The invariant, such as `I7 journal gap-free`. */
+  readonly invariant: string;
+  readonly run: string | undefined;
+  readonly seq: number | undefined;
+  readonly message: string;
+}
+
+export interface StoreInfo {
+  readonly kind: string;
+  readonly location: string;
+  readonly schemaVersion: number;
+  readonly durability: "full" | "relaxed";
+  readonly bytes: number;
+  readonly runs: Readonly<Partial<Record<Status, number>>>;
+  readonly workers: readonly WorkerInfo[];
+  readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
+}
+
+export interface Store {
+  // time
+  now(): EpochMs;
+
+  // the one way to change a run
+  write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>;
+
+  // workers
+  /** Adds a lease row and answers its number, which is never used again. */
+  registerWorker(name: string, leaseMs: number): Promise<number>;
+  /** False when the lease is gone: everything held under it is lost. */
+  renewLease(worker: number, leaseMs: number): Promise<boolean>;
+  /** Gives everything back at once. */
+  releaseWorker(worker: number): Promise<void>;
+  /** S4. Takes over from workers whose lease has run out, never from `self`; sweeps leftovers of ended runs. */
+  reap(self: number): Promise<{ readonly workers: number; readonly turns: number; readonly items: number }>;
+
+  // reading
+  findRun(id: string): Promise<RunRecord | undefined>;
+  listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
+  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
+  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
+  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]>;
+  /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
+  hasChanged(): boolean;
+
+  // care
+  prune(endedBefore: EpochMs): Promise<{ readonly runs: number }>;
+  backup(path: string): Promise<void>;
+  info(): Promise<StoreInfo>;
+  /** Every invariant that can be seen in the data; an empty list is a healthy store. */
+  check(onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]>;
+  close(): Promise<void>;
+}

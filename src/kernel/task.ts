@@ -1,0 +1,110 @@
+// Task: work any worker may claim. Registered beside definitions, so that a worker knows what it can run.
+
+import { checkName, checkRetryPolicy, RepriseError, toMs, type Duration, type RetryPolicy } from "../base/index.ts";
+import type { Awaitable } from "./definition.ts";
+import type { Schema } from "./schema.ts";
+
+/** Retry and the time one attempt may take. */
+export interface Policy {
+  retry?: RetryPolicy;
+  timeout?: Duration;
+}
+
+export interface Logger {
+  info(message: string, data?: object): void;
+  warn(message: string, data?: object): void;
+  error(message: string, data?: object): void;
+}
+
+/** What a task's function is given: who it is, which attempt, and how it learns that nobody waits for it any more. */
+export interface TaskContext {
+  readonly runId: string;
+  /** 0 for the first attempt. */
+  readonly attempt: number;
+  /** The same for every attempt of this call: hand it to the outside so that a repeated call is recognised. */
+  readonly idempotencyKey: string;
+  readonly abortSignal: AbortSignal;
+  readonly log: Logger;
+  /** Says that the function is still at work: the attempt's `timeout` starts anew. */
+  heartbeat(): void;
+}
+
+export interface TaskOptions<Input, Parsed> extends Policy {
+  input?: Schema<Input, Parsed>;
+  priority?: number;
+}
+
+export interface Task<Name extends string, Input, Output> {
+  readonly kind: "task";
+  readonly name: Name;
+  readonly "~types"?: { input: (value: Input) => void; output: Output };
+}
+export type AnyTask = Task<string, any, any>;
+
+/** The part of a task the engine runs; reached by `taskBody`, so that it does not show in the editor. */
+export interface TaskBody {
+  readonly run: (ctx: TaskContext, input: unknown) => unknown;
+  readonly schema: Schema<never, unknown> | undefined;
+  readonly policy: Policy;
+  readonly priority: number;
+}
+const BODY = Symbol("reprise.task");
+
+export function taskBody(task: AnyTask): TaskBody {
+  const body = (task as { [BODY]?: TaskBody })[BODY];
+  if (body === undefined)
+    throw new RepriseError("UNKNOWN_TASK", `Expected a task made by task(), got ${describe(task)}.`);
+  return body;
+}
+
+export function isTask(value: unknown): value is AnyTask {
+  return typeof value === "object" && value !== null && BODY in value;
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  return "name" in value ? `an object named ${String(value.name)}` : "another object";
+}
+
+/** Refuses a policy that cannot be kept, before anything runs. */
+export function checkPolicy(policy: Policy, what: string): void {
+  if (policy.retry !== undefined) checkRetryPolicy(policy.retry, what);
+  if (policy.timeout !== undefined && toMs(policy.timeout, `${what}: timeout`) === 0)
+    throw new RepriseError("BAD_POLICY", `${what}: expected a timeout above 0, got ${String(policy.timeout)}.`);
+}
+
+/**
+ * Defines a task: a function any worker may run, retried by its policy, its result journaled once.
+ *
+ * @example
+ * ```ts
+ * import { task } from "reprise";
+ * const charge = task("charge", { retry: { maxAttempts: 5 } }, async (ctx, order: { cents: number }) => {
+ *   return { paid: order.cents, key: ctx.idempotencyKey };
+ * });
+ * ```
+ */
+export function task<const Name extends string, Output, Input = void>(
+  name: Name,
+  run: (ctx: TaskContext, input: Input) => Awaitable<Output>,
+): Task<Name, Input, Output>;
+export function task<const Name extends string, Output, Parsed = void, Input = Parsed>(
+  name: Name,
+  options: TaskOptions<Input, Parsed>,
+  run: (ctx: TaskContext, input: Parsed) => Awaitable<Output>,
+): Task<Name, Input, Output>;
+export function task(name: string, ...rest: readonly unknown[]): AnyTask {
+  const options = (rest.length === 1 ? {} : rest[0]) as TaskOptions<never, unknown>;
+  const run = rest.at(-1);
+  checkName(name, "task name");
+  if (typeof run !== "function")
+    throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
+  checkPolicy(options, `Task ${name}`);
+  const body: TaskBody = {
+    run: run as TaskBody["run"],
+    schema: options.input as Schema<never, unknown> | undefined,
+    policy: { ...(options.retry && { retry: options.retry }), ...(options.timeout !== undefined && { timeout: options.timeout }) },
+    priority: options.priority ?? 0,
+  };
+  return Object.freeze({ kind: "task", name, [BODY]: body });
+}

@@ -1,0 +1,57 @@
+// Asks: what workflow code asked for that the journal does not have yet. The worker turns them into entries and work.
+
+import type { EpochMs } from "../base/index.ts";
+import type { AnyTask, Definition, Policy } from "../kernel/index.ts";
+import type { OperationContext } from "./context.ts";
+
+interface Journaled {
+  /** `Task(3)` */
+  readonly command: string;
+  /** The entry's canonical text. */
+  readonly data: string;
+}
+
+export interface TaskAsk extends Journaled {
+  readonly ask: "task";
+  readonly task: AnyTask;
+  readonly priority: number;
+}
+export interface ChildAsk extends Journaled {
+  readonly ask: "child";
+  readonly definition: Definition;
+  readonly childId: string;
+  readonly input: string | undefined;
+  readonly detached: boolean;
+}
+export interface TimerAsk extends Journaled {
+  readonly ask: "timer";
+  /** From the entry's own time, or a moment. */
+  readonly due: { readonly afterMs: number } | { readonly at: EpochMs };
+}
+export interface CancelTimerAsk extends Journaled {
+  readonly ask: "cancel-timer";
+}
+export interface PromiseAsk extends Journaled {
+  readonly ask: "promise";
+  readonly timeoutMs: number | undefined;
+}
+export interface StateAsk extends Journaled {
+  readonly ask: "state";
+  readonly type: "StateSet" | "StateCleared";
+}
+/** An operation has no entry until it ends (W3). */
+export interface OperationAsk {
+  readonly ask: "operation";
+  readonly command: string;
+  readonly name: string;
+  /** Command index, and the encoded input where there is one: the fields of its terminal entry. */
+  readonly index: number;
+  readonly input: string | undefined;
+  readonly call: (op: OperationContext, input: unknown) => unknown;
+  readonly policy: Policy;
+  /** Attempts that already failed, and when the next one is due. */
+  readonly attempt: number;
+  readonly dueAt: EpochMs | undefined;
+}
+
+export type Ask = TaskAsk | ChildAsk | TimerAsk | CancelTimerAsk | PromiseAsk | StateAsk | OperationAsk;

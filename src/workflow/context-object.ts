@@ -1,0 +1,108 @@
+// The context object handed to workflow code: checks what it is given and passes it on. Methods need no `this`.
+
+import { checkName, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
+import { checkPolicy, taskBody, type AnyTask, type Definition, type Policy } from "../kernel/index.ts";
+import type { Child, ChildOptions, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
+import type { Execution } from "./execution.ts";
+
+type AnyFunction = (...args: never[]) => unknown;
+
+/** The key user code hands to the outside: H(run, step path), the same for every attempt (A2). */
+export function idempotencyKeyOf(runId: string, generation: number, path: string): string {
+  return digestOf("reprise/idempotency/v1", runId, generation, path);
+}
+
+function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
+  const body = taskBody(task);
+  checkPolicy(options, `Task ${task.name}`);
+  if (options.retry?.retryable !== undefined)
+    throw new RepriseError(
+      "BAD_POLICY",
+      `Task ${task.name}: \`retryable\` is a function and cannot travel with the call. Give it to task(), where the worker that runs the task finds it.`,
+    );
+  const policy: Policy = {
+    ...(options.retry && { retry: options.retry }),
+    ...(options.timeout !== undefined && { timeout: options.timeout }),
+  };
+  return execution.runTask(task, input, policy, options.priority ?? body.priority);
+}
+
+function runOperation(execution: Execution, name: string, rest: readonly unknown[]): Promise<unknown> {
+  checkName(name, "operation name");
+  const hasInput = typeof rest[0] !== "function";
+  const call = rest[hasInput ? 1 : 0];
+  const options = (rest[hasInput ? 2 : 1] ?? {}) as Policy;
+  if (typeof call !== "function")
+    throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected a function, got ${typeof call}.`);
+  checkPolicy(options, `Operation ${name}`);
+  const input = hasInput ? { value: rest[0] } : undefined;
+  return execution.perform(name, input, call as AnyFunction as Parameters<Execution["perform"]>[2], options);
+}
+
+function startChild(execution: Execution, definition: Definition, input: unknown, options: ChildOptions = {}): Child<Definition> {
+  if (options.id !== undefined) checkRunId(options.id);
+  const { id, promise } = execution.startChild(definition, input, options);
+  return Object.assign(promise, { id }) as Child<Definition>;
+}
+
+function asTimer(timer: { readonly promise: Promise<void>; cancel(): void }): Timer {
+  return Object.assign(timer.promise, { cancel: timer.cancel });
+}
+
+/** A refusal inside user code is a rejection, like every other failure of an awaited call. */
+function rejecting<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}
+
+export function createContext(execution: Execution): WorkflowContext {
+  const { id, generation } = execution.facts;
+  const context = {
+    runId: id,
+    get idempotencyKey() {
+      return idempotencyKeyOf(id, generation, "");
+    },
+    get abortSignal() {
+      return execution.abortSignal;
+    },
+    log: {
+      info: (message: string, data?: object) => execution.log("info", message, data),
+      warn: (message: string, data?: object) => execution.log("warn", message, data),
+      error: (message: string, data?: object) => execution.log("error", message, data),
+    },
+    task: (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
+      rejecting(() => runTask(execution, task, input, options)),
+    run: (name: string, ...rest: readonly unknown[]) => rejecting(() => runOperation(execution, name, rest)),
+    child: (definition: Definition, input?: unknown, options?: ChildOptions) =>
+      startChild(execution, definition, input, options),
+    promise: (name: string, options: { timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
+      rejecting(() =>
+        execution.waitFor(
+          name,
+          options.timeout === undefined ? undefined : toMs(options.timeout, `ctx.promise(${name}): timeout`),
+          options.show,
+        ),
+      ),
+    sleep: (duration: Parameters<typeof toMs>[0]) =>
+      asTimer(execution.startTimer("sleep", toMs(duration, "ctx.sleep"))),
+    sleepUntil: (date: Date) => {
+      const at = date instanceof Date ? date.getTime() : Number.NaN;
+      if (!Number.isFinite(at))
+        throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
+      return asTimer(execution.startTimer("sleepUntil", at));
+    },
+    now: () => execution.now(),
+    random: () => execution.random(),
+    uuid: () => execution.uuid(),
+    state: {
+      get: (key: string) => execution.getState(key),
+      set: (key: string, value: unknown) => execution.setState(checkName(key, "state key"), value),
+      clear: (key?: string) => execution.clearState(key),
+      keys: () => execution.stateKeys(),
+    },
+  };
+  return context as unknown as WorkflowContext;
+}

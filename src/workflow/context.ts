@@ -1,0 +1,107 @@
+// The durable context: what workflow code may ask for. Types only; `execution.ts` answers.
+
+import type { Duration } from "../base/index.ts";
+import type {
+  AnyTask,
+  Args,
+  Awaitable,
+  Data,
+  Definition,
+  InputOf,
+  Logger,
+  Named,
+  OutputOf,
+  Payload,
+  Policy,
+  Schema,
+  TaskContext,
+  Timed,
+} from "../kernel/index.ts";
+
+export interface TaskCallOptions extends Policy {
+  /** Higher goes first; the task's own priority where it is not given. */
+  priority?: number;
+}
+
+export interface ChildOptions {
+  /** Default: derived from this run's id and the command, the same on every replay. */
+  id?: string;
+  /** A detached child outlives its parent and does not answer it. */
+  detached?: boolean;
+}
+
+/** A child run: await it for its output. */
+export interface Child<D> extends Promise<OutputOf<D>> {
+  readonly id: string;
+}
+
+/** A running timer: await it, or cancel it; a cancelled one rejects with `CancelledError`. */
+export interface Timer extends Promise<void> {
+  cancel(): void;
+}
+
+/** What an operation's function is given. */
+export type OperationContext = TaskContext;
+
+/** What durable code of any kind can ask for. */
+export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt"> {
+  /** Queues a task for any worker and gives its result. */
+  task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions>): Promise<OutputOf<T>>;
+  /** Calls the outside here and now and keeps the answer; on replay the kept answer is given, nothing is called. */
+  run<T>(name: string, call: (op: OperationContext) => Awaitable<T & Data<T>>, options?: Policy): Promise<T>;
+  run<I, T>(
+    name: string,
+    input: I,
+    call: (op: OperationContext, input: I) => Awaitable<T & Data<T>>,
+    options?: Policy,
+  ): Promise<T>;
+  /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
+  child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
+  /** Waits for a value from outside. A wait that runs out gives `undefined` (`false` for a port without payload). */
+  promise<K extends Named<M, "promise">>(name: K, options?: { show?: unknown }): Promise<Payload<M[K]>>;
+  promise<K extends Named<M, "promise">>(
+    name: K,
+    options: { timeout: Duration; show?: unknown },
+  ): Promise<Timed<Payload<M[K]>>>;
+  /** The time of the journal entry the code has got to. */
+  now(): Date;
+  /** In [0, 1), the same on every replay. Not for secrets. */
+  random(): number;
+  /** A UUID, the same on every replay. Not for secrets. */
+  uuid(): string;
+}
+
+/** Named values the journal keeps, for queries, dashboards and long-lived runs. */
+export interface DurableState<State> {
+  get<K extends keyof State>(key: K): State[K] | undefined;
+  set<K extends keyof State>(key: K, value: State[K]): void;
+  /** One key, or all of them. */
+  clear(key?: keyof State): void;
+  keys(): (keyof State)[];
+}
+
+/** The first argument of a workflow's function. */
+export interface WorkflowContext<
+  M = {},
+  Input = void,
+  State = Record<string, unknown>,
+> extends DurableContext<M> {
+  readonly "~input"?: (input: Input) => void;
+  sleep(duration: Duration): Timer;
+  sleepUntil(date: Date): Timer;
+  readonly state: DurableState<State>;
+}
+
+/** How closely a replay is compared with the journal. */
+export type Determinism = "strict" | "per-type";
+
+export interface WorkflowOptions<Input, Parsed, M, State> {
+  input?: Schema<Input, Parsed>;
+  ports?: M;
+  state?: Schema<any, State>;
+  version?: number;
+  /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */
+  determinism?: Determinism;
+}
+
+export type { Logger };

@@ -1,0 +1,98 @@
+// Defining a workflow: a name, options, an async function.
+
+import { checkName, RepriseError } from "../base/index.ts";
+import type { Definition, Ports, Schema } from "../kernel/index.ts";
+import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
+
+export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
+  Name,
+  Input,
+  Output,
+  M,
+  never
+> {
+  readonly kind: "workflow";
+}
+
+/** The part of a workflow the engine runs; reached by `workflowBody`, so that it does not show in the editor. */
+export interface WorkflowBody {
+  readonly name: string;
+  readonly version: number;
+  readonly run: (ctx: WorkflowContext, input: unknown) => Promise<unknown>;
+  readonly schema: Schema<never, unknown> | undefined;
+  readonly ports: Ports;
+  readonly determinism: Determinism | undefined;
+}
+const BODY = Symbol("reprise.workflow");
+
+export function workflowBody(definition: Definition): WorkflowBody {
+  const body = (definition as { [BODY]?: WorkflowBody })[BODY];
+  if (body === undefined)
+    throw new RepriseError("UNKNOWN_DEFINITION", "Expected a workflow made by workflow(), got another object.");
+  return body;
+}
+
+export function isWorkflow(value: unknown): value is Workflow<string, any, any, any> {
+  return typeof value === "object" && value !== null && BODY in value;
+}
+
+const PORT_KINDS = new Set(["signal", "promise", "query", "update", "stream"]);
+
+function checkPorts(name: string, ports: Ports): void {
+  for (const [port, declared] of Object.entries(ports)) {
+    checkName(port, `Workflow ${name}: port name`);
+    if (!PORT_KINDS.has(declared?.port))
+      throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: port ${port} is not made by promise().`);
+  }
+}
+
+/**
+ * Defines a workflow: async code whose every step is journaled, so that it goes on after a crash where it stopped.
+ *
+ * @example
+ * ```ts
+ * import { task, workflow } from "reprise";
+ * const greet = task("greet", (_ctx, name: string) => `Hello, ${name}`);
+ * const welcome = workflow("welcome", async (ctx, name: string) => {
+ *   const text = await ctx.task(greet, name);
+ *   await ctx.sleep("1 day");
+ *   return ctx.run("send", () => ({ sent: text }));
+ * });
+ * ```
+ */
+export function workflow<const Name extends string, Output, Input = void>(
+  name: Name,
+  run: (ctx: WorkflowContext<{}, Input>, input: Input) => Promise<Output>,
+): Workflow<Name, Input, Output>;
+export function workflow<
+  const Name extends string,
+  Output,
+  Parsed = void,
+  Input = Parsed,
+  M extends Ports = {},
+  State = Record<string, unknown>,
+>(
+  name: Name,
+  options: WorkflowOptions<Input, Parsed, M, State>,
+  run: (ctx: WorkflowContext<M, Input, State>, input: Parsed) => Promise<Output>,
+): Workflow<Name, Input, Output, M>;
+export function workflow(name: string, ...rest: readonly unknown[]): Workflow<string, any, any, any> {
+  const options = (rest.length === 1 ? {} : rest[0]) as WorkflowOptions<never, unknown, Ports, unknown>;
+  const run = rest.at(-1);
+  checkName(name, "workflow name");
+  if (typeof run !== "function")
+    throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
+  const version = options.version ?? 1;
+  if (!Number.isSafeInteger(version) || version < 1)
+    throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a version of 1 or more, got ${String(version)}.`);
+  checkPorts(name, options.ports ?? {});
+  const body: WorkflowBody = {
+    name,
+    version,
+    run: run as WorkflowBody["run"],
+    schema: options.input as Schema<never, unknown> | undefined,
+    ports: options.ports ?? {},
+    determinism: options.determinism,
+  };
+  return Object.freeze({ kind: "workflow", name, [BODY]: body });
+}

@@ -1,0 +1,204 @@
+// Entry data: the canonical text of each entry, put together from parts that are already canonical.
+//
+// Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
+
+import { encode, type RetryPolicy, toMs } from "../base/index.ts";
+import type { Policy } from "../kernel/index.ts";
+
+type Part = string | undefined;
+
+/** `fields` in sorted order; an undefined value leaves its field out. */
+function record(...fields: readonly (readonly [key: string, text: Part])[]): string {
+  let text = "{";
+  for (const [key, value] of fields) {
+    if (value === undefined) continue;
+    text += text.length === 1 ? `"${key}":${value}` : `,"${key}":${value}`;
+  }
+  return `${text}}`;
+}
+
+/** `undefined` is left out: absent and undefined read back the same here. */
+export function encodeInput(value: unknown): string | undefined {
+  return value === undefined ? undefined : encode(value);
+}
+
+function retryText(retry: RetryPolicy | undefined): Part {
+  if (retry === undefined) return undefined;
+  return record(
+    ["baseDelay", retry.baseDelay === undefined ? undefined : String(toMs(retry.baseDelay))],
+    ["maxAttempts", String(retry.maxAttempts)],
+    ["maxDelay", retry.maxDelay === undefined ? undefined : String(toMs(retry.maxDelay))],
+  );
+}
+
+export interface StartedFields {
+  readonly definition: string;
+  readonly version: number;
+  readonly flags: readonly number[];
+  readonly input: string | undefined;
+}
+export function startedData(fields: StartedFields): string {
+  return record(
+    ["definition", encode(fields.definition)],
+    ["flags", `[${fields.flags.join(",")}]`],
+    ["input", fields.input],
+    ["version", String(fields.version)],
+  );
+}
+
+export interface TaskFields {
+  readonly index: number;
+  readonly taskType: string;
+  readonly input: string | undefined;
+  /** Digest of what the code gave, where a schema made the input out of it. */
+  readonly given: string | undefined;
+  readonly policy: Policy;
+}
+export function taskScheduledData({ index, taskType, input, given, policy }: TaskFields): string {
+  return record(
+    ["given", given === undefined ? undefined : encode(given)],
+    ["index", String(index)],
+    ["input", input],
+    ["retry", retryText(policy.retry)],
+    ["taskType", encode(taskType)],
+    ["timeout", policy.timeout === undefined ? undefined : String(toMs(policy.timeout))],
+  );
+}
+
+export interface ChildFields {
+  readonly index: number;
+  readonly childExecutionId: string;
+  readonly childExecutionName: string;
+  readonly childWorkflowKind: string;
+  readonly input: string | undefined;
+  readonly given: string | undefined;
+}
+export function childInitiatedData(fields: ChildFields): string {
+  return record(
+    ["childExecutionId", encode(fields.childExecutionId)],
+    ["childExecutionName", encode(fields.childExecutionName)],
+    ["childWorkflowKind", encode(fields.childWorkflowKind)],
+    ["given", fields.given === undefined ? undefined : encode(fields.given)],
+    ["index", String(fields.index)],
+    ["input", fields.input],
+  );
+}
+
+export function timerStartedData(index: number, timerId: string, ms: number): string {
+  return record(["index", String(index)], ["ms", String(ms)], ["timerId", encode(timerId)]);
+}
+export function timerCancelledData(index: number, timerId: string): string {
+  return record(["index", String(index)], ["timerId", encode(timerId)]);
+}
+
+export function promiseCreatedData(index: number, promiseId: string, timeout: number | undefined, show: Part): string {
+  return record(
+    ["index", String(index)],
+    ["promiseId", encode(promiseId)],
+    ["show", show],
+    ["timeout", timeout === undefined ? undefined : String(timeout)],
+  );
+}
+export function promiseResolvedData(promiseId: string, value: string | undefined): string {
+  return record(["promiseId", encode(promiseId)], ["value", value]);
+}
+export function promiseRejectedData(promiseId: string, error: unknown): string {
+  return record(["error", encode(asError(error))], ["promiseId", encode(promiseId)]);
+}
+
+export function stateSetData(index: number, key: string, value: string): string {
+  return record(["index", String(index)], ["key", encode(key)], ["value", value]);
+}
+/** Without a key: everything is cleared. */
+export function stateClearedData(index: number, key: string | undefined): string {
+  return record(["index", String(index)], ["key", key === undefined ? undefined : encode(key)]);
+}
+
+export interface OperationFields {
+  readonly index: number;
+  readonly name: string;
+  readonly input: string | undefined;
+  readonly attempt: number;
+}
+function operationParts({ index, input, attempt }: OperationFields): [Part, Part, Part] {
+  return [attempt === 0 ? undefined : String(attempt), String(index), input];
+}
+export function operationCompletedData(fields: OperationFields, result: string | undefined): string {
+  const [attempt, index, input] = operationParts(fields);
+  return record(
+    ["attempt", attempt],
+    ["index", index],
+    ["input", input],
+    ["operationName", encode(fields.name)],
+    ["result", result],
+  );
+}
+/** Also of an attempt that will be repeated: `delay` is the pause, counted from the entry's own time. */
+export function operationFailedData(fields: OperationFields, error: unknown, delay?: number): string {
+  const [attempt, index, input] = operationParts(fields);
+  return record(
+    ["attempt", attempt],
+    ["delay", delay === undefined ? undefined : String(delay)],
+    ["error", encode(asError(error))],
+    ["index", index],
+    ["input", input],
+    ["operationName", encode(fields.name)],
+    ["stack", stackText(error)],
+  );
+}
+
+export function taskCompletedData(attempt: number, result: string | undefined, failures: Part): string {
+  return record(
+    ["attempt", attempt === 0 ? undefined : String(attempt)],
+    ["failures", failures],
+    ["result", result],
+  );
+}
+export function taskFailedData(attempt: number, error: unknown, failures: Part): string {
+  return record(
+    ["attempt", attempt === 0 ? undefined : String(attempt)],
+    ["error", encode(asError(error))],
+    ["failures", failures],
+    ["stack", stackText(error)],
+  );
+}
+
+export function childCompletedData(childExecutionId: string, output: string | undefined): string {
+  return record(["childExecutionId", encode(childExecutionId)], ["output", output]);
+}
+export function childFailedData(childExecutionId: string, error: unknown): string {
+  return record(["childExecutionId", encode(childExecutionId)], ["error", encode(asError(error))]);
+}
+
+export function cancelRequestedData(reason: string | undefined): string {
+  return record(["reason", reason === undefined ? undefined : encode(reason)]);
+}
+
+export function runCompletedData(output: string | undefined): string {
+  return record(["output", output]);
+}
+export function runFailedData(error: unknown): string {
+  return record(["error", encode(asError(error))], ["stack", stackText(error)]);
+}
+
+/** Anything can be thrown; what is recorded is always an Error. */
+export function asError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  const message = typeof thrown === "string" ? thrown : "A value that is not an Error was thrown.";
+  return new Error(message, { cause: thrown });
+}
+
+const STACK_LIMIT = 4_000;
+
+function stackText(error: unknown): Part {
+  const stack = error instanceof Error ? error.stack : undefined;
+  return typeof stack === "string" ? encode(stack.slice(0, STACK_LIMIT).toWellFormed()) : undefined;
+}
+
+/** The error of a failure entry, its stack put back for whoever reads the logs. */
+export function errorOf(data: Readonly<Record<string, unknown>>): unknown {
+  const { error, stack } = data;
+  if (error instanceof Error && typeof stack === "string")
+    Object.defineProperty(error, "stack", { value: stack, configurable: true, writable: true, enumerable: false });
+  return error;
+}

@@ -1,0 +1,642 @@
+// Execution: the live promise graph of one workflow run.
+//
+// It owns the command counters, the promises the code waits for, and the comparison with a recorded journal.
+// It does not own entries, leases or time: the worker hands it one completion at a time and takes what it asks for.
+//
+// E1. A command gets its id `(type, per-type sequence)` and its global index synchronously, when it is created.
+// E2. One completion is delivered at a time, in journal order; between two, everything the code can do is done.
+// E3. Nothing is thrown through user code to suspend it: what has not come simply has not settled.
+// E4. A command settles at most once; what comes later for it is dropped.
+// E5. After a violation nothing settles any more and nothing that was asked for is kept.
+
+import {
+  CancelledError,
+  decode,
+  digest,
+  encode,
+  digestOf,
+  drawUnit,
+  drawUuid,
+  RepriseError,
+  seedOf,
+  type EpochMs,
+} from "../base/index.ts";
+import type { AnyTask, CommandType, Definition, EntryType, Policy } from "../kernel/index.ts";
+import type { Ask, OperationAsk } from "./ask.ts";
+import { createContext } from "./context-object.ts";
+import type { Determinism, OperationContext } from "./context.ts";
+import type { WorkflowBody } from "./definition.ts";
+import * as entry from "./entry-data.ts";
+import { compareFields, type CommandName } from "./matrix.ts";
+import type { Recorded, RecordedEntry } from "./recorded.ts";
+
+export type LogLevel = "info" | "warn" | "error";
+
+/** What an execution needs from the worker that runs it. */
+export interface ExecutionHost {
+  log(level: LogLevel, message: string, data?: object): void;
+  /** Validated input of a registered task, or undefined when nobody here can run it. */
+  acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  acceptChild(definition: Definition, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+}
+
+export interface RunFacts {
+  readonly id: string;
+  readonly generation: number;
+}
+
+export type CodeOutcome =
+  | { readonly status: "returned"; readonly value: unknown }
+  | { readonly status: "threw"; readonly error: unknown };
+
+/** Why an execution cannot go on, in the words of its evidence. */
+export interface Stop {
+  readonly status: "determinism_violation" | "blocked";
+  readonly code: "DETERMINISM_VIOLATION" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
+  readonly message: string;
+  readonly where: string;
+  readonly seq: number | undefined;
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
+interface Pending {
+  readonly type: CommandType;
+  /** Port name of a promise. */
+  readonly name: string;
+  readonly timed: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Its terminal entry is in the journal, though perhaps not delivered yet. */
+  closing: boolean;
+}
+
+interface Command {
+  readonly id: string;
+  readonly index: number;
+  /** The journal already has it. */
+  readonly known: boolean;
+}
+
+const ignore = (): void => {};
+/** Never shared: a caller may hang a property on it. */
+const never = (): Promise<never> => new Promise(ignore);
+function refused(error: Error): Promise<never> {
+  const promise = Promise.reject<never>(error);
+  promise.catch(ignore);
+  return promise;
+}
+
+export class Execution {
+  /** What was asked for and is not journaled yet, in the order asked. The worker takes it after each drain. */
+  asks: Ask[] = [];
+  outcome: CodeOutcome | undefined;
+  stop: Stop | undefined;
+  /** Warnings a lenient replay leaves behind: commands the journal has and the code did not ask for. */
+  readonly leftovers: string[] = [];
+
+  readonly facts: RunFacts;
+  readonly #body: WorkflowBody;
+  readonly #host: ExecutionHost;
+  readonly #strict: boolean;
+  #recorded: Recorded | undefined;
+  #unmatched: Set<string>;
+  #undelivered: number;
+  readonly #pending = new Map<string, Pending>();
+  readonly #counts: Record<CommandType, number> = {
+    Task: 0,
+    ChildWorkflow: 0,
+    Timer: 0,
+    Operation: 0,
+    Promise: 0,
+    State: 0,
+  };
+  #index = 0;
+  #draws = 0;
+  #time: EpochMs;
+  readonly #seed: bigint;
+  readonly #ports = new Map<string, RecordedEntry>();
+  readonly #state = new Map<string, string>();
+  /** Completions that came before their command: only changed code can do that. */
+  readonly #early = new Map<string, (pending: Pending) => void>();
+  #cancelled: CancelledError | undefined;
+  #abort: AbortController | undefined;
+
+  constructor(
+    body: WorkflowBody,
+    facts: RunFacts,
+    recorded: Recorded,
+    determinism: Determinism,
+    host: ExecutionHost,
+  ) {
+    this.#body = body;
+    this.facts = facts;
+    this.#host = host;
+    this.#recorded = recorded;
+    this.#strict = determinism === "strict";
+    this.#unmatched = new Set([...recorded.byCommand.keys(), ...[...recorded.cancels.keys()].map((id) => `${id} cancel`)]);
+    this.#undelivered = recorded.deliveries.length;
+    this.#time = recorded.started.at;
+    this.#seed = seedOf(facts.generation === 0 ? facts.id : `${facts.id}#${facts.generation}`);
+  }
+
+  /** Runs the code up to its first wait. */
+  start(): void {
+    const input = this.#recorded?.started.data["input"];
+    let promise: Promise<unknown>;
+    try {
+      promise = Promise.resolve(this.#body.run(createContext(this), input));
+    } catch (error) {
+      promise = Promise.reject(error);
+    }
+    promise.then(
+      (value) => {
+        this.outcome ??= { status: "returned", value };
+      },
+      (error: unknown) => {
+        this.outcome ??= { status: "threw", error };
+      },
+    );
+  }
+
+  /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
+  get endStatus(): "completed" | "failed" | "cancelled" | undefined {
+    if (this.outcome === undefined) return undefined;
+    if (this.outcome.status === "returned") return "completed";
+    return this.#cancelled !== undefined && this.outcome.error instanceof CancelledError ? "cancelled" : "failed";
+  }
+
+  get replaying(): boolean {
+    return this.#recorded !== undefined && (this.#undelivered > 0 || this.#unmatched.size > 0);
+  }
+
+  /** Nothing is compared any more; the journal's index can be forgotten. */
+  caughtUp(): void {
+    this.#recorded = undefined;
+    this.#unmatched = new Set();
+  }
+
+  // ── what the worker delivers ──
+
+  /** Whether an entry that settles this command is still wanted (E4). */
+  isOpen(command: string): boolean {
+    const pending = this.#pending.get(command);
+    return pending !== undefined && !pending.closing;
+  }
+
+  /** The command's terminal entry has been appended. */
+  close(command: string): void {
+    const pending = this.#pending.get(command);
+    if (pending !== undefined) pending.closing = true;
+  }
+
+  isPortSettled(port: string): boolean {
+    return this.#ports.has(port);
+  }
+
+  /** Waits on a port, oldest first; `timed` ones have a timer that is no longer needed once the port is settled. */
+  waitsOn(port: string): readonly { readonly command: string; readonly timed: boolean }[] {
+    const waits: { command: string; timed: boolean }[] = [];
+    for (const [command, pending] of this.#pending)
+      if (pending.type === "Promise" && pending.name === port && !pending.closing)
+        waits.push({ command, timed: pending.timed });
+    return waits;
+  }
+
+  /** Commands still open, with what they are: dropped when the run is cancelled. */
+  openCommands(): readonly { readonly command: string; readonly type: CommandType; readonly timed: boolean }[] {
+    return [...this.#pending].map(([command, { type, timed }]) => ({ command, type, timed }));
+  }
+
+  hasOpenCommands(): boolean {
+    return this.#pending.size > 0;
+  }
+
+  /** Gives the code one completion (E2). */
+  deliver(type: EntryType, command: string, data: Readonly<Record<string, unknown>>, at: EpochMs): void {
+    if (this.stop !== undefined) return;
+    if (this.#undelivered > 0) this.#undelivered -= 1;
+    this.#time = at;
+    switch (type) {
+      case "TaskCompleted":
+      case "OperationCompleted":
+        return this.#settle(command, data["result"]);
+      case "ChildWorkflowCompleted":
+        return this.#settle(command, data["output"]);
+      case "TaskFailed":
+      case "OperationFailed":
+      case "ChildWorkflowFailed":
+        return this.#fail(command, entry.errorOf(data));
+      case "TimerFired":
+      case "PromiseTimedOut":
+        return this.#settle(command, undefined);
+      case "PromiseResolved":
+      case "PromiseRejected":
+        return this.#settlePort({ seq: 0, type, command, data, at });
+      case "CancelRequested":
+        return this.#cancel(data["reason"]);
+      default:
+        throw new RepriseError("INVARIANT", `An entry of type ${type} is not delivered to code.`);
+    }
+  }
+
+  #settle(command: string, value: unknown): void {
+    this.#finish(command, (pending) => pending.resolve(value));
+  }
+
+  #fail(command: string, error: unknown): void {
+    this.#finish(command, (pending) => pending.reject(error));
+  }
+
+  #finish(command: string, settle: (pending: Pending) => void): void {
+    const pending = this.#pending.get(command);
+    if (pending === undefined) {
+      if (this.#recorded !== undefined && this.#unmatched.has(command)) this.#early.set(command, settle);
+      return;
+    }
+    this.#pending.delete(command);
+    settle(pending);
+  }
+
+  #settlePort(recorded: RecordedEntry): void {
+    const port = String(recorded.data["promiseId"]);
+    // The journal says who waited when it was written; the code that waits now must be the same.
+    const waiter = recorded.command === "" ? undefined : this.#pending.get(recorded.command);
+    if (waiter !== undefined && waiter.name !== port) {
+      const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
+      if (mismatch !== undefined) return this.#violate(mismatch, recorded.command, recorded.seq);
+    }
+    if (this.#ports.has(port)) return;
+    this.#ports.set(port, recorded);
+    for (const [command, pending] of this.#pending)
+      if (pending.type === "Promise" && pending.name === port) {
+        this.#pending.delete(command);
+        if (recorded.type === "PromiseRejected") pending.reject(recorded.data["error"]);
+        else pending.resolve(portValue(recorded, pending.timed));
+      }
+  }
+
+  #cancel(reason: unknown): void {
+    if (this.#cancelled !== undefined) return;
+    this.#cancelled = new CancelledError(
+      typeof reason === "string" ? `The run was cancelled: ${reason}` : "The run was cancelled.",
+    );
+    this.#abort?.abort(this.#cancelled);
+    for (const command of [...this.#pending.keys()]) this.#fail(command, this.#cancelled);
+  }
+
+  // ── what the code asks for ──
+
+  get abortSignal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#cancelled !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#cancelled);
+    return this.#abort.signal;
+  }
+
+  now(): Date {
+    return new Date(this.#time);
+  }
+  random(): number {
+    return drawUnit(this.#seed, "workflow", this.#draws++);
+  }
+  uuid(): string {
+    return drawUuid(this.#seed, "workflow", this.#draws++);
+  }
+  log(level: LogLevel, message: string, data?: object): void {
+    if (!this.replaying) this.#host.log(level, message, data);
+  }
+
+  runTask(task: AnyTask, input: unknown, policy: Policy, priority: number): Promise<unknown> {
+    if (this.#cancelled !== undefined) return refused(this.#cancelled);
+    // Everything that can be refused is refused before the command takes its number: a number without an entry is a gap.
+    const accepted = this.#host.acceptTask(task, input);
+    const text = entry.encodeInput(accepted === undefined ? input : accepted.input);
+    const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
+    const command = this.#command("Task", "ScheduleTask", { taskType: task.name }, (recorded) =>
+      inputMismatch("Task", recorded, input),
+    );
+    if (command === undefined) return never();
+    if (!command.known) {
+      if (accepted === undefined) return this.#unregistered("UNKNOWN_TASK", "task", task.name, command.id);
+      const data = entry.taskScheduledData({
+        index: command.index,
+        taskType: task.name,
+        input: text,
+        given,
+        policy,
+      });
+      this.asks.push({ ask: "task", command: command.id, data, task, priority });
+    }
+    return this.#open("Task", command.id, task.name, false);
+  }
+
+  startChild(
+    definition: Definition,
+    input: unknown,
+    options: { readonly id?: string; readonly detached?: boolean },
+  ): { readonly id: string; readonly promise: Promise<unknown> } {
+    const sequence = this.#counts.ChildWorkflow;
+    const id =
+      options.id ??
+      digestOf("reprise/child/v1", this.facts.id, this.facts.generation, sequence).slice(0, 32);
+    if (this.#cancelled !== undefined) return { id, promise: refused(this.#cancelled) };
+    const accepted = this.#host.acceptChild(definition, input);
+    const text = entry.encodeInput(accepted === undefined ? input : accepted.input);
+    const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
+    const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
+    const command = this.#command("ChildWorkflow", "ScheduleChildWorkflow", fields, (recorded) =>
+      inputMismatch("Child workflow", recorded, input),
+    );
+    if (command === undefined) return { id, promise: never() };
+    if (!command.known) {
+      if (accepted === undefined)
+        return { id, promise: this.#unregistered("UNKNOWN_DEFINITION", "definition", definition.name, command.id) };
+      const data = entry.childInitiatedData({ index: command.index, childExecutionId: id, ...fields, input: text, given });
+      const detached = options.detached ?? false;
+      this.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
+    }
+    if (options.detached === true)
+      return {
+        id,
+        promise: refused(
+          new RepriseError("USAGE", `Child ${id} is detached and does not answer; read it with engine.run(definition, id).`),
+        ),
+      };
+    return { id, promise: this.#open("ChildWorkflow", command.id, definition.name, false) };
+  }
+
+  startTimer(timerId: "sleep" | "sleepUntil", ms: number): { readonly promise: Promise<void>; cancel(): void } {
+    if (this.#cancelled !== undefined) return { promise: refused(this.#cancelled), cancel: ignore };
+    const command = this.#command("Timer", "StartTimer", { timerId }, (recorded) =>
+      timerId === recorded.data["timerId"] && ms !== recorded.data["ms"]
+        ? { what: "Timer duration", expected: ms, actual: recorded.data["ms"] }
+        : undefined,
+    );
+    if (command === undefined) return { promise: never(), cancel: ignore };
+    if (!command.known) {
+      const data = entry.timerStartedData(command.index, timerId, ms);
+      const due = timerId === "sleep" ? { afterMs: ms } : { at: ms };
+      this.asks.push({ ask: "timer", command: command.id, data, due });
+    }
+    const promise = this.#open("Timer", command.id, timerId, true) as Promise<void>;
+    return { promise, cancel: () => this.#cancelTimer(command.id, timerId) };
+  }
+
+  #cancelTimer(id: string, timerId: string): void {
+    const pending = this.#pending.get(id);
+    // Fired already, though perhaps not delivered: E4.
+    if (pending === undefined || pending.closing || this.stop !== undefined) return;
+    const index = this.#index++;
+    const recorded = this.#recorded?.cancels.get(id);
+    if (recorded !== undefined) {
+      this.#unmatched.delete(`${id} cancel`);
+      const mismatch = compareFields("CancelTimer", id, { timerId }, recorded);
+      if (mismatch !== undefined) return this.#violate(mismatch, id, recorded.seq);
+    } else this.asks.push({ ask: "cancel-timer", command: id, data: entry.timerCancelledData(index, timerId) });
+    this.#fail(id, new CancelledError("The timer was cancelled."));
+  }
+
+  waitFor(port: string, timeoutMs: number | undefined, show: unknown): Promise<unknown> {
+    if (this.#cancelled !== undefined) return refused(this.#cancelled);
+    if (this.#body.ports[port]?.port !== "promise")
+      return refused(
+        new RepriseError(
+          "UNKNOWN_PORT",
+          `Workflow ${this.#body.name} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
+        ),
+      );
+    const shown = entry.encodeInput(show);
+    const command = this.#command("Promise", "CreatePromise", { promiseId: port });
+    if (command === undefined) return never();
+    const settled = this.#ports.get(port);
+    if (!command.known) {
+      const data = entry.promiseCreatedData(command.index, port, timeoutMs, shown);
+      this.asks.push({
+        ask: "promise",
+        command: command.id,
+        data,
+        timeoutMs: settled === undefined ? timeoutMs : undefined,
+      });
+    }
+    if (settled === undefined) return this.#open("Promise", command.id, port, timeoutMs !== undefined);
+    if (settled.type === "PromiseRejected") return refused(settled.data["error"] as Error);
+    return Promise.resolve(portValue(settled, timeoutMs !== undefined));
+  }
+
+  perform(
+    name: string,
+    input: { readonly value: unknown } | undefined,
+    call: (op: OperationContext, input: unknown) => unknown,
+    policy: Policy,
+  ): Promise<unknown> {
+    if (this.#cancelled !== undefined) return refused(this.#cancelled);
+    const text = input === undefined ? undefined : encode(input.value);
+    const command = this.#command("Operation", "RecordOperation", { operationName: name }, (recorded) =>
+      inputMismatch("Operation", recorded, input?.value),
+    );
+    if (command === undefined) return never();
+    if (!command.known) this.asks.push(this.#operationAsk(command, name, text, call, policy));
+    return this.#open("Operation", command.id, name, false);
+  }
+
+  #operationAsk(
+    command: Command,
+    name: string,
+    input: string | undefined,
+    call: OperationAsk["call"],
+    policy: Policy,
+  ): OperationAsk {
+    const retried = this.#recorded?.retries.get(command.id);
+    return {
+      ask: "operation",
+      command: command.id,
+      name,
+      index: command.index,
+      input,
+      call,
+      policy,
+      attempt: retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1,
+      dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
+    };
+  }
+
+  getState(key: string): unknown {
+    const text = this.#state.get(key);
+    return text === undefined ? undefined : decode(text);
+  }
+  stateKeys(): string[] {
+    return [...this.#state.keys()];
+  }
+  setState(key: string, value: unknown): void {
+    const text = encode(value);
+    if (this.#cancelled !== undefined) throw this.#cancelled;
+    const command = this.#command("State", "SetState", { key });
+    if (command === undefined) return;
+    this.#state.set(key, text);
+    if (!command.known)
+      this.asks.push({
+        ask: "state",
+        type: "StateSet",
+        command: command.id,
+        data: entry.stateSetData(command.index, key, text),
+      });
+  }
+  clearState(key: string | undefined): void {
+    if (this.#cancelled !== undefined) throw this.#cancelled;
+    const command = this.#command("State", "ClearState", { key });
+    if (command === undefined) return;
+    if (key === undefined) this.#state.clear();
+    else this.#state.delete(key);
+    if (!command.known)
+      this.asks.push({
+        ask: "state",
+        type: "StateCleared",
+        command: command.id,
+        data: entry.stateClearedData(command.index, key),
+      });
+  }
+
+  // ── identity and comparison ──
+
+  #open(type: CommandType, command: string, name: string, timed: boolean): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const pending: Pending = { type, name, timed, resolve, reject, closing: false };
+    const settle = this.#early.get(command);
+    if (settle !== undefined) this.#settleEarly(command, pending, settle);
+    else this.#pending.set(command, pending);
+    // A rejection nobody awaits is the workflow's business, not the process's.
+    promise.catch(ignore);
+    return promise;
+  }
+
+  /** Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not. */
+  #settleEarly(command: string, pending: Pending, settle: (pending: Pending) => void): void {
+    this.#early.delete(command);
+    if (!this.#strict) return settle(pending);
+    const message = `Command order mismatch at ${command}: expected it before its completion in the journal, got it after`;
+    this.#violate({ message, expected: "before its completion", actual: "after its completion" }, command, undefined);
+  }
+
+  /** E1. Undefined: the code and the journal disagree; nothing goes on from here (E5). */
+  #command(
+    type: CommandType,
+    name: CommandName,
+    fields: Readonly<Record<string, unknown>>,
+    strictly?: (recorded: RecordedEntry) => { what: string; expected: unknown; actual: unknown } | undefined,
+  ): Command | undefined {
+    if (this.stop !== undefined) return undefined;
+    const id = `${type}(${this.#counts[type]++})`;
+    const index = this.#index++;
+    if (this.#recorded === undefined) return { id, index, known: false };
+    const recorded = this.#recorded.byCommand.get(id);
+    if (recorded === undefined) {
+      const early = this.#strict && type !== "Operation" && index < this.#recorded.lastIndex;
+      if (!early) return { id, index, known: false };
+      this.#violate(
+        {
+          message: `New command at ${id}: expected to find '${MATRIX_ENTRY[type]}' before command ${this.#recorded.lastIndex} of the journal, got none`,
+          expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
+          actual: `the journal's last command is ${this.#recorded.lastIndex}`,
+        },
+        id,
+        undefined,
+      );
+      return undefined;
+    }
+    this.#unmatched.delete(id);
+    const mismatch = compareFields(name, id, fields, recorded) ?? this.#strictMismatch(id, index, recorded, strictly);
+    if (mismatch === undefined) return { id, index, known: true };
+    this.#violate(mismatch, id, recorded.seq);
+    return undefined;
+  }
+
+  #strictMismatch(
+    id: string,
+    index: number,
+    recorded: RecordedEntry,
+    strictly?: (recorded: RecordedEntry) => { what: string; expected: unknown; actual: unknown } | undefined,
+  ): { message: string; expected: unknown; actual: unknown } | undefined {
+    if (!this.#strict) return undefined;
+    if (recorded.data["index"] !== index)
+      return {
+        message: `Command order mismatch at ${id}: expected command ${index}, got command ${String(recorded.data["index"])}`,
+        expected: index,
+        actual: recorded.data["index"],
+      };
+    const found = strictly?.(recorded);
+    if (found === undefined) return undefined;
+    return { message: `${found.what} mismatch at ${id}`, expected: found.expected, actual: found.actual };
+  }
+
+  #violate(
+    found: { readonly message: string; readonly expected: unknown; readonly actual: unknown },
+    where: string,
+    seq: number | undefined,
+  ): void {
+    this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", where, seq, ...found });
+  }
+
+  #unregistered(code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION", what: string, name: string, where: string): Promise<never> {
+    this.#halt({
+      status: "blocked",
+      code,
+      where,
+      seq: undefined,
+      message: `Workflow ${this.#body.name} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
+      expected: name,
+      actual: undefined,
+    });
+    return never();
+  }
+
+  /** E5 */
+  #halt(stop: Stop): void {
+    this.stop ??= stop;
+    this.asks = [];
+  }
+
+  /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */
+  checkLeftovers(): void {
+    if (this.stop !== undefined || this.outcome === undefined || this.#recorded === undefined) return;
+    for (const key of this.#unmatched) {
+      const [id = key, cancel] = key.split(" ");
+      const recorded = cancel === undefined ? this.#recorded.byCommand.get(id) : this.#recorded.cancels.get(id);
+      const message = `Orphaned command at ${id}: the journal has '${recorded?.type}', the code ended without asking for it`;
+      if (this.#strict) return this.#violate({ message, expected: undefined, actual: recorded?.type }, id, recorded?.seq);
+      this.leftovers.push(message);
+      this.#host.log("warn", message);
+    }
+  }
+}
+
+const MATRIX_ENTRY: Readonly<Record<CommandType, EntryType>> = {
+  Task: "TaskScheduled",
+  ChildWorkflow: "ChildWorkflowInitiated",
+  Timer: "TimerStarted",
+  Operation: "OperationCompleted",
+  Promise: "PromiseCreated",
+  State: "StateSet",
+};
+
+/** A port without payload answers `true` to a wait that could have run out, so that the two can be told apart. */
+function portValue(recorded: RecordedEntry, timed: boolean): unknown {
+  const value = recorded.data["value"];
+  return value === undefined && timed ? true : value;
+}
+
+/** Strict mode: the input the code gives now against the one it gave then. */
+function inputMismatch(
+  label: string,
+  recorded: RecordedEntry,
+  input: unknown,
+): { what: string; expected: unknown; actual: unknown } | undefined {
+  const what = `${label} input`;
+  const now = entry.encodeInput(input);
+  const given = recorded.data["given"];
+  if (typeof given === "string") {
+    const expected = digest(encode(input));
+    return given === expected ? undefined : { what, expected, actual: given };
+  }
+  const then = entry.encodeInput(recorded.data["input"]);
+  return now === then ? undefined : { what, expected: now, actual: then };
+}

@@ -1,0 +1,36 @@
+// Workflow: durable code. Definitions, the context, command matching, replay.
+//
+// What it owns: the promise graph of a run (`execution.ts`), the identity of commands and their comparison with the
+// journal (`matrix.ts`, `recorded.ts`), the text of entries (`entry-data.ts`), our own replay flags.
+// What it does not: who holds the run, when something is durable, what executes a task. Invariants E1–E5.
+
+export type {
+  Ask,
+  CancelTimerAsk,
+  ChildAsk,
+  OperationAsk,
+  PromiseAsk,
+  StateAsk,
+  TaskAsk,
+  TimerAsk,
+} from "./ask.ts";
+export type {
+  Child,
+  ChildOptions,
+  Determinism,
+  DurableContext,
+  DurableState,
+  OperationContext,
+  TaskCallOptions,
+  Timer,
+  WorkflowContext,
+  WorkflowOptions,
+} from "./context.ts";
+export { idempotencyKeyOf } from "./context-object.ts";
+export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
+export * as entryData from "./entry-data.ts";
+export { Execution, type CodeOutcome, type ExecutionHost, type LogLevel, type RunFacts, type Stop } from "./execution.ts";
+export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
+export { decodeEntry, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
+export { driveThrough, replayJournal, type Replay } from "./replay.ts";
+export { CURRENT_FLAGS, REPLAY_FLAGS, unknownFlags } from "./replay-flags.ts";

@@ -1,0 +1,70 @@
+// Recorded: a journal, indexed for replay. Maps by command id, so that a replay is O(entries).
+
+import { decode, RepriseError, type EpochMs } from "../base/index.ts";
+import { isTerminal, type Entry, type EntryType } from "../kernel/index.ts";
+
+export interface RecordedEntry {
+  readonly seq: number;
+  readonly type: EntryType;
+  readonly command: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly at: EpochMs;
+}
+
+export interface Recorded {
+  readonly started: RecordedEntry;
+  /** What the code is given, in journal order. */
+  readonly deliveries: readonly RecordedEntry[];
+  /** The entry that records each command: its creation, or for an operation its end. */
+  readonly byCommand: ReadonlyMap<string, RecordedEntry>;
+  /** `TimerCancelled` entries: two commands share a timer's id. */
+  readonly cancels: ReadonlyMap<string, RecordedEntry>;
+  /** Failed attempts of operations that have not ended. */
+  readonly retries: ReadonlyMap<string, RecordedEntry>;
+  /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
+  readonly lastIndex: number;
+  readonly end: RecordedEntry | undefined;
+}
+
+const CREATIONS: ReadonlySet<EntryType> = new Set<EntryType>([
+  "TaskScheduled",
+  "ChildWorkflowInitiated",
+  "TimerStarted",
+  "PromiseCreated",
+  "StateSet",
+  "StateCleared",
+]);
+
+export function decodeEntry(entry: Entry): RecordedEntry {
+  const data = decode(entry.data);
+  if (typeof data !== "object" || data === null)
+    throw new RepriseError("STORE_CORRUPT", `Entry ${entry.seq} (${entry.type}) holds no object; run reprise doctor.`);
+  return { seq: entry.seq, type: entry.type, command: entry.command, data: data as Record<string, unknown>, at: entry.at };
+}
+
+/** Indexes a whole journal; entry 1 must be there. */
+export function indexJournal(entries: readonly Entry[]): Recorded {
+  const deliveries: RecordedEntry[] = [];
+  const byCommand = new Map<string, RecordedEntry>();
+  const cancels = new Map<string, RecordedEntry>();
+  const retries = new Map<string, RecordedEntry>();
+  let started: RecordedEntry | undefined;
+  let end: RecordedEntry | undefined;
+  let lastIndex = -1;
+  for (const raw of entries) {
+    const entry = decodeEntry(raw);
+    if (CREATIONS.has(entry.type)) {
+      byCommand.set(entry.command, entry);
+      lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
+    } else if (entry.type === "TimerCancelled") cancels.set(entry.command, entry);
+    else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
+    else if (entry.type === "RunStarted") started = entry;
+    else if (isTerminal(entry.type) || entry.type === "CancelRequested") {
+      deliveries.push(entry);
+      if (entry.type === "OperationCompleted" || entry.type === "OperationFailed") byCommand.set(entry.command, entry);
+    } else end = entry;
+  }
+  if (started === undefined)
+    throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry; run reprise doctor.");
+  return { started, deliveries, byCommand, cancels, retries, lastIndex, end };
+}

@@ -1,0 +1,88 @@
+// Replay: code against its journal.
+//
+// Bursts of immediates: microtasks drain between two immediates, so each delivery still gets its full drain (E2).
+// Measured on 10,000 entries: bursts of 256 26 ms, one chained immediate per entry 43 ms.
+
+import { encode, type Timers } from "../base/index.ts";
+import type { Entry } from "../kernel/index.ts";
+import type { WorkflowBody } from "./definition.ts";
+import { asError, encodeInput } from "./entry-data.ts";
+import { Execution, type ExecutionHost, type RunFacts, type Stop } from "./execution.ts";
+import { indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
+
+const BURST = 256;
+
+/** A macrotask: everything the code can do with what it has is done when this resolves. */
+function drain(timers: Timers): Promise<void> {
+  return new Promise((resolve) => timers.soon(resolve));
+}
+
+/** Starts the code and gives it every recorded completion, in order. */
+export async function driveThrough(execution: Execution, recorded: Recorded, timers: Timers): Promise<void> {
+  execution.start();
+  await drain(timers);
+  const { deliveries } = recorded;
+  for (let from = 0; from < deliveries.length && execution.stop === undefined; from += BURST) {
+    for (const { type, command, data, at } of deliveries.slice(from, from + BURST))
+      timers.soon(() => execution.deliver(type, command, data, at));
+    // Queued behind the burst, so it runs when the whole burst has been delivered and drained.
+    await drain(timers);
+  }
+  execution.checkLeftovers();
+}
+
+/** The verdict of a replay. */
+export type Replay =
+  | { readonly status: "same"; readonly digest: string }
+  | {
+      readonly status: "mismatch";
+      readonly where: string;
+      readonly message: string;
+      readonly expected: unknown;
+      readonly actual: unknown;
+    };
+
+/** The stop of an execution as a verdict. */
+function stopped({ where, message, expected, actual }: Stop): Replay {
+  return { status: "mismatch", where, message, expected, actual };
+}
+
+/** How a run ended, as text two executions can be compared by; stacks differ between machines and are left out. */
+function endText(end: RecordedEntry): string {
+  if (end.type === "RunCompleted") return `completed ${encodeInput(end.data["output"]) ?? ""}`;
+  if (end.type === "RunFailed") return `failed ${encode(end.data["error"])}`;
+  return "cancelled";
+}
+function outcomeText(execution: Execution): string | undefined {
+  const { outcome } = execution;
+  if (outcome === undefined) return undefined;
+  if (outcome.status === "returned") return `completed ${encodeInput(outcome.value) ?? ""}`;
+  if (execution.endStatus === "cancelled") return "cancelled";
+  return `failed ${encode(asError(outcome.error))}`;
+}
+
+/** Replays a journal strictly against today's code; nothing outside is called, nothing is written. */
+export async function replayJournal(
+  body: WorkflowBody,
+  facts: RunFacts,
+  entries: readonly Entry[],
+  chain: string,
+  host: ExecutionHost,
+  timers: Timers,
+): Promise<Replay> {
+  const recorded = indexJournal(entries);
+  const execution = new Execution(body, facts, recorded, "strict", host);
+  await driveThrough(execution, recorded, timers);
+  if (execution.stop !== undefined) return stopped(execution.stop);
+  const actual = outcomeText(execution);
+  const { end } = recorded;
+  if (end !== undefined && actual !== endText(end))
+    return {
+      status: "mismatch",
+      where: `entry ${end.seq}`,
+      message: actual === undefined ? "The code did not end where the journal does." : "The code ended differently.",
+      expected: endText(end),
+      actual,
+    };
+  return { status: "same", digest: `sha256:${chain}` };
+}
