@@ -1,0 +1,74 @@
+// What every npm script goes through: make sure that the dependencies are there, then run the command on the Node that
+// this repository pins. Must itself run on old versions of Node, on a fresh clone, without any dependency.
+
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, rmSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
+
+const SOURCES = "--conditions=reprise-source";
+
+// Each command is a list of stages: a name, and the arguments for Node. A stage without arguments is a function.
+const commands = {
+  start: (args) => [["start", [SOURCES, "examples/first-run/main.ts", ...args]]],
+  test: (args) => [["tests", [binOf("vitest"), "run", ...args]]],
+  check: (args) => [
+    ["format", [binOf("oxfmt"), "--check"]],
+    ["lint", [binOf("oxlint"), "--deny-warnings"]],
+    ["types", [binOf("typescript", "tsc"), "-p", "tsconfig.json"]],
+    // Everything under test/slow is left to `npm test`.
+    ...(args.includes("--no-tests") ? [] : [["tests", [binOf("vitest"), "run", "--exclude", "test/slow/**", ...args]]]),
+  ],
+  format: (args) => [["format", [binOf("oxfmt"), ...args]]],
+  build: () => [
+    ["clean", () => rmSync(join(root, "dist"), { recursive: true, force: true })],
+    ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.build.json"]],
+    ["executable", () => makeExecutable(join(root, "dist/cli/main.js"))],
+  ],
+  bench: (args) => [["bench", [SOURCES, "bench/main.ts", ...args]]],
+  cli: (args) => [["cli", [SOURCES, "src/cli/main.ts", ...args]]],
+};
+
+const [name = "", ...args] = process.argv.slice(2);
+if (!Object.hasOwn(commands, name)) {
+  console.error(`Expected one of: ${Object.keys(commands).join(", ")}; got "${name}".`);
+  process.exit(2);
+}
+
+setUp();
+const node = pinnedNode();
+const stages = commands[name](args);
+for (const [stage, work] of stages) {
+  const startedAt = Date.now();
+  const code = typeof work === "function" ? (work(), 0) : await runNode(work);
+  if (name === "check") {
+    console.log(
+      `${code === 0 ? "ok    " : "FAILED"} ${stage.padEnd(8)} ${((Date.now() - startedAt) / 1000).toFixed(1)} s`,
+    );
+  }
+  if (code !== 0) process.exit(code);
+}
+
+function makeExecutable(path) {
+  if (existsSync(path)) chmodSync(path, 0o755);
+}
+
+/** Runs the pinned Node as if it were this process: same terminal, same signals, same end. */
+function runNode(nodeArgs) {
+  const bins = [join(root, "node_modules/.bin"), process.env.PATH ?? ""].join(delimiter);
+  const child = spawn(node, nodeArgs, { cwd: root, stdio: "inherit", env: { ...process.env, PATH: bins } });
+  // A terminal sends Ctrl-C to the child as well; passing it on would make it two.
+  const forward = (signal) => {
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  };
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, forward);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code, signal) => {
+      for (const each of signals) process.off(each, forward);
+      if (signal !== null) process.kill(process.pid, signal);
+      resolve(code ?? 1);
+    });
+  });
+}

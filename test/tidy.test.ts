@@ -1,0 +1,397 @@
+// The shape of the code, checked by a test. Each rule is a pure function over files, tried on made-up files first, so
+// that a rule which can no longer fail is noticed.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+type Files = ReadonlyMap<string, string>;
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+// ── reading ──
+
+const NOT_OURS = new Set(["node_modules", "dist", "coverage", ".git", ".reprise", ".stryker-tmp"]);
+const TEXT = /\.(?:[cm]?[jt]sx?|json|md|sql|html|css|ya?ml|sh)$|(?:^|\/)(?:\.npmrc|\.gitignore|run)$/;
+
+function readRepository(): Files {
+  const files = new Map<string, string>();
+  const visit = (folder: string): void => {
+    for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
+      const path = posix.join(folder, entry.name);
+      if (entry.isDirectory() && !NOT_OURS.has(entry.name)) visit(path);
+      else if (entry.isFile() && TEXT.test(path)) files.set(path, readFileSync(join(ROOT, path), "utf8"));
+    }
+  };
+  visit(".");
+  return files;
+}
+
+function only(files: Files, pattern: RegExp): Files {
+  return new Map([...files].filter(([path]) => pattern.test(path)));
+}
+
+const isTest = (path: string): boolean => path.endsWith(".test.ts") || path.startsWith("test/");
+
+/** The code with comments, and if asked the insides of strings, replaced by spaces; line numbers stay. */
+function codeOf(source: string, { keepStrings = false } = {}): string {
+  const token =
+    /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[\s\S]|\$\{(?:[^{}`]|\{[^{}]*\})*\}|[^`\\])*`|(?<=(?:^|[(,=:[!&|?{};\n]|return)\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\/[a-z]*/g;
+  const blank = (text: string): string => text.replace(/[^\n]/g, " ");
+  return source.replace(token, (text) => {
+    if (text.startsWith("//") || text.startsWith("/*")) return blank(text);
+    if (keepStrings) return text;
+    // What stands in ${…} is code.
+    if (text.startsWith("`"))
+      return text.replace(/(\$\{(?:[^{}`]|\{[^{}]*\})*\})|[^\n]/g, (char, code) => code ?? (char === "`" ? char : " "));
+    return text[0] + blank(text.slice(1, -1)) + text.at(-1);
+  });
+}
+
+function importsOf(source: string): string[] {
+  const code = codeOf(source, { keepStrings: true });
+  const forms = [
+    /^\s*(?:import|export)\b[^"'`;]*?\bfrom\s*["']([^"']+)["']/gm,
+    /^\s*import\s*["']([^"']+)["']/gm,
+    /\bimport\(\s*["']([^"']+)["']/g,
+    /\bnew URL\(\s*["'](\.[^"']+\.ts)["']\s*,\s*import\.meta\.url/g,
+  ];
+  return forms.flatMap((form) => Array.from(code.matchAll(form), (match) => match[1]!));
+}
+
+function targetOf(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier);
+}
+
+test("comments and strings are told from code", () => {
+  const source =
+    "const a = 'x // y'; // Date.now()\n/* b\n */ const c = `t ${Date.now()} u`; const d = /[\"']/; e('Math.random')";
+  const code = codeOf(source);
+  expect(code.split("\n")).toHaveLength(3);
+  expect(code).not.toMatch(/Math\.random|x \/\//);
+  expect(code.match(/Date\.now/g)).toHaveLength(1);
+  expect(code).toContain("e('");
+});
+
+test("every form of import is seen, and none in comments", () => {
+  const source = [
+    'import { a,\n  b } from "./a.ts";',
+    'import type { T } from "./t.ts";',
+    'import "./side.ts";',
+    'export { c } from "./c.ts";',
+    'export * from "./d.ts";',
+    'const e = await import("./e.ts");',
+    'new Worker(new URL("./f.ts", import.meta.url));',
+    '// import "./no.ts";',
+    'const text = "import x from";',
+  ].join("\n");
+  expect(importsOf(source).sort()).toEqual(["./a.ts", "./c.ts", "./d.ts", "./e.ts", "./f.ts", "./side.ts", "./t.ts"]);
+});
+
+// ── rooms: imports go one way ──
+
+// A room may use every room on a later line, and none on its own line.
+const FLOORS: readonly (readonly string[])[] = [
+  ["cli"],
+  ["server", "testing"],
+  ["engine"],
+  ["worker"],
+  ["workflow", "graph", "flow", "federation", "stores"],
+  ["kernel"],
+  ["base"],
+];
+
+/** `undefined` for files that lie directly in src: they are doors, and may open every room. */
+function roomOf(path: string): string | undefined {
+  const parts = path.split("/");
+  return parts.length > 2 ? parts[1] : undefined;
+}
+
+function floorOf(room: string): number {
+  return FLOORS.findIndex((floor) => floor.includes(room));
+}
+
+function findBadImports(files: Files): string[] {
+  const problems: string[] = [];
+  for (const [path, source] of files) {
+    const room = roomOf(path);
+    if (room !== undefined && floorOf(room) === -1) problems.push(`${path}: the room ${room} is not in the plan`);
+    for (const specifier of importsOf(source)) {
+      if (!specifier.startsWith(".")) {
+        if (/^reprise(?:\/|$)/.test(specifier) && !isTest(path))
+          problems.push(`${path}: imports itself as ${specifier}`);
+        continue;
+      }
+      if (!/\.(?:ts|json)$/.test(specifier)) problems.push(`${path}: ${specifier} must be written with .ts`);
+      const target = targetOf(path, specifier);
+      const targetRoom = roomOf(target);
+      if (!target.startsWith("src/")) {
+        if (!isTest(path)) problems.push(`${path}: ${specifier} lies outside src`);
+      } else if (targetRoom === undefined) {
+        if (!isTest(path) && room !== undefined)
+          problems.push(`${path}: ${specifier} is a door for users, not for rooms`);
+      } else if (targetRoom !== room) {
+        if (!isEntrance(target)) problems.push(`${path}: enter ${targetRoom} by its index.ts, not by ${specifier}`);
+        // A test may stand on anything; a room may not.
+        const goesDown = room === undefined || isTest(path) || floorOf(targetRoom) > floorOf(room);
+        if (!goesDown) problems.push(`${path}: ${room} must not know ${targetRoom}`);
+      }
+    }
+  }
+  return problems;
+}
+
+function isEntrance(path: string): boolean {
+  return /^src\/\w[\w-]*\/index\.ts$|^src\/stores\/\w[\w-]*\/index\.ts$/.test(path);
+}
+
+test("imports that go up, sideways, past an entrance or out of the plan are found", () => {
+  const bad = (path: string, specifier: string): string[] =>
+    findBadImports(new Map([[path, `import { x } from "${specifier}";`]]));
+  expect(bad("src/kernel/a.ts", "../base/index.ts")).toEqual([]);
+  expect(bad("src/kernel/a.ts", "./b.ts")).toEqual([]);
+  expect(bad("src/index.ts", "./engine/index.ts")).toEqual([]);
+  expect(bad("src/engine/a.ts", "../stores/sqlite/index.ts")).toEqual([]);
+  expect(bad("src/stores/sqlite/a.ts", "../sql/b.ts")).toEqual([]);
+  expect(bad("src/stores/sqlite/a.test.ts", "../../testing/index.ts")).toEqual([]);
+  expect(bad("src/kernel/a.ts", "../base/codec.ts")).toHaveLength(1);
+  expect(bad("src/base/a.ts", "../kernel/index.ts")).toHaveLength(1);
+  expect(bad("src/workflow/a.ts", "../graph/index.ts")).toHaveLength(1);
+  expect(bad("src/kernel/a.ts", "../index.ts")).toHaveLength(1);
+  expect(bad("src/kernel/a.ts", "../base/index")).toHaveLength(2);
+  expect(bad("src/kernel/a.ts", "../../test/x.ts")).toHaveLength(1);
+  expect(bad("src/kernel/a.ts", "reprise")).toHaveLength(1);
+  expect(bad("src/helpers/a.ts", "./b.ts")).toHaveLength(1);
+});
+
+// ── packages: only what package.json declares ──
+
+interface Manifest {
+  readonly dependencies?: Record<string, string>;
+  readonly peerDependencies?: Record<string, string>;
+}
+
+function findUndeclared(files: Files, manifest: Manifest): string[] {
+  const declared = new Set([
+    ...Object.keys(manifest.dependencies ?? {}),
+    ...Object.keys(manifest.peerDependencies ?? {}),
+  ]);
+  const problems: string[] = [];
+  for (const [path, source] of files) {
+    if (isTest(path)) continue;
+    for (const specifier of importsOf(source)) {
+      if (/^(?:\.|node:)/.test(specifier)) continue;
+      const name = specifier
+        .split("/")
+        .slice(0, specifier.startsWith("@") ? 2 : 1)
+        .join("/");
+      if (!declared.has(name)) problems.push(`${path}: ${name} is not a dependency of the published package`);
+    }
+  }
+  return problems;
+}
+
+test("a package that users would not get is found", () => {
+  const files = new Map([
+    ["src/cli/a.ts", 'import x from "@a/b/c"; \nimport y from "node:fs";\nimport z from "zod/v4";'],
+  ]);
+  expect(findUndeclared(files, { dependencies: { "@a/b": "1" } })).toHaveLength(1);
+  expect(findUndeclared(files, { dependencies: { "@a/b": "1" }, peerDependencies: { zod: "4" } })).toEqual([]);
+});
+
+// ── the machine: only through the ports ──
+
+const AMBIENT =
+  /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )(?<![.\w])Date\(|\bMath\.random\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|\btimers\/promises\b|\bperformance\.(?:now|timeOrigin)\b|\brandom(?:UUID|UUIDv7|Bytes|Int|Fill|FillSync)\b|\bgetRandomValues\b|\bprocess\.(?:hrtime|uptime)\b|\bAbortSignal\.timeout\b/g;
+
+/** Files that touch the machine for a reason. Everything else is given ports. */
+const MAY_TOUCH_THE_MACHINE: Readonly<Record<string, string>> = {
+  "src/base/system.ts": "it is the port",
+};
+
+function findAmbient(files: Files, exempt: Readonly<Record<string, string>>): string[] {
+  const problems: string[] = [];
+  for (const [path, source] of files) {
+    if (isTest(path) || Object.hasOwn(exempt, path)) continue;
+    for (const [index, line] of codeOf(source).split("\n").entries()) {
+      for (const match of line.matchAll(AMBIENT)) problems.push(`${path}:${index + 1}: ${match[0]} instead of a port`);
+    }
+    if (importsOf(source).some((specifier) => /^(?:node:)?timers/.test(specifier)))
+      problems.push(`${path}: imports timers`);
+  }
+  return problems;
+}
+
+test("ambient time, timers and randomness are found, and look-alikes are not", () => {
+  const found = (line: string): number => findAmbient(new Map([["src/kernel/a.ts", line]]), {}).length;
+  const touching = [
+    "const a = Date.now();",
+    "const a = new Date();",
+    "const a = Date();",
+    "Math.random()",
+    "setTimeout(f, 1)",
+    "setImmediate(f)",
+    "setInterval(f, 1)",
+    "globalThis.performance.now()",
+    "crypto.randomUUID()",
+    "import { randomBytes } from 'node:crypto';",
+    "process.hrtime.bigint()",
+    "AbortSignal.timeout(5)",
+    "const t = `${Date.now()}`;",
+    'import { setTimeout as wait } from "node:timers/promises";',
+  ];
+  for (const line of touching) expect(found(line), line).toBeGreaterThan(0);
+  for (const line of [
+    "new Date(ms)",
+    "// Date.now()",
+    "'Date.now()'",
+    "isDate(x)",
+    "timers.setTimeoutMs",
+    "types.isDate(x)",
+  ]) {
+    expect(found(line), line).toBe(0);
+  }
+  expect(findAmbient(new Map([["src/base/system.ts", "Date.now()"]]), MAY_TOUCH_THE_MACHINE)).toEqual([]);
+});
+
+// ── nothing unused ──
+
+const DOORS = /^src\/[\w-]+\.ts$|^src\/testing\/index\.ts$|^src\/cli\/main\.ts$|^src\/stores\/[\w-]+\/index\.ts$/;
+
+/** Where "reprise" and its subpaths lead inside this repository. */
+const OWN_NAMES: Readonly<Record<string, string>> = {
+  reprise: "src/index.ts",
+  "reprise/testing": "src/testing/index.ts",
+  "reprise/sqlite": "src/stores/sqlite/index.ts",
+};
+
+function findUnreachable(files: Files): string[] {
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    const source = files.get(path);
+    if (source === undefined || reached.has(path)) return;
+    reached.add(path);
+    for (const specifier of importsOf(source)) {
+      visit(specifier.startsWith(".") ? targetOf(path, specifier) : (OWN_NAMES[specifier] ?? ""));
+    }
+  };
+  for (const path of files.keys()) if (DOORS.test(path) || isTest(path)) visit(path);
+  return [...files.keys()].filter((path) => path.startsWith("src/") && !reached.has(path));
+}
+
+test("a file that neither a door nor a test leads to is found", () => {
+  const files = new Map([
+    ["src/index.ts", 'export { a } from "./engine/index.ts";'],
+    ["src/engine/index.ts", 'export { a } from "./a.ts";'],
+    ["src/engine/a.ts", ""],
+    ["src/engine/b.ts", ""],
+    ["src/engine/c.ts", ""],
+    ["src/engine/c.test.ts", 'import "./c.ts";'],
+  ]);
+  expect(findUnreachable(files)).toEqual(["src/engine/b.ts"]);
+});
+
+// ── leftovers ──
+
+const MAX_LINES = 500;
+// Spelled apart, so that this file does not find itself.
+const MARKER = new RegExp(`\\b(?:${["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"].join("|")})\\b`);
+
+function findLeftovers(files: Files): string[] {
+  const problems: string[] = [];
+  for (const [path, source] of files) {
+    const inSource = path.startsWith("src/");
+    const lines = source.split("\n");
+    const code = codeOf(source).split("\n");
+    if (inSource && lines.length > MAX_LINES) problems.push(`${path}: ${lines.length} lines, ${MAX_LINES} at most`);
+    for (const [index, line] of lines.entries()) {
+      const at = `${path}:${index + 1}`;
+      const codeLine = code[index] ?? "";
+      if (MARKER.test(line)) problems.push(`${at}: a note to oneself`);
+      if (/\b(?:test|it|describe)\.only\(/.test(codeLine)) problems.push(`${at}: a test that runs alone`);
+      // A skip says why, beside it or on the line above.
+      const hasReason = /\/\/ skipped: \S/.test(`${lines[index - 1] ?? ""}\n${line}`);
+      if (/\b(?:test|it|describe)\.skip\(/.test(codeLine) && !hasReason)
+        problems.push(`${at}: a skip without "// skipped: reason"`);
+      if (inSource && !path.startsWith("src/cli/") && /\bconsole\.\w+\(/.test(codeLine))
+        problems.push(`${at}: prints to the console`);
+    }
+  }
+  return problems;
+}
+
+test("leftovers are found", () => {
+  const found = (path: string, source: string): number => findLeftovers(new Map([[path, source]])).length;
+  expect(found("src/base/a.ts", `// ${"TO" + "DO"}: later`)).toBe(1);
+  expect(found("test/a.test.ts", 'test.only("x", f);')).toBe(1);
+  expect(found("test/a.test.ts", 'test.skip("x", f);')).toBe(1);
+  expect(found("test/a.test.ts", '// skipped: needs a server\ntest.skip("x", f);')).toBe(0);
+  expect(found("src/base/a.ts", "console.log(1);")).toBe(1);
+  expect(found("src/cli/a.ts", "console.log(1);")).toBe(0);
+  expect(found("examples/a.ts", "console.log(1);")).toBe(0);
+  expect(found("src/base/a.ts", "\n".repeat(MAX_LINES))).toBe(1);
+  expect(found("src/base/a.ts", "\n".repeat(MAX_LINES - 1))).toBe(0);
+});
+
+// ── nothing of the machine it was written on ──
+
+// Spelled apart, as above.
+const MACHINE_PATH = new RegExp(
+  `(?:^|[\\s"'\`(=:<])/(?:${["wo" + "rk", "ro" + "ot", "ho" + "me/\\w+", "Us" + "ers/\\w+"].join("|")})/`,
+);
+const REGISTRY = new RegExp(
+  `^\\s*"resol${"ved"}":|\\bregis${"try"}\\s*=|https?://[\\w.-]*(?:regis${"try"}|verda${"ccio"}|artifac${"tory"})[\\w.-]*`,
+);
+
+function findMachineTraces(files: Files): string[] {
+  const problems: string[] = [];
+  for (const [path, source] of files) {
+    for (const [index, line] of source.split("\n").entries()) {
+      if (MACHINE_PATH.test(line)) problems.push(`${path}:${index + 1}: a path of one machine`);
+      if (REGISTRY.test(line)) problems.push(`${path}:${index + 1}: an address of a package registry`);
+    }
+  }
+  return problems;
+}
+
+test("paths of a machine and addresses of registries are found", () => {
+  const found = (line: string): number => findMachineTraces(new Map([["a.json", line]])).length;
+  expect(found(`see /wo${"rk"}/main/x`)).toBe(1);
+  expect(found(`"/ho${"me"}/me/x"`)).toBe(1);
+  expect(found(`      "resol${"ved"}": "x",`)).toBe(1);
+  expect(found(`regis${"try"}=http://localhost:4873`)).toBe(1);
+  expect(found(`https://regis${"try"}.npmjs.org/x`)).toBe(1);
+  expect(found("docs/work/x and ./root/y")).toBe(0);
+});
+
+// ── the repository itself ──
+
+const repository = readRepository();
+const sources = only(repository, /^src\/.*\.ts$/);
+const code = only(repository, /^(?:src|test|bench|examples|scripts)\/.*\.(?:ts|mjs)$/);
+
+test("imports between rooms go one way and through their entrances", () => {
+  expect(findBadImports(sources)).toEqual([]);
+});
+
+test("the published code imports only what the package declares", () => {
+  expect(findUndeclared(sources, JSON.parse(repository.get("package.json")!) as Manifest)).toEqual([]);
+});
+
+test("time, timers and randomness are touched in one place only", () => {
+  expect(findAmbient(sources, MAY_TOUCH_THE_MACHINE)).toEqual([]);
+});
+
+// skipped: only until src/index.ts, the main door, is written.
+test.skipIf(!repository.has("src/index.ts"))("every file in src is reached from a door or a test", () => {
+  expect(findUnreachable(code)).toEqual([]);
+});
+
+test("nothing is left over", () => {
+  expect(findLeftovers(code)).toEqual([]);
+});
+
+test("nothing tells on which machine it was made", () => {
+  expect(findMachineTraces(repository)).toEqual([]);
+});
