@@ -1,0 +1,114 @@
+// Apply: one function per kind of write. Each checks its fence with its first statement, and writes nothing when that
+// does not hold (K1).
+
+import {
+  hasEnded,
+  type EndStatus,
+  type ItemBackWrite,
+  type ItemEndWrite,
+  type ItemOutcome,
+  type MessageOutcome,
+  type MessageWrite,
+  type Outcome,
+  type ResumeOutcome,
+  type ResumeWrite,
+  type Status,
+  type StopOutcome,
+  type StopWrite,
+  type Write,
+} from "../../kernel/index.ts";
+import { arrive } from "./arrive.ts";
+import { applyClaimItems, applyClaimTurns, definitionsWithDueTurns, namesWithReadyItems } from "./claim.ts";
+import { applyFireDue, nextDue } from "./fire.ts";
+import type { Tx } from "./session.ts";
+import { applyStart } from "./start.ts";
+import type { Statements } from "./statements.ts";
+import { applyTurn } from "./turn.ts";
+
+export function apply(tx: Tx, write: Write): Outcome {
+  switch (write.write) {
+    case "turn":
+      return applyTurn(tx, write);
+    case "start":
+      return applyStart(tx, write);
+    case "item-end":
+      return applyItemEnd(tx, write);
+    case "item-back":
+      return applyItemBack(tx, write);
+    case "turn-back":
+      return tx.sql.returnTurn.run(write.run, write.token).changes === 0 ? LEASE_LOST : COMMITTED;
+    case "message":
+      return applyMessage(tx, write);
+    case "stop":
+      return applyStop(tx, write);
+    case "resume":
+      return applyResume(tx, write);
+    case "claim-turns":
+      return applyClaimTurns(tx, write);
+    case "claim-items":
+      return applyClaimItems(tx, write);
+    case "fire-due":
+      return applyFireDue(tx, write);
+  }
+}
+
+/** The outcome of a poll that would find nothing, without a transaction; undefined when there may be something to do. */
+export function idleOutcome(sql: Statements, now: number, write: Write): Outcome | undefined {
+  switch (write.write) {
+    case "claim-turns":
+      return write.tokens.length === 0 || definitionsWithDueTurns(sql, write.definitions).length === 0 ? [] : undefined;
+    case "claim-items":
+      return write.tokens.length === 0 || namesWithReadyItems(sql, write.names).length === 0 ? [] : undefined;
+    case "fire-due": {
+      const nextAt = nextDue(sql);
+      return nextAt === undefined || nextAt > now ? { runs: [], ready: 0, nextAt } : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const COMMITTED = { status: "committed" } as const;
+const LEASE_LOST = { status: "lease-lost" } as const;
+
+function applyItemEnd(tx: Tx, { run, item, token, arrival }: ItemEndWrite): ItemOutcome {
+  if (tx.sql.endItem.run(run, item, token).changes === 0) return LEASE_LOST;
+  arrive(tx, run, arrival);
+  return COMMITTED;
+}
+
+function applyItemBack({ sql, now }: Tx, write: ItemBackWrite): ItemOutcome {
+  const { availableAt, attempt, failures, run, item, token } = write;
+  const state = availableAt === undefined ? 1 : 0;
+  const { changes } = sql.returnItem.run(state, availableAt ?? now, attempt, failures ?? null, run, item, token);
+  return changes === 0 ? LEASE_LOST : COMMITTED;
+}
+
+interface Newest {
+  readonly run: number;
+  readonly status: Status;
+}
+
+function applyMessage(tx: Tx, { to, arrival, once }: MessageWrite): MessageOutcome {
+  const newest = tx.sql.newestStatus.get(to) as unknown as Newest | undefined;
+  if (newest === undefined) return { status: "no-run" };
+  const { run, status } = newest;
+  if (hasEnded(status)) return { status: "ended", as: status satisfies EndStatus };
+  if (once && tx.sql.insertOnce.run(run, arrival.target).changes === 0) return { status: "duplicate" };
+  arrive(tx, run, arrival);
+  return { status: "committed", run };
+}
+
+function applyStop({ sql }: Tx, { status, evidence, run, token }: StopWrite): StopOutcome {
+  return sql.stop.run(status, evidence, run, token).changes === 0 ? LEASE_LOST : COMMITTED;
+}
+
+function applyResume({ sql }: Tx, { id }: ResumeWrite): ResumeOutcome {
+  const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
+  if (newest === undefined) return { status: "no-run" };
+  const { run, status } = newest;
+  if (status !== "paused" && status !== "blocked" && status !== "determinism_violation")
+    return { status: "not-stopped", as: status };
+  sql.resume.run(run);
+  return { status: "committed", run };
+}

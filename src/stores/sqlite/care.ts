@@ -1,0 +1,98 @@
+// Care: pruning, backups, and what an operator wants to know.
+
+import { backup } from "node:sqlite";
+import { closeSync, openSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { RepriseError, type EpochMs } from "../../base/index.ts";
+import type { RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
+import { storeErrorOf } from "./errors.ts";
+import { breathe } from "./patience.ts";
+import { plain } from "./rows.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
+import type { Session, Tx } from "./session.ts";
+import { sweepLeftover } from "./sweep.ts";
+import { pragma } from "./version.ts";
+
+/** How many run numbers one transaction or one count looks at: some milliseconds. */
+const WINDOW = 2_000;
+
+/** C8. Families go as a whole: everything with one root has ended, and ended before `endedBefore`. */
+export async function prune(session: Session, endedBefore: EpochMs): Promise<{ readonly runs: number }> {
+  let runs = 0;
+  const highest = await highestRun(session);
+  for (let from = 0; from <= highest; from += WINDOW) {
+    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + WINDOW, endedBefore, highest));
+    if (old.length > 0) {
+      const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
+      runs += await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
+    }
+    await breathe(session.options);
+  }
+  // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
+  while (await session.transact("Pruning", sweepLeftover)) await breathe(session.options);
+  return { runs };
+}
+
+function pruneFamilies({ sql }: Tx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
+  let runs = 0;
+  for (const root of roots) {
+    // Looked at again under the lock: a child may have been started since.
+    if (sql.familyLives.get(root, endedBefore) !== undefined) continue;
+    for (const { run } of sql.family.all(root) as unknown as { run: number }[]) {
+      sql.insertLeftover.run(run);
+      sql.dropTags.run(run);
+      sql.dropRun.run(run);
+      runs += 1;
+    }
+  }
+  return runs;
+}
+
+async function highestRun(session: Session): Promise<RunNumber> {
+  return session.read("Looking at runs", (sql) => (sql.highestRun.get() as { run: number | null }).run ?? 0);
+}
+
+/** A consistent copy while work goes on; the target must not exist. */
+export async function backUp(session: Session, path: string): Promise<void> {
+  const target = resolve(path);
+  try {
+    closeSync(openSync(target, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, { cause: error });
+    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, { cause: error });
+  }
+  try {
+    await session.read("Backing up", () => undefined);
+    await backup(session.connection.db, target, { rate: 1_000 });
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw storeErrorOf(error, `Backing up to ${target}`);
+  }
+}
+
+export async function describe(session: Session): Promise<StoreInfo> {
+  const { path, durability } = session.options;
+  const runs: Partial<Record<Status, number>> = {};
+  const highest = await highestRun(session);
+  for (let from = 0; from <= highest; from += WINDOW * 10) {
+    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, from + WINDOW * 10));
+    for (const { status, count } of counts as unknown as { status: Status; count: number }[])
+      runs[status] = (runs[status] ?? 0) + count;
+    await breathe(session.options);
+  }
+  return session.read("Describing the store", (sql) => {
+    const { db } = session.connection;
+    const items = sql.countItems.get() as { ready: number; leased: number; delayed: number };
+    return {
+      kind: "sqlite",
+      location: path,
+      schemaVersion: SCHEMA_VERSION,
+      durability,
+      bytes: Number(pragma(db, "page_count")) * Number(pragma(db, "page_size")),
+      runs,
+      workers: plain<WorkerInfo>(sql.workers.all()),
+      items: { ...items },
+    };
+  });
+}

@@ -1,0 +1,103 @@
+// Claim: takes due turns and ready items for a worker, most urgent first, then oldest.
+//
+// Every select below walks one partial index from its front, so a claim costs the same with ten rows and with a million.
+// With several names, one skip scan first finds which of them have anything at all: an idle poll is one statement.
+
+import type { ClaimedItem, ClaimedTurn, ClaimItemsWrite, ClaimTurnsWrite, InboxRow } from "../../kernel/index.ts";
+import { hasEnded, type Status } from "../../kernel/index.ts";
+import { plain, recordOf, type RunRow } from "./rows.ts";
+import type { Tx } from "./session.ts";
+import type { Statements } from "./statements.ts";
+
+interface DueTurn {
+  readonly run: number;
+  readonly priority: number;
+}
+
+/** The wanted names that have something to take. */
+export function definitionsWithDueTurns(sql: Statements, wanted: readonly string[]): readonly string[] {
+  return pick(sql.dueDefinitions.all() as unknown as { value: string }[], wanted);
+}
+
+export function namesWithReadyItems(sql: Statements, wanted: readonly string[]): readonly string[] {
+  return pick(sql.readyNames.all() as unknown as { value: string }[], wanted);
+}
+
+function pick(rows: readonly { readonly value: string }[], wanted: readonly string[]): readonly string[] {
+  if (rows.length === 0) return [];
+  const names = new Set(wanted);
+  return rows.map(({ value }) => value).filter((value) => names.has(value));
+}
+
+export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+  const limit = write.tokens.length;
+  if (limit === 0 || !isRegistered(sql, write.worker)) return [];
+  const due: DueTurn[] = [];
+  for (const definition of definitionsWithDueTurns(sql, write.definitions))
+    due.push(...(sql.dueTurns.all(definition, limit) as unknown as DueTurn[]));
+  due.sort((a, b) => b.priority - a.priority || a.run - b.run);
+  return due.slice(0, limit).map(({ run }, index) => {
+    const token = write.tokens[index] as string;
+    const row = sql.claimTurn.get(token, write.worker, run) as unknown as RunRow;
+    const inbox = row.arrivals === row.read ? [] : plain<InboxRow>(sql.inboxAfter.all(run, row.read));
+    return { record: recordOf(sql, row), token, inbox };
+  });
+}
+
+interface ReadyItem {
+  readonly run: number;
+  readonly item: string;
+  readonly name: string;
+  readonly priority: number;
+  readonly availableAt: number;
+  readonly seq: number;
+  readonly attempt: number;
+  readonly failures: string | null;
+}
+
+export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly ClaimedItem[] {
+  const limit = write.tokens.length;
+  const claimed: ClaimedItem[] = [];
+  if (limit === 0 || !isRegistered(sql, write.worker)) return claimed;
+  const names = namesWithReadyItems(sql, write.names);
+  let dropped: boolean;
+  do {
+    dropped = false;
+    for (const item of readyItems(sql, names, limit - claimed.length)) {
+      const run = sql.runOfItem.get(item.run) as { id: string; generation: number; status: Status } | undefined;
+      if (run === undefined || hasEnded(run.status)) {
+        // A leftover of a run with too many items to delete at its end.
+        sql.dropItem.run(item.run, item.item);
+        dropped = true;
+        continue;
+      }
+      const token = write.tokens[claimed.length] as string;
+      sql.claimItem.run(token, write.worker, item.run, item.item);
+      const { data } = sql.dataAt.get(item.run, item.seq) as { data: string };
+      claimed.push({
+        run: item.run,
+        runId: run.id,
+        generation: run.generation,
+        item: item.item,
+        name: item.name,
+        token,
+        attempt: item.attempt,
+        failures: item.failures ?? undefined,
+        data,
+      });
+    }
+  } while (dropped && claimed.length < limit);
+  return claimed;
+}
+
+function readyItems(sql: Statements, names: readonly string[], limit: number): readonly ReadyItem[] {
+  const ready: ReadyItem[] = [];
+  for (const name of names) ready.push(...(sql.readyItems.all(name, limit) as unknown as ReadyItem[]));
+  ready.sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || a.run - b.run);
+  return ready.slice(0, limit);
+}
+
+/** A worker that was taken over gets nothing more: nobody would ever take it back. */
+function isRegistered(sql: Statements, worker: number): boolean {
+  return sql.worker.get(worker) !== undefined;
+}

@@ -1,0 +1,34 @@
+// Fire: timers that are due become arrivals, delayed items become ready; oldest first.
+
+import type { EpochMs } from "../../base/index.ts";
+import type { EntryType, FireDueOutcome, FireDueWrite, RunNumber } from "../../kernel/index.ts";
+import { arrive } from "./arrive.ts";
+import type { Tx } from "./session.ts";
+import type { Statements } from "./statements.ts";
+
+interface DueItem {
+  readonly run: number;
+  readonly item: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export function applyFireDue(tx: Tx, write: FireDueWrite): FireDueOutcome {
+  const { sql, now } = tx;
+  const runs = new Set<RunNumber>();
+  let ready = 0;
+  for (const { run, item, kind, name } of sql.dueItems.all(now, write.limit) as unknown as DueItem[]) {
+    if (kind === "timer") {
+      sql.dropItem.run(run, item);
+      if (arrive(tx, run, { type: name as EntryType, target: item, data: "{}" })) runs.add(run);
+    } else {
+      sql.readyItem.run(run, item);
+      ready += 1;
+    }
+  }
+  return { runs: [...runs], ready, nextAt: nextDue(sql) };
+}
+
+export function nextDue(sql: Statements): EpochMs | undefined {
+  return (sql.nextDue.get() as { at: number | null }).at ?? undefined;
+}

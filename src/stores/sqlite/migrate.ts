@@ -1,0 +1,45 @@
+// Migrate: brings a database to the newest schema. Each step is one transaction that first looks whether another
+// process has done it already, so any number of starters may race, and a kill leaves a whole step or nothing.
+
+import type { DatabaseSync } from "node:sqlite";
+import { RepriseError } from "../../base/index.ts";
+import type { ConnectOptions } from "./open.ts";
+import { patiently } from "./patience.ts";
+import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
+import { pragma } from "./version.ts";
+
+export async function migrate(db: DatabaseSync, options: ConnectOptions): Promise<void> {
+  for (;;) {
+    const version = schemaVersion(db);
+    if (version >= SCHEMA_VERSION) return;
+    if (!options.migrate)
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `${options.path} has schema ${version}, this program needs ${SCHEMA_VERSION}. Open it once with \`migrate: true\`.`,
+        { details: { found: version, needed: SCHEMA_VERSION } },
+      );
+    await patiently(options, `Migrating ${options.path} to schema ${version + 1}`, () => migrateOnce(db, version));
+  }
+}
+
+function schemaVersion(db: DatabaseSync): number {
+  return Number(pragma(db, "user_version"));
+}
+
+function migrateOnce(db: DatabaseSync, from: number): void {
+  db.exec("begin immediate");
+  try {
+    // Under the lock: somebody may have been first.
+    if (schemaVersion(db) === from) {
+      const version = from + 1;
+      db.exec(MIGRATIONS[from] ?? "");
+      db.exec(`insert into meta (key, value) values ('application', 'reprise'), ('schema', '${version}')
+               on conflict (key) do update set value = excluded.value`);
+      db.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
+    }
+    db.exec("commit");
+  } catch (error) {
+    if (db.isTransaction) db.exec("rollback");
+    throw error;
+  }
+}

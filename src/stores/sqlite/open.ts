@@ -1,0 +1,92 @@
+// Open: from a path to a connection that keeps its promises, or a refusal.
+//
+// O1. A file that is not ours, or newer than we are, is refused before anything is written to it.
+// O2. Durability is set and read back on every open; SQLite ignores a pragma it cannot honour without a word.
+
+import { DatabaseSync } from "node:sqlite";
+import { RepriseError } from "../../base/index.ts";
+import { identityOf, MEMORY, prepareFile, readHeader, type FileIdentity } from "./location.ts";
+import { migrate } from "./migrate.ts";
+import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
+import { APPLICATION_ID } from "./schema.ts";
+import { prepareStatements, type Statements } from "./statements.ts";
+import { checkVersion, notReprise, pragma, refuseNewer } from "./version.ts";
+
+export type Durability = "full" | "relaxed";
+
+export interface Connection {
+  readonly db: DatabaseSync;
+  readonly sql: Statements;
+  /** Undefined in memory. */
+  readonly identity: FileIdentity | undefined;
+}
+
+export interface ConnectOptions extends Waiting {
+  readonly path: string;
+  readonly durability: Durability;
+  readonly migrate: boolean;
+}
+
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const { path } = options;
+  const inMemory = path === MEMORY;
+  if (!inMemory) {
+    if (options.migrate) prepareFile(path);
+    await refuseForeign(options);
+  }
+  const what = `Opening ${path}`;
+  const db = await patiently(options, what, () => new DatabaseSync(path, { timeout: BUSY_SLICE_MS }));
+  try {
+    await patiently(options, what, () => checkVersion(db, path));
+    await patiently(options, what, () => setPragmas(db, inMemory, options.durability));
+    await migrate(db, options);
+    checkVersion(db, path);
+    const sql = await patiently(options, what, () => prepareStatements(db));
+    return { db, sql, identity: inMemory ? undefined : identityOf(path) };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** O1. Looks at the bytes first, and opens for reading only when they do not settle it. */
+async function refuseForeign(options: ConnectOptions): Promise<void> {
+  const { path } = options;
+  const header = readHeader(path);
+  if (header === undefined) return;
+  if (header.applicationId === APPLICATION_ID) return refuseNewer(header.userVersion, path);
+  if (header.applicationId !== 0) throw notReprise(path);
+  // Ours while another process makes it, its first transaction still in the WAL; otherwise somebody else's.
+  await patiently(options, `Reading ${path}`, () => {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+    try {
+      checkVersion(db, path);
+    } finally {
+      db.close();
+    }
+  });
+}
+
+const SYNCHRONOUS = { full: 2, relaxed: 1 } as const;
+
+/** O2 */
+function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability): void {
+  const wanted: [name: string, value: string | number][] = [
+    ["journal_mode", inMemory ? "memory" : "wal"],
+    ["synchronous", SYNCHRONOUS[durability]],
+    ["foreign_keys", 1],
+    // Only macOS has a weaker fsync than the one that counts; elsewhere these change nothing.
+    ["fullfsync", durability === "full" ? 1 : 0],
+    ["checkpoint_fullfsync", durability === "full" ? 1 : 0],
+  ];
+  for (const [name, value] of wanted) {
+    db.exec(`pragma ${name} = ${value}`);
+    const found = pragma(db, name);
+    if (found !== value)
+      throw new RepriseError(
+        "STORE_UNSAFE_DURABILITY",
+        `Expected ${name} = ${value}, the database says ${String(found)}: commits would not survive a power cut. Move the file to a file system that supports it.`,
+        { details: { pragma: name, expected: value, found } },
+      );
+  }
+}

@@ -1,0 +1,51 @@
+// Patience: waiting for a lock without blocking the process.
+
+import { RepriseError, type Clock, type Random, type Timers } from "../../base/index.ts";
+import { isBusy, storeErrorOf } from "./errors.ts";
+
+/** How long one statement may block the process while it waits for a lock. */
+export const BUSY_SLICE_MS = 40;
+/** How long a lock is waited for in all. */
+export const PATIENCE_MS = 5_000;
+
+export interface Waiting {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+}
+
+export function pause({ timers }: Waiting, ms: number): Promise<void> {
+  return new Promise((resolve) => void timers.set(ms, resolve));
+}
+
+/** Lets everything else in the process have its turn. */
+export function breathe({ timers }: Waiting): Promise<void> {
+  return new Promise((resolve) => timers.soon(resolve));
+}
+
+/** Repeats `attempt` while the database is busy; other errors are mapped and thrown at once. */
+export async function patiently<T>(waiting: Waiting, what: string, attempt: () => T): Promise<T> {
+  const start = waiting.clock.monotonic();
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw storeErrorOf(error, what);
+      if (waiting.clock.monotonic() - start >= PATIENCE_MS) throw busyError(error, what);
+    }
+    await pause(waiting, pauseMs(waiting));
+  }
+}
+
+/** 1 to 16 ms at random, so that two waiting processes do not keep step. */
+export function pauseMs({ random }: Waiting): number {
+  return 1 + ((random.bytes(1)[0] ?? 0) & 15);
+}
+
+export function busyError(cause: unknown, what: string): RepriseError {
+  return new RepriseError(
+    "STORE_BUSY",
+    `${what}: another program held the write lock for ${PATIENCE_MS / 1000} s. Look for a stopped process or a tool with an open transaction on this file; the call can be repeated.`,
+    { cause },
+  );
+}

@@ -1,0 +1,68 @@
+// Reap: leases of workers, and what becomes of their work when they are gone (S3–S5).
+
+import type { EpochMs } from "../../base/index.ts";
+import { MAX_TAKEOVERS } from "../../kernel/index.ts";
+import type { Tx } from "./session.ts";
+import type { Statements } from "./statements.ts";
+import { sweepLeftover } from "./sweep.ts";
+
+export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number): number {
+  return Number(sql.insertWorker.run(name, now + leaseMs, now).lastInsertRowid);
+}
+
+/** A lease that ran out can still be renewed while nobody has taken over. */
+export function renewLease({ sql, now }: Tx, worker: number, leaseMs: number): boolean {
+  return sql.renewWorker.run(now + leaseMs, worker).changes === 1;
+}
+
+/** The worker says goodbye: that is no takeover. */
+export function releaseWorker({ sql }: Tx, worker: number): void {
+  sql.freeTurns.run(worker);
+  sql.freeItems.run(worker);
+  sql.deleteWorker.run(worker);
+}
+
+export interface Reaped {
+  readonly workers: number;
+  readonly turns: number;
+  readonly items: number;
+}
+
+export function reap(tx: Tx, self: number): Reaped {
+  const { sql, now } = tx;
+  let turns = 0;
+  let items = 0;
+  const dead = deadWorkers(sql, now, self);
+  for (const worker of dead) {
+    turns += Number(sql.takeOverTurns.run(MAX_TAKEOVERS, takeoverEvidence(sql, worker), worker).changes);
+    items += Number(sql.takeOverItems.run(worker).changes);
+    sql.deleteWorker.run(worker);
+  }
+  sweepLeftover(tx);
+  return { workers: dead.length, turns, items };
+}
+
+export function hasNothingToReap(sql: Statements, now: EpochMs, self: number): boolean {
+  return sql.leftover.get() === undefined && deadWorkers(sql, now, self).length === 0;
+}
+
+/** Those whose lease ran out, at `now` included, and holders nobody knows: a lease without a row would last for ever. */
+function deadWorkers(sql: Statements, now: EpochMs, self: number): readonly number[] {
+  const expired = sql.expiredWorkers.all(now, self) as unknown as { worker: number }[];
+  const dead = new Set(expired.map(({ worker }) => worker));
+  for (const holders of [sql.turnHolders, sql.itemHolders])
+    for (const { value } of holders.all() as unknown as { value: number }[])
+      if (value !== self && sql.worker.get(value) === undefined) dead.add(value);
+  return [...dead];
+}
+
+/** Canonical JSON: keys in order. */
+function takeoverEvidence(sql: Statements, worker: number): string {
+  const name = (sql.worker.get(worker) as { name: string } | undefined)?.name ?? null;
+  return JSON.stringify({
+    message: `${MAX_TAKEOVERS} workers in a row lost their lease on this run without a commit; the last was ${name ?? "unknown"}. Look for crashes, stalls or memory limits of the workers, then resume the run.`,
+    reason: "takeovers",
+    takeovers: MAX_TAKEOVERS,
+    worker: name,
+  });
+}

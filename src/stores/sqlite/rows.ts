@@ -1,0 +1,60 @@
+// Rows: from what SQLite answers to the kernel's records.
+
+import type { RunRecord } from "../../kernel/index.ts";
+import type { Statements } from "./statements.ts";
+
+/** `RUN_COLUMNS` as they come. */
+export interface RunRow {
+  readonly run: number;
+  readonly id: string;
+  readonly generation: number;
+  readonly definition: string;
+  readonly kind: RunRecord["kind"];
+  readonly version: number;
+  readonly status: RunRecord["status"];
+  readonly parent: number | null;
+  readonly parentCommand: string | null;
+  readonly priority: number;
+  readonly head: number;
+  readonly chain: string;
+  readonly arrivals: number;
+  readonly read: number;
+  readonly unread: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+  readonly runtime: string;
+  readonly evidence: string | null;
+}
+
+export function recordOf(sql: Statements, row: RunRow): RunRecord {
+  return {
+    run: row.run,
+    id: row.id,
+    generation: row.generation,
+    definition: row.definition,
+    kind: row.kind,
+    version: row.version,
+    status: row.status,
+    parent: row.parent ?? undefined,
+    parentCommand: row.parentCommand ?? undefined,
+    priority: row.priority,
+    tags: tagsOf(sql, row.run),
+    head: row.head,
+    chain: row.chain,
+    arrivals: row.arrivals,
+    unread: row.unread,
+    createdAt: row.createdAt,
+    endedAt: row.endedAt ?? undefined,
+    runtime: row.runtime,
+    evidence: row.evidence ?? undefined,
+  };
+}
+
+function tagsOf(sql: Statements, run: number): readonly string[] {
+  return (sql.tagsOf.all(run) as unknown as { tag: string }[]).map(({ tag }) => tag);
+}
+
+/** Rows as plain objects: SQLite's have no prototype, which `deepEqual` and friends trip over. */
+export function plain<T extends object>(rows: readonly unknown[]): T[] {
+  return rows.map((row) => ({ ...(row as T) }));
+}

@@ -1,0 +1,203 @@
+// Session: one connection, and transactions whose outcome is always known.
+//
+// X1. BEGIN IMMEDIATE to COMMIT without an await: nobody else in this process comes between, and no lock outlives a turn
+//     of the event loop.
+// X2. Every transaction first stamps this writer's row with its batch number. After a COMMIT that failed with an I/O
+//     error, that row says whether it happened (A8): the connection is closed, opened anew and asked.
+// X3. After any other error: ROLLBACK, then decide.
+
+import { RepriseError, type EpochMs } from "../../base/index.ts";
+import type { RunNumber } from "../../kernel/index.ts";
+import { StoreClock } from "./clock.ts";
+import { isBusy, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
+import { checkIdentity } from "./location.ts";
+import { connect, type ConnectOptions, type Connection } from "./open.ts";
+import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
+import type { Statements } from "./statements.ts";
+
+/** What a write is applied with. */
+export interface Tx {
+  readonly sql: Statements;
+  readonly now: EpochMs;
+  /** The number of the next run, once somebody asked. */
+  nextRun: RunNumber | undefined;
+}
+
+/** How often a batch is applied anew after COMMITs that turned out not to have happened. */
+const MAX_UNKNOWN_COMMITS = 3;
+/** Marks of writers that died are kept this long before they are folded into one. */
+const FOLD_AFTER_MS = 30 * 86_400_000;
+
+type Attempt<T> = { readonly done: T } | { readonly unknown: unknown; readonly result: T };
+
+export class Session {
+  readonly options: ConnectOptions;
+  readonly clock: StoreClock;
+  readonly #writer: string;
+  #batch = 0;
+  #connection: Connection;
+  /** Set while the connection is being replaced. */
+  #recovery: Promise<void> | undefined;
+  #closed = false;
+
+  private constructor(options: ConnectOptions, connection: Connection) {
+    this.options = options;
+    this.#connection = connection;
+    this.#writer = options.random.id();
+    this.clock = new StoreClock(options.clock, highestMark(connection.sql));
+  }
+
+  static async open(options: ConnectOptions): Promise<Session> {
+    return new Session(options, await connect(options));
+  }
+
+  get connection(): Connection {
+    return this.#connection;
+  }
+
+  /** Reads, with the same patience as writes. */
+  async read<T>(what: string, body: (sql: Statements) => T): Promise<T> {
+    await this.#usable();
+    return patiently(this.options, what, () => body(this.#connection.sql));
+  }
+
+  /** X1–X3. `body` may run more than once, never partly. */
+  async transact<T>(what: string, body: (tx: Tx) => T): Promise<T> {
+    const start = this.options.clock.monotonic();
+    for (let unknowns = 0; ; ) {
+      // Looked at first: with nothing to wait for, a write begins in the caller's own turn of the event loop.
+      if (this.#recovery !== undefined || this.#closed || !this.#connection.db.isOpen) await this.#usable();
+      try {
+        const attempt = this.#attempt(body);
+        if ("done" in attempt) return attempt.done;
+        if (await this.#happened(what, attempt.unknown)) return attempt.result;
+        if (++unknowns === MAX_UNKNOWN_COMMITS) throw storeErrorOf(attempt.unknown, what);
+        continue;
+      } catch (error) {
+        if (!isBusy(error)) throw storeErrorOf(error, what);
+        if (this.options.clock.monotonic() - start >= PATIENCE_MS) throw busyError(error, what);
+      }
+      await pause(this.options, pauseMs(this.options));
+    }
+  }
+
+  #attempt<T>(body: (tx: Tx) => T): Attempt<T> {
+    const { sql, identity } = this.#connection;
+    if (identity !== undefined) checkIdentity(this.options.path, identity);
+    sql.begin.run();
+    let result: T;
+    try {
+      const now = this.clock.now();
+      sql.stamp.run(this.#writer, ++this.#batch, now);
+      result = body({ sql, now, nextRun: undefined });
+    } catch (error) {
+      this.#rollback();
+      throw error;
+    }
+    try {
+      sql.commit.run();
+    } catch (error) {
+      if (identity !== undefined && isUnknownCommit(error)) return { unknown: error, result };
+      this.#rollback();
+      throw error;
+    }
+    return { done: result };
+  }
+
+  #rollback(): void {
+    const { db, sql } = this.#connection;
+    // SQLite has rolled back by itself after some errors.
+    if (!db.isTransaction) return;
+    try {
+      sql.rollback.run();
+    } catch {
+      // Closing rolls back too; the next call opens a new connection.
+      db.close();
+    }
+  }
+
+  /** X2 */
+  async #happened(what: string, commitError: unknown): Promise<boolean> {
+    const batch = this.#batch;
+    try {
+      this.#connection.db.close();
+      await this.#reopen();
+      const row = await patiently(this.options, what, () => {
+        // A write lock waits until no COMMIT can be under way any more; a plain read would not (A8).
+        const { sql } = this.#connection;
+        sql.begin.run();
+        try {
+          return sql.writer.get(this.#writer) as { batch: number } | undefined;
+        } finally {
+          this.#rollback();
+        }
+      });
+      return row !== undefined && row.batch >= batch;
+    } catch (error) {
+      const { code } = storeErrorOf(commitError, what);
+      throw new RepriseError(
+        code,
+        `${what}: COMMIT failed, and the database could not be asked whether it happened. Check the disk; what was committed is in the store, the rest is done again when the leases run out.`,
+        { cause: commitError, details: { unresolved: true, asking: String(error) } },
+      );
+    }
+  }
+
+  /** One at a time; everybody else waits for it. */
+  #reopen(): Promise<void> {
+    this.#recovery ??= this.#replaceConnection().finally(() => {
+      this.#recovery = undefined;
+    });
+    return this.#recovery;
+  }
+
+  async #replaceConnection(): Promise<void> {
+    const connection = await connect({ ...this.options, migrate: false });
+    try {
+      await patiently(this.options, "Saving the log after an error", () => {
+        // After a failed fsync the log may be readable and yet not on disk. Copying it into the database and syncing that
+        // makes durable whatever is read from now on.
+        const { busy } = connection.db.prepare("pragma wal_checkpoint(truncate)").get() as { busy: number };
+        if (busy !== 0) throw busySignal();
+      });
+    } catch (error) {
+      connection.db.close();
+      throw error;
+    }
+    this.#connection = connection;
+  }
+
+  async #usable(): Promise<void> {
+    // A recovery that fails is reported to the write that caused it; the next call tries again.
+    if (this.#recovery !== undefined) await this.#recovery.catch(() => undefined);
+    if (this.#closed) throw new RepriseError("USAGE", `The store ${this.options.path} is closed.`);
+    if (!this.#connection.db.isOpen) await this.#reopen();
+  }
+
+  /** Another writer of this file may be ahead of our clock. */
+  catchUp(): void {
+    this.clock.raise(highestMark(this.#connection.sql));
+  }
+
+  async close(): Promise<void> {
+    if (this.#recovery !== undefined) await this.#recovery.catch(() => undefined);
+    if (this.#closed) return;
+    if (this.#batch > 0 && this.#connection.db.isOpen)
+      await this.transact("Closing the store", ({ sql, now }) => {
+        // The clock must not fall behind after a restart, yet lines of writers that are gone should not pile up.
+        sql.keepMark.run(now);
+        sql.dropWriter.run(this.#writer);
+        sql.dropOldWriters.run(now - FOLD_AFTER_MS);
+      }).catch(() => undefined);
+    this.#closed = true;
+    if (this.#connection.db.isOpen) this.#connection.db.close();
+  }
+}
+
+function busySignal(): Error {
+  return Object.assign(new Error("the log is in use"), { errcode: SQLITE_BUSY });
+}
+
+function highestMark(sql: Statements): EpochMs {
+  return (sql.highestMark.get() as { mark: number | null }).mark ?? 0;
+}

@@ -1,0 +1,211 @@
+// SqliteStore: the port on one SQLite file.
+//
+// S1. A list of writes is one BEGIN IMMEDIATE … COMMIT on this thread. A worker thread gave no throughput and more
+//     latency, also with a 2 ms fsync.
+// S2. A write that breaks something unexpected is found by applying the list's writes singly; it hurts no other.
+// S3. A poll that finds nothing writes nothing.
+
+import { resolve } from "node:path";
+import { RepriseError, type Clock, type EpochMs, type Random, type Timers } from "../../base/index.ts";
+import type {
+  Entry,
+  InboxRow,
+  Outcome,
+  OutcomeOf,
+  Problem,
+  RunFilter,
+  RunNumber,
+  RunPulse,
+  RunRecord,
+  Store,
+  StoreInfo,
+  Write,
+} from "../../kernel/index.ts";
+import { apply, idleOutcome } from "./apply.ts";
+import { backUp, describe, prune } from "./care.ts";
+import { check } from "./check.ts";
+import { MEMORY } from "./location.ts";
+import type { Durability } from "./open.ts";
+import { findRun, listRuns, readInbox, readJournal, readPulses } from "./read.ts";
+import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
+import { Session } from "./session.ts";
+
+export interface SqliteStoreOptions {
+  /** A file, or ":memory:" for a store that lives as long as the process. */
+  readonly path: string;
+  /** "relaxed" may lose the last commits in a power cut, never in a crash of the process. */
+  readonly durability?: Durability;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  /** False: refuse a file whose schema is not the newest, instead of bringing it up to date. */
+  readonly migrate?: boolean;
+}
+
+/**
+ * Opens, and if need be creates, a store in one SQLite file.
+ *
+ * @example
+ * ```ts
+ * const store = await openSqliteStore({ path: "shop.db", ...system });
+ * ```
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const session = await Session.open({
+    ...options,
+    path: options.path === MEMORY ? MEMORY : resolve(options.path),
+    durability: options.durability ?? "full",
+    migrate: options.migrate ?? true,
+  });
+  return new SqliteStore(session);
+}
+
+const UNLIMITED = -1;
+
+export class SqliteStore implements Store {
+  readonly #session: Session;
+  #dataVersion: number;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.#dataVersion = this.#readDataVersion();
+  }
+
+  now(): EpochMs {
+    return this.#session.clock.now();
+  }
+
+  async write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }> {
+    return (await this.#write(writes)) as { [K in keyof W]: OutcomeOf<W[K]> };
+  }
+
+  async #write(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    if (writes.length === 0) return [];
+    if (writes.every(isPoll)) {
+      const idle = await this.#pollIdly(writes);
+      if (idle !== undefined) return idle;
+    }
+    try {
+      return await this.#session.transact("Committing", (tx) => writes.map((write) => apply(tx, write)));
+    } catch (error) {
+      if (writes.length === 1 || !isWorthRepeating(error)) throw error;
+      return this.#writeSingly(writes);
+    }
+  }
+
+  /** S3 */
+  #pollIdly(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
+    return this.#session.read("Polling", (sql) => {
+      const now = this.now();
+      const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
+      return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined;
+    });
+  }
+
+  /** S2 */
+  async #writeSingly(writes: readonly Write[]): Promise<readonly Outcome[]> {
+    const outcomes: (Outcome | undefined)[] = [];
+    const failed: { index: number; error: unknown }[] = [];
+    for (const [index, write] of writes.entries()) {
+      try {
+        outcomes.push(await this.#session.transact("Committing", (tx) => apply(tx, write)));
+      } catch (error) {
+        outcomes.push(undefined);
+        failed.push({ index, error });
+        if (!isWorthRepeating(error)) break;
+      }
+    }
+    const [first] = failed;
+    if (first === undefined) return outcomes as Outcome[];
+    const { code, message } = first.error as RepriseError;
+    throw new RepriseError(code, `Write ${first.index} of ${writes.length} failed, the others stand on their own: ${message}`, {
+      cause: first.error,
+      details: { failed: failed.map(({ index }) => index), outcomes },
+    });
+  }
+
+  registerWorker(name: string, leaseMs: number): Promise<number> {
+    return this.#session.transact("Registering a worker", (tx) => registerWorker(tx, name, leaseMs));
+  }
+
+  renewLease(worker: number, leaseMs: number): Promise<boolean> {
+    return this.#session.transact("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs));
+  }
+
+  releaseWorker(worker: number): Promise<void> {
+    return this.#session.transact("Releasing a worker", (tx) => releaseWorker(tx, worker));
+  }
+
+  async reap(self: number): Promise<Reaped> {
+    const idle = await this.#session.read("Reaping", (sql) => {
+      this.#session.catchUp();
+      return hasNothingToReap(sql, this.now(), self);
+    });
+    if (idle) return { workers: 0, turns: 0, items: 0 };
+    return this.#session.transact("Reaping", (tx) => reap(tx, self));
+  }
+
+  findRun(id: string): Promise<RunRecord | undefined> {
+    return this.#session.read("Finding a run", (sql) => findRun(sql, id));
+  }
+
+  listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
+    return this.#session.read("Listing runs", (sql) => listRuns(this.#session.connection.db, sql, filter));
+  }
+
+  readJournal(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly Entry[]> {
+    return this.#session.read("Reading a journal", (sql) => readJournal(sql, run, after, limit));
+  }
+
+  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
+    return this.#session.read("Reading an inbox", (sql) => readInbox(sql, run, after));
+  }
+
+  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
+    return this.#session.read("Looking at runs", (sql) => readPulses(sql, runs));
+  }
+
+  hasChanged(): boolean {
+    const version = this.#readDataVersion();
+    const changed = version !== this.#dataVersion;
+    this.#dataVersion = version;
+    return changed;
+  }
+
+  /** Changes when another connection commits; a new connection starts with a number of its own. */
+  #readDataVersion(): number {
+    const { db, sql } = this.#session.connection;
+    return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
+  }
+
+  prune(endedBefore: EpochMs): Promise<{ readonly runs: number }> {
+    return prune(this.#session, endedBefore);
+  }
+
+  backup(path: string): Promise<void> {
+    return backUp(this.#session, path);
+  }
+
+  info(): Promise<StoreInfo> {
+    return describe(this.#session);
+  }
+
+  check(onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]> {
+    return check(this.#session, onProgress);
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}
+
+function isPoll({ write }: Write): boolean {
+  return write === "claim-turns" || write === "claim-items" || write === "fire-due";
+}
+
+/** Not when the store itself is out of reach: then every write would wait as long and fail alike. */
+function isWorthRepeating(error: unknown): boolean {
+  if (!(error instanceof RepriseError)) return false;
+  if (error.code === "STORE_BUSY" || error.code === "STORE_REPLACED" || error.code === "USAGE") return false;
+  return error.details?.["unresolved"] !== true;
+}

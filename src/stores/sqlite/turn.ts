@@ -1,0 +1,103 @@
+// Turn: what the holder of a run's turn commits (K1, K4).
+//
+// T1. Nothing is written before every fence held: items are looked at first, then the run's row is moved.
+// T2. The row's statement sets `turn_due` from `arrivals` under the same lock that counts them: no message is missed.
+
+import type { NewItem, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
+import { arrive } from "./arrive.ts";
+import type { Tx } from "./session.ts";
+import { insertRun, type Parent } from "./start.ts";
+import { clearEnded } from "./sweep.ts";
+
+export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
+  const { sql } = tx;
+  for (const { item, token } of turn.finished)
+    if (sql.heldItem.get(turn.run, item, token) === undefined) return voidOutcome(tx, turn);
+  const arrivals = moveHead(tx, turn);
+  if (arrivals === undefined) return voidOutcome(tx, turn);
+
+  const { run } = turn;
+  for (const { seq, type, command, data, at, mark } of turn.entries) sql.insertEntry.run(run, seq, type, command, data, at, mark);
+  for (const { item } of turn.finished) sql.dropItem.run(run, item);
+  for (const item of turn.dropped) sql.dropItem.run(run, item);
+  for (const item of turn.items) insertItem(tx, run, item);
+  if (turn.read > 0) sql.dropRead.run(run, turn.read);
+  let more = arrivals > turn.read;
+  if (turn.then !== "hold" && turn.then !== "release") {
+    clearEnded(tx, run, arrivals);
+    more = false;
+  }
+  const { children, taken } = startChildren(tx, turn);
+  for (const { to, arrival } of turn.messages) {
+    const target = typeof to === "number" ? to : (sql.newestStatus.get(to) as { run: number } | undefined)?.run;
+    if (target !== undefined && arrive(tx, target, arrival) && target === run) more = true;
+  }
+  return { status: "committed", more: more || taken, children };
+}
+
+/** K1 and K4 in one statement. Answers the run's `arrivals`, undefined when the fence did not hold. */
+function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
+  const { run, token, head, chain, read, then } = turn;
+  const newHead = head + turn.entries.length;
+  if (then === "hold") {
+    if (sql.hold.run(newHead, chain, read, run, token, head).changes === 1) return read;
+    return (sql.holdUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+  }
+  if (then === "release") {
+    if (sql.release.run(newHead, chain, read, run, token, head).changes === 1) return read;
+    return (sql.releaseUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+  }
+  if (sql.end.run(newHead, chain, read, run, token, head, then, now).changes === 1) return read;
+  const row = sql.endUnread.get(newHead, chain, read, run, token, head, then, now) as { arrivals: number } | undefined;
+  return row?.arrivals;
+}
+
+/** Why a fence did not hold. The mark covers everything up to its entry, so equal marks are equal commits. */
+function voidOutcome({ sql }: Tx, turn: TurnWrite): TurnOutcome {
+  const last = turn.entries.at(-1);
+  if (last !== undefined) {
+    const stored = sql.markAt.get(turn.run, last.seq) as { mark: number } | undefined;
+    if (stored?.mark === last.mark) return { status: "already-committed" };
+  }
+  const row = sql.turnOf.get(turn.run) as { token: string | null; head: number } | undefined;
+  if (row?.token === turn.token && row.head !== turn.head) return { status: "conflict" };
+  return { status: "lease-lost" };
+}
+
+const DELAYED = 0;
+const READY = 1;
+const LEASED = 2;
+
+function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
+  const { claim, availableAt } = item;
+  // A timer is never claimed, only fired.
+  const delayed = availableAt !== undefined || item.kind === "timer";
+  const state = claim !== undefined ? LEASED : delayed ? DELAYED : READY;
+  sql.insertItem.run(
+    run,
+    item.item,
+    item.kind,
+    item.name,
+    item.priority,
+    availableAt ?? now,
+    item.seq,
+    state,
+    claim?.token ?? null,
+    claim?.worker ?? null,
+  );
+}
+
+function startChildren(tx: Tx, turn: TurnWrite): { children: readonly RunRecord[]; taken: boolean } {
+  const children: RunRecord[] = [];
+  let taken = false;
+  if (turn.children.length === 0) return { children, taken };
+  const { root } = tx.sql.rootOf.get(turn.run) as { root: number };
+  for (const child of turn.children) {
+    // A detached child is its own family: a chain of them would otherwise never be pruned.
+    const parent: Parent | undefined = child.detached ? undefined : { run: turn.run, command: child.command, root };
+    const made = insertRun(tx, child.run, child.claim, parent);
+    if (made !== undefined) children.push(made.record);
+    else if (arrive(tx, turn.run, child.taken)) taken = true;
+  }
+  return { children, taken };
+}
