@@ -1,0 +1,43 @@
+// Store cases: every promise of the Store port, as plain data.
+//
+// They run on each of our stores in test/stores, and from the CLI on a user's own database. A case throws when its promise
+// is broken; there is no test runner in here. Who cannot keep a promise (an in-memory database has no second connection)
+// skips it by name with a written reason.
+
+import { careCases, timeCases } from "./store-cases/care.ts";
+import { childCases } from "./store-cases/children.ts";
+import { claimCases } from "./store-cases/claim.ts";
+import { endCases } from "./store-cases/end.ts";
+import { fenceCases } from "./store-cases/fence.ts";
+import { inboxCases } from "./store-cases/inbox.ts";
+import { itemCases } from "./store-cases/items.ts";
+import { leaseCases } from "./store-cases/lease.ts";
+import { listCases } from "./store-cases/list.ts";
+import { payloadCases } from "./store-cases/payloads.ts";
+import { startCases } from "./store-cases/start.ts";
+import { stopCases } from "./store-cases/stop.ts";
+import type { StoreCase } from "./store-cases/store-case.ts";
+import { timerCases } from "./store-cases/timers.ts";
+import { turnCases } from "./store-cases/turn.ts";
+import { wakeUpCases } from "./store-cases/wake-up.ts";
+
+export type { StoreCase, StoreClock, StoreTest } from "./store-cases/store-case.ts";
+
+export const storeCases: readonly StoreCase[] = [
+  ...startCases,
+  ...turnCases,
+  ...fenceCases,
+  ...endCases,
+  ...inboxCases,
+  ...wakeUpCases,
+  ...stopCases,
+  ...claimCases,
+  ...itemCases,
+  ...timerCases,
+  ...childCases,
+  ...leaseCases,
+  ...listCases,
+  ...careCases,
+  ...timeCases,
+  ...payloadCases,
+];

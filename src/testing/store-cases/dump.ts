@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import type { Store } from "../../kernel/index.ts";
+
+/** Everything the port shows of what runs are and own; two equal dumps mean that nothing was written in between. */
+export async function dump(store: Store): Promise<unknown> {
+  const records = await store.listRuns({ limit: 10_000 });
+  const runs = [];
+  for (const record of records) {
+    runs.push({ record, journal: await store.readJournal(record.run, 0), inbox: await store.readInbox(record.run, 0) });
+  }
+  const { items, workers } = await store.info();
+  return { runs, pulses: await store.pulse(records.map((record) => record.run)), items, workers };
+}
+
+export async function assertNothingWritten(store: Store, action: () => Promise<void>): Promise<void> {
+  const before = await dump(store);
+  await action();
+  assert.deepEqual(await dump(store), before, "something was written");
+}

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { type EndStatus, type EntryType, findJournalFault } from "../../kernel/index.ts";
+import { assertNothingWritten } from "./dump.ts";
+import {
+  claimItems,
+  claimTurns,
+  commitTurn,
+  COMPLETES,
+  fireDue,
+  getRun,
+  itemEnd,
+  message,
+  registerWorker,
+  resolved,
+  schedules,
+  send,
+  startHeld,
+  turnWrite,
+  WAITS,
+} from "./moves.ts";
+import { storeCase, type StoreCase } from "./store-case.ts";
+
+export const endCases: readonly StoreCase[] = [
+  storeCase("a commit appends its entries densely and moves head and chain", async (store, t) => {
+    const worker = await registerWorker(store);
+    let held = await startHeld(store, worker, "order-1");
+    const first = turnWrite(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
+    held = await commitTurn(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
+    t.clock.advance(5);
+    const second = turnWrite(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
+    held = await commitTurn(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
+
+    const record = await getRun(store, "order-1");
+    const journal = await store.readJournal(held.run, 0);
+    assert.deepEqual(
+      journal.map((entry) => entry.seq),
+      [1, 2, 3, 4],
+    );
+    assert.deepEqual(journal.slice(1), [...first.entries, ...second.entries]);
+    assert.deepEqual([record.head, record.chain], [4, held.chain]);
+    assert.equal(findJournalFault(journal, record), undefined);
+  }),
+
+  storeCase("every end has its status, its moment and its last entry", async (store, t) => {
+    const worker = await registerWorker(store);
+    const ends: readonly [EndStatus, EntryType][] = [
+      ["completed", "RunCompleted"],
+      ["failed", "RunFailed"],
+      ["cancelled", "RunCancelled"],
+    ];
+    for (const [then, type] of ends) {
+      t.clock.advance(10);
+      const held = await startHeld(store, worker, then);
+      t.clock.advance(10);
+      await commitTurn(store, held, { entries: [[type, "", '{"why":1}']], then });
+      const record = await getRun(store, then);
+      assert.deepEqual([record.status, record.endedAt, record.createdAt], [then, store.now(), store.now() - 10]);
+      assert.equal((await store.readJournal(held.run, 1))[0]?.type, type);
+      assert.deepEqual(
+        (await store.pulse([held.run])).map((pulse) => [pulse.status, pulse.token]),
+        [[then, undefined]],
+      );
+    }
+  }),
+
+  storeCase("after an end every fence is void and messages answer ended", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    const busy = await commitTurn(store, held, schedules(held, 2));
+    const [one] = await claimItems(store, worker, ["charge"], 1);
+    assert.ok(one !== undefined);
+    const ended = await commitTurn(store, busy, COMPLETES);
+    await assertNothingWritten(store, async () => {
+      const [turn, stop, item, back, sent, resumed] = await store.write([
+        turnWrite(store, ended, { entries: [["StateSet", "State(0)"]] }),
+        { write: "stop", run: ended.run, token: ended.token, status: "blocked", evidence: "{}" },
+        itemEnd(one),
+        { write: "item-back", run: one.run, item: one.item, token: one.token, attempt: 1 },
+        message("order-1"),
+        { write: "resume", id: "order-1" },
+      ]);
+      assert.deepEqual([turn.status, stop.status, back.status], ["lease-lost", "lease-lost", "lease-lost"]);
+      assert.deepEqual(item.status, "lease-lost");
+      assert.deepEqual(sent, { status: "ended", as: "completed" });
+      assert.deepEqual(resumed, { status: "not-stopped", as: "completed" });
+    });
+    assert.deepEqual(await claimTurns(store, worker), []);
+  }),
+
+  storeCase("an end takes the items, timers and inbox of its run along and counts the unread", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    const tasks = schedules(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 50 } : {}));
+    const busy = await commitTurn(store, held, {
+      entries: [...tasks.entries, ["TimerStarted", "Timer(0)"]],
+      items: [
+        ...tasks.items,
+        {
+          item: "Timer(0)",
+          kind: "timer",
+          name: "TimerFired",
+          priority: 0,
+          availableAt: store.now() + 50,
+          seq: held.head + 4,
+        },
+      ],
+    });
+    for (const data of ["1", "2", "3"]) await send(store, "order-1", resolved(data));
+    await commitTurn(store, busy, { ...COMPLETES, read: 1 });
+
+    t.clock.advance(1_000);
+    assert.deepEqual(await fireDue(store), { runs: [], ready: 0, nextAt: undefined });
+    assert.deepEqual(await claimItems(store, worker), []);
+    assert.deepEqual(await store.readInbox(held.run, 0), []);
+    assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
+    const { arrivals, unread } = await getRun(store, "order-1");
+    assert.deepEqual([arrivals, unread], [3, 2]);
+  }),
+
+  storeCase(
+    "an end with more items than one transaction should delete leaves none that can be claimed",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      await commitTurn(store, await commitTurn(store, held, schedules(held, 1_500)), COMPLETES);
+      assert.deepEqual(await claimItems(store, worker), []);
+      for (let sweeps = 0; sweeps < 3; sweeps++) await store.reap(worker);
+      assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
+    },
+  ),
+];

@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { MAX_TAKEOVERS, type Store } from "../../kernel/index.ts";
+import { assertNothingWritten } from "./dump.ts";
+import {
+  claimItems,
+  claimTurns,
+  commitTurn,
+  COMPLETES,
+  getRun,
+  itemEnd,
+  LEASE_MS,
+  newToken,
+  registerWorker,
+  schedules,
+  send,
+  startHeld,
+  startRun,
+  startWithTasks,
+  takeItem,
+  takeTurn,
+  turnWrite,
+  WAITS,
+} from "./moves.ts";
+import { type CaseTools, storeCase, type StoreCase } from "./store-case.ts";
+
+/** Lets every lease but a new worker's run out and has that worker take over. */
+async function takeOver(store: Store, t: CaseTools) {
+  t.clock.advance(LEASE_MS);
+  return store.reap(await registerWorker(store, "reaper"));
+}
+
+export const leaseCases: readonly StoreCase[] = [
+  storeCase("worker numbers are never used again", async (store) => {
+    const numbers = [];
+    for (let n = 0; n < 5; n++) {
+      const worker = await registerWorker(store);
+      numbers.push(worker);
+      if (n % 2 === 0) await store.releaseWorker(worker);
+    }
+    assert.equal(new Set(numbers).size, 5);
+  }),
+
+  storeCase("a worker's lease is listed until it is released", async (store, t) => {
+    const worker = await store.registerWorker("shop-1", 5_000);
+    assert.deepEqual((await store.info()).workers, [{ worker, name: "shop-1", until: store.now() + 5_000 }]);
+    t.clock.advance(1_000);
+    assert.equal(await store.renewLease(worker, 8_000), true);
+    assert.deepEqual((await store.info()).workers, [{ worker, name: "shop-1", until: store.now() + 8_000 }]);
+    await store.releaseWorker(worker);
+    assert.deepEqual((await store.info()).workers, []);
+    assert.equal(await store.renewLease(worker, 8_000), false);
+  }),
+
+  storeCase("a lease that expires exactly now is lost, one that has a millisecond left is not", async (store, t) => {
+    const [worker, reaper] = [await registerWorker(store), await store.registerWorker("reaper", LEASE_MS * 10)];
+    await startHeld(store, worker, "order-1");
+    t.clock.advance(LEASE_MS - 1);
+    assert.deepEqual(await store.reap(reaper), { workers: 0, turns: 0, items: 0 });
+    t.clock.advance(1);
+    assert.deepEqual(await store.reap(reaper), { workers: 1, turns: 1, items: 0 });
+    assert.deepEqual(await store.reap(reaper), { workers: 0, turns: 0, items: 0 });
+  }),
+
+  storeCase("a renewed lease keeps everything its worker holds", async (store, t) => {
+    const [worker, reaper] = [await registerWorker(store), await store.registerWorker("reaper", LEASE_MS * 10)];
+    const held = await startHeld(store, worker, "order-1");
+    for (let n = 0; n < 5; n++) {
+      t.clock.advance(LEASE_MS - 1);
+      assert.equal(await store.renewLease(worker, LEASE_MS), true);
+      assert.equal((await store.reap(reaper)).workers, 0);
+    }
+    await commitTurn(store, held, COMPLETES);
+  }),
+
+  storeCase("renewing answers false after the lease was taken over", async (store, t) => {
+    const worker = await registerWorker(store);
+    await takeOver(store, t);
+    assert.equal(await store.renewLease(worker, LEASE_MS), false);
+    assert.ok(!(await store.info()).workers.some((row) => row.worker === worker));
+  }),
+
+  storeCase("a reaped worker's turns and items go to others and its tokens are void", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    const preclaimed = newToken();
+    const busy = await commitTurn(
+      store,
+      held,
+      schedules(held, 3, (n) => (n === 0 ? { claim: { worker, token: preclaimed } } : {})),
+    );
+    const [claimed] = await claimItems(store, worker, ["charge"], 1);
+    assert.ok(claimed !== undefined);
+    await startHeld(store, worker, "order-2");
+
+    assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 2, items: 2 });
+    await assertNothingWritten(store, async () => {
+      const outcomes = await store.write([
+        turnWrite(store, busy, { entries: [["StateSet", "State(0)"]] }),
+        itemEnd(claimed),
+        itemEnd({ run: held.run, item: "Task(0)", token: preclaimed }),
+      ]);
+      for (const outcome of outcomes) assert.equal(outcome.status, "lease-lost");
+    });
+
+    const next = await registerWorker(store);
+    assert.deepEqual((await claimTurns(store, next)).map((turn) => turn.record.id).sort(), ["order-1", "order-2"]);
+    const items = await claimItems(store, next);
+    assert.equal(items.length, 3);
+    const again = items.find((item) => item.item === claimed.item);
+    assert.ok(again !== undefined && again.token !== claimed.token);
+    assert.deepEqual([again.data, again.attempt], [claimed.data, claimed.attempt]);
+  }),
+
+  storeCase("messages that came while a lost turn was held are there for the next holder", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await send(store, "order-1");
+    await takeOver(store, t);
+    const turn = await takeTurn(store, await registerWorker(store));
+    assert.deepEqual([turn.inbox.length, turn.head], [1, held.head]);
+  }),
+
+  storeCase("an expired lease still commits while nobody has taken over", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    t.clock.advance(LEASE_MS * 2);
+    await commitTurn(store, held, COMPLETES);
+  }),
+
+  storeCase("a worker never takes over from itself", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    t.clock.advance(LEASE_MS * 2);
+    assert.deepEqual(await store.reap(worker), { workers: 0, turns: 0, items: 0 });
+    assert.equal((await store.info()).workers.length, 1);
+    await commitTurn(store, held, COMPLETES);
+  }),
+
+  storeCase("a lease is taken over once when two connections reap at the same time", async (store, t) => {
+    const other = await t.openAgain();
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await commitTurn(
+      store,
+      held,
+      schedules(held, 3, () => ({ claim: { worker, token: newToken() } })),
+    );
+    t.clock.advance(LEASE_MS);
+    const [one, two] = [await registerWorker(store), await registerWorker(other)];
+    const reaps = await Promise.all([store.reap(one), other.reap(two), store.reap(one), other.reap(two)]);
+    const sum = (part: "workers" | "turns" | "items") => reaps.reduce((total, reap) => total + reap[part], 0);
+    assert.deepEqual([sum("workers"), sum("turns"), sum("items")], [1, 1, 3]);
+  }),
+
+  storeCase("after three takeovers of its turn without a commit a run is blocked with evidence", async (store, t) => {
+    await startRun(store, "poison");
+    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
+      assert.notEqual((await getRun(store, "poison")).status, "blocked");
+      await takeTurn(store, await registerWorker(store));
+      await takeOver(store, t);
+    }
+    const record = await getRun(store, "poison");
+    assert.equal(record.status, "blocked");
+    assert.ok(record.evidence !== undefined && record.evidence !== "");
+    const worker = await registerWorker(store);
+    assert.deepEqual(await claimTurns(store, worker), []);
+    await send(store, "poison");
+    assert.deepEqual(await claimTurns(store, worker), []);
+
+    await store.write([{ write: "resume", id: "poison" }]);
+    await commitTurn(store, await takeTurn(store, worker), { ...COMPLETES, read: 1 });
+  }),
+
+  storeCase("after three takeovers of an item without a commit its run is blocked with evidence", async (store, t) => {
+    await startWithTasks(store, await registerWorker(store), "poison", 1);
+    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
+      assert.notEqual((await getRun(store, "poison")).status, "blocked");
+      await takeItem(store, await registerWorker(store));
+      await takeOver(store, t);
+    }
+    const record = await getRun(store, "poison");
+    assert.equal(record.status, "blocked");
+    assert.ok(record.evidence !== undefined && record.evidence !== "");
+    assert.deepEqual(await claimItems(store, await registerWorker(store)), []);
+  }),
+
+  storeCase("a commit starts the count of takeovers again", async (store, t) => {
+    let entry = 0;
+    await startRun(store, "order-1");
+    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS * 2; takeovers++) {
+      const held = await takeTurn(store, await registerWorker(store));
+      if (takeovers % 2 === 0) await commitTurn(store, held, { entries: [["StateSet", `State(${entry++})`]] });
+      await takeOver(store, t);
+    }
+    assert.notEqual((await getRun(store, "order-1")).status, "blocked");
+    await takeTurn(store, await registerWorker(store));
+  }),
+
+  storeCase("a resumed run has its takeovers counted from the beginning", async (store, t) => {
+    await startRun(store, "poison");
+    const loseTurn = async (): Promise<void> => {
+      await takeTurn(store, await registerWorker(store));
+      await takeOver(store, t);
+    };
+    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) await loseTurn();
+    await store.write([{ write: "resume", id: "poison" }]);
+    await loseTurn();
+    assert.notEqual((await getRun(store, "poison")).status, "blocked");
+    await takeTurn(store, await registerWorker(store));
+  }),
+
+  storeCase("a worker that releases gives everything back at once, and it is never counted", async (store) => {
+    const starter = await registerWorker(store);
+    await startWithTasks(store, starter, "order-1", 1);
+    await startRun(store, "order-2");
+    for (let n = 0; n <= MAX_TAKEOVERS; n++) {
+      const worker = await registerWorker(store);
+      const held = await takeTurn(store, worker);
+      const item = await takeItem(store, worker);
+      await store.releaseWorker(worker);
+      await assertNothingWritten(store, async () => {
+        const [turn, end] = await store.write([turnWrite(store, held, { entries: [WAITS] }), itemEnd(item)]);
+        assert.deepEqual([turn.status, end.status], ["lease-lost", "lease-lost"]);
+      });
+    }
+    await takeTurn(store, starter);
+    await takeItem(store, starter);
+    assert.notEqual((await getRun(store, "order-2")).status, "blocked");
+  }),
+
+  storeCase("an ended run is nobody's when its last holder is reaped", async (store, t) => {
+    const worker = await registerWorker(store);
+    await commitTurn(store, await startHeld(store, worker, "order-1"), COMPLETES);
+    assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 0, items: 0 });
+    assert.equal((await getRun(store, "order-1")).status, "completed");
+    assert.deepEqual(await claimTurns(store, await registerWorker(store)), []);
+  }),
+];

@@ -1,0 +1,297 @@
+// Moves: the short words the cases are written in. Each makes the smallest write that a real worker could make, so that a
+// store's own `check` finds nothing to object to.
+
+import assert from "node:assert/strict";
+import {
+  chainAfter,
+  type Arrival,
+  type Claim,
+  type ClaimedItem,
+  type ClaimedTurn,
+  type Entry,
+  type EntryType,
+  type InboxRow,
+  type ItemEndWrite,
+  markOf,
+  type MessageWrite,
+  type NewItem,
+  type NewRun,
+  type RunNumber,
+  type RunRecord,
+  type StartWrite,
+  type Store,
+  type TurnWrite,
+} from "../../kernel/index.ts";
+
+export const LEASE_MS = 30_000;
+
+let issued = 0;
+
+/** Never the same twice in one process. */
+export function newToken(): string {
+  issued += 1;
+  return issued.toString(16).padStart(32, "0");
+}
+
+export function newTokens(count: number): readonly string[] {
+  return Array.from({ length: count }, newToken);
+}
+
+export function registerWorker(store: Store, name = "worker"): Promise<number> {
+  return store.registerWorker(name, LEASE_MS);
+}
+
+export function newRun(id: string, differently: Partial<NewRun> = {}): NewRun {
+  return {
+    id,
+    definition: "checkout",
+    kind: "workflow",
+    version: 1,
+    priority: 0,
+    tags: [],
+    started: JSON.stringify({ input: id }),
+    runtime: "the machine of the store cases",
+    ...differently,
+  };
+}
+
+export function startWrite(id: string, differently?: Partial<NewRun>): StartWrite {
+  return { write: "start", run: newRun(id, differently) };
+}
+
+export async function startRun(store: Store, id: string, differently?: Partial<NewRun>): Promise<RunRecord> {
+  const [outcome] = await store.write([startWrite(id, differently)]);
+  assert.equal(outcome.status, "started");
+  return outcome.record;
+}
+
+/** A turn in somebody's hands, and how far its holder has got. */
+export interface Held {
+  readonly run: RunNumber;
+  readonly id: string;
+  readonly token: string;
+  readonly head: number;
+  readonly chain: string;
+  readonly read: number;
+  readonly inbox: readonly InboxRow[];
+}
+
+function heldOf(record: RunRecord, token: string, inbox: readonly InboxRow[]): Held {
+  const { run, id, head, chain } = record;
+  // What is not in the inbox any more has been read.
+  return { run, id, token, head, chain, read: record.arrivals - inbox.length, inbox };
+}
+
+/** Starts a run with its first turn leased to the starter. */
+export async function startHeld(
+  store: Store,
+  worker: number,
+  id: string,
+  differently?: Partial<NewRun>,
+): Promise<Held> {
+  const claim: Claim = { worker, token: newToken() };
+  const [outcome] = await store.write([{ ...startWrite(id, differently), claim }]);
+  assert.equal(outcome.status, "started");
+  return heldOf(outcome.record, claim.token, []);
+}
+
+/** Everything that is due of the named definitions, at most a hundred. */
+export async function claimTurns(
+  store: Store,
+  worker: number,
+  definitions: readonly string[] = ["checkout"],
+  count = 100,
+): Promise<readonly ClaimedTurn[]> {
+  const [turns] = await store.write([{ write: "claim-turns", worker, tokens: newTokens(count), definitions }]);
+  return turns;
+}
+
+/** Takes the one turn that is due. */
+export async function takeTurn(store: Store, worker: number, definitions?: readonly string[]): Promise<Held> {
+  const turns = await claimTurns(store, worker, definitions);
+  assert.equal(turns.length, 1, `one turn should be due, not ${turns.length}`);
+  const [turn] = turns as readonly [ClaimedTurn];
+  return heldOf(turn.record, turn.token, turn.inbox);
+}
+
+export async function claimItems(
+  store: Store,
+  worker: number,
+  names: readonly string[] = ["charge"],
+  count = 100,
+): Promise<readonly ClaimedItem[]> {
+  const [items] = await store.write([{ write: "claim-items", worker, tokens: newTokens(count), names }]);
+  return items;
+}
+
+/** Takes the one item that is ready. */
+export async function takeItem(store: Store, worker: number, names?: readonly string[]): Promise<ClaimedItem> {
+  const items = await claimItems(store, worker, names);
+  assert.equal(items.length, 1, `one item should be ready, not ${items.length}`);
+  return (items as readonly [ClaimedItem])[0];
+}
+
+export type EntryParts = readonly [type: EntryType, command: string, data?: string];
+
+export interface TurnParts extends Partial<Omit<TurnWrite, "write" | "run" | "head" | "entries" | "chain">> {
+  readonly entries?: readonly EntryParts[];
+}
+
+/** A turn's commit: entries chained after the holder's head. Holds on unless told otherwise. */
+export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite {
+  const { entries: wanted = [], ...rest } = parts;
+  let chain = held.chain;
+  const entries = wanted.map(([type, command, data = "{}"], index): Entry => {
+    chain = chainAfter(chain, type, command, data);
+    return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
+  });
+  return {
+    write: "turn",
+    run: held.run,
+    token: held.token,
+    head: held.head,
+    entries,
+    chain,
+    read: held.read,
+    finished: [],
+    items: [],
+    dropped: [],
+    children: [],
+    messages: [],
+    then: "hold",
+    ...rest,
+  };
+}
+
+/** Where the holder stands once `write` is committed. */
+export function after(held: Held, write: TurnWrite): Held {
+  const { chain, read } = write;
+  return {
+    ...held,
+    head: held.head + write.entries.length,
+    chain,
+    read,
+    inbox: held.inbox.filter((row) => row.arrival > read),
+  };
+}
+
+export async function commitTurn(store: Store, held: Held, parts: TurnParts): Promise<Held> {
+  const write = turnWrite(store, held, parts);
+  const [outcome] = await store.write([write]);
+  assert.equal(outcome.status, "committed");
+  return after(held, write);
+}
+
+export const WAITS: EntryParts = ["PromiseCreated", "Promise(0)", '{"name":"approval"}'];
+export const DONE: EntryParts = ["RunCompleted", "", '{"output":null}'];
+/** The end of a run whose work is done. */
+export const COMPLETES: TurnParts = { entries: [DONE], then: "completed" };
+
+/** Starts a run that waits for `approval` and is held by nobody. */
+export async function startWaiting(
+  store: Store,
+  worker: number,
+  id: string,
+  differently?: Partial<NewRun>,
+): Promise<Held> {
+  return commitTurn(store, await startHeld(store, worker, id, differently), { entries: [WAITS], then: "release" });
+}
+
+export async function startEnded(
+  store: Store,
+  worker: number,
+  id: string,
+  differently?: Partial<NewRun>,
+): Promise<Held> {
+  return commitTurn(store, await startHeld(store, worker, id, differently), COMPLETES);
+}
+
+/** Schedules tasks `Task(first)`, `Task(first + 1)`, …: one entry and one item each. */
+export function schedules(
+  held: Held,
+  count: number,
+  differently: (n: number) => Partial<NewItem> = () => ({}),
+  first = 0,
+): { readonly entries: readonly EntryParts[]; readonly items: readonly NewItem[] } {
+  const numbers = Array.from({ length: count }, (_, index) => first + index);
+  return {
+    entries: numbers.map((n): EntryParts => ["TaskScheduled", `Task(${n})`, JSON.stringify({ input: n })]),
+    items: numbers.map((n, index) => ({
+      item: `Task(${n})`,
+      kind: "task" as const,
+      name: "charge",
+      priority: 0,
+      seq: held.head + 1 + index,
+      ...differently(n),
+    })),
+  };
+}
+
+/** Starts timers `Timer(0)`, `Timer(1)`, … due at the given moments. */
+export function sleepsUntil(
+  held: Held,
+  ...moments: readonly number[]
+): { readonly entries: readonly EntryParts[]; readonly items: readonly NewItem[] } {
+  return {
+    entries: moments.map((at, n): EntryParts => ["TimerStarted", `Timer(${n})`, JSON.stringify({ at })]),
+    items: moments.map((availableAt, n) => ({
+      item: `Timer(${n})`,
+      kind: "timer" as const,
+      name: "TimerFired",
+      priority: 0,
+      availableAt,
+      seq: held.head + 1 + n,
+    })),
+  };
+}
+
+/** Starts a run that is held by nobody and has scheduled `Task(0)`, …. */
+export async function startWithTasks(
+  store: Store,
+  worker: number,
+  id: string,
+  count: number,
+  differently?: (n: number) => Partial<NewItem>,
+): Promise<Held> {
+  const held = await startHeld(store, worker, id);
+  return commitTurn(store, held, { ...schedules(held, count, differently), then: "release" });
+}
+
+export function resolved(data = "{}", target = "approval"): Arrival {
+  return { type: "PromiseResolved", target, data };
+}
+
+export function message(to: string, arrival: Arrival = resolved()): MessageWrite {
+  return { write: "message", to, arrival, once: false };
+}
+
+export async function send(store: Store, to: string, arrival?: Arrival): Promise<void> {
+  const [outcome] = await store.write([message(to, arrival)]);
+  assert.equal(outcome.status, "committed");
+}
+
+export function itemEnd(item: { run: RunNumber; item: string; token: string }, data = '{"output":1}'): ItemEndWrite {
+  const { run, token } = item;
+  return {
+    write: "item-end",
+    run,
+    item: item.item,
+    token,
+    arrival: { type: "TaskCompleted", target: item.item, data },
+  };
+}
+
+export async function getRun(store: Store, id: string): Promise<RunRecord> {
+  const record = await store.findRun(id);
+  assert.ok(record !== undefined, `run ${id} should exist`);
+  return record;
+}
+
+export async function inboxData(store: Store, run: RunNumber): Promise<readonly string[]> {
+  return (await store.readInbox(run, 0)).map((row) => row.data);
+}
+
+export async function fireDue(store: Store, limit = 100) {
+  const [outcome] = await store.write([{ write: "fire-due", limit }]);
+  return outcome;
+}

@@ -1,0 +1,55 @@
+// What the store cases need from SQLite: a file of its own per case, or a database in memory.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemRandom, systemTimers } from "../../src/base/index.ts";
+import type { Store } from "../../src/kernel/index.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import type { StoreTest } from "../../src/testing/store-cases.ts";
+import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
+
+export interface SqliteWorld extends StoreTest {
+  /** Removes the files; for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface SqliteWorldOptions {
+  readonly memory?: boolean;
+  readonly durability?: "full" | "relaxed";
+  /** Stands between the cases and every store they open. */
+  readonly wrap?: (store: Store, clock: { now(): number }) => Store;
+}
+
+export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-store-"));
+  const time = createVirtualTime();
+  const file = options.memory === true ? ":memory:" : join(folder, "store.db");
+  const wrap = options.wrap ?? ((store: Store) => store);
+
+  // Real timers: waiting for another connection's lock is not a thing the cases have time pass for.
+  async function open(path: string): Promise<Store> {
+    const { durability } = options;
+    const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
+    const store = await openSqliteStore({ path, ...ports, ...(durability === undefined ? {} : { durability }) });
+    return wrap(store, time.clock);
+  }
+
+  return {
+    clock: {
+      advance: (ms) => time.advanceTo(time.now() + ms),
+      setBack: (ms) => time.setWall(time.now() - ms),
+    },
+    open: () => open(file),
+    openAgain() {
+      if (options.memory === true)
+        throw new Error("a database in memory has one connection; skip this case with a reason");
+      return open(file);
+    },
+    backupPath: () => join(folder, "backup.db"),
+    openBackup: open,
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

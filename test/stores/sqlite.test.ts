@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { storeCases } from "../../src/testing/store-cases.ts";
+import { createSqliteWorld } from "./sqlite-world.ts";
+
+const ONE_CONNECTION = "a database in memory belongs to its one connection";
+
+/** Name of a case → why it cannot hold in memory. */
+const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
+  ["concurrent starts of one id on two connections start it once", ONE_CONNECTION],
+  ["what was answered is there for a connection opened later", "a database in memory is gone when it is closed"],
+  ["two connections that claim at the same time share the turns without overlap", ONE_CONNECTION],
+  ["two connections that claim at the same time share the items without overlap", ONE_CONNECTION],
+  ["a timer fires once when two connections look at the same time", ONE_CONNECTION],
+  ["a lease is taken over once when two connections reap at the same time", ONE_CONNECTION],
+  ["a connection notices that another one wrote", ONE_CONNECTION],
+  ["a connection opened after the wall clock was set back goes on from what was written", ONE_CONNECTION],
+]);
+
+test("store cases have different names", () => {
+  const names = storeCases.map((storeCase) => storeCase.name);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+test("every skip names a case and gives a reason", () => {
+  const names = new Set(storeCases.map((storeCase) => storeCase.name));
+  expect([...MEMORY_SKIPS.keys()].filter((name) => !names.has(name))).toEqual([]);
+  expect([...MEMORY_SKIPS.values()].filter((reason) => reason.trim() === "")).toEqual([]);
+});
+
+describe("SQLite in a file", () => {
+  for (const { name, run } of storeCases) {
+    test(name, async () => {
+      await using world = createSqliteWorld();
+      await run(world);
+    });
+  }
+});
+
+describe("SQLite in memory", () => {
+  for (const { name, run } of storeCases) {
+    const reason = MEMORY_SKIPS.get(name);
+    test(name, async (context) => {
+      if (reason !== undefined) return context.skip(reason);
+      await using world = createSqliteWorld({ memory: true });
+      await run(world);
+    });
+  }
+});
