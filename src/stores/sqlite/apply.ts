@@ -110,5 +110,6 @@ function applyResume({ sql }: Tx, { id }: ResumeWrite): ResumeOutcome {
   if (status !== "paused" && status !== "blocked" && status !== "determinism_violation")
     return { status: "not-stopped", as: status };
   sql.resume.run(run);
+  sql.resumeItems.run(run);
   return { status: "committed", run };
 }

@@ -21,7 +21,7 @@ export async function prune(session: Session, endedBefore: EpochMs): Promise<{ r
   let runs = 0;
   const highest = await highestRun(session);
   for (let from = 0; from <= highest; from += WINDOW) {
-    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + WINDOW, endedBefore, highest));
+    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + WINDOW, endedBefore));
     if (old.length > 0) {
       const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
       runs += await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
@@ -35,6 +35,8 @@ export async function prune(session: Session, endedBefore: EpochMs): Promise<{ r
 
 function pruneFamilies({ sql }: Tx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
   let runs = 0;
+  // Numbers are never used again, also when the newest run goes.
+  sql.keepHighestRun.run((sql.highestRun.get() as { run: number }).run);
   for (const root of roots) {
     // Looked at again under the lock: a child may have been started since.
     if (sql.familyLives.get(root, endedBefore) !== undefined) continue;
@@ -49,7 +51,7 @@ function pruneFamilies({ sql }: Tx, roots: readonly RunNumber[], endedBefore: Ep
 }
 
 async function highestRun(session: Session): Promise<RunNumber> {
-  return session.read("Looking at runs", (sql) => (sql.highestRun.get() as { run: number | null }).run ?? 0);
+  return session.read("Looking at runs", (sql) => (sql.highestRun.get() as { run: number }).run);
 }
 
 /** A consistent copy while work goes on; the target must not exist. */

@@ -34,8 +34,11 @@ export function reap(tx: Tx, self: number): Reaped {
   let items = 0;
   const dead = deadWorkers(sql, now, self);
   for (const worker of dead) {
-    turns += Number(sql.takeOverTurns.run(MAX_TAKEOVERS, takeoverEvidence(sql, worker), worker).changes);
-    items += Number(sql.takeOverItems.run(worker).changes);
+    const name = (sql.worker.get(worker) as { name: string } | undefined)?.name;
+    turns += Number(sql.takeOverTurns.run(MAX_TAKEOVERS, takeoverEvidence("turn", name), worker).changes);
+    for (const { run, item } of sql.poisonItems.all(worker, MAX_TAKEOVERS) as unknown as { run: number; item: string }[])
+      sql.block.run(takeoverEvidence(item, name), run);
+    items += Number(sql.takeOverItems.run(MAX_TAKEOVERS, worker).changes);
     sql.deleteWorker.run(worker);
   }
   sweepLeftover(tx);
@@ -56,13 +59,13 @@ function deadWorkers(sql: Statements, now: EpochMs, self: number): readonly numb
   return [...dead];
 }
 
-/** Canonical JSON: keys in order. */
-function takeoverEvidence(sql: Statements, worker: number): string {
-  const name = (sql.worker.get(worker) as { name: string } | undefined)?.name ?? null;
+/** S5. Canonical JSON: keys in order. */
+function takeoverEvidence(what: string, worker = "unknown"): string {
   return JSON.stringify({
-    message: `${MAX_TAKEOVERS} workers in a row lost their lease on this run without a commit; the last was ${name ?? "unknown"}. Look for crashes, stalls or memory limits of the workers, then resume the run.`,
+    item: what,
+    message: `${MAX_TAKEOVERS} workers in a row lost their lease on this without a commit, the last of them ${worker}. Look for crashes, stalls or memory limits of the workers, then resume the run.`,
     reason: "takeovers",
     takeovers: MAX_TAKEOVERS,
-    worker: name,
+    worker,
   });
 }

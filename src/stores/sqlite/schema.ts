@@ -3,8 +3,8 @@
 // A tour. `runs` has one row per run: who it is, where its journal ends (`head`, `chain`), how many messages came
 // (`arrivals`) and were taken in (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under
 // a token; both may be true at once, when a message came while somebody holds it. `journal` is the record itself, in
-// order. `queue` is work besides turns: tasks and timers, delayed (0), ready (1) or leased (2); a row names the journal
-// entry with its input and holds no payload. `inbox` keeps entries that have no place in the journal yet; `once`
+// order. `queue` is work besides turns: tasks and timers, delayed (0), ready (1), leased (2), or stopped (3) until its
+// blocked run is resumed; a row names the journal entry with its input and holds no payload. `inbox` keeps entries that have no place in the journal yet; `once`
 // remembers targets that take only one message. `workers` has one lease per worker, `writers` one line per open store:
 // the number of its last batch, which says whether a batch is in, and its clock. `leftovers` names runs that ended or
 // were pruned with more rows than one transaction should delete.

@@ -87,8 +87,8 @@ export function insertRun(
   return { record, first };
 }
 
-/** Numbers are never used again: `prune` keeps the highest one. Asked once per transaction. */
+/** Numbers are never used again: `prune` notes the highest. Asked once per transaction. */
 function nextRun(tx: Tx): RunNumber {
-  tx.nextRun ??= ((tx.sql.highestRun.get() as { run: number | null }).run ?? 0) + 1;
+  tx.nextRun ??= (tx.sql.highestRun.get() as { run: number }).run + 1;
   return tx.nextRun;
 }

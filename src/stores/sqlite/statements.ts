@@ -49,7 +49,10 @@ const SQL = {
   dropOldWriters: "delete from writers where writer <> '' and mark < ?",
 
   // runs
-  highestRun: "select max(run) as run from runs",
+  highestRun: `select max(coalesce((select max(run) from runs), 0),
+    coalesce((select cast(value as integer) from meta where key = 'highest run'), 0)) as run`,
+  keepHighestRun: `insert into meta (key, value) values ('highest run', cast(cast(? as integer) as text))
+    on conflict (key) do update set value = excluded.value`,
   insertRun: `insert into runs (run, id, definition, kind, version, status, parent, parent_command, root, priority, head,
       chain, turn_due, turn_token, turn_worker, created_at, runtime)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) on conflict (id, generation) do nothing`,
@@ -77,6 +80,7 @@ const SQL = {
   returnTurn: `update runs set status = 'queued', turn_due = 1, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
   resume: "update runs set status = 'queued', turn_due = 1, takeovers = 0, evidence = null where run = ?",
+  resumeItems: "update queue set state = 1, takeovers = 0 where run = ? and state = 3",
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
   dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ?
     order by priority desc, run limit ?`,
@@ -131,9 +135,9 @@ const SQL = {
 
   // care
   oldFamilies: `select root from runs indexed by runs_by_root where root >= ?1 and root < ?2
-    group by root having sum(ended_at is null or ended_at >= ?3 or run = ?4) = 0`,
+    group by root having sum(ended_at is null or ended_at >= ?3) = 0`,
   familyLives: `select 1 from runs indexed by runs_by_root
-    where root = ?1 and (ended_at is null or ended_at >= ?2 or run = (select max(run) from runs)) limit 1`,
+    where root = ?1 and (ended_at is null or ended_at >= ?2) limit 1`,
   family: "select run from runs indexed by runs_by_root where root = ?",
   dropRun: "delete from runs where run = ?",
   dropTags: "delete from tags where run = ?",
@@ -160,8 +164,12 @@ const SQL = {
     where turn_worker = ?3`,
   freeItems: `update queue indexed by queue_leased set state = 1, token = null, worker = null
     where state = 2 and worker = ?`,
-  takeOverItems: `update queue indexed by queue_leased
-    set state = 1, token = null, worker = null, takeovers = takeovers + 1 where state = 2 and worker = ?`,
+  poisonItems: "select run, item from queue indexed by queue_leased where state = 2 and worker = ? and takeovers + 1 >= ?",
+  takeOverItems: `update queue indexed by queue_leased set state = case when takeovers + 1 < ?1 then 1 else 3 end,
+      token = null, worker = null, takeovers = takeovers + 1
+    where state = 2 and worker = ?2`,
+  block: `update runs set status = 'blocked', evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
+    where run = ? and status in ('queued', 'running', 'waiting')`,
 } as const;
 
 export type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;
