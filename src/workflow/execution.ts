@@ -216,6 +216,8 @@ export class Execution {
   deliver(type: EntryType, command: string, data: Readonly<Record<string, unknown>>, at: EpochMs): void {
     if (this.stop !== undefined) return;
     if (this.#undelivered > 0) this.#undelivered -= 1;
+    // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
+    if (this.outcome !== undefined) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":
@@ -500,7 +502,8 @@ export class Execution {
 
   #open(type: CommandType, command: string, name: string, timed: boolean): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const pending: Pending = { type, name, timed, resolve, reject, closing: false };
+    const closing = this.#recorded?.closedTimers.has(command) ?? false;
+    const pending: Pending = { type, name, timed, resolve, reject, closing };
     const settle = this.#early.get(command);
     if (settle !== undefined) this.#settleEarly(command, pending, settle);
     else this.#pending.set(command, pending);

@@ -19,6 +19,8 @@ export interface Recorded {
   readonly byCommand: ReadonlyMap<string, RecordedEntry>;
   /** `TimerCancelled` entries: two commands share a timer's id. */
   readonly cancels: ReadonlyMap<string, RecordedEntry>;
+  /** Timers that had their terminal entry, or a cancelled run, behind them: cancelling them changes nothing any more. */
+  readonly closedTimers: ReadonlySet<string>;
   /** Failed attempts of operations that have not ended. */
   readonly retries: ReadonlyMap<string, RecordedEntry>;
   /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
@@ -48,11 +50,17 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   const byCommand = new Map<string, RecordedEntry>();
   const cancels = new Map<string, RecordedEntry>();
   const retries = new Map<string, RecordedEntry>();
+  const openTimers = new Set<string>();
+  const closedTimers = new Set<string>();
   let started: RecordedEntry | undefined;
   let end: RecordedEntry | undefined;
   let lastIndex = -1;
   for (const raw of entries) {
     const entry = decodeEntry(raw);
+    if (entry.type === "TimerStarted") openTimers.add(entry.command);
+    else if (entry.type === "TimerCancelled") openTimers.delete(entry.command);
+    else if (entry.type === "TimerFired") closedTimers.add(entry.command);
+    else if (entry.type === "CancelRequested") for (const timer of openTimers) closedTimers.add(timer);
     if (CREATIONS.has(entry.type)) {
       byCommand.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
@@ -66,5 +74,5 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   }
   if (started === undefined)
     throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry; run reprise doctor.");
-  return { started, deliveries, byCommand, cancels, retries, lastIndex, end };
+  return { started, deliveries, byCommand, cancels, closedTimers, retries, lastIndex, end };
 }

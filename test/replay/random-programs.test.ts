@@ -1,0 +1,185 @@
+// Random programs against the replay property, and wrong ways to deliver against the property itself.
+
+import { expect, test } from "vitest";
+import { systemTimers } from "../../src/base/index.ts";
+import { findJournalFault, type EntryType } from "../../src/kernel/index.ts";
+import {
+  replayJournal,
+  workflowBody,
+  type Execution,
+  type Recorded,
+  type RecordedEntry,
+} from "../../src/workflow/index.ts";
+import { drained, LiveRun, testHost, type Drive } from "./live-run.ts";
+import { definitionOf, programOf, type Program } from "./programs.ts";
+import { divergenceAt } from "./property.ts";
+import { ROUGH, runToEnd, type Weather } from "./scheduler.ts";
+import { chanceOf } from "./seeded.ts";
+
+/** How many programs; REPRISE_SEED=n tries the one with that number only. */
+const SEEDS = 3_000;
+const CUTS = 3;
+/** Programs that share one drain: independent of each other, and the event loop turns less often. */
+const AT_ONCE = 50;
+
+const only = process.env["REPRISE_SEED"];
+const seeds = only === undefined ? Array.from({ length: SEEDS }, (_, index) => index + 1) : [Number(only)];
+
+function caseOf(
+  seed: number,
+  weather: Weather,
+): { program: Program; cuts: (run: LiveRun) => number[]; play: () => Promise<LiveRun> } {
+  const chance = chanceOf(seed);
+  const program = programOf(chance, 4 + chance.below(12));
+  return {
+    program,
+    play: async () => {
+      const run = await LiveRun.start(definitionOf(program));
+      if (!(await runToEnd(run, chance, weather))) throw new Error(`seed ${seed}: the program waits for ever`);
+      return run;
+    },
+    cuts: (run) => [...Array.from({ length: CUTS }, () => chance.pick([1, ...run.cuts])), run.entries.length - 1],
+  };
+}
+
+function reproduction(seed: number, cut: number, what: string): string {
+  return `REPRISE_SEED=${seed} vitest run test/replay/random-programs.test.ts # cut at ${cut}: ${what}`;
+}
+
+async function inGroups<T>(work: (seed: number) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let from = 0; from < seeds.length; from += AT_ONCE)
+    results.push(...(await Promise.all(seeds.slice(from, from + AT_ONCE).map(work))));
+  return results;
+}
+
+/** Everything a random program can leave in its journal. */
+const REACHABLE: readonly EntryType[] = [
+  "RunStarted",
+  "TaskScheduled",
+  "TaskCompleted",
+  "TaskFailed",
+  "ChildWorkflowInitiated",
+  "ChildWorkflowCompleted",
+  "ChildWorkflowFailed",
+  "TimerStarted",
+  "TimerFired",
+  "TimerCancelled",
+  "OperationCompleted",
+  "OperationFailed",
+  "PromiseCreated",
+  "PromiseResolved",
+  "PromiseRejected",
+  "PromiseTimedOut",
+  "StateSet",
+  "StateCleared",
+  "CancelRequested",
+  "RunCompleted",
+  "RunFailed",
+  "RunCancelled",
+];
+
+test("a random program cut anywhere and taken up again is the program it was", async () => {
+  const covered = new Set<EntryType>();
+  const findings = await inGroups(async (seed) => {
+    const { program, play, cuts } = caseOf(seed, ROUGH);
+    const definition = definitionOf(program);
+    const run = await play();
+    for (const type of run.types) covered.add(type);
+    if (only !== undefined) console.log(JSON.stringify(program), run.entries);
+    const fault = findJournalFault(run.entries, { head: run.entries.length, chain: run.chain });
+    if (fault !== undefined) return [reproduction(seed, 0, fault.problem)];
+    const { facts } = run.execution;
+    const verdict = await replayJournal(
+      workflowBody(definition),
+      facts,
+      run.entries,
+      run.chain,
+      testHost([]),
+      systemTimers,
+    );
+    if (verdict.status !== "same")
+      return [reproduction(seed, run.entries.length, `${verdict.message} ${String(verdict.actual)}`)];
+    for (const cut of cuts(run)) {
+      const divergence = await divergenceAt(definition, run, cut);
+      if (divergence !== undefined) return [reproduction(seed, cut, divergence)];
+    }
+    return [];
+  });
+  const failures = findings.flat();
+  expect(failures.slice(0, 5), `${failures.length} of ${seeds.length} programs diverge`).toEqual([]);
+  if (only === undefined) expect(REACHABLE.filter((type) => !covered.has(type))).toEqual([]);
+});
+
+// ── wrong ways to deliver ──
+
+/** Nothing arrives together here, so that only the way of delivering can make a difference. */
+const STEADY: Weather = { ...ROUGH, together: 0, cancels: 0 };
+
+type Choice = (available: readonly RecordedEntry[], recorded: Recorded) => readonly RecordedEntry[];
+
+/** Replays in rounds: of what has been asked for and has an answer, `choose` says what is delivered before the next drain. */
+function inRounds(choose: Choice): Drive {
+  return async (execution, recorded) => {
+    // A timer that fired later is open until then; the rounds look at what is open.
+    (recorded.closedTimers as Set<string>).clear();
+    execution.start();
+    await drained();
+    let waiting = recorded.deliveries;
+    while (waiting.length > 0 && execution.stop === undefined) {
+      const available = waiting.filter(({ command }) => command === "" || execution.isOpen(command));
+      if (available.length === 0) break;
+      const delivered = new Set(choose(available, recorded));
+      for (const entry of delivered) deliver(execution, entry);
+      await drained();
+      waiting = waiting.filter((entry) => !delivered.has(entry));
+    }
+    execution.checkLeftovers();
+  };
+}
+
+function deliver(execution: Execution, { type, command, data, at }: RecordedEntry): void {
+  execution.deliver(type, command, data, at);
+}
+
+function firstByCommand(available: readonly RecordedEntry[], { byCommand }: Recorded): readonly RecordedEntry[] {
+  const indexOf = ({ command }: RecordedEntry): number => Number(byCommand.get(command)?.data["index"] ?? -1);
+  return available.toSorted((left, right) => indexOf(left) - indexOf(right)).slice(0, 1);
+}
+
+const MUTANTS: Readonly<Record<string, Drive>> = {
+  "in command order": inRounds(firstByCommand),
+  "all available in recorded order, no drain between": inRounds((available) => available),
+  "in recorded order, one microtask between": async (execution, recorded) => {
+    execution.start();
+    await drained();
+    for (const entry of recorded.deliveries) {
+      deliver(execution, entry);
+      await null;
+    }
+    await drained();
+    execution.checkLeftovers();
+  },
+};
+
+async function divergencesOf(drive: Drive): Promise<{ diverged: number; silent: number }> {
+  const found = await inGroups(async (seed) => {
+    const { program, play, cuts } = caseOf(seed, STEADY);
+    const run = await play();
+    const cut = cuts(run)[0]!;
+    return divergenceAt(definitionOf(program), run, cut, drive);
+  });
+  const diverged = found.filter((divergence) => divergence !== undefined);
+  return { diverged: diverged.length, silent: diverged.filter((text) => text.includes("returned")).length };
+}
+
+test("the rule by which completions are delivered finds nothing to object to", async () => {
+  expect(await divergencesOf(inRounds((available) => available.slice(0, 1)))).toEqual({ diverged: 0, silent: 0 });
+});
+
+for (const [name, drive] of Object.entries(MUTANTS))
+  test.skipIf(only !== undefined)(`the property finds out who delivers ${name}`, async () => {
+    const { diverged, silent } = await divergencesOf(drive);
+    console.log(`${name}: ${diverged} of ${seeds.length} programs diverge, ${silent} with another result only`);
+    expect(diverged).toBeGreaterThan(seeds.length / 100);
+  });

@@ -1,0 +1,62 @@
+// A seeded world around a LiveRun: it chooses what happens next, until the run is over.
+
+import { PORTS } from "./programs.ts";
+import { LiveRun, type Arrival } from "./live-run.ts";
+import type { Chance } from "./seeded.ts";
+
+export interface Weather {
+  readonly failures: number;
+  /** How often several things arrive in one commit. */
+  readonly together: number;
+  readonly cancels: number;
+  /** How often somebody settles a port nobody waits for. */
+  readonly earlySettles: number;
+}
+
+export const CALM: Weather = { failures: 0, together: 0, cancels: 0, earlySettles: 0 };
+export const ROUGH: Weather = { failures: 0.2, together: 0.3, cancels: 0.01, earlySettles: 0.05 };
+
+function answer(chance: Chance, weather: Weather): { value: number } | { error: Error } {
+  if (!chance.happens(weather.failures)) return { value: chance.below(1000) };
+  const error = new Error(`failure ${chance.below(1000)}`);
+  // The same text on every machine.
+  error.stack = error.message;
+  return { error };
+}
+
+/** One thing that can happen now; undefined when nothing can. */
+function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | undefined {
+  if (chance.happens(weather.cancels)) return run.cancels("enough");
+  if (chance.happens(weather.earlySettles)) return run.settles(chance.pick(PORTS), answer(chance, weather));
+  const open = run.execution.openCommands().filter(({ command }) => run.execution.isOpen(command));
+  if (open.length === 0) return undefined;
+  const { command, type, name, timed } = chance.pick(open);
+  run.now += chance.below(30);
+  if (type === "Timer") return run.fires(command);
+  if (type !== "Promise") return run.answerOf(command, answer(chance, weather));
+  return timed && chance.happens(0.5) ? run.timesOut(command) : run.settles(name, answer(chance, weather));
+}
+
+/** Lets things happen until the run is over; false when it waits for ever. */
+export async function runToEnd(run: LiveRun, chance: Chance, weather: Weather): Promise<boolean> {
+  while (!run.isOver) {
+    const count = chance.happens(weather.together) ? 2 + chance.below(2) : 1;
+    const arrivals: Arrival[] = [];
+    for (let each = 0; each < count; each += 1) {
+      const arrival = arrivalOf(run, chance, weather);
+      if (arrival !== undefined) arrivals.push(arrival);
+    }
+    if (arrivals.length === 0 && run.open().length === 0) return false;
+    await run.commit(...arrivals);
+  }
+  return true;
+}
+
+/** Lets the same things happen that happened before, commit by commit; false when one was no longer wanted. */
+export async function runAgain(run: LiveRun, commits: readonly (readonly Arrival[])[]): Promise<boolean> {
+  for (const arrivals of commits) {
+    if (run.isOver) return false;
+    if ((await run.commit(...arrivals)) !== arrivals.length) return false;
+  }
+  return true;
+}
