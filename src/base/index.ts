@@ -22,3 +22,4 @@ export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { RetryLater } from "./retry-later.ts";
 export { systemClock, systemRandom, systemTimers } from "./system.ts";
+export { Fifo } from "./fifo.ts";

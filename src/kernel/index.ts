@@ -12,3 +12,5 @@ export * from "./run.ts";
 export * from "./schema.ts";
 export * from "./store.ts";
 export * from "./task.ts";
+export * from "./events.ts";
+export * from "./retry.ts";

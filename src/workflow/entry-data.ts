@@ -2,7 +2,7 @@
 //
 // Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
 
-import { encode, type RetryPolicy, toMs } from "../base/index.ts";
+import { decode, encode, RepriseError, type RetryPolicy, toMs } from "../base/index.ts";
 import type { Policy } from "../kernel/index.ts";
 
 type Part = string | undefined;
@@ -170,6 +170,13 @@ export function childFailedData(childExecutionId: string, error: unknown): strin
   return record(["childExecutionId", encode(childExecutionId)], ["error", encode(asError(error))]);
 }
 
+export function childIdTakenData(childExecutionId: string): string {
+  return childFailedData(
+    childExecutionId,
+    new RepriseError("START_CONFLICT", `The child's id ${childExecutionId} belongs to another run. Give the child another id.`),
+  );
+}
+
 export function cancelRequestedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)]);
 }
@@ -201,4 +208,15 @@ export function errorOf(data: Readonly<Record<string, unknown>>): unknown {
   if (error instanceof Error && typeof stack === "string")
     Object.defineProperty(error, "stack", { value: stack, configurable: true, writable: true, enumerable: false });
   return error;
+}
+
+/** The errors of earlier attempts, as one array; the newest few are enough to see what happened. */
+export function addFailure(failures: string | undefined, error: unknown): string {
+  const earlier = failures === undefined || failures === "[]" ? [] : splitFailures(failures);
+  return `[${[...earlier.slice(1 - FAILURES_KEPT), encode(asError(error))].join(",")}]`;
+}
+const FAILURES_KEPT = 10;
+
+function splitFailures(failures: string): string[] {
+  return (decode(failures) as unknown[]).map((failure) => encode(failure));
 }

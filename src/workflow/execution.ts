@@ -62,7 +62,7 @@ export interface Stop {
 
 interface Pending {
   readonly type: CommandType;
-  /** Port name of a promise. */
+  /** The port of a promise, the id of a child, else the name in the code. */
   readonly name: string;
   readonly timed: boolean;
   readonly resolve: (value: unknown) => void;
@@ -204,8 +204,10 @@ export class Execution {
   }
 
   /** Commands still open, with what they are: dropped when the run is cancelled. */
-  openCommands(): readonly { readonly command: string; readonly type: CommandType; readonly timed: boolean }[] {
-    return [...this.#pending].map(([command, { type, timed }]) => ({ command, type, timed }));
+  openCommands(): readonly Readonly<{ command: string; type: CommandType; name: string; timed: boolean }>[] {
+    return [...this.#pending]
+      .filter(([, pending]) => !pending.closing)
+      .map(([command, { type, name, timed }]) => ({ command, type, name, timed }));
   }
 
   hasOpenCommands(): boolean {
@@ -364,7 +366,7 @@ export class Execution {
           new RepriseError("USAGE", `Child ${id} is detached and does not answer; read it with engine.run(definition, id).`),
         ),
       };
-    return { id, promise: this.#open("ChildWorkflow", command.id, definition.name, false) };
+    return { id, promise: this.#open("ChildWorkflow", command.id, id, false) };
   }
 
   startTimer(timerId: "sleep" | "sleepUntil", ms: number): { readonly promise: Promise<void>; cancel(): void } {

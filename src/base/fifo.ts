@@ -1,0 +1,26 @@
+/** A queue whose `shift` costs the same however long it is; Array.prototype.shift moves every element of a long one. */
+export class Fifo<T> {
+  #items: T[] = [];
+  #first = 0;
+
+  get length(): number {
+    return this.#items.length - this.#first;
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    if (this.#first === this.#items.length) return undefined;
+    const item = this.#items[this.#first];
+    // So that what was taken can be collected.
+    this.#items[this.#first] = undefined as T;
+    this.#first += 1;
+    if (this.#first >= 1_024 && this.#first * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#first);
+      this.#first = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,35 @@
+// Events: what happened, for whoever subscribes to the `reprise` diagnostics channel. Nothing is built when nobody does.
+
+import { channel } from "node:diagnostics_channel";
+import type { EndStatus, Status } from "./run.ts";
+
+/** A structured event; `event` says which. Subscribe with `diagnostics_channel.subscribe("reprise", handler)`. */
+export type RepriseEvent =
+  | { readonly event: "run.started"; readonly run: string; readonly definition: string }
+  | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
+  | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndStatus }
+  | { readonly event: "run.stopped"; readonly run: string; readonly status: Status; readonly message: string }
+  | { readonly event: "attempt.started"; readonly run: string; readonly step: string; readonly name: string; readonly attempt: number }
+  | {
+      readonly event: "attempt.failed";
+      readonly run: string;
+      readonly step: string;
+      readonly name: string;
+      readonly attempt: number;
+      readonly error: unknown;
+      readonly retryInMs: number | undefined;
+    }
+  | { readonly event: "commit"; readonly writes: number; readonly entries: number }
+  | { readonly event: "lease.lost"; readonly worker: number; readonly run: string | undefined }
+  | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }
+  | { readonly event: "store.failed"; readonly error: unknown };
+
+const events = channel("reprise");
+
+export function isObserved(): boolean {
+  return events.hasSubscribers;
+}
+
+export function emit(event: RepriseEvent): void {
+  events.publish(event);
+}

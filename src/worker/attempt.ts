@@ -1,0 +1,116 @@
+// Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
+
+import { RepriseError, type Timers } from "../base/index.ts";
+import { emit, isObserved, type Logger, type TaskContext } from "../kernel/index.ts";
+import { idempotencyKeyOf } from "../workflow/index.ts";
+
+export interface AttemptOptions {
+  readonly runId: string;
+  readonly generation: number;
+  /** The command, `Task(3)`. */
+  readonly step: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly timeoutMs: number | undefined;
+  readonly timers: Timers;
+  readonly log: Logger;
+}
+
+export interface AttemptHandlers {
+  done(value: unknown): void;
+  failed(error: unknown): void;
+  /** Always, before the other two, and alone when the attempt is abandoned. */
+  over(): void;
+}
+
+/** The context user code gets is the attempt itself: made once per call, its costly parts only when they are used. */
+export class Attempt implements TaskContext {
+  readonly runId: string;
+  readonly attempt: number;
+  readonly log: Logger;
+  readonly #options: AttemptOptions;
+  #abort: AbortController | undefined;
+  #cancelTimeout: (() => void) | undefined;
+  #handlers: AttemptHandlers | undefined;
+  #settled = false;
+
+  constructor(options: AttemptOptions) {
+    this.#options = options;
+    this.runId = options.runId;
+    this.attempt = options.attempt;
+    this.log = options.log;
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKeyOf(this.runId, this.#options.generation, this.#options.step);
+  }
+
+  get abortSignal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  readonly heartbeat = (): void => {
+    if (this.#settled || this.#options.timeoutMs === undefined) return;
+    this.#cancelTimeout?.();
+    this.#limitTime(this.#options.timeoutMs);
+  };
+
+  /** Calls at once, and answers at once when `call` does. */
+  start(call: () => unknown, handlers: AttemptHandlers): void {
+    const { name, step, attempt, timeoutMs } = this.#options;
+    if (isObserved()) emit({ event: "attempt.started", run: this.runId, step, name, attempt });
+    this.#handlers = handlers;
+    if (timeoutMs !== undefined) this.#limitTime(timeoutMs);
+    let result: unknown;
+    try {
+      result = call();
+    } catch (error) {
+      return this.#fail(error);
+    }
+    if (!isThenable(result)) return this.#complete(result);
+    result.then(
+      (value: unknown) => this.#complete(value),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  /** Nobody waits any more; whatever the function still does is not heard. */
+  abandon(reason: unknown): void {
+    if (this.#settle()) this.#abort?.abort(reason);
+  }
+
+  #complete(value: unknown): void {
+    if (this.#settle()) this.#handlers?.done(value);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#settle()) this.#handlers?.failed(error);
+  }
+
+  /** True once. */
+  #settle(): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#cancelTimeout?.();
+    this.#handlers?.over();
+    return true;
+  }
+
+  #limitTime(ms: number): void {
+    this.#cancelTimeout = this.#options.timers.set(ms, () => {
+      const { name, step, attempt } = this.#options;
+      const error = new RepriseError(
+        "ATTEMPT_TIMEOUT",
+        `Attempt ${attempt + 1} of ${name} (${step}) took longer than ${ms} ms.`,
+      );
+      if (!this.#settle()) return;
+      this.#abort?.abort(error);
+      this.#handlers?.failed(error);
+    });
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

@@ -1,0 +1,440 @@
+// HotRun: a workflow run in memory, and what it has produced since its last commit.
+//
+// H1. Only a held run appends; `seq` and the chain are assigned here, in the order things happened.
+// H2. Code sees a completion only after the commit that holds it is durable (W11).
+// H3. Everything since the last batch goes into one commit; a batch in flight is never touched.
+// H4. Any outcome but `committed` makes the run useless: its promises are ahead of the journal.
+// H5. The turn is held while something of the run is in flight here, and given back in the commit after which nothing is.
+
+import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/index.ts";
+import {
+  chainAfter,
+  markOf,
+  type Arrival,
+  type ClaimedItem,
+  type EndStatus,
+  type Entry,
+  type EntryType,
+  type InboxRow,
+  type ItemFence,
+  type NewChild,
+  type NewItem,
+  type RunRecord,
+  type TurnWrite,
+} from "../kernel/index.ts";
+import { entryData, type Ask, type ChildAsk, type Execution, type OperationAsk, type TaskAsk } from "../workflow/index.ts";
+import type { Attempt } from "./attempt.ts";
+
+/** What a hot run needs from the worker that holds it. */
+export interface HotRunHost {
+  now(): EpochMs;
+  /** A token when the worker will run this task itself as soon as it is durable. */
+  preclaimTask(name: string): { readonly worker: number; readonly token: string } | undefined;
+  /** Takes a `preclaimTask` back: the task will not be run. */
+  unclaimTask(): void;
+  /** Tells the run's tasks at work here that nobody waits; answers how many of them the run had claimed itself. */
+  abandonTasks(run: HotRun): number;
+  preclaimChild(): { readonly worker: number; readonly token: string } | undefined;
+  newChild(ask: ChildAsk): NewChild["run"];
+  runOperation(run: HotRun, ask: OperationAsk): void;
+  /** The run has something to commit. */
+  markDirty(run: HotRun): void;
+  /** The run has something to deliver. */
+  markReady(run: HotRun): void;
+}
+
+interface Delivery {
+  readonly type: EntryType;
+  readonly command: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly at: EpochMs;
+}
+
+/** What one commit will hold. */
+class Batch {
+  readonly entries: Entry[] = [];
+  readonly finished: ItemFence[] = [];
+  /** The terminal entries of finished items, to be sent on their own should the commit be void. */
+  readonly arrivals: Arrival[] = [];
+  readonly items: NewItem[] = [];
+  readonly dropped: string[] = [];
+  readonly children: NewChild[] = [];
+  readonly messages: { to: number | string; arrival: Arrival }[] = [];
+  readonly deliveries: Delivery[] = [];
+  readonly localItems: ClaimedItem[] = [];
+}
+
+export class HotRun {
+  readonly record: RunRecord;
+  readonly execution: Execution;
+  readonly #host: HotRunHost;
+  #token: string | undefined;
+  #head: number;
+  #chain: string;
+  #read: number;
+  #readCommitted: number;
+  #batch = new Batch();
+  #inFlight: Batch | undefined;
+  #releasing = false;
+  readonly #deliverable = new Fifo<Delivery>();
+  /** Operations that have not ended, by command; without an attempt while they wait for a slot or for their next try. */
+  readonly #operations = new Map<string, Attempt | undefined>();
+  /** Tasks of this run that it claimed for this worker and that have not ended. */
+  #localTasks = 0;
+  readonly #closingPorts = new Set<string>();
+  #ended: EndStatus | undefined;
+  #gone = false;
+  /** Woken in the loop already; kept by the loop. */
+  queued = false;
+
+  constructor(record: RunRecord, execution: Execution, host: HotRunHost, token: string, read: number) {
+    this.record = record;
+    this.execution = execution;
+    this.#host = host;
+    this.#token = token;
+    this.#head = record.head;
+    this.#chain = record.chain;
+    this.#read = read;
+    this.#readCommitted = read;
+  }
+
+  get token(): string | undefined {
+    return this.#token;
+  }
+  get head(): number {
+    return this.#head;
+  }
+  get read(): number {
+    return this.#read;
+  }
+  get ended(): EndStatus | undefined {
+    return this.#ended;
+  }
+  get isGone(): boolean {
+    return this.#gone;
+  }
+  /** Held, and not on its way out: results may be handed to it directly. */
+  get accepts(): boolean {
+    return this.#token !== undefined && !this.#gone && !this.#releasing && this.#ended === undefined;
+  }
+  /** How many entries wait for a commit. */
+  get waiting(): number {
+    return this.#batch.entries.length;
+  }
+
+  /** Takes a cached run up again with a new token; the caller has checked that the journal has not moved. */
+  retake(token: string): void {
+    this.#token = token;
+    this.#releasing = false;
+  }
+
+  /** H4. Its operations are told, its results are not heard any more. */
+  discard(reason: unknown): void {
+    this.#gone = true;
+    this.#token = undefined;
+    this.#abandonOperations(reason);
+  }
+
+  #abandonOperations(reason: unknown): void {
+    const attempts = [...this.#operations.values()];
+    this.#operations.clear();
+    for (const attempt of attempts) attempt?.abandon(reason);
+  }
+
+  // ── what comes in ──
+
+  #append(type: EntryType, command: string, data: string): Entry {
+    this.#head += 1;
+    this.#chain = chainAfter(this.#chain, type, command, data);
+    const entry = { seq: this.#head, type, command, data, at: this.#host.now(), mark: markOf(this.#chain) };
+    this.#batch.entries.push(entry);
+    return entry;
+  }
+
+  #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
+    const { at } = this.#append(type, command, text);
+    this.execution.close(command);
+    this.#batch.deliveries.push({ type, command, data, at });
+  }
+
+  /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
+  applyInbox(rows: readonly InboxRow[]): void {
+    if (!this.accepts) return;
+    for (const { arrival, type, target, data } of rows) {
+      if (arrival <= this.#read) continue;
+      this.#read = arrival;
+      if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
+      else if (type === "CancelRequested") this.#applyCancel(data);
+      else if (this.execution.isOpen(target)) this.#appendTerminal(type, target, data, asRecord(data));
+    }
+    this.#host.markDirty(this);
+  }
+
+  #applyPort(type: EntryType, port: string, data: string): void {
+    if (this.execution.isPortSettled(port) || this.#closingPorts.has(port)) return;
+    this.#closingPorts.add(port);
+    const waits = this.execution.waitsOn(port);
+    const { at } = this.#append(type, waits[0]?.command ?? "", data);
+    for (const { command, timed } of waits) {
+      this.execution.close(command);
+      if (timed) this.#batch.dropped.push(command);
+    }
+    this.#batch.deliveries.push({ type, command: waits[0]?.command ?? "", data: asRecord(data), at });
+  }
+
+  #applyCancel(data: string): void {
+    const { at } = this.#append("CancelRequested", "", data);
+    for (const { command, type, timed, name } of this.execution.openCommands()) {
+      this.execution.close(command);
+      if (type === "ChildWorkflow")
+        this.#batch.messages.push({ to: name, arrival: { type: "CancelRequested", target: "", data } });
+      else if (type === "Task" || timed) this.#batch.dropped.push(command);
+    }
+    this.#abandonOperations(new CancelledError());
+    this.#localTasks -= this.#batch.localItems.length + this.#host.abandonTasks(this);
+    for (const _ of this.#batch.localItems.splice(0)) this.#host.unclaimTask();
+    this.#batch.deliveries.push({ type: "CancelRequested", command: "", data: asRecord(data), at });
+  }
+
+  /** A task this worker held for this run has ended; its item goes with the same commit. */
+  taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
+    if (wasLocal) this.#localTasks -= 1;
+    this.#batch.finished.push({ item: item.item, token: item.token });
+    this.#batch.arrivals.push(arrival);
+    if (this.execution.isOpen(item.item))
+      this.#appendTerminal(arrival.type, arrival.target, arrival.data, asRecord(arrival.data));
+    this.#host.markDirty(this);
+  }
+
+  /** A local task went back to the queue, or its result took another way. */
+  taskLeft(): void {
+    this.#localTasks -= 1;
+    if (this.accepts) this.#host.markDirty(this);
+  }
+
+  /** False when nobody waits for the operation any more. */
+  operationStarted(command: string, attempt: Attempt): boolean {
+    if (!this.accepts || !this.#operations.has(command)) return false;
+    this.#operations.set(command, attempt);
+    return true;
+  }
+
+  operationEnded(
+    { command }: OperationAsk,
+    type: "OperationCompleted" | "OperationFailed",
+    text: string,
+    data: Delivery["data"],
+  ): void {
+    if (!this.#operations.delete(command) || !this.accepts) return;
+    if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data);
+    this.#host.markDirty(this);
+  }
+
+  /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */
+  operationRetried({ command }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
+    if (!this.accepts || !this.#operations.has(command)) return undefined;
+    this.#operations.set(command, undefined);
+    const { at } = this.#append("OperationRetried", command, text);
+    this.#host.markDirty(this);
+    return at + delayMs;
+  }
+
+  // ── what goes out ──
+
+  get hasDeliverable(): boolean {
+    return this.#deliverable.length > 0;
+  }
+
+  deliverNext(): void {
+    const next = this.#deliverable.shift();
+    if (next !== undefined) this.execution.deliver(next.type, next.command, next.data, next.at);
+  }
+
+  /** Called when the code has done all it can: takes what it asks for, and its end. */
+  afterDrain(): void {
+    if (!this.accepts || this.execution.stop !== undefined) return;
+    const asks = this.execution.asks;
+    if (asks.length > 0) {
+      this.execution.asks = [];
+      for (const ask of asks) this.#ask(ask);
+    }
+    if (this.execution.outcome !== undefined) this.#end();
+    else if (this.#deliverable.length > 0) return this.#host.markReady(this);
+    this.#host.markDirty(this);
+  }
+
+  #ask(ask: Ask): void {
+    switch (ask.ask) {
+      case "operation":
+        this.#operations.set(ask.command, undefined);
+        return this.#host.runOperation(this, ask);
+      case "task":
+        return this.#askTask(ask);
+      case "child":
+        return this.#askChild(ask);
+      case "timer": {
+        const { seq, at } = this.#append("TimerStarted", ask.command, ask.data);
+        const availableAt = "at" in ask.due ? ask.due.at : at + ask.due.afterMs;
+        return this.#addTimer(ask.command, "TimerFired", availableAt, seq);
+      }
+      case "cancel-timer":
+        this.#append("TimerCancelled", ask.command, ask.data);
+        this.#batch.dropped.push(ask.command);
+        return;
+      case "promise": {
+        const { seq, at } = this.#append("PromiseCreated", ask.command, ask.data);
+        if (ask.timeoutMs !== undefined) this.#addTimer(ask.command, "PromiseTimedOut", at + ask.timeoutMs, seq);
+        return;
+      }
+      case "state":
+        this.#append(ask.type, ask.command, ask.data);
+    }
+  }
+
+  #addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
+    this.#batch.items.push({ item, kind: "timer", name, priority: 0, availableAt, seq });
+  }
+
+  #askTask({ command, data, task, priority }: TaskAsk): void {
+    const { seq } = this.#append("TaskScheduled", command, data);
+    const claim = this.#host.preclaimTask(task.name);
+    const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
+    this.#batch.items.push(claim === undefined ? item : { ...item, claim });
+    if (claim === undefined) return;
+    this.#localTasks += 1;
+    this.#batch.localItems.push({
+      run: this.record.run,
+      runId: this.record.id,
+      generation: this.record.generation,
+      item: command,
+      name: task.name,
+      token: claim.token,
+      attempt: 0,
+      failures: undefined,
+      data,
+    });
+  }
+
+  #askChild(ask: ChildAsk): void {
+    this.#append("ChildWorkflowInitiated", ask.command, ask.data);
+    const taken: Arrival = {
+      type: "ChildWorkflowFailed",
+      target: ask.command,
+      data: entryData.childIdTakenData(ask.childId),
+    };
+    const claim = this.#host.preclaimChild();
+    this.#batch.children.push({
+      run: this.#host.newChild(ask),
+      command: ask.command,
+      detached: ask.detached,
+      ...(claim && { claim }),
+      taken,
+    });
+  }
+
+  #end(): void {
+    const { outcome, endStatus } = this.execution;
+    let status = endStatus ?? "failed";
+    let error: unknown = outcome?.status === "threw" ? outcome.error : undefined;
+    let output: string | undefined;
+    if (outcome?.status === "returned")
+      try {
+        output = entryData.encodeInput(outcome.value);
+      } catch (notData) {
+        status = "failed";
+        error = notData;
+      }
+    if (status === "completed") this.#append("RunCompleted", "", entryData.runCompletedData(output));
+    else if (status === "cancelled") this.#append("RunCancelled", "", "{}");
+    else this.#append("RunFailed", "", entryData.runFailedData(error));
+    this.#answerParent(status, output, error);
+    this.#ended = status;
+    this.#abandonOperations(new CancelledError("The run has ended."));
+  }
+
+  #answerParent(status: EndStatus, output: string | undefined, error: unknown): void {
+    const { parent, parentCommand, id } = this.record;
+    if (parent === undefined || parentCommand === undefined) return;
+    const arrival: Arrival =
+      status === "completed"
+        ? { type: "ChildWorkflowCompleted", target: parentCommand, data: entryData.childCompletedData(id, output) }
+        : { type: "ChildWorkflowFailed", target: parentCommand, data: entryData.childFailedData(id, error) };
+    this.#batch.messages.push({ to: parent, arrival });
+  }
+
+  // ── commits ──
+
+  get #isIdle(): boolean {
+    return this.#operations.size === 0 && this.#localTasks === 0 && this.#deliverable.length === 0 && this.#batch.deliveries.length === 0;
+  }
+
+  /** H3. Undefined when there is nothing to commit, or a batch is in flight. */
+  takeWrite(): TurnWrite | undefined {
+    if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
+    const batch = this.#batch;
+    const then = this.#ended ?? (this.#isIdle ? "release" : "hold");
+    if (then === "hold" && batch.entries.length === 0 && batch.finished.length === 0 && this.#read === this.#readCommitted)
+      return undefined;
+    this.#batch = new Batch();
+    this.#inFlight = batch;
+    this.#readCommitted = this.#read;
+    this.#releasing = then !== "hold";
+    return {
+      write: "turn",
+      run: this.record.run,
+      token: this.#token,
+      head: this.#head - batch.entries.length,
+      entries: batch.entries,
+      chain: this.#chain,
+      read: this.#read,
+      finished: batch.finished,
+      items: batch.items,
+      dropped: batch.dropped,
+      children: batch.children,
+      messages: batch.messages,
+      then,
+    };
+  }
+
+  /** The batch in flight is durable: what it holds may be shown and done. */
+  committed(): { readonly localItems: readonly ClaimedItem[]; readonly children: readonly NewChild[]; readonly released: boolean } {
+    const batch = this.#inFlight ?? new Batch();
+    this.#inFlight = undefined;
+    const released = this.#releasing;
+    if (released) this.#token = undefined;
+    this.#releasing = false;
+    for (const delivery of batch.deliveries) this.#deliverable.push(delivery);
+    if (this.#deliverable.length > 0) this.#host.markReady(this);
+    return { localItems: batch.localItems.filter((item) => this.#isWanted(item)), children: batch.children, released };
+  }
+
+  /** A cancel may have come between the commit and now. */
+  #isWanted(item: ClaimedItem): boolean {
+    if (this.execution.isOpen(item.item)) return true;
+    this.#localTasks -= 1;
+    this.#host.unclaimTask();
+    return false;
+  }
+
+  /** Results of items that a void commit took down with it, to be sent on their own. */
+  salvage(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
+    return [this.#inFlight, this.#batch].flatMap((batch) =>
+      batch === undefined
+        ? []
+        : batch.finished.flatMap((fence, index) => {
+            const arrival = batch.arrivals[index];
+            return arrival === undefined ? [] : [{ fence, arrival }];
+          }),
+    );
+  }
+
+  /** The evidence of a stop, as it is kept beside the journal. */
+  evidence(): string | undefined {
+    const { stop } = this.execution;
+    return stop === undefined ? undefined : encode({ ...stop, head: this.record.head });
+  }
+}
+
+function asRecord(text: string): Readonly<Record<string, unknown>> {
+  return decode(text) as Record<string, unknown>;
+}

@@ -1,0 +1,79 @@
+// Lease: this worker's one row, renewed by heartbeat; and taking over from workers that stopped renewing theirs.
+
+import type { Timers } from "../base/index.ts";
+import { emit, isObserved, type Store } from "../kernel/index.ts";
+
+export interface LeaseHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly name: string;
+  readonly leaseMs: number;
+  /** Tests under virtual time beat by hand. */
+  readonly heartbeats: boolean;
+  /** The lease was taken away: everything held under the old number is lost. */
+  lost(): void;
+  /** Others' work is free. */
+  tookOver(): void;
+  failed(error: unknown): void;
+}
+
+/** Heartbeats per lease: two may be missed. */
+const BEATS = 3;
+
+export class Lease {
+  readonly #host: LeaseHost;
+  #worker = 0;
+  #cancel: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(host: LeaseHost) {
+    this.#host = host;
+  }
+
+  get worker(): number {
+    return this.#worker;
+  }
+
+  async start(): Promise<void> {
+    const { store, name, leaseMs, heartbeats } = this.#host;
+    this.#worker = await store.registerWorker(name, leaseMs);
+    await this.reap();
+    if (heartbeats) this.#schedule();
+  }
+
+  async reap(): Promise<void> {
+    const taken = await this.#host.store.reap(this.#worker);
+    if (taken.workers === 0) return;
+    if (isObserved()) emit({ event: "lease.taken-over", ...taken });
+    this.#host.tookOver();
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#cancel = this.#host.timers.set(this.#host.leaseMs / BEATS, () => {
+      this.#beat()
+        .catch((error: unknown) => this.#host.failed(error))
+        .finally(() => this.#schedule());
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const { store, name, leaseMs } = this.#host;
+    if (!(await store.renewLease(this.#worker, leaseMs)) && !this.#stopped) {
+      if (isObserved()) emit({ event: "lease.lost", worker: this.#worker, run: undefined });
+      this.#host.lost();
+      this.#worker = await store.registerWorker(name, leaseMs);
+    }
+    if (!this.#stopped) await this.reap();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel?.();
+  }
+
+  async release(): Promise<void> {
+    this.stop();
+    await this.#host.store.releaseWorker(this.#worker);
+  }
+}

@@ -1,0 +1,88 @@
+// Operations: `ctx.run`. Called here, by the holder of the run; the journal gets one entry when the call has ended.
+
+import { decode, drawUnit, seedOf, toMs, type EpochMs, type Timers } from "../base/index.ts";
+import { decideRetry, emit, isObserved, type Logger } from "../kernel/index.ts";
+import { entryData, type OperationAsk } from "../workflow/index.ts";
+import { Attempt } from "./attempt.ts";
+import type { HotRun } from "./hot-run.ts";
+import type { Slots } from "./slots.ts";
+
+export interface OperationHost {
+  readonly timers: Timers;
+  readonly slots: Slots;
+  now(): EpochMs;
+  logger(runId: string, step: string): Logger;
+}
+
+/** Runs an operation to its end, attempts and pauses included. */
+export function runOperation(host: OperationHost, run: HotRun, ask: OperationAsk): void {
+  const waitMs = ask.dueAt === undefined ? 0 : ask.dueAt - host.now();
+  if (waitMs > 0) host.timers.set(waitMs, () => attemptOperation(host, run, ask, ask.attempt));
+  else attemptOperation(host, run, ask, ask.attempt);
+}
+
+function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, attempt: number): void {
+  if (!run.accepts) return;
+  host.slots.whenFree(() => {
+    const { id: runId, generation } = run.record;
+    const { timeout } = ask.policy;
+    const context = new Attempt({
+      runId,
+      generation,
+      step: ask.command,
+      name: ask.name,
+      attempt,
+      timeoutMs: timeout === undefined ? undefined : toMs(timeout),
+      timers: host.timers,
+      log: host.logger(runId, ask.command),
+    });
+    if (!run.operationStarted(ask.command, context)) return host.slots.give();
+    const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
+    context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
+      over: () => host.slots.give(),
+      done: (value) => complete(run, ask, fields, value),
+      failed: (error) => fail(host, run, ask, fields, error),
+    });
+  });
+}
+
+type Fields = Parameters<typeof entryData.operationCompletedData>[0];
+
+function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown): void {
+  let result: string | undefined;
+  try {
+    result = entryData.encodeInput(value);
+  } catch (notData) {
+    return end(run, ask, fields, notData);
+  }
+  // The code gets what a replay will read, not what the function returned.
+  const decoded = result === undefined ? undefined : decode(result);
+  run.operationEnded(ask, "OperationCompleted", entryData.operationCompletedData(fields, result), {
+    result: decoded,
+  });
+}
+
+function end(run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
+  const text = entryData.operationFailedData(fields, error);
+  run.operationEnded(ask, "OperationFailed", text, decode(text) as Record<string, unknown>);
+}
+
+function fail(host: OperationHost, run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
+  const jitter = drawUnit(seedOf(run.record.id), `${ask.command}/retry`, fields.attempt);
+  const decision = decideRetry(ask.policy.retry, error, fields.attempt, jitter);
+  if (isObserved())
+    emit({
+      event: "attempt.failed",
+      run: run.record.id,
+      step: ask.command,
+      name: ask.name,
+      attempt: fields.attempt,
+      error,
+      retryInMs: decision.retry ? decision.delayMs : undefined,
+    });
+  if (!decision.retry) return end(run, ask, fields, decision.error);
+  const text = entryData.operationFailedData(fields, error, decision.delayMs);
+  const dueAt = run.operationRetried(ask, text, decision.delayMs);
+  if (dueAt === undefined) return;
+  host.timers.set(Math.max(0, dueAt - host.now()), () => attemptOperation(host, run, ask, fields.attempt + 1));
+}

@@ -1,0 +1,189 @@
+// Pump: the loop that delivers, drains and flushes; where group commit happens.
+//
+// P1. One completion to each ready run per macrotask; when nothing is ready, everything dirty is flushed in one batch.
+// P2. Never flushed from a microtask or a fixed timer. (Measured: a microtask flush falls from 74k to 6.8k steps/s when
+//     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
+// P3. One batch in flight; while it is, the next gathers.
+
+import type { Timers } from "../base/index.ts";
+import {
+  emit,
+  isObserved,
+  type Outcome,
+  type OutcomeOf,
+  type Store,
+  type TurnOutcome,
+  type TurnWrite,
+  type Write,
+} from "../kernel/index.ts";
+import type { HotRun } from "./hot-run.ts";
+
+/** Entries that may wait before a flush goes ahead of further deliveries. */
+const FLUSH_AT = 2_000;
+
+interface Submitted {
+  readonly write: Write;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What the pump tells about the runs it moves. */
+export interface PumpListener {
+  committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
+  /** The store could not say what became of the batch, or refused it. */
+  failed(runs: readonly HotRun[], error: unknown): void;
+  drained(run: HotRun): void;
+  /** Asked before each flush for writes of the worker's own. */
+  beforeFlush(): void;
+}
+
+export class Pump {
+  readonly #store: Store;
+  readonly #timers: Timers;
+  readonly #listener: PumpListener;
+  #submitted: Submitted[] = [];
+  #ready: HotRun[] = [];
+  #draining: HotRun[] = [];
+  readonly #dirty = new Set<HotRun>();
+  #scheduled = false;
+  #flushing = false;
+  #stopped = false;
+  #holding = false;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(store: Store, timers: Timers, listener: PumpListener) {
+    this.#store = store;
+    this.#timers = timers;
+    this.#listener = listener;
+  }
+
+  /** Adds a write to the next batch. */
+  submit<W extends Write>(write: W): Promise<OutcomeOf<W>> {
+    return new Promise((resolve, reject) => {
+      this.#submitted.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
+      this.kick();
+    });
+  }
+
+  markDirty(run: HotRun): void {
+    this.#dirty.add(run);
+    this.kick();
+  }
+
+  markReady(run: HotRun): void {
+    if (run.queued || this.#holding) return;
+    run.queued = true;
+    this.#ready.push(run);
+    this.kick();
+  }
+
+  /** The code of this run has just been set going: look at it when it has done all it can. */
+  markRunning(run: HotRun): void {
+    this.#draining.push(run);
+    this.kick();
+  }
+
+  forget(run: HotRun): void {
+    this.#dirty.delete(run);
+  }
+
+  /** Code gets nothing more; what is under way is still written. */
+  holdDeliveries(): void {
+    this.#holding = true;
+    this.#ready = [];
+  }
+
+  /** Nothing is written any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  get isQuiet(): boolean {
+    return (
+      !this.#scheduled &&
+      !this.#flushing &&
+      this.#submitted.length === 0 &&
+      this.#ready.length === 0 &&
+      this.#draining.length === 0
+    );
+  }
+
+  /** Resolves when nothing is left to deliver or to write. */
+  quiet(): Promise<void> {
+    if (this.isQuiet || this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  kick(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    this.#timers.soon(this.#tick);
+  }
+
+  readonly #tick = (): void => {
+    this.#scheduled = false;
+    if (this.#stopped) return;
+    const drained = this.#draining;
+    if (drained.length > 0) {
+      this.#draining = [];
+      for (const run of drained) this.#listener.drained(run);
+    }
+    let waiting = 0;
+    for (const run of this.#dirty) waiting += run.waiting;
+    if (this.#ready.length > 0 && waiting < FLUSH_AT) this.#deliver();
+    else void this.#flush();
+  };
+
+  /** P1 */
+  #deliver(): void {
+    const ready = this.#ready;
+    this.#ready = [];
+    for (const run of ready) {
+      run.queued = false;
+      if (run.isGone || !run.hasDeliverable) continue;
+      run.deliverNext();
+      this.#draining.push(run);
+    }
+    this.kick();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#flushing) return;
+    this.#listener.beforeFlush();
+    const submitted = this.#submitted;
+    const runs: HotRun[] = [];
+    const turns: TurnWrite[] = [];
+    for (const run of this.#dirty) {
+      const write = run.takeWrite();
+      if (write === undefined) continue;
+      runs.push(run);
+      turns.push(write);
+    }
+    this.#dirty.clear();
+    if (submitted.length === 0 && turns.length === 0) return this.#settleIdle();
+    this.#submitted = [];
+    this.#flushing = true;
+    try {
+      const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
+      const outcomes: readonly Outcome[] = await this.#store.write(writes);
+      if (this.#stopped) return;
+      if (isObserved())
+        emit({ event: "commit", writes: writes.length, entries: turns.reduce((sum, turn) => sum + turn.entries.length, 0) });
+      runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
+      submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
+    } catch (error) {
+      for (const { reject } of submitted) reject(error);
+      this.#listener.failed(runs, error);
+    } finally {
+      this.#flushing = false;
+      this.kick();
+    }
+  }
+
+  #settleIdle(): void {
+    if (!this.isQuiet) return;
+    const waiters = this.#idleWaiters;
+    this.#idleWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+}

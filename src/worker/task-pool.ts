@@ -1,0 +1,83 @@
+// TaskPool: the items this worker is working on.
+
+import type { EpochMs, Timers } from "../base/index.ts";
+import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Registry } from "./registry.ts";
+import type { Slots } from "./slots.ts";
+import { runTask } from "./tasks.ts";
+
+export interface TaskPoolHost {
+  readonly timers: Timers;
+  readonly slots: Slots;
+  readonly registry: Registry;
+  now(): EpochMs;
+  logger(runId: string, step: string): Logger;
+  taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
+  taskFailed(item: ClaimedItem, next: { readonly availableAt: EpochMs; readonly failures: string }, wasLocal: boolean): void;
+  /** A slot is free. */
+  slotFreed(): void;
+}
+
+interface AtWork {
+  readonly item: ClaimedItem;
+  /** Claimed by its own run, in the commit that scheduled it. */
+  readonly local: boolean;
+  attempt: Attempt | undefined;
+}
+
+export class TaskPool {
+  readonly #host: TaskPoolHost;
+  readonly #byRun = new Map<RunNumber, Map<string, AtWork>>();
+
+  constructor(host: TaskPoolHost) {
+    this.#host = host;
+  }
+
+  /** Starts a claimed item; its slot has been taken. */
+  start(item: ClaimedItem, local: boolean): void {
+    const host = this.#host;
+    const body = host.registry.findTask(item.name);
+    if (body === undefined) throw new Error(`claimed ${item.name}, which is not registered`);
+    const work: AtWork = { item, local, attempt: undefined };
+    let ofRun = this.#byRun.get(item.run);
+    if (ofRun === undefined) this.#byRun.set(item.run, (ofRun = new Map()));
+    ofRun.set(item.item, work);
+    work.attempt = runTask(
+      {
+        timers: host.timers,
+        now: () => host.now(),
+        logger: (runId, step) => host.logger(runId, step),
+        taskOver: () => this.#leave(item),
+        taskEnded: (ended, arrival) => host.taskEnded(ended, arrival, local),
+        taskFailed: (failed, next) => host.taskFailed(failed, next, local),
+      },
+      body,
+      item,
+    );
+  }
+
+  #leave(item: ClaimedItem): void {
+    const ofRun = this.#byRun.get(item.run);
+    ofRun?.delete(item.item);
+    if (ofRun?.size === 0) this.#byRun.delete(item.run);
+    this.#host.slots.give();
+    this.#host.slotFreed();
+  }
+
+  /** Nobody waits for the run's tasks; answers how many of them were local. */
+  abandon(run: RunNumber, reason: unknown): number {
+    const works = [...(this.#byRun.get(run)?.values() ?? [])];
+    for (const { attempt } of works) attempt?.abandon(reason);
+    return works.filter(({ local }) => local).length;
+  }
+
+  abandonAll(reason: unknown): void {
+    for (const run of [...this.#byRun.keys()]) this.abandon(run, reason);
+  }
+
+  /** Everything at work, to be given back when the worker goes. */
+  items(): readonly ClaimedItem[] {
+    return [...this.#byRun.values()].flatMap((ofRun) => [...ofRun.values()].map(({ item }) => item));
+  }
+}

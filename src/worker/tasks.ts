@@ -1,0 +1,99 @@
+// Tasks: items of the queue, run by whichever worker claimed them.
+
+import { drawUnit, decode, seedOf, toMs, type EpochMs, type RetryPolicy, type Timers } from "../base/index.ts";
+import {
+  decideRetry,
+  emit,
+  isObserved,
+  type Arrival,
+  type ClaimedItem,
+  type Logger,
+  type Policy,
+  type TaskBody,
+} from "../kernel/index.ts";
+import { entryData } from "../workflow/index.ts";
+import { Attempt } from "./attempt.ts";
+
+export interface TaskHost {
+  readonly timers: Timers;
+  now(): EpochMs;
+  logger(runId: string, step: string): Logger;
+  /** The attempt is over, whatever came of it; its slot is free. */
+  taskOver(item: ClaimedItem): void;
+  /** The item has its terminal entry. */
+  taskEnded(item: ClaimedItem, arrival: Arrival): void;
+  /** The item goes back and waits for its next attempt. */
+  taskFailed(item: ClaimedItem, next: { readonly availableAt: EpochMs; readonly failures: string }): void;
+}
+
+interface Scheduled {
+  readonly input?: unknown;
+  readonly retry?: RetryPolicy;
+  readonly timeout?: number;
+}
+
+/** What the call says goes before what the task says; `retryable` is a function and only the task can have it. */
+function policyOf(body: TaskBody, scheduled: Scheduled): Policy {
+  const { retryable } = body.policy.retry ?? {};
+  const retry = scheduled.retry === undefined ? body.policy.retry : { ...scheduled.retry, ...(retryable && { retryable }) };
+  const timeout = scheduled.timeout ?? body.policy.timeout;
+  return { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
+}
+
+/** Starts one attempt of a claimed item. */
+export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Attempt {
+  const scheduled = decode(item.data) as Scheduled;
+  const policy = policyOf(body, scheduled);
+  const context = new Attempt({
+    runId: item.runId,
+    generation: item.generation,
+    step: item.item,
+    name: item.name,
+    attempt: item.attempt,
+    timeoutMs: policy.timeout === undefined ? undefined : toMs(policy.timeout),
+    timers: host.timers,
+    log: host.logger(item.runId, item.item),
+  });
+  context.start(() => body.run(context, scheduled.input), {
+    over: () => host.taskOver(item),
+    done: (value) => complete(host, item, value),
+    failed: (error) => fail(host, policy.retry, item, error),
+  });
+  return context;
+}
+
+function complete(host: TaskHost, item: ClaimedItem, value: unknown): void {
+  let result: string | undefined;
+  try {
+    result = entryData.encodeInput(value);
+  } catch (notData) {
+    return end(host, item, notData);
+  }
+  const data = entryData.taskCompletedData(item.attempt, result, item.failures);
+  host.taskEnded(item, { type: "TaskCompleted", target: item.item, data });
+}
+
+function end(host: TaskHost, item: ClaimedItem, error: unknown): void {
+  const data = entryData.taskFailedData(item.attempt, error, item.failures);
+  host.taskEnded(item, { type: "TaskFailed", target: item.item, data });
+}
+
+function fail(host: TaskHost, retry: RetryPolicy | undefined, item: ClaimedItem, error: unknown): void {
+  const jitter = drawUnit(seedOf(item.runId), `${item.item}/retry`, item.attempt);
+  const decision = decideRetry(retry, error, item.attempt, jitter);
+  if (isObserved())
+    emit({
+      event: "attempt.failed",
+      run: item.runId,
+      step: item.item,
+      name: item.name,
+      attempt: item.attempt,
+      error,
+      retryInMs: decision.retry ? decision.delayMs : undefined,
+    });
+  if (!decision.retry) return end(host, item, decision.error);
+  host.taskFailed(item, {
+    availableAt: host.now() + decision.delayMs,
+    failures: entryData.addFailure(item.failures, error),
+  });
+}
