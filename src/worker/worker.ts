@@ -51,7 +51,7 @@ import {
 import { HotRun } from "./hot-run.ts";
 import { Lease } from "./lease.ts";
 import { LookOut } from "./look-out.ts";
-import { runOperation } from "./operations.ts";
+import { runOperation, type OperationHost } from "./operations.ts";
 import { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
@@ -73,10 +73,12 @@ export interface WorkerOptions {
   readonly determinism: Determinism;
   readonly runtime: string;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
-  /** A run ended in this process. */
-  readonly onEnded: (record: RunRecord, status: EndStatus) => void;
-  /** A run was stopped in this process. */
-  readonly onStopped: (record: RunRecord) => void;
+  /** A run ended in this process; its last entry says how. */
+  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  /** A run was stopped, or is no longer held here: whoever waits for it must look. */
+  readonly onUnheld: (record: RunRecord) => void;
+  /** Called instead of an operation's own function, in tests. */
+  readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
   /** Another process wrote. */
   readonly onChanged: () => void;
 }
@@ -101,6 +103,7 @@ export class Worker {
   readonly #loading = new Map<RunNumber, { arrived: boolean }>();
   readonly #tokenPrefix: string;
   #tokens = 0;
+  readonly #operationHost: OperationHost;
   readonly #wanted = { turns: true, items: true, due: true };
   readonly #claiming = { turns: false, items: false, due: false };
   #draining = false;
@@ -128,6 +131,12 @@ export class Worker {
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
       slotFreed: () => this.#wanted.items && this.pump.kick(),
     });
+    this.#operationHost = {
+      timers,
+      slots: this.#slots,
+      now: () => store.now(),
+      logger: (runId, step) => this.#logger(runId, step),
+    };
     this.#lease = new Lease({
       store,
       timers,
@@ -197,6 +206,11 @@ export class Worker {
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#loadInbox(hot);
     else this.#want("turns");
+  }
+
+  /** Whether news of the run's end will come from here. */
+  holds(run: RunNumber): boolean {
+    return this.#loading.has(run) || this.#runs.get(run)?.token !== undefined;
   }
 
   /** Looks for everything there may be. */
@@ -371,19 +385,15 @@ export class Worker {
     preclaimChild: () => this.preclaim(),
     newChild: (ask: ChildAsk): NewRun =>
       this.newRun(ask.childId, this.#options.registry.getWorkflow(ask.definition.name), ask.input, [], 0),
-    runOperation: (run: HotRun, ask: OperationAsk): void => runOperation(this.#operationHost, run, ask),
+    runOperation: (run: HotRun, ask: OperationAsk): void => {
+      const stub = this.#options.stubOperation?.(ask.name);
+      runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });
+    },
     markDirty: (run: HotRun): void => this.pump.markDirty(run),
     markReady: (run: HotRun): void => this.pump.markReady(run),
   };
 
-  get #operationHost() {
-    return {
-      timers: this.#options.timers,
-      slots: this.#slots,
-      now: (): EpochMs => this.#store.now(),
-      logger: (runId: string, step: string): Logger => this.#logger(runId, step),
-    };
-  }
+
 
   #loadInbox(run: HotRun): void {
     this.#store.readInbox(run.record.run, run.read).then(
@@ -433,7 +443,7 @@ export class Worker {
     this.pump.submit({ write: "stop", run: record.run, token, status, evidence }).then(
       () => {
         if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
-        this.#options.onStopped(record);
+        this.#options.onUnheld(record);
       },
       (error: unknown) => this.#report(error),
     );
@@ -449,7 +459,7 @@ export class Worker {
     for (const { to } of write.messages)
       if (typeof to === "number") this.arrived(to);
       else this.#want("turns");
-    if (run.ended !== undefined) return this.#onEnded(run, run.ended);
+    if (run.ended !== undefined) return this.#onEnded(run, run.ended, write.entries.at(-1)!);
     if (outcome.more) {
       if (released) this.#want("turns");
       else this.#loadInbox(run);
@@ -475,11 +485,11 @@ export class Worker {
     }
   }
 
-  #onEnded(run: HotRun, status: EndStatus): void {
+  #onEnded(run: HotRun, status: EndStatus, last: Entry): void {
     this.#tasks.abandon(run.record.run, new CancelledError("The run has ended."));
     this.#forget(run);
     if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
-    this.#options.onEnded(run.record, status);
+    this.#options.onEnded(run.record, status, last);
     if (this.#wanted.turns) this.pump.kick();
   }
 
@@ -491,6 +501,7 @@ export class Worker {
     this.#forget(run);
     if (giveBack && token !== undefined) this.#insist({ write: "turn-back", run: record.run, token });
     this.#want("turns");
+    this.#options.onUnheld(record);
   }
 
   #salvage(run: HotRun): void {

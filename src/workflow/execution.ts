@@ -268,7 +268,8 @@ export class Execution {
     const waiter = recorded.command === "" ? undefined : this.#pending.get(recorded.command);
     if (waiter !== undefined && waiter.name !== port) {
       const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
-      if (mismatch !== undefined) return this.#violate(mismatch, recorded.command, recorded.seq);
+      const seq = this.#recorded?.deliveries.find(({ data }) => data === recorded.data)?.seq;
+      if (mismatch !== undefined) return this.#violate(mismatch, recorded.command, seq);
     }
     if (this.#ports.has(port)) return;
     this.#ports.set(port, recorded);
@@ -394,7 +395,8 @@ export class Execution {
     const recorded = this.#recorded?.cancels.get(id);
     if (recorded !== undefined) {
       this.#unmatched.delete(`${id} cancel`);
-      const mismatch = compareFields("CancelTimer", id, { timerId }, recorded);
+      const mismatch =
+        compareFields("CancelTimer", id, { timerId }, recorded) ?? this.#strictMismatch(id, index, recorded);
       if (mismatch !== undefined) return this.#violate(mismatch, id, recorded.seq);
     } else this.asks.push({ ask: "cancel-timer", command: id, data: entry.timerCancelledData(index, timerId) });
     this.#fail(id, new CancelledError("The timer was cancelled."));
@@ -474,7 +476,10 @@ export class Execution {
   setState(key: string, value: unknown): void {
     const text = encode(value);
     if (this.#cancelled !== undefined) throw this.#cancelled;
-    const command = this.#command("State", "SetState", { key });
+    const command = this.#command("State", "SetState", { key }, (recorded) => {
+      const then = encode(recorded.data["value"]);
+      return text === then ? undefined : { what: "State value", expected: text, actual: then };
+    });
     if (command === undefined) return;
     this.#state.set(key, text);
     if (!command.known)
@@ -533,7 +538,7 @@ export class Execution {
     const id = `${type}(${this.#counts[type]++})`;
     const index = this.#index++;
     if (this.#recorded === undefined) return { id, index, known: false };
-    const recorded = this.#recorded.byCommand.get(id);
+    const recorded = this.#recorded.byCommand.get(id) ?? this.#recorded.retries.get(id);
     if (recorded === undefined) {
       const early = this.#strict && type !== "Operation" && index < this.#recorded.lastIndex;
       if (!early) return { id, index, known: false };
@@ -550,7 +555,7 @@ export class Execution {
     }
     this.#unmatched.delete(id);
     const mismatch = compareFields(name, id, fields, recorded) ?? this.#strictMismatch(id, index, recorded, strictly);
-    if (mismatch === undefined) return { id, index, known: true };
+    if (mismatch === undefined) return { id, index, known: recorded.type !== "OperationRetried" };
     this.#violate(mismatch, id, recorded.seq);
     return undefined;
   }

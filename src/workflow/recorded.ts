@@ -64,8 +64,10 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     if (CREATIONS.has(entry.type)) {
       byCommand.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
-    } else if (entry.type === "TimerCancelled") cancels.set(entry.command, entry);
-    else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
+    } else if (entry.type === "TimerCancelled") {
+      cancels.set(entry.command, entry);
+      lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
+    } else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
     else if (entry.type === "RunStarted") started = entry;
     else if (isTerminal(entry.type) || entry.type === "CancelRequested") {
       deliveries.push(entry);

@@ -56,7 +56,13 @@ function endText(end: RecordedEntry): string {
 function outcomeText(execution: Execution): string | undefined {
   const { outcome } = execution;
   if (outcome === undefined) return undefined;
-  if (outcome.status === "returned") return `completed ${encodeInput(outcome.value) ?? ""}`;
+  if (outcome.status === "returned")
+    try {
+      return `completed ${encodeInput(outcome.value) ?? ""}`;
+    } catch (notData) {
+      // The run failed of it too.
+      return `failed ${encode(asError(notData))}`;
+    }
   if (execution.endStatus === "cancelled") return "cancelled";
   return `failed ${encode(asError(outcome.error))}`;
 }

@@ -1,0 +1,92 @@
+// createEngine: options checked, parts found, engine started.
+
+import { hostname } from "node:os";
+import { RepriseError, systemClock, systemRandom, systemTimers, toMs } from "../base/index.ts";
+import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
+import { Registry } from "../worker/index.ts";
+import type { DefinitionsIn, Engine, EngineOptions } from "./api.ts";
+import { EngineCore } from "./engine.ts";
+import { stderrLogger } from "./logger.ts";
+import { storeOf } from "./store-url.ts";
+
+export const DEFAULT_CONCURRENCY = 256;
+export const DEFAULT_LEASE_MS = 15_000;
+
+/** What a run's row says about the process that started it; never hashed. */
+export function runtimeText(): string {
+  const { node, v8, icu, tz } = process.versions;
+  return JSON.stringify({ node, v8, icu, tz });
+}
+
+function checkConcurrency(concurrency: number): number {
+  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
+  throw new RepriseError("BAD_OPTIONS", `Expected a concurrency of 1 or more, got ${String(concurrency)}.`);
+}
+
+function checkLease(leaseMs: number): number {
+  if (leaseMs >= 100) return leaseMs;
+  throw new RepriseError("BAD_OPTIONS", `Expected a lease of at least 100 ms, got ${leaseMs} ms.`);
+}
+
+function checkLogger(logger: Logger): Logger {
+  for (const level of ["info", "warn", "error"] as const)
+    if (typeof logger[level] !== "function")
+      throw new RepriseError("BAD_OPTIONS", `The logger has no function ${level}.`);
+  return logger;
+}
+
+/** The definitions among what a caller gave; refuses anything that is not a list of them. */
+export function registryOf(definitions: unknown): Registry {
+  if (!Array.isArray(definitions))
+    throw new RepriseError("BAD_OPTIONS", "createEngine: expected an array of workflows and tasks as `definitions`.");
+  return new Registry(definitions as (Definition | AnyTask)[]);
+}
+
+/**
+ * Opens a store and starts working on its runs.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [hello] });
+ * const run = await engine.start(hello, "Ada", { id: "hello-1" });
+ * console.log(await run.result());
+ * ```
+ */
+export async function createEngine<const Defs extends Definition | AnyTask>(
+  options: EngineOptions<Defs>,
+): Promise<Engine<DefinitionsIn<Defs>>> {
+  const registry = registryOf(options.definitions);
+  const source = storeOf(options.store);
+  const settings = options.worker === false ? {} : (options.worker ?? {});
+  const parts = {
+    clock: systemClock,
+    timers: systemTimers,
+    random: systemRandom,
+    registry,
+    logger: checkLogger(options.logger ?? stderrLogger),
+    name: `${hostname()}/${process.pid}`,
+    runtime: runtimeText(),
+    works: options.worker !== false,
+    concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
+    leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
+    heartbeats: true,
+    polls: true,
+    determinism: process.env["NODE_ENV"] === "production" ? "per-type" : "strict",
+  } as const;
+  const store = await source["~open"]({
+    clock: parts.clock,
+    timers: parts.timers,
+    random: parts.random,
+    durability: options.durability ?? "full",
+  });
+  const engine = new EngineCore({ ...parts, store });
+  try {
+    await engine.worker.start();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return engine as unknown as Engine<DefinitionsIn<Defs>>;
+}

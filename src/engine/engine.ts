@@ -1,0 +1,230 @@
+// Engine: wires the rooms together and hands out runs.
+//
+// N1. Everything a caller gives is checked before anything is written.
+// N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
+// N3. A closed engine answers every call with ENGINE_CLOSED; closing twice is closing once.
+
+import {
+  checkName,
+  checkRunId,
+  decode,
+  encode,
+  RepriseError,
+  toMs,
+  type Clock,
+  type Duration,
+  type Random,
+  type Timers,
+} from "../base/index.ts";
+import {
+  parse,
+  STATUSES,
+  type Definition,
+  type Logger,
+  type RunRecord,
+  type StartOutcome,
+  type Status,
+  type Store,
+} from "../kernel/index.ts";
+import { entryData, type Determinism } from "../workflow/index.ts";
+import { Worker, type Registry } from "../worker/index.ts";
+import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
+import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
+import { infoOf } from "./run-info.ts";
+import { Waiters } from "./waiters.ts";
+
+/** Everything an engine is made of; `createEngine` and the test kit fill it in. */
+export interface EngineParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly registry: Registry;
+  readonly logger: Logger;
+  readonly name: string;
+  readonly runtime: string;
+  readonly works: boolean;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly heartbeats: boolean;
+  readonly polls: boolean;
+  readonly determinism: Determinism;
+  readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
+}
+
+const PAGE = 100;
+const DRAIN_MS = 30_000;
+const CLOSE_MS = 10_000;
+
+export class EngineCore implements Engine {
+  readonly worker: Worker;
+  readonly #parts: EngineParts;
+  readonly #waiters = new Waiters();
+  readonly #handleHost: HandleHost;
+  #closing: Promise<void> | undefined;
+  #drained = false;
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    const { store, timers, random, registry, logger } = parts;
+    this.worker = new Worker({
+      ...parts,
+      store,
+      timers,
+      random,
+      registry,
+      log: (level, message, data) => logger[level](message, data),
+      onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
+      onUnheld: (record) => this.#look([record.id]),
+      onChanged: () => this.#look(this.#waiters.ids),
+    });
+    this.#handleHost = {
+      store,
+      timers,
+      worker: this.worker,
+      waiters: this.#waiters,
+      checkOpen: () => this.#checkOpen(),
+    };
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined)
+      throw new RepriseError("ENGINE_CLOSED", "The engine is closed. Make a new one with createEngine.");
+  }
+
+  /** Reads how the runs stand that somebody waits for. */
+  #look(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (!this.#waiters.has(id)) continue;
+      this.#parts.store
+        .findRun(id)
+        .then((record) => record && tellIfOver(this.#handleHost, record))
+        .catch((error: unknown) => this.#parts.logger.error(String(error), { run: id }));
+    }
+  }
+
+  start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+    this.#checkOpen();
+    if (this.#drained) throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
+    const { registry, random } = this.#parts;
+    const body = registry.getWorkflow(nameOf(what));
+    const options = (args[1] ?? {}) as StartOptions;
+    const { tags, priority } = checkStart(options);
+    const id = options.id === undefined ? random.id() : checkRunId(options.id);
+    const input = entryData.encodeInput(await parse(body.schema, args[0], `workflow ${body.name}`));
+    const claim = this.worker.preclaim();
+    const run = this.worker.newRun(id, body, input, tags, priority);
+    const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
+    const { record, first } = outcome;
+    if (outcome.status === "exists") checkSameStart(outcome, body.name, input);
+    else if (claim === undefined) this.worker.wake();
+    else this.worker.adopt(record, first, claim.token);
+    return new RunHandle(this.#handleHost, body, id, record.run);
+  };
+
+  run: Client["run"] = (what: Definition | string, id: string): Run<any> => {
+    this.#checkOpen();
+    return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what)), id);
+  };
+
+  async find(id: string): Promise<RunInfo | undefined> {
+    this.#checkOpen();
+    const record = await this.#parts.store.findRun(checkRunId(id));
+    return record && readInfo(this.#parts.store, record);
+  }
+
+  async *list(filter: Filter = {}): AsyncIterable<RunInfo> {
+    this.#checkOpen();
+    const { statuses, limit } = checkFilter(filter);
+    let before = filter.after === undefined ? undefined : (await this.#getRecord(filter.after)).run;
+    for (let left = limit; left > 0; ) {
+      const page = await this.#parts.store.listRuns({
+        ...(filter.definition !== undefined && { definition: filter.definition }),
+        ...(statuses && { statuses }),
+        ...(filter.tag !== undefined && { tag: filter.tag }),
+        ...(before !== undefined && { before }),
+        limit: Math.min(PAGE, left),
+      });
+      for (const record of page) yield infoOf(record);
+      left -= page.length;
+      before = page.at(-1)?.run;
+      if (page.length < PAGE) return;
+    }
+  }
+
+  async #getRecord(id: string): Promise<RunRecord> {
+    const record = await this.#parts.store.findRun(checkRunId(id));
+    if (record === undefined) throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id} to list from.`);
+    return record;
+  }
+
+  async drain(options: { grace?: Duration } = {}): Promise<void> {
+    this.#checkOpen();
+    await this.#drain(options.grace === undefined ? DRAIN_MS : toMs(options.grace, "drain: grace"));
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    if (this.#drained) return;
+    this.#drained = true;
+    const finished = await this.worker.drain(graceMs);
+    if (!finished)
+      this.#parts.logger.warn("Work was still going on when the grace time was over; another worker will repeat it.", {
+        graceMs,
+      });
+  }
+
+  close(options: { grace?: Duration } = {}): Promise<void> {
+    const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
+    this.#closing ??= this.#drain(graceMs).then(() => this.#parts.store.close());
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function nameOf(what: unknown): string {
+  if (typeof what === "string") return what;
+  if (typeof what === "object" && what !== null && "name" in what && typeof what.name === "string") return what.name;
+  throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
+}
+
+function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: readonly string[]; priority: number } {
+  if (!Array.isArray(tags)) throw new RepriseError("BAD_OPTIONS", `start: expected an array of tags, got ${typeof tags}.`);
+  for (const tag of tags) checkName(tag, "tag");
+  if (!Number.isSafeInteger(priority))
+    throw new RepriseError("BAD_OPTIONS", `start: expected a whole number as priority, got ${String(priority)}.`);
+  return { tags: [...new Set(tags)], priority };
+}
+
+function checkFilter({ status, limit = Number.POSITIVE_INFINITY }: Filter): {
+  statuses: readonly Status[] | undefined;
+  limit: number;
+} {
+  const statuses = status === undefined || typeof status !== "string" ? status : [status];
+  for (const one of statuses ?? [])
+    if (!STATUSES.includes(one))
+      throw new RepriseError("BAD_OPTIONS", `list: no status is called ${String(one)}; there are: ${STATUSES.join(", ")}.`);
+  if (!(limit >= 0)) throw new RepriseError("BAD_OPTIONS", `list: expected a limit of 0 or more, got ${String(limit)}.`);
+  return { statuses, limit };
+}
+
+/** N2 */
+function checkSameStart({ record, first }: StartOutcome, definition: string, input: string | undefined): void {
+  const there = entryData.encodeInput((decode(first.data) as { input?: unknown }).input);
+  if (record.definition === definition && there === input) return;
+  const [expected, actual] =
+    record.definition === definition
+      ? [`input ${shorten(there)}`, `input ${shorten(input)}`]
+      : [`definition ${record.definition}`, `definition ${definition}`];
+  throw new RepriseError(
+    "START_CONFLICT",
+    `Run ${record.id} exists with ${expected}; it cannot be started again with ${actual}. Use another id, or engine.run to get the one that is there.`,
+    { details: { run: record.id, expected, actual } },
+  );
+}
+
+function shorten(text = encode(undefined)): string {
+  return text.length <= 80 ? text : `${text.slice(0, 77)}…`;
+}

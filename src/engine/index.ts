@@ -1,0 +1,19 @@
+// Engine: the only room that wires the others. createEngine, the client, run handles. Invariants N1–N3 in engine.ts.
+
+export type {
+  Client,
+  DefinitionsIn,
+  Engine,
+  EngineOptions,
+  Filter,
+  JournalEntry,
+  Picked,
+  Run,
+  RunInfo,
+  StartOptions,
+  WorkerSettings,
+} from "./api.ts";
+export { createEngine, DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, registryOf, runtimeText } from "./create-engine.ts";
+export { EngineCore, type EngineParts } from "./engine.ts";
+export { stderrLogger } from "./logger.ts";
+export { storeOf } from "./store-url.ts";

@@ -1,0 +1,220 @@
+// RunHandle: everything about one run.
+
+import {
+  CancelledError,
+  checkName,
+  checkRunId,
+  decode,
+  RepriseError,
+  toMs,
+  type Duration,
+  type Timers,
+} from "../base/index.ts";
+import {
+  findJournalFault,
+  hasEnded,
+  parse,
+  type Arrival,
+  type RunNumber,
+  type RunRecord,
+  type Schema,
+  type Store,
+} from "../kernel/index.ts";
+import { entryData, replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
+import type { Worker } from "../worker/index.ts";
+import type { JournalEntry, Run, RunInfo } from "./api.ts";
+import { failureOf, infoOf, journalEntryOf, stopOf } from "./run-info.ts";
+import type { Ending, Waiters } from "./waiters.ts";
+
+/** What a handle needs from its engine. */
+export interface HandleHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly worker: Worker;
+  readonly waiters: Waiters;
+  checkOpen(): void;
+}
+
+const PAGE = 1_000;
+
+export class RunHandle implements Run<any> {
+  readonly id: string;
+  readonly #host: HandleHost;
+  readonly #body: WorkflowBody;
+  /** Known when this engine started the run. */
+  readonly #number: RunNumber | undefined;
+
+  constructor(host: HandleHost, body: WorkflowBody, id: string, number?: RunNumber) {
+    this.#host = host;
+    this.#body = body;
+    this.id = checkRunId(id);
+    this.#number = number;
+  }
+
+  async #record(): Promise<RunRecord> {
+    this.#host.checkOpen();
+    const record = await this.#host.store.findRun(this.id);
+    if (record === undefined)
+      throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}. Start it first, or check the id and the store.`);
+    if (record.definition !== this.#body.name)
+      throw new RepriseError(
+        "UNKNOWN_DEFINITION",
+        `Run ${this.id} follows ${record.definition}, not ${this.#body.name}. Use engine.run("${record.definition}", id).`,
+      );
+    return record;
+  }
+
+  async info(): Promise<RunInfo> {
+    return readInfo(this.#host.store, await this.#record());
+  }
+
+  async result(options: { timeout?: Duration } = {}): Promise<any> {
+    const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
+    const { record, last } = await this.#ending(timeoutMs);
+    const stopped = stopOf(record);
+    if (stopped !== undefined) throw stopped;
+    if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
+    if (last?.type === "RunCancelled") throw new CancelledError(`Run ${this.id} was cancelled.`);
+    const cause = failureOf(last);
+    throw new RepriseError("RUN_FAILED", `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`, { cause });
+  }
+
+  #ending(timeoutMs: number | undefined): Promise<Ending> {
+    const { worker, waiters, timers } = this.#host;
+    this.#host.checkOpen();
+    return new Promise((resolve, reject) => {
+      let cancelTimer: (() => void) | undefined;
+      const leave = waiters.add(this.id, (ending) => {
+        cancelTimer?.();
+        resolve(ending);
+      });
+      if (timeoutMs !== undefined)
+        cancelTimer = timers.set(timeoutMs, () => {
+          leave();
+          reject(
+            new RepriseError("RESULT_TIMEOUT", `Run ${this.id} has not ended within ${timeoutMs} ms. It goes on; ask again.`),
+          );
+        });
+      // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
+      if (this.#number !== undefined && worker.holds(this.#number)) return;
+      this.#record()
+        .then((record) => tellIfOver(this.#host, record))
+        .catch((error: unknown) => {
+          leave();
+          cancelTimer?.();
+          reject(error as Error);
+        });
+    });
+  }
+
+  async resolve(name: string, ...args: readonly unknown[]): Promise<void> {
+    this.#checkPort(name);
+    const port = this.#body.ports[name] as { readonly schema?: Schema<never, unknown> };
+    const value = await parse(port.schema, args[0], `promise ${name} of ${this.#body.name}`);
+    const data = entryData.promiseResolvedData(name, entryData.encodeInput(value));
+    await this.#send({ type: "PromiseResolved", target: name, data }, true);
+  }
+
+  async reject(name: string, error: Error): Promise<void> {
+    this.#checkPort(name);
+    await this.#send({ type: "PromiseRejected", target: name, data: entryData.promiseRejectedData(name, error) }, true);
+  }
+
+  #checkPort(name: string): void {
+    checkName(name, "port name");
+    const ports = this.#body.ports;
+    if (Object.hasOwn(ports, name) && ports[name]?.port === "promise") return;
+    const known = Object.keys(ports).join(", ") || "none";
+    throw new RepriseError("UNKNOWN_PORT", `Workflow ${this.#body.name} has no promise ${name}; its ports are: ${known}.`);
+  }
+
+  async cancel(reason?: string): Promise<void> {
+    const data = entryData.cancelRequestedData(reason);
+    const record = await this.#record();
+    if (hasEnded(record.status)) return;
+    await this.#send({ type: "CancelRequested", target: "", data }, false, true);
+  }
+
+  async #send(arrival: Arrival, once: boolean, endedIsFine = false): Promise<void> {
+    this.#host.checkOpen();
+    const { worker } = this.#host;
+    const outcome = await worker.pump.submit({ write: "message", to: this.id, arrival, once });
+    switch (outcome.status) {
+      case "committed":
+        return worker.arrived(outcome.run);
+      case "no-run":
+        throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}. Start it first, or check the id and the store.`);
+      case "ended":
+        if (endedIsFine) return;
+        throw new RepriseError("RUN_ENDED", `Run ${this.id} has ended (${outcome.as}) and takes no more messages.`);
+      case "duplicate":
+        throw new RepriseError(
+          "PROMISE_ALREADY_RESOLVED",
+          `The promise ${arrival.target} of run ${this.id} already has its value; the first one is kept.`,
+        );
+    }
+  }
+
+  async resume(): Promise<void> {
+    this.#host.checkOpen();
+    const { worker } = this.#host;
+    const outcome = await worker.pump.submit({ write: "resume", id: this.id });
+    if (outcome.status === "committed") return worker.arrived(outcome.run);
+    if (outcome.status === "no-run") throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}.`);
+    throw new RepriseError(
+      "USAGE",
+      `Run ${this.id} is ${outcome.as}; only a blocked, violated or paused run can be resumed.`,
+    );
+  }
+
+  async *journal(options: { after?: number } = {}): AsyncIterable<JournalEntry> {
+    const { run } = await this.#record();
+    let after = options.after ?? 0;
+    for (;;) {
+      const page = await this.#host.store.readJournal(run, after, PAGE);
+      for (const entry of page) yield journalEntryOf(entry);
+      if (page.length < PAGE) return;
+      after = page.at(-1)?.seq ?? after;
+    }
+  }
+
+  async replay(): Promise<Replay> {
+    return this.#replay(false);
+  }
+
+  async verify(): Promise<Replay> {
+    return this.#replay(true);
+  }
+
+  async #replay(checkChain: boolean): Promise<Replay> {
+    const record = await this.#record();
+    const { store, worker, timers } = this.#host;
+    const entries = await store.readJournal(record.run, 0);
+    const fault = checkChain ? findJournalFault(entries, record) : undefined;
+    if (fault !== undefined)
+      return {
+        status: "mismatch",
+        where: `entry ${fault.seq}`,
+        message: `The journal is damaged: ${fault.problem}.`,
+        expected: `sha256:${record.chain}`,
+        actual: fault.problem,
+      };
+    const facts = { id: record.id, generation: record.generation };
+    const host = { ...worker.executionHost(record.id), log: () => {} };
+    return replayJournal(this.#body, facts, entries, record.chain, host, timers);
+  }
+}
+
+/** Reads what is needed to describe a run, its failure included. */
+export async function readInfo(store: Store, record: RunRecord): Promise<RunInfo> {
+  const last = record.status === "failed" ? await store.readJournal(record.run, record.head - 1, 1) : [];
+  return infoOf(record, last[0]);
+}
+
+/** Tells whoever waits for the run, if it has ended or was stopped. */
+export async function tellIfOver({ store, waiters }: HandleHost, record: RunRecord): Promise<void> {
+  if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
+  if (!hasEnded(record.status)) return;
+  const [last] = await store.readJournal(record.run, record.head - 1, 1);
+  waiters.tell(record.id, { record, last });
+}

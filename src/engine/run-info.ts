@@ -1,0 +1,62 @@
+// RunInfo: a run's row as people see it.
+
+import { decode, RepriseError } from "../base/index.ts";
+import type { Entry, RunRecord } from "../kernel/index.ts";
+import type { JournalEntry, RunInfo } from "./api.ts";
+
+/** The error of a failed run's last entry, with its recorded stack. */
+export function failureOf(last: Entry | undefined): Error | undefined {
+  if (last?.type !== "RunFailed") return undefined;
+  const { error, stack } = decode(last.data) as { error?: unknown; stack?: unknown };
+  if (!(error instanceof Error)) return undefined;
+  if (typeof stack === "string") error.stack = stack;
+  return error;
+}
+
+interface Evidence {
+  readonly message?: string;
+  readonly where?: string;
+  readonly expected?: unknown;
+  readonly actual?: unknown;
+}
+
+/** What stopped a run that is not ended. */
+export function stopOf(record: RunRecord): RepriseError | undefined {
+  if (record.status !== "blocked" && record.status !== "determinism_violation") return undefined;
+  const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
+  const violated = record.status === "determinism_violation";
+  return new RepriseError(
+    violated ? "DETERMINISM_VIOLATION" : "RUN_BLOCKED",
+    `Run ${record.id} is stopped: ${evidence.message ?? "no evidence was kept"}. ${
+      violated ? "Put the code back or patch it, then resume the run." : "Remove the cause, then resume the run."
+    }`,
+    { details: { run: record.id, ...evidence } },
+  );
+}
+
+export function infoOf(record: RunRecord, last?: Entry): RunInfo {
+  const error = failureOf(last) ?? stopOf(record);
+  return {
+    id: record.id,
+    definition: record.definition,
+    kind: record.kind,
+    version: record.version,
+    status: record.status,
+    createdAt: new Date(record.createdAt),
+    ...(record.endedAt !== undefined && { endedAt: new Date(record.endedAt) }),
+    tags: record.tags,
+    entries: record.head,
+    digest: `sha256:${record.chain}`,
+    ...(error && { error }),
+  };
+}
+
+export function journalEntryOf(entry: Entry): JournalEntry {
+  return {
+    seq: entry.seq,
+    type: entry.type,
+    ...(entry.command !== "" && { command: entry.command }),
+    data: decode(entry.data),
+    at: new Date(entry.at),
+  };
+}

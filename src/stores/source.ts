@@ -1,0 +1,31 @@
+// StoreSource: a store named but not opened. What `sqlite(path)` gives and `createEngine({ store })` takes.
+
+import type { Clock, Random, Timers } from "../base/index.ts";
+import type { Store } from "../kernel/index.ts";
+import { openSqliteStore } from "./sqlite/sqlite-store.ts";
+
+export interface OpenOptions {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly durability: "full" | "relaxed";
+}
+
+/** A database to open; made by `sqlite(path)`. */
+export interface StoreSource {
+  readonly "~open": (options: OpenOptions) => Promise<Store>;
+}
+
+/**
+ * Names a SQLite file, or `:memory:`.
+ *
+ * @example
+ * ```ts
+ * import { createEngine } from "reprise";
+ * import { sqlite } from "reprise/sqlite";
+ * await using engine = await createEngine({ store: sqlite(":memory:"), definitions: [] });
+ * ```
+ */
+export function sqlite(path: string): StoreSource {
+  return { "~open": (options) => openSqliteStore({ path, ...options }) };
+}

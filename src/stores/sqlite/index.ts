@@ -1,0 +1,3 @@
+// reprise/sqlite: the SQLite door.
+
+export { sqlite } from "../source.ts";
