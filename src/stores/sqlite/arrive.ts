@@ -7,9 +7,9 @@ import type { Arrival, RunNumber } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
 
 /** False when the run is missing or has ended: the message is dropped. */
-export function arrive({ sql }: Tx, run: RunNumber, arrival: Arrival): boolean {
-  const counted = sql.arrive.get(run) as { arrivals: number } | undefined;
-  if (counted === undefined) return false;
-  sql.insertInbox.run(run, counted.arrivals, arrival.type, arrival.target, arrival.data);
+export function arrive({ sql }: Tx, run: RunNumber, { type, target, data }: Arrival): boolean {
+  if (sql.arrive.run(run).changes === 0) return false;
+  // Takes its number from the row that was just counted up.
+  sql.insertInbox.run(type, target, data, run);
   return true;
 }

@@ -1,3 +1,123 @@
+// Check: every invariant that can be seen in the data, run by run.
+//
+// A file is read through a connection of its own, inside one read transaction: what it sees is one moment, however long it
+// takes and whoever writes meanwhile. In memory there is only our own connection, so a run is looked at in one go.
+
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Problem } from "../../kernel/index.ts";
+import { checkRun, type CheckedRun } from "./check-run.ts";
+import { storeErrorOf } from "./errors.ts";
+import { MEMORY } from "./location.ts";
+import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
 import type { Session } from "./session.ts";
-export async function check(_session: Session, _onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]> { return []; }
+
+const BATCH = 200;
+/** A broken store breaks everywhere: more would only fill memory. */
+const MAX_PROBLEMS = 1_000;
+
+const ORPHANS = (table: string): string => `select distinct run from ${table} where run > ?1 and run <= ?2
+  and not exists (select 1 from runs where runs.run = ${table}.run)
+  and not exists (select 1 from leftovers where leftovers.run = ${table}.run)`;
+
+const SQL = {
+  count: "select count(*) as count from runs",
+  runs: `select run, id, kind, status, head, chain, arrivals, read, turn_due as due, turn_token as token,
+      turn_worker as worker, exists (select 1 from leftovers where leftovers.run = runs.run) as leftover
+    from runs where run > ? order by run limit ?`,
+  entries: `select seq, type, command, cast(data as text) as data, at, mark from journal
+    where run = ? and seq > ? order by seq limit ?`,
+  items: "select item, state, token, worker from queue where run = ?",
+  inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
+  worker: "select 1 from workers where worker = ?",
+  orphanEntries: ORPHANS("journal"),
+  orphanItems: ORPHANS("queue"),
+  orphanMessages: ORPHANS("inbox"),
+  integrity: "pragma integrity_check(20)",
+  foreignKeys: "pragma foreign_key_check",
+} as const;
+
+export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
+
+type Progress = (done: number, total: number) => void;
+
+export async function check(session: Session, onProgress: Progress = () => undefined): Promise<readonly Problem[]> {
+  await session.read("Checking", () => undefined);
+  const { path } = session.options;
+  if (path === MEMORY) return checkThrough(session.connection.db, session, onProgress, async () => undefined);
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  try {
+    await patiently(session.options, "Checking", () => db.exec("begin"));
+    return await checkThrough(db, session, onProgress, () => breathe(session.options));
+  } catch (error) {
+    throw storeErrorOf(error, "Checking");
+  } finally {
+    db.close();
+  }
+}
+
+async function checkThrough(
+  db: DatabaseSync,
+  session: Session,
+  onProgress: Progress,
+  breatheWithinRun: () => Promise<void>,
+): Promise<readonly Problem[]> {
+  const sql = Object.fromEntries(Object.entries(SQL).map(([name, text]) => [name, db.prepare(text)])) as Record<
+    keyof typeof SQL,
+    StatementSync
+  >;
+  const problems: Problem[] = [...checkHealth(sql)];
+  const { count: total } = sql.count.get() as { count: number };
+  let last = 0;
+  for (let done = 0; problems.length < MAX_PROBLEMS; ) {
+    const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
+    const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
+    problems.push(...findOrphans(sql, last, next));
+    for (const run of runs) problems.push(...(await problemsOf(sql, run, breatheWithinRun)));
+    last = next;
+    done += runs.length;
+    onProgress(Math.min(done, total), total);
+    if (runs.length < BATCH) break;
+    await breathe(session.options);
+  }
+  return problems.slice(0, MAX_PROBLEMS);
+}
+
+/** A run that cannot even be read is a problem of that run; the others are still looked at. */
+async function problemsOf(sql: CheckStatements, run: CheckedRun, pause: () => Promise<void>): Promise<readonly Problem[]> {
+  try {
+    const faults = await checkRun(sql, run, pause);
+    return faults.map((fault) => ({ ...fault, run: run.id }));
+  } catch (error) {
+    const { message } = storeErrorOf(error, `Reading run ${run.id}`);
+    return [{ invariant: HEALTH, run: run.id, seq: undefined, message }];
+  }
+}
+
+const HEALTH = "I34 store health";
+
+/** SQLite's own checks: damaged pages and indexes. A damaged payload is ours to find (I8). */
+function checkHealth(sql: CheckStatements): readonly Problem[] {
+  const problem = (message: string): Problem => ({ invariant: HEALTH, run: undefined, seq: undefined, message });
+  try {
+    const said = (sql.integrity.all() as { integrity_check: string }[]).map((row) => row.integrity_check);
+    const found = said.filter((line) => line !== "ok").map(problem);
+    for (const row of sql.foreignKeys.all()) found.push(problem(`A foreign key is broken: ${JSON.stringify(row)}.`));
+    return found;
+  } catch (error) {
+    return [problem(storeErrorOf(error, "integrity_check").message)];
+  }
+}
+
+function findOrphans(sql: CheckStatements, after: number, upTo: number): readonly Problem[] {
+  const found: Problem[] = [];
+  for (const [what, statement] of [
+    ["Journal entries", sql.orphanEntries],
+    ["Queue items", sql.orphanItems],
+    ["Messages", sql.orphanMessages],
+  ] as const)
+    for (const { run } of statement.all(after, upTo) as { run: number }[]) {
+      const message = `${what} belong to run number ${run}, which does not exist.`;
+      found.push({ invariant: "I17 nothing alive after the end", run: undefined, seq: undefined, message });
+    }
+  return found;
+}

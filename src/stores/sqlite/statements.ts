@@ -84,14 +84,14 @@ const SQL = {
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
   dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ?
     order by priority desc, run limit ?`,
-  claimTurn: `update runs set status = 'running', turn_due = 0, turn_token = ?, turn_worker = ? where run = ?
-    returning ${RUN_COLUMNS}`,
+  claimTurn: "update runs set status = 'running', turn_due = 0, turn_token = ?, turn_worker = ? where run = ?",
 
   // messages
   arrive: `update runs set arrivals = arrivals + 1,
       turn_due = case when status in ('queued', 'running', 'waiting') then 1 else 0 end
-    where run = ? and ${LIVE} returning arrivals`,
-  insertInbox: "insert into inbox (run, arrival, type, target, data) values (?, ?, ?, ?, cast(? as blob))",
+    where run = ? and ${LIVE}`,
+  insertInbox: `insert into inbox (run, arrival, type, target, data)
+    select run, arrivals, ?, ?, cast(? as blob) from runs where run = ?`,
   inboxAfter: `select arrival, type, target, cast(data as text) as data from inbox
     where run = ? and arrival > ? order by arrival`,
   dropRead: "delete from inbox where run = ? and arrival <= ?",
@@ -125,6 +125,8 @@ const SQL = {
   readyItem: "update queue set state = 1 where run = ? and item = ?",
 
   // leftovers of runs that are over
+  hasItems: "select 1 from queue where run = ? limit 1",
+  hasOnce: "select 1 from once where run = ? limit 1",
   clearQueue: "delete from queue where run = ?1 and item in (select item from queue where run = ?1 limit ?2)",
   clearInbox: "delete from inbox where run = ?1 and arrival in (select arrival from inbox where run = ?1 order by arrival limit ?2)",
   clearOnce: "delete from once where run = ?1 and target in (select target from once where run = ?1 limit ?2)",

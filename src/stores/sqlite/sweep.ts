@@ -1,5 +1,6 @@
 // Sweep: removes what a run leaves behind when it ends, a bounded number of rows at a time.
 
+import type { StatementSync } from "node:sqlite";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
 
@@ -7,14 +8,16 @@ import type { Tx } from "./session.ts";
 const SWEEP_LIMIT = 1_000;
 
 /** The fence is gone with the token, so rows that stay a while can do no harm. */
-export function clearEnded(tx: Tx, run: RunNumber, arrivals: number): void {
-  let left = tx.sql.clearQueue.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
+export function clearEnded({ sql }: Tx, run: RunNumber, arrivals: number): void {
+  const clear = (rows: StatementSync): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
+  // Most runs end with nothing left: looking costs 1 µs, a bounded delete that finds nothing 12.
+  let left = sql.hasItems.get(run) !== undefined && clear(sql.clearQueue);
   // Without a message there is neither inbox nor once.
   if (arrivals > 0) {
-    if (tx.sql.clearInbox.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT) left = true;
-    if (tx.sql.clearOnce.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT) left = true;
+    if (sql.inboxAfter.get(run, 0) !== undefined && clear(sql.clearInbox)) left = true;
+    if (sql.hasOnce.get(run) !== undefined && clear(sql.clearOnce)) left = true;
   }
-  if (left) tx.sql.insertLeftover.run(run);
+  if (left) sql.insertLeftover.run(run);
 }
 
 /** Removes up to a thousand rows per table of one run that is over; false when nothing is left of any. */

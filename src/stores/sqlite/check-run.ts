@@ -1,0 +1,99 @@
+// Check run: what must be true of one run's row, queue and inbox, given its journal.
+
+import { hasEnded, type Entry, type Status } from "../../kernel/index.ts";
+import { JournalWalk, type Fault } from "./journal-walk.ts";
+import type { CheckStatements } from "./check.ts";
+
+export interface CheckedRun {
+  readonly run: number;
+  readonly id: string;
+  readonly kind: string;
+  readonly status: Status;
+  readonly head: number;
+  readonly chain: string;
+  readonly arrivals: number;
+  readonly read: number;
+  readonly due: number;
+  readonly token: string | null;
+  readonly worker: number | null;
+  /** Ended, with rows that wait to be swept. */
+  readonly leftover: number;
+}
+
+interface Item {
+  readonly item: string;
+  readonly state: number;
+  readonly token: string | null;
+  readonly worker: number | null;
+}
+
+/** Entries in memory at a time. */
+const PAGE = 1_000;
+const LEASED = 2;
+
+/** Everything wrong with one run. Between pages of a long journal it pauses. */
+export async function checkRun(sql: CheckStatements, run: CheckedRun, breathe: () => Promise<void>): Promise<readonly Fault[]> {
+  const walk = new JournalWalk();
+  for (let after = 0; ; ) {
+    const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
+    for (const entry of page) walk.see(entry);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    after = last.seq;
+    await breathe();
+  }
+  walk.finish(run);
+  const faults = [...walk.faults];
+  const items = sql.items.all(run.run) as unknown as Item[];
+  const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
+  checkTurn(sql, run, fault);
+  for (const item of items) checkItem(sql, item, walk, fault);
+  if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
+  else if (isStuck(run, items, walk))
+    fault("I16 no stuck run", `The run is ${run.status}, and nothing will ever wake it.`);
+  return faults;
+}
+
+type Report = (invariant: string, message: string) => void;
+
+function checkTurn(sql: CheckStatements, run: CheckedRun, fault: Report): void {
+  if ((run.token === null) !== (run.worker === null))
+    fault("I14 leases have holders", "The turn has a token without a worker, or a worker without a token.");
+  if (run.worker !== null && sql.worker.get(run.worker) === undefined)
+    fault("I14 leases have holders", `The turn is held by worker ${run.worker}, which does not exist.`);
+  if (run.token !== null && run.status !== "running")
+    fault("I14 leases have holders", `The turn is held although the run is ${run.status}.`);
+  if (run.read > run.arrivals)
+    fault("I23 inbound messages", `The run has read ${run.read} messages of ${run.arrivals}.`);
+  const { count, lowest } = sql.inbox.get(run.run, run.read) as { count: number; lowest: number | null };
+  if (!hasEnded(run.status) && (count !== run.arrivals - run.read || (lowest !== null && lowest !== run.read + 1)))
+    fault("I23 inbound messages", `${run.arrivals - run.read} messages should wait after ${run.read}; ${count} do.`);
+}
+
+function checkItem(sql: CheckStatements, { item, state, token, worker }: Item, walk: JournalWalk, fault: Report): void {
+  if ((state === LEASED) !== (token !== null && worker !== null))
+    fault("I14 leases have holders", `${item} is in state ${state} with${token === null ? "out" : ""} a token.`);
+  if (worker !== null && sql.worker.get(worker) === undefined)
+    fault("I14 leases have holders", `${item} is held by worker ${worker}, which does not exist.`);
+  if (walk.settled.has(item)) fault("I1 no duplicate enqueue", `${item} is queued although its result is recorded.`);
+}
+
+function checkEnded(sql: CheckStatements, run: CheckedRun, items: readonly Item[], fault: Report): void {
+  if (run.due !== 0 || run.token !== null) fault("I17 nothing alive after the end", "A turn is due or held.");
+  if (run.leftover === 1) return;
+  if (items.length > 0) fault("I17 nothing alive after the end", `${items.length} items are queued.`);
+  const { count } = sql.inbox.get(run.run, 0) as { count: number };
+  if (count > 0) fault("I17 nothing alive after the end", `${count} messages wait.`);
+}
+
+/** Stopped runs wait for a person; the others need a turn, an item, or an answer that is still to come. */
+function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): boolean {
+  if (run.status !== "queued" && run.status !== "running" && run.status !== "waiting") return false;
+  if (run.due === 1 || run.token !== null) return false;
+  // A message that nobody is woken for.
+  if (run.arrivals > run.read) return true;
+  // What graphs and flows wait for does not stand in the journal as commands.
+  if (items.length > 0 || run.kind !== "workflow") return false;
+  for (const command of walk.open) if (command.startsWith("Promise(") || command.startsWith("ChildWorkflow(")) return false;
+  return true;
+}

@@ -1,0 +1,108 @@
+// Journal walk: checks one run's journal entry by entry, however long it is, and finds out what the run waits for.
+
+import {
+  CHAIN_START,
+  chainAfter,
+  END_ENTRIES,
+  isTerminal,
+  markOf,
+  type CommandType,
+  type Entry,
+  type EntryType,
+} from "../../kernel/index.ts";
+
+/** The entry that opens a command of each type; an operation has none until it ends, a state never ends. */
+const OPENINGS: ReadonlyMap<CommandType, EntryType> = new Map<CommandType, EntryType>([
+  ["Task", "TaskScheduled"],
+  ["ChildWorkflow", "ChildWorkflowInitiated"],
+  ["Timer", "TimerStarted"],
+  ["Promise", "PromiseCreated"],
+]);
+const OPENS: ReadonlySet<EntryType> = new Set(OPENINGS.values());
+
+export interface Fault {
+  readonly invariant: string;
+  readonly seq: number | undefined;
+  readonly message: string;
+}
+
+export class JournalWalk {
+  readonly faults: Fault[] = [];
+  /** Commands that were opened and have no terminal entry yet. */
+  readonly open: Set<string> = new Set();
+  readonly settled: Set<string> = new Set();
+  readonly #cancelled: Set<string> = new Set();
+  #chain = CHAIN_START;
+  #seq = 0;
+  #chainBroken = false;
+  readonly #ends: Entry[] = [];
+
+  see(entry: Entry): void {
+    this.#checkPlace(entry);
+    this.#checkCommand(entry);
+    if (END_ENTRIES.includes(entry.type)) this.#ends.push(entry);
+  }
+
+  #checkPlace({ seq, type, command, data, mark }: Entry): void {
+    if (seq !== this.#seq + 1)
+      this.#fault("I7 journal gap-free", this.#seq + 1, `Entry ${this.#seq + 1} is missing; the next one is ${seq}.`);
+    this.#seq = seq;
+    if (seq === 1 && type !== "RunStarted")
+      this.#fault("I7 journal gap-free", 1, `The first entry is ${type}, not RunStarted.`);
+    this.#chain = chainAfter(this.#chain, type, command, data);
+    // Everything after a damaged entry fails as well; the first one says where.
+    if (this.#chainBroken || markOf(this.#chain) === mark) return;
+    this.#chainBroken = true;
+    this.#fault("I8 journal hash chain", seq, `Entry ${seq} (${type}) is not what was written: its mark does not match.`);
+  }
+
+  #checkCommand({ seq, type, command }: Entry): void {
+    if (OPENS.has(type)) {
+      if (this.open.has(command) || this.settled.has(command))
+        this.#fault("I10 completions follow commands", seq, `${command} is opened a second time.`);
+      this.open.add(command);
+      return;
+    }
+    // A cancel closes everything that is open; a promise may be settled before the code waits for it.
+    if (type === "CancelRequested") {
+      for (const opened of this.open) this.#cancelled.add(opened);
+      this.open.clear();
+    }
+    if (!isTerminal(type) || command === "") return;
+    if (this.settled.has(command))
+      this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
+    const opening = OPENINGS.get(command.slice(0, command.indexOf("(")) as CommandType);
+    const wasOpen = this.open.delete(command) || this.#cancelled.has(command) || this.settled.has(command);
+    if (opening !== undefined && !wasOpen)
+      this.#fault("I10 completions follow commands", seq, `${command} ends with ${type} before ${opening}.`);
+    this.settled.add(command);
+  }
+
+  finish(run: { readonly head: number; readonly chain: string; readonly status: string }): void {
+    if (this.#seq !== run.head)
+      this.#fault("I7 journal gap-free", this.#seq + 1, `The run says ${run.head} entries, the journal has ${this.#seq}.`);
+    else if (!this.#chainBroken && this.#chain !== run.chain)
+      this.#fault("I8 journal hash chain", this.#seq, "The run's chain is not that of its last entry.");
+    this.#checkEnd(run.status);
+  }
+
+  #checkEnd(status: string): void {
+    const expected = END_OF[status];
+    const last = this.#ends.at(-1);
+    if (this.#ends.length > (expected === undefined ? 0 : 1))
+      this.#fault("I18 one ending", last?.seq, `The run is ${status} and has ${this.#ends.length} end entries.`);
+    else if (expected !== undefined && (last?.type !== expected || last.seq !== this.#seq))
+      this.#fault("I18 one ending", last?.seq, `The run is ${status}, but its last entry is not ${expected}.`);
+  }
+
+  #fault(invariant: string, seq: number | undefined, message: string): void {
+    this.faults.push({ invariant, seq, message });
+  }
+}
+
+/** A continued run goes on in its next generation and has no end entry. */
+const END_OF: Readonly<Record<string, EntryType>> = {
+  completed: "RunCompleted",
+  failed: "RunFailed",
+  cancelled: "RunCancelled",
+};
