@@ -151,8 +151,9 @@ export class LiveRun {
     return this.execution.openCommands().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
   }
 
-  isPortSettled(port: string): boolean {
-    return this.#settledPorts.has(port);
+  /** What the code asked for by `ctx.run`. */
+  operation(command: string): OperationAsk | undefined {
+    return this.#operations.get(command);
   }
 
   // ── arrivals ──
