@@ -61,8 +61,12 @@ export async function backUp(session: Session, path: string): Promise<void> {
     closeSync(openSync(target, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, { cause: error });
-    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, { cause: error });
+      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, {
+        cause: error,
+      });
+    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, {
+      cause: error,
+    });
   }
   try {
     await session.read("Backing up", () => undefined);

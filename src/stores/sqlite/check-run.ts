@@ -32,9 +32,13 @@ const PAGE = 1_000;
 const LEASED = 2;
 
 /** Everything wrong with one run. Between pages of a long journal it pauses. */
-export async function checkRun(sql: CheckStatements, run: CheckedRun, breathe: () => Promise<void>): Promise<readonly Fault[]> {
+export async function checkRun(
+  sql: CheckStatements,
+  run: CheckedRun,
+  breathe: () => Promise<void>,
+): Promise<readonly Fault[]> {
   const walk = new JournalWalk();
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
     for (const entry of page) walk.see(entry);
     const last = page.at(-1);
@@ -94,6 +98,7 @@ function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): bo
   if (run.arrivals > run.read) return true;
   // What graphs and flows wait for does not stand in the journal as commands.
   if (items.length > 0 || run.kind !== "workflow") return false;
-  for (const command of walk.open) if (command.startsWith("Promise(") || command.startsWith("ChildWorkflow(")) return false;
+  for (const command of walk.open)
+    if (command.startsWith("Promise(") || command.startsWith("ChildWorkflow(")) return false;
   return true;
 }

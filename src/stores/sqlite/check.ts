@@ -68,7 +68,7 @@ async function checkThrough(
   const problems: Problem[] = [...checkHealth(sql)];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;
-  for (let done = 0; problems.length < MAX_PROBLEMS; ) {
+  for (let done = 0; problems.length < MAX_PROBLEMS;) {
     const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
     const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
     problems.push(...findOrphans(sql, last, next));
@@ -83,7 +83,11 @@ async function checkThrough(
 }
 
 /** A run that cannot even be read is a problem of that run; the others are still looked at. */
-async function problemsOf(sql: CheckStatements, run: CheckedRun, pause: () => Promise<void>): Promise<readonly Problem[]> {
+async function problemsOf(
+  sql: CheckStatements,
+  run: CheckedRun,
+  pause: () => Promise<void>,
+): Promise<readonly Problem[]> {
   try {
     const faults = await checkRun(sql, run, pause);
     return faults.map((fault) => ({ ...fault, run: run.id }));

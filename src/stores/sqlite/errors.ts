@@ -41,9 +41,15 @@ export function isUnknownCommit(error: unknown): boolean {
 const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {
   [SQLITE_BUSY]: { code: "STORE_BUSY", text: "another program holds the database" },
   [LOCKED]: { code: "STORE_BUSY", text: "another statement holds the database" },
-  [READONLY]: { code: "STORE_IO", text: "the database cannot be written; check the permissions of the file and its folder" },
+  [READONLY]: {
+    code: "STORE_IO",
+    text: "the database cannot be written; check the permissions of the file and its folder",
+  },
   [IOERR]: { code: "STORE_IO", text: "the disk failed; check it and the permissions" },
-  [CORRUPT]: { code: "STORE_CORRUPT", text: "the database is damaged; stop the workers, copy the file and run `reprise doctor`" },
+  [CORRUPT]: {
+    code: "STORE_CORRUPT",
+    text: "the database is damaged; stop the workers, copy the file and run `reprise doctor`",
+  },
   [FULL]: { code: "STORE_FULL", text: "no room is left; free or add disk space" },
   [CANTOPEN]: { code: "STORE_IO", text: "the file cannot be opened; check the path and its permissions" },
   [TOOBIG]: { code: "PAYLOAD_TOO_LARGE", text: "a value is larger than SQLite can keep" },

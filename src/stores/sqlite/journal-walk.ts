@@ -53,7 +53,11 @@ export class JournalWalk {
     // Everything after a damaged entry fails as well; the first one says where.
     if (this.#chainBroken || markOf(this.#chain) === mark) return;
     this.#chainBroken = true;
-    this.#fault("I8 journal hash chain", seq, `Entry ${seq} (${type}) is not what was written: its mark does not match.`);
+    this.#fault(
+      "I8 journal hash chain",
+      seq,
+      `Entry ${seq} (${type}) is not what was written: its mark does not match.`,
+    );
   }
 
   #checkCommand({ seq, type, command }: Entry): void {
@@ -80,7 +84,11 @@ export class JournalWalk {
 
   finish(run: { readonly head: number; readonly chain: string; readonly status: string }): void {
     if (this.#seq !== run.head)
-      this.#fault("I7 journal gap-free", this.#seq + 1, `The run says ${run.head} entries, the journal has ${this.#seq}.`);
+      this.#fault(
+        "I7 journal gap-free",
+        this.#seq + 1,
+        `The run says ${run.head} entries, the journal has ${this.#seq}.`,
+      );
     else if (!this.#chainBroken && this.#chain !== run.chain)
       this.#fault("I8 journal hash chain", this.#seq, "The run's chain is not that of its last entry.");
     this.#checkEnd(run.status);

@@ -70,9 +70,13 @@ export function readHeader(path: string): Header | undefined {
   }
   if (length === 0) return undefined;
   if (length < 100 || bytes.toString("latin1", 0, 16) !== MAGIC)
-    throw new RepriseError("STORE_CORRUPT", `${path} is not a SQLite database; nothing was changed. Name another file.`, {
-      details: { path },
-    });
+    throw new RepriseError(
+      "STORE_CORRUPT",
+      `${path} is not a SQLite database; nothing was changed. Name another file.`,
+      {
+        details: { path },
+      },
+    );
   return { applicationId: bytes.readInt32BE(68), userVersion: bytes.readInt32BE(60) };
 }
 

@@ -36,7 +36,10 @@ export function reap(tx: Tx, self: number): Reaped {
   for (const worker of dead) {
     const name = (sql.worker.get(worker) as { name: string } | undefined)?.name;
     turns += Number(sql.takeOverTurns.run(MAX_TAKEOVERS, takeoverEvidence("turn", name), worker).changes);
-    for (const { run, item } of sql.poisonItems.all(worker, MAX_TAKEOVERS) as unknown as { run: number; item: string }[])
+    for (const { run, item } of sql.poisonItems.all(worker, MAX_TAKEOVERS) as unknown as {
+      run: number;
+      item: string;
+    }[])
       sql.block.run(takeoverEvidence(item, name), run);
     items += Number(sql.takeOverItems.run(MAX_TAKEOVERS, worker).changes);
     sql.deleteWorker.run(worker);

@@ -64,7 +64,7 @@ export class Session {
   /** X1–X3. `body` may run more than once, never partly. */
   async transact<T>(what: string, body: (tx: Tx) => T): Promise<T> {
     const start = this.options.clock.monotonic();
-    for (let unknowns = 0; ; ) {
+    for (let unknowns = 0; ;) {
       // Looked at first: with nothing to wait for, a write begins in the caller's own turn of the event loop.
       if (this.#recovery !== undefined || this.#closed || !this.#connection.db.isOpen) await this.#usable();
       try {

@@ -118,10 +118,14 @@ export class SqliteStore implements Store {
     const [first] = failed;
     if (first === undefined) return outcomes as Outcome[];
     const { code, message } = first.error as RepriseError;
-    throw new RepriseError(code, `Write ${first.index} of ${writes.length} failed, the others stand on their own: ${message}`, {
-      cause: first.error,
-      details: { failed: failed.map(({ index }) => index), outcomes },
-    });
+    throw new RepriseError(
+      code,
+      `Write ${first.index} of ${writes.length} failed, the others stand on their own: ${message}`,
+      {
+        cause: first.error,
+        details: { failed: failed.map(({ index }) => index), outcomes },
+      },
+    );
   }
 
   registerWorker(name: string, leaseMs: number): Promise<number> {

@@ -98,7 +98,8 @@ const SQL = {
   insertOnce: "insert into once (run, target) values (?, ?) on conflict do nothing",
 
   // journal
-  insertEntry: "insert into journal (run, seq, type, command, data, at, mark) values (?, ?, ?, ?, cast(? as blob), ?, ?)",
+  insertEntry:
+    "insert into journal (run, seq, type, command, data, at, mark) values (?, ?, ?, ?, cast(? as blob), ?, ?)",
   entry: "select seq, type, command, cast(data as text) as data, at, mark from journal where run = ? and seq = ?",
   entriesAfter: `select seq, type, command, cast(data as text) as data, at, mark from journal
     where run = ? and seq > ? order by seq limit ?`,
@@ -128,9 +129,11 @@ const SQL = {
   hasItems: "select 1 from queue where run = ? limit 1",
   hasOnce: "select 1 from once where run = ? limit 1",
   clearQueue: "delete from queue where run = ?1 and item in (select item from queue where run = ?1 limit ?2)",
-  clearInbox: "delete from inbox where run = ?1 and arrival in (select arrival from inbox where run = ?1 order by arrival limit ?2)",
+  clearInbox:
+    "delete from inbox where run = ?1 and arrival in (select arrival from inbox where run = ?1 order by arrival limit ?2)",
   clearOnce: "delete from once where run = ?1 and target in (select target from once where run = ?1 limit ?2)",
-  clearJournal: "delete from journal where run = ?1 and seq in (select seq from journal where run = ?1 order by seq limit ?2)",
+  clearJournal:
+    "delete from journal where run = ?1 and seq in (select seq from journal where run = ?1 order by seq limit ?2)",
   insertLeftover: "insert into leftovers (run) values (?) on conflict do nothing",
   leftover: "select run, exists (select 1 from runs where runs.run = leftovers.run) as kept from leftovers limit 1",
   dropLeftover: "delete from leftovers where run = ?",
@@ -166,7 +169,8 @@ const SQL = {
     where turn_worker = ?3`,
   freeItems: `update queue indexed by queue_leased set state = 1, token = null, worker = null
     where state = 2 and worker = ?`,
-  poisonItems: "select run, item from queue indexed by queue_leased where state = 2 and worker = ? and takeovers + 1 >= ?",
+  poisonItems:
+    "select run, item from queue indexed by queue_leased where state = 2 and worker = ? and takeovers + 1 >= ?",
   takeOverItems: `update queue indexed by queue_leased set state = case when takeovers + 1 < ?1 then 1 else 3 end,
       token = null, worker = null, takeovers = takeovers + 1
     where state = 2 and worker = ?2`,

@@ -17,7 +17,8 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   if (arrivals === undefined) return voidOutcome(tx, turn);
 
   const { run } = turn;
-  for (const { seq, type, command, data, at, mark } of turn.entries) sql.insertEntry.run(run, seq, type, command, data, at, mark);
+  for (const { seq, type, command, data, at, mark } of turn.entries)
+    sql.insertEntry.run(run, seq, type, command, data, at, mark);
   for (const { item } of turn.finished) sql.dropItem.run(run, item);
   for (const item of turn.dropped) sql.dropItem.run(run, item);
   for (const item of turn.items) insertItem(tx, run, item);
@@ -45,7 +46,8 @@ function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
   }
   if (then === "release") {
     if (sql.release.run(newHead, chain, read, run, token, head).changes === 1) return read;
-    return (sql.releaseUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+    return (sql.releaseUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)
+      ?.arrivals;
   }
   if (sql.end.run(newHead, chain, read, run, token, head, then, now).changes === 1) return read;
   const row = sql.endUnread.get(newHead, chain, read, run, token, head, then, now) as { arrivals: number } | undefined;
