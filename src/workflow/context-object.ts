@@ -49,12 +49,15 @@ function asTimer(timer: { readonly promise: Promise<void>; cancel(): void }): Ti
   return Object.assign(timer.promise, { cancel: timer.cancel });
 }
 
-/** A refusal inside user code is a rejection, like every other failure of an awaited call. */
+/** A refusal inside user code is a rejection, like every other failure of an awaited call; and like those, one that
+ * nobody awaits is the workflow's business, not the process's. */
 function rejecting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return call();
   } catch (error) {
-    return Promise.reject(error as Error);
+    const refusal = Promise.reject<T>(error as Error);
+    refusal.catch(() => {});
+    return refusal;
   }
 }
 

@@ -167,7 +167,8 @@ export class Execution {
   }
 
   get replaying(): boolean {
-    return this.#recorded !== undefined && (this.#undelivered > 0 || this.#unmatched.size > 0);
+    if (this.#recorded === undefined) return false;
+    return this.#undelivered > 0 || this.#unmatched.size > 0 || this.#recorded.end !== undefined;
   }
 
   /** Nothing is compared any more; the journal's index can be forgotten. */
