@@ -133,6 +133,9 @@ export class HotRun {
     this.#gone = true;
     this.#token = undefined;
     this.#abandonOperations(reason);
+    // Claimed for this worker in a commit that did not happen: their slots are free again.
+    for (const batch of [this.#inFlight, this.#batch])
+      for (const _ of batch?.localItems.splice(0) ?? []) this.#host.unclaimTask();
   }
 
   #abandonOperations(reason: unknown): void {

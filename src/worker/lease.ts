@@ -30,6 +30,7 @@ export class Lease {
     this.#host = host;
   }
 
+  /** 0 while there is no lease: nothing may be claimed then. */
   get worker(): number {
     return this.#worker;
   }
@@ -48,6 +49,15 @@ export class Lease {
     this.#host.tookOver();
   }
 
+  /** Gives up everything held under the old number and goes on under a new one; until then nothing may be claimed. */
+  async renew(): Promise<void> {
+    const old = this.#worker;
+    this.#worker = 0;
+    const { store, name, leaseMs } = this.#host;
+    if (old !== 0) await store.releaseWorker(old);
+    this.#worker = await store.registerWorker(name, leaseMs);
+  }
+
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancel = this.#host.timers.set(this.#host.leaseMs / BEATS, () => {
@@ -58,13 +68,12 @@ export class Lease {
   }
 
   async #beat(): Promise<void> {
-    const { store, name, leaseMs } = this.#host;
-    if (!(await store.renewLease(this.#worker, leaseMs)) && !this.#stopped) {
+    const { store, leaseMs } = this.#host;
+    if (this.#worker !== 0 && !(await store.renewLease(this.#worker, leaseMs)) && !this.#stopped) {
       if (isObserved()) emit({ event: "lease.lost", worker: this.#worker, run: undefined });
       this.#host.lost();
-      this.#worker = await store.registerWorker(name, leaseMs);
     }
-    if (!this.#stopped) await this.reap();
+    if (this.#worker !== 0 && !this.#stopped) await this.reap();
   }
 
   stop(): void {
@@ -74,6 +83,6 @@ export class Lease {
 
   async release(): Promise<void> {
     this.stop();
-    await this.#host.store.releaseWorker(this.#worker);
+    if (this.#worker !== 0) await this.#host.store.releaseWorker(this.#worker);
   }
 }

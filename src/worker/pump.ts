@@ -163,21 +163,23 @@ export class Pump {
     if (submitted.length === 0 && turns.length === 0) return this.#settleIdle();
     this.#submitted = [];
     this.#flushing = true;
+    const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
+    let outcomes: readonly Outcome[];
     try {
-      const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
-      const outcomes: readonly Outcome[] = await this.#store.write(writes);
-      if (this.#stopped) return;
-      if (isObserved())
-        emit({ event: "commit", writes: writes.length, entries: turns.reduce((sum, turn) => sum + turn.entries.length, 0) });
-      runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
-      submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
+      outcomes = await this.#store.write(writes);
     } catch (error) {
+      this.#flushing = false;
+      if (this.#stopped) return;
       for (const { reject } of submitted) reject(error);
       this.#listener.failed(runs, error);
-    } finally {
-      this.#flushing = false;
-      this.kick();
+      return this.kick();
     }
+    this.#flushing = false;
+    if (this.#stopped) return;
+    this.kick();
+    if (isObserved()) emit({ event: "commit", writes: writes.length, entries: countEntries(turns) });
+    runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
+    submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
   }
 
   #settleIdle(): void {
@@ -186,4 +188,8 @@ export class Pump {
     this.#idleWaiters = [];
     for (const resolve of waiters) resolve();
   }
+}
+
+function countEntries(turns: readonly TurnWrite[]): number {
+  return turns.reduce((sum, { entries }) => sum + entries.length, 0);
 }

@@ -8,6 +8,7 @@
 // R3. After any outcome but `committed` the run is dropped and its turn given back; finished tasks are sent on their own.
 // R4. At most `concurrency` user functions at once, at most `HELD_LIMIT` runs held.
 // R5. Draining starts nothing new; what is at work may finish, then everything is given back.
+// R6. After a failure of the store everything held is given up, and the worker goes on under a new number.
 
 import { CancelledError, encode, RepriseError, type EpochMs, type Random, type Timers } from "../base/index.ts";
 import {
@@ -143,7 +144,7 @@ export class Worker {
       name,
       leaseMs,
       heartbeats,
-      lost: () => this.#dropEverything(),
+      lost: () => this.#beginAnew(),
       tookOver: () => this.wake(),
       failed: (error) => this.#report(error),
     });
@@ -167,7 +168,7 @@ export class Worker {
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
   preclaim(): { readonly worker: number; readonly token: string } | undefined {
     const { works } = this.#options;
-    if (!works || this.#draining || this.#stopped || this.#heldCount >= HELD_LIMIT) return undefined;
+    if (!works || !this.#mayClaim || this.#heldCount >= HELD_LIMIT) return undefined;
     return { worker: this.#lease.worker, token: this.#newToken() };
   }
 
@@ -237,6 +238,10 @@ export class Worker {
 
   // ── claiming ──
 
+  get #mayClaim(): boolean {
+    return !this.#draining && !this.#stopped && this.#lease.worker !== 0;
+  }
+
   get #heldCount(): number {
     return this.#runs.heldCount + this.#loading.size;
   }
@@ -251,7 +256,7 @@ export class Worker {
   }
 
   #claim(): void {
-    if (!this.#options.works || this.#draining || this.#stopped) return;
+    if (!this.#options.works || !this.#mayClaim) return;
     const { registry } = this.#options;
     const worker = this.#lease.worker;
     const turns = HELD_LIMIT - this.#heldCount;
@@ -373,7 +378,7 @@ export class Worker {
     now: (): EpochMs => this.#store.now(),
     preclaimTask: (): { worker: number; token: string } | undefined => {
       // Work that already waits goes first; a draining worker starts nothing.
-      if (this.#wanted.items || this.#draining || this.#slots.free === 0) {
+      if (this.#wanted.items || !this.#mayClaim || this.#slots.free === 0) {
         this.#wanted.items = true;
         return undefined;
       }
@@ -515,10 +520,22 @@ export class Worker {
     this.pump.forget(run);
   }
 
+  /** R6. Nobody can say what the store has of all this: give up everything held and begin anew under another number. */
   #onFailed(runs: readonly HotRun[], error: unknown): void {
-    if (this.#stopped) return;
     this.#report(error);
-    for (const run of runs) this.#evict(run, true);
+    if (runs.length > 0) this.#beginAnew();
+  }
+
+  #beginAnew(): void {
+    if (!this.#options.works || this.#stopped) return;
+    this.#dropEverything();
+    this.#lease.renew().then(
+      () => this.wake(),
+      (error: unknown) => {
+        this.#report(error);
+        this.#options.timers.set(INSIST_MS, () => this.#beginAnew(), { ref: false });
+      },
+    );
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
@@ -615,7 +632,6 @@ export class Worker {
   #dropEverything(): void {
     for (const run of this.#runs.held()) this.#evict(run, false);
     this.#tasks.abandonAll(new CancelledError("The lease was lost."));
-    this.wake();
   }
 
   #logger(runId: string, step: string): Logger {

@@ -1,0 +1,12 @@
+// A worker process that lives until it is killed. Says `ready` once it works.
+
+import { createEngine } from "reprise";
+import { double, leaf, load, shaky } from "./definitions.ts";
+
+const [path = ""] = process.argv.slice(2);
+await createEngine({
+  store: `sqlite:${path}`,
+  definitions: [load, leaf, double, shaky],
+  worker: { lease: 400, concurrency: 32 },
+});
+process.send?.("ready");
