@@ -56,6 +56,11 @@ const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {
   [NOTADB]: { code: "STORE_CORRUPT", text: "the file is not a SQLite database; name another file" },
 };
 
+/** Nothing was written for want of room; unlike after a failed fsync, what can be read is on disk. */
+export function isFull(error: unknown): boolean {
+  return primaryOf(error) === FULL;
+}
+
 /** The error to throw for whatever went wrong while doing `what`. */
 export function storeErrorOf(error: unknown, what: string): RepriseError {
   if (error instanceof RepriseError) return error;

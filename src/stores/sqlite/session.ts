@@ -9,7 +9,7 @@
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import { StoreClock } from "./clock.ts";
-import { isBusy, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
+import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
 import { checkIdentity } from "./location.ts";
 import { connect, type ConnectOptions, type Connection } from "./open.ts";
 import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
@@ -37,7 +37,9 @@ export class Session {
   #batch = 0;
   #connection: Connection;
   /** Set while the connection is being replaced. */
-  #recovery: Promise<void> | undefined;
+  #recovery: Promise<number> | undefined;
+  /** After a failed fsync the log may be readable and yet not on disk. */
+  #logIsUnsafe = false;
   #closed = false;
 
   private constructor(options: ConnectOptions, connection: Connection) {
@@ -71,7 +73,7 @@ export class Session {
         const attempt = this.#attempt(body);
         if ("done" in attempt) return attempt.done;
         if (await this.#happened(what, attempt.unknown)) return attempt.result;
-        if (++unknowns === MAX_UNKNOWN_COMMITS) throw storeErrorOf(attempt.unknown, what);
+        if (isFull(attempt.unknown) || ++unknowns === MAX_UNKNOWN_COMMITS) throw storeErrorOf(attempt.unknown, what);
         continue;
       } catch (error) {
         if (!isBusy(error)) throw storeErrorOf(error, what);
@@ -119,20 +121,10 @@ export class Session {
   /** X2 */
   async #happened(what: string, commitError: unknown): Promise<boolean> {
     const batch = this.#batch;
+    if (!isFull(commitError)) this.#logIsUnsafe = true;
+    this.#connection.db.close();
     try {
-      this.#connection.db.close();
-      await this.#reopen();
-      const row = await patiently(this.options, what, () => {
-        // A write lock waits until no COMMIT can be under way any more; a plain read would not (A8).
-        const { sql } = this.#connection;
-        sql.begin.run();
-        try {
-          return sql.writer.get(this.#writer) as { batch: number } | undefined;
-        } finally {
-          this.#rollback();
-        }
-      });
-      return row !== undefined && row.batch >= batch;
+      return (await this.#reopen()) >= batch;
     } catch (error) {
       const { code } = storeErrorOf(commitError, what);
       throw new RepriseError(
@@ -143,28 +135,29 @@ export class Session {
     }
   }
 
-  /** One at a time; everybody else waits for it. */
-  #reopen(): Promise<void> {
+  /** One at a time, and nobody writes before it is done: the answer is this writer's last batch in the store. */
+  #reopen(): Promise<number> {
     this.#recovery ??= this.#replaceConnection().finally(() => {
       this.#recovery = undefined;
     });
     return this.#recovery;
   }
 
-  async #replaceConnection(): Promise<void> {
+  async #replaceConnection(): Promise<number> {
+    const { path } = this.options;
+    const { identity } = this.#connection;
+    if (identity !== undefined) checkIdentity(path, identity);
     const connection = await connect({ ...this.options, migrate: false });
     try {
-      await patiently(this.options, "Saving the log after an error", () => {
-        // After a failed fsync the log may be readable and yet not on disk. Copying it into the database and syncing that
-        // makes durable whatever is read from now on.
-        const { busy } = connection.db.prepare("pragma wal_checkpoint(truncate)").get() as { busy: number };
-        if (busy !== 0) throw busySignal();
-      });
+      if (this.#logIsUnsafe) await patiently(this.options, `Saving the log of ${path}`, () => saveLog(connection));
+      const batch = await patiently(this.options, `Reopening ${path}`, () => askBatch(connection, this.#writer));
+      this.#logIsUnsafe = false;
+      this.#connection = connection;
+      return batch;
     } catch (error) {
       connection.db.close();
       throw error;
     }
-    this.#connection = connection;
   }
 
   async #usable(): Promise<void> {
@@ -194,8 +187,20 @@ export class Session {
   }
 }
 
-function busySignal(): Error {
-  return Object.assign(new Error("the log is in use"), { errcode: SQLITE_BUSY });
+/** Copying the log into the database and syncing that makes durable whatever is read from now on. */
+function saveLog({ db }: Connection): void {
+  const { busy } = db.prepare("pragma wal_checkpoint(truncate)").get() as { busy: number };
+  if (busy !== 0) throw Object.assign(new Error("the log is in use"), { errcode: SQLITE_BUSY });
+}
+
+/** Under the write lock, which waits until no COMMIT can be under way any more; a plain read does not (A8). */
+function askBatch({ sql }: Connection, writer: string): number {
+  sql.begin.run();
+  try {
+    return (sql.writer.get(writer) as { batch: number } | undefined)?.batch ?? 0;
+  } finally {
+    sql.rollback.run();
+  }
 }
 
 function highestMark(sql: Statements): EpochMs {
