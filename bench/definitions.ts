@@ -1,0 +1,48 @@
+// What the workloads run. One list for the parent and its worker processes: a worker claims only what it has.
+
+import { setTimeout as wait } from "node:timers/promises";
+import { promise, task, workflow } from "reprise";
+
+interface Length {
+  readonly count: number;
+  /** 0: the function answers at once. */
+  readonly waitMs: number;
+}
+
+interface Answer {
+  readonly index: number;
+  readonly text: string;
+}
+
+/** Small, as most results are: about 40 bytes in the journal. */
+function answer(index: number, waitMs: number): Answer | Promise<Answer> {
+  const value = { index, text: "a small answer" };
+  return waitMs === 0 ? value : wait(waitMs, value);
+}
+
+export const steps = workflow("steps", async (ctx, { count, waitMs }: Length) => {
+  for (let index = 0; index < count; index += 1) await ctx.run("step", () => answer(index, waitMs));
+  return count;
+});
+
+export const work = task("work", (_ctx, { index, waitMs }: { index: number; waitMs: number }) => answer(index, waitMs));
+
+export const tasks = workflow("tasks", async (ctx, { count, waitMs }: Length) => {
+  for (let index = 0; index < count; index += 1) await ctx.task(work, { index, waitMs });
+  return count;
+});
+
+export const fanout = workflow("fanout", async (ctx, { count }: { count: number }) => {
+  const answers = await Promise.all(Array.from({ length: count }, (_, index) => ctx.task(work, { index, waitMs: 0 })));
+  return answers.length;
+});
+
+/** Long, then waits: what is left is one step more. */
+export const history = workflow("history", { ports: { go: promise() } }, async (ctx, { count }: { count: number }) => {
+  for (let index = 0; index < count; index += 1) await ctx.run("step", () => answer(index, 0));
+  await ctx.promise("go");
+  await ctx.run("step", () => answer(count, 0));
+  return count;
+});
+
+export const definitions = [steps, tasks, fanout, history, work] as const;

@@ -1,0 +1,100 @@
+// npm run bench -- <workload|all> [--json] [--repeat n] [--workers n] [--wait 3ms] [--variant v] [--scale 0.01]
+//
+// Every measurement has a process of its own: the memory and the compiled code of one neither help nor harm the next.
+// A single measurement is made here, so that `node --cpu-prof` sees it.
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { fanoutWorkload } from "./fanout.ts";
+import { historyWorkload } from "./history.ts";
+import { idleWorkload } from "./idle.ts";
+import { latencyWorkload } from "./latency.ts";
+import { measure, type Line } from "./measure.ts";
+import { runsWorkload } from "./runs.ts";
+import { stepsWorkload } from "./steps.ts";
+import { tableOf } from "./table.ts";
+import { tasksWorkload } from "./tasks.ts";
+import type { Workload } from "./workload.ts";
+
+const WORKLOADS: readonly Workload[] = [
+  stepsWorkload,
+  latencyWorkload,
+  tasksWorkload,
+  fanoutWorkload,
+  historyWorkload,
+  runsWorkload,
+  idleWorkload,
+];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    store: { type: "string", default: "sqlite" },
+    json: { type: "boolean", default: false },
+    repeat: { type: "string", default: "1" },
+    workers: { type: "string", default: "1" },
+    wait: { type: "string" },
+    variant: { type: "string" },
+    scale: { type: "string", default: "1" },
+  },
+});
+
+const [name = "all"] = positionals;
+const workers = wholeNumber("workers");
+const repeat = wholeNumber("repeat");
+const scale = Number(values.scale);
+if (!(scale > 0)) fail(`--scale: expected a number above 0, got ${values.scale}.`);
+if (values.store !== "sqlite") fail(`--store: only sqlite is known, got ${values.store}.`);
+if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
+  fail(`--wait: expected e.g. 3ms, got ${values.wait}.`);
+if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
+  fail(`Expected all or one of ${WORKLOADS.map((workload) => workload.name).join(", ")}; got ${name}.`);
+
+const planned = WORKLOADS.filter((workload) => name === "all" || workload.name === name).flatMap((workload) =>
+  variantsOf(workload).map((variant) => ({ workload, variant })),
+);
+const lines: Line[] = [];
+for (const { workload, variant } of planned) {
+  const alone = planned.length === 1 && repeat === 1;
+  const line = alone ? await measure(workload, { variant, scale }, workers) : await measureApart(workload, variant);
+  if (values.json) console.log(JSON.stringify(line));
+  lines.push(line);
+}
+if (!values.json) console.log(tableOf(lines));
+
+function variantsOf(workload: Workload): readonly string[] {
+  const chosen = values.variant ?? (workload.variants[0] === "0ms" ? values.wait : undefined);
+  if (chosen !== undefined) return [chosen];
+  // Functions that really wait show what a flush at the wrong moment costs.
+  return name === "all" && workload.name === "steps" ? [...workload.variants, "3ms"] : workload.variants;
+}
+
+/** The measurement in the middle, and how far the others were from it. */
+async function measureApart(workload: Workload, variant: string): Promise<Line> {
+  const measured: Line[] = [];
+  for (let round = 0; round < repeat; round += 1) {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      ...process.execArgv,
+      fileURLToPath(import.meta.url),
+      workload.name,
+      ...["--variant", variant, "--workers", String(workers), "--scale", String(scale), "--json"],
+    ]);
+    measured.push(JSON.parse(stdout) as Line);
+  }
+  const rateOf = (line: Line): number => line.perSecond ?? (line["cpuPercent"] as number);
+  measured.sort((a, b) => rateOf(a) - rateOf(b));
+  const median = measured[Math.floor(measured.length / 2)]!;
+  return repeat === 1 ? median : { ...median, repeat, range: [rateOf(measured[0]!), rateOf(measured.at(-1)!)] };
+}
+
+function wholeNumber(option: "workers" | "repeat"): number {
+  const value = Number(values[option]);
+  if (!Number.isSafeInteger(value) || value < 1) fail(`--${option}: expected 1 or more, got ${values[option]}.`);
+  return value;
+}
+
+function fail(message: string): never {
+  console.error(message);
+  process.exit(2);
+}

@@ -1,0 +1,83 @@
+// One measurement: a rig, a warm-up, the workload, and the raw limit of the rows it wrote.
+
+import { join } from "node:path";
+import { measureFsyncMs, percentile, round } from "./numbers.ts";
+import { measureRaw, positionOf, readWritten } from "./raw-sqlite.ts";
+import { Rig } from "./rig.ts";
+import type { Plan, Workload } from "./workload.ts";
+
+export interface Line {
+  readonly workload: string;
+  readonly variant: string;
+  readonly store: string;
+  readonly workers: number;
+  /** Steps; undefined things are null. */
+  readonly perSecond: number | null;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly rawPerSecond: number | null;
+  readonly ratio: number | null;
+  readonly bytesPerStep: number | null;
+  readonly rssMb: number | null;
+  readonly fsyncMs: number | null;
+  readonly runs: number;
+  readonly steps: number;
+  readonly elapsedMs: number | null;
+  readonly [extra: string]: unknown;
+}
+
+const BATCH = 200;
+/** Rows that are committed one by one; each costs an fsync. */
+const SEQUENTIAL_ROWS = 2_000;
+
+export async function measure(workload: Workload, plan: Plan, workers: number): Promise<Line> {
+  await using rig = await Rig.open(workers);
+  const fsyncMs = measureFsyncMs(rig.folder);
+  if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });
+
+  const before = positionOf(rig.path);
+  const measured = await workload.run(rig, plan);
+  const { peakRssMb } = await rig.usage();
+  const after = positionOf(rig.path);
+
+  const { runs, steps, elapsedMs, latenciesMs, extra = {} } = measured;
+  const perSecond = workload.isIdle ? null : (steps / elapsedMs) * 1_000;
+  const raw = workload.isIdle ? {} : rawLimits();
+  function rawLimits(): { rawPerSecond: number; rawSequentialPerSecond?: number } {
+    const written = readWritten(rig.path, before);
+    const path = join(rig.folder, "raw.db");
+    const stepsPerRow = steps / written.journal.length;
+    return {
+      rawPerSecond: measureRaw(path, written, BATCH) * stepsPerRow,
+      ...(workload.isSequential && {
+        rawSequentialPerSecond: measureRaw(path, written, 1, SEQUENTIAL_ROWS) * stepsPerRow,
+      }),
+    };
+  }
+  const { rawPerSecond = null, rawSequentialPerSecond } = raw as {
+    rawPerSecond?: number;
+    rawSequentialPerSecond?: number;
+  };
+  return {
+    workload: workload.name,
+    variant: plan.variant,
+    store: "sqlite",
+    workers,
+    perSecond: round(perSecond),
+    p50Ms: round(percentile(latenciesMs, 0.5)),
+    p99Ms: round(percentile(latenciesMs, 0.99)),
+    rawPerSecond: round(rawPerSecond),
+    ratio: perSecond === null || rawPerSecond === null ? null : round(perSecond / rawPerSecond),
+    bytesPerStep: round((after.bytes - before.bytes) / steps),
+    rssMb: round(peakRssMb),
+    fsyncMs: round(fsyncMs),
+    runs,
+    steps,
+    elapsedMs: round(elapsedMs),
+    ...(rawSequentialPerSecond !== undefined && {
+      rawSequentialPerSecond: round(rawSequentialPerSecond),
+      sequentialRatio: round(perSecond! / rawSequentialPerSecond),
+    }),
+    ...Object.fromEntries(Object.entries(extra).map(([name, value]) => [name, round(value)])),
+  };
+}

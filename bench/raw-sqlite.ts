@@ -1,0 +1,146 @@
+// The raw limit: the rows a workload really wrote, written again by a bare loop to a bare database with the same tables,
+// indexes and pragmas. No fences, no reads, no encoding, no hashing, no event loop: what SQLite and the disk allow.
+//
+// Written are journal rows in their order; a run's row when its first entry comes, and again once for each run that a
+// batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end.
+
+import { rmSync } from "node:fs";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { performance } from "node:perf_hooks";
+import { percentile } from "./numbers.ts";
+
+type Row = Record<string, SQLInputValue>;
+
+interface JournalRow {
+  readonly run: number;
+  readonly seq: number;
+  readonly type: string;
+  readonly command: string;
+  readonly data: string;
+  readonly at: number;
+  readonly mark: number;
+}
+
+/** Everything a workload wrote, in memory. */
+export interface Written {
+  readonly schema: readonly string[];
+  readonly journal: readonly JournalRow[];
+  readonly runs: ReadonlyMap<number, Row>;
+}
+
+/** Where a database stands before a measurement. */
+export interface Position {
+  readonly lastRow: number;
+  readonly bytes: number;
+}
+
+export function positionOf(path: string): Position {
+  return reading(path, (db) => {
+    const { lastRow } = db.prepare("select coalesce(max(rowid), 0) as lastRow from journal").get() as {
+      lastRow: number;
+    };
+    const { bytes } = db
+      .prepare("select page_count * page_size as bytes from pragma_page_count, pragma_page_size")
+      .get() as { bytes: number };
+    return { lastRow, bytes };
+  });
+}
+
+export function readWritten(path: string, since: Position): Written {
+  return reading(path, (db) => {
+    const objects = db
+      .prepare("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by rowid")
+      .all() as { sql: string }[];
+    const journal = db
+      .prepare(
+        `select run, seq, type, command, cast(data as text) as data, at, mark from journal where rowid > ? order by rowid`,
+      )
+      .all(since.lastRow) as unknown as JournalRow[];
+    const run = db.prepare("select * from runs where run = ?");
+    const numbers = new Set(journal.map((row) => row.run));
+    return {
+      schema: objects.map(({ sql }) => sql),
+      journal,
+      runs: new Map(Array.from(numbers, (number) => [number, run.get(number) as Row])),
+    };
+  });
+}
+
+function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
+  const db = new DatabaseSync(path, { readOnly: true });
+  try {
+    return read(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Journal rows per second: the median of three rounds, after one in which the loop is compiled. */
+export function measureRaw(path: string, written: Written, batchSize: number, maxRows = Infinity): number {
+  const journal = written.journal.slice(0, maxRows);
+  const timesMs: number[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const db = openBare(path, written.schema);
+    const elapsedMs = writeAll(db, { ...written, journal }, batchSize);
+    if (round > 0) timesMs.push(elapsedMs);
+    db.close();
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  }
+  return (journal.length / percentile(timesMs, 0.5)!) * 1_000;
+}
+
+function openBare(path: string, schema: readonly string[]): DatabaseSync {
+  const db = new DatabaseSync(path);
+  for (const pragma of ["journal_mode = wal", "synchronous = full", "fullfsync = 1", "checkpoint_fullfsync = 1"])
+    db.exec(`pragma ${pragma}`);
+  for (const sql of schema) db.exec(sql);
+  return db;
+}
+
+/** As long as the tokens of a worker. */
+const TOKEN = "0123456789ab-0001";
+
+function writeAll(db: DatabaseSync, { journal, runs }: Written, batchSize: number): number {
+  const columns = Object.keys(runs.values().next().value ?? {});
+  const insertRun = db.prepare(
+    `insert into runs (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
+  );
+  const insertEntry = db.prepare("insert into journal values (?, ?, ?, ?, cast(? as blob), ?, ?)");
+  const moveRun = db.prepare("update runs set head = ?, chain = ? where run = ?");
+  const endRun = db.prepare(
+    "update runs set head = ?, chain = ?, status = ?, ended_at = ?, turn_token = null, turn_worker = null where run = ?",
+  );
+  const insertItem = db.prepare(
+    `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
+      values (?, ?, 'task', 'work', 0, ?, ?, 2, ?, 1)`,
+  );
+  const dropItem = db.prepare("delete from queue where run = ? and item = ?");
+  const begin = db.prepare("begin immediate");
+  const commit = db.prepare("commit");
+
+  const startedAt = performance.now();
+  for (let from = 0; from < journal.length; from += batchSize) {
+    const heads = new Map<number, JournalRow>();
+    begin.run();
+    for (const row of journal.slice(from, from + batchSize)) {
+      const { run, seq, type, command, data, at, mark } = row;
+      if (seq === 1) insertRun.run(...startedRow(runs.get(run)!));
+      else heads.set(run, row);
+      insertEntry.run(run, seq, type, command, data, at, mark);
+      if (type === "TaskScheduled") insertItem.run(run, command, at, seq, TOKEN);
+      else if (type === "TaskCompleted") dropItem.run(run, command);
+    }
+    for (const [run, { seq, type, at }] of heads) {
+      const { chain, status } = runs.get(run)!;
+      if (type === "RunCompleted") endRun.run(seq, chain!, status!, at, run);
+      else moveRun.run(seq, chain!, run);
+    }
+    commit.run();
+  }
+  return performance.now() - startedAt;
+}
+
+/** The row as it was when the run was started by the worker that ran it. */
+function startedRow(run: Row): SQLInputValue[] {
+  return Object.values({ ...run, status: "running", head: 1, ended_at: null, turn_token: TOKEN, turn_worker: 1 });
+}

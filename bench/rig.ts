@@ -1,0 +1,105 @@
+// Rig: a fresh database in the temporary folder, an engine on it, and worker processes if asked for.
+
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createEngine } from "reprise";
+import { definitions } from "./definitions.ts";
+
+export interface Usage {
+  readonly cpuMs: number;
+  readonly peakRssMb: number;
+}
+
+type BenchEngine = Awaited<ReturnType<typeof openEngine>>;
+
+export function openEngine(path: string, works: boolean) {
+  return createEngine({ store: `sqlite:${path}`, definitions, durability: "full", ...(!works && { worker: false }) });
+}
+
+export function usageOfThisProcess(): Usage {
+  const { user, system } = process.cpuUsage();
+  // The kernel's own peak, in KB: no sampling can miss it.
+  return { cpuMs: (user + system) / 1_000, peakRssMb: process.resourceUsage().maxRSS / 1_024 };
+}
+
+export class Rig implements AsyncDisposable {
+  readonly folder: string;
+  readonly path: string;
+  readonly workers: number;
+  #engine: BenchEngine | undefined;
+  #children: readonly ChildProcess[] = [];
+
+  private constructor(workers: number) {
+    this.workers = workers;
+    this.folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
+    this.path = join(this.folder, "bench.db");
+  }
+
+  static async open(workers: number): Promise<Rig> {
+    const rig = new Rig(workers);
+    // Also when interrupted; the handler makes an interrupt an exit.
+    process.once("exit", () => rig.#remove());
+    process.once("SIGINT", () => process.exit(130));
+    await rig.#start();
+    return rig;
+  }
+
+  get engine(): BenchEngine {
+    if (this.#engine === undefined) throw new Error("the rig is closed");
+    return this.#engine;
+  }
+
+  async #start(): Promise<void> {
+    const inProcess = this.workers === 1;
+    this.#engine = await openEngine(this.path, inProcess);
+    if (inProcess) return;
+    const file = new URL("worker-process.ts", import.meta.url);
+    this.#children = Array.from({ length: this.workers }, () => fork(file, [this.path]));
+    await Promise.all(this.#children.map((child) => once(child, "message")));
+  }
+
+  async #stop(): Promise<void> {
+    await Promise.all(
+      this.#children.map(async (child) => {
+        const gone = once(child, "exit");
+        child.disconnect();
+        await gone;
+      }),
+    );
+    this.#children = [];
+    await this.#engine?.close();
+    this.#engine = undefined;
+  }
+
+  /** Everything in memory is forgotten, as after a restart. */
+  async restart(): Promise<void> {
+    await this.#stop();
+    await this.#start();
+  }
+
+  /** Of all processes together. */
+  async usage(): Promise<Usage> {
+    const others = this.#children.map(async (child) => {
+      const answered = once(child, "message");
+      child.send("usage");
+      return ((await answered) as [Usage])[0];
+    });
+    const all = [usageOfThisProcess(), ...(await Promise.all(others))];
+    return {
+      cpuMs: all.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+      peakRssMb: all.reduce((sum, { peakRssMb }) => sum + peakRssMb, 0),
+    };
+  }
+
+  #remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    this.#remove();
+  }
+}

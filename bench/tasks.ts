@@ -1,0 +1,16 @@
+// tasks: as steps, with tasks of the queue instead of operations.
+
+import { tasks } from "./definitions.ts";
+import { measureWaves } from "./waves.ts";
+import { scaled, type Workload } from "./workload.ts";
+
+export const tasksWorkload: Workload = {
+  name: "tasks",
+  variants: ["0ms"],
+  warmUp: 1,
+  run(rig, plan) {
+    const size = scaled(200, plan);
+    const input = { count: 10, waitMs: Number.parseFloat(plan.variant) };
+    return measureWaves({ runs: size * 5, size, count: input.count }, () => rig.engine.start(tasks, input));
+  },
+};

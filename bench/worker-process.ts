@@ -1,0 +1,13 @@
+// One worker of a rig with several: works until its parent lets go of it or dies.
+
+import { openEngine, usageOfThisProcess } from "./rig.ts";
+
+const [path] = process.argv.slice(2);
+if (path === undefined) throw new Error("Expected the path of a database.");
+const engine = await openEngine(path, true);
+
+process.on("message", () => process.send?.(usageOfThisProcess()));
+process.on("disconnect", () => {
+  void engine.close().then(() => process.exit(0));
+});
+process.send?.("ready");
