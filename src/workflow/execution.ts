@@ -37,7 +37,10 @@ export interface ExecutionHost {
   log(level: LogLevel, message: string, data?: object): void;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
   acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
-  acceptChild(definition: Definition, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  acceptChild(
+    definition: Definition,
+    input: unknown,
+  ): { readonly input: unknown; readonly parsed: boolean } | undefined;
 }
 
 export interface RunFacts {
@@ -100,8 +103,9 @@ export class Execution {
   readonly #host: ExecutionHost;
   readonly #strict: boolean;
   #recorded: Recorded | undefined;
-  #unmatched: Set<string>;
+  readonly #unmatched: Set<string>;
   #undelivered: number;
+  #live = false;
   readonly #pending = new Map<string, Pending>();
   readonly #counts: Record<CommandType, number> = {
     Task: 0,
@@ -122,19 +126,16 @@ export class Execution {
   #cancelled: CancelledError | undefined;
   #abort: AbortController | undefined;
 
-  constructor(
-    body: WorkflowBody,
-    facts: RunFacts,
-    recorded: Recorded,
-    determinism: Determinism,
-    host: ExecutionHost,
-  ) {
+  constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
     this.#body = body;
     this.facts = facts;
     this.#host = host;
     this.#recorded = recorded;
     this.#strict = determinism === "strict";
-    this.#unmatched = new Set([...recorded.byCommand.keys(), ...[...recorded.cancels.keys()].map((id) => `${id} cancel`)]);
+    this.#unmatched = new Set([
+      ...recorded.byCommand.keys(),
+      ...[...recorded.cancels.keys()].map((id) => `${id} cancel`),
+    ]);
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
     this.#seed = seedOf(facts.generation === 0 ? facts.id : `${facts.id}#${facts.generation}`);
@@ -150,13 +151,14 @@ export class Execution {
       promise = Promise.reject(error);
     }
     promise.then(
-      (value) => {
-        this.outcome ??= { status: "returned", value };
-      },
-      (error: unknown) => {
-        this.outcome ??= { status: "threw", error };
-      },
+      (value) => this.#end({ status: "returned", value }),
+      (error: unknown) => this.#end({ status: "threw", error }),
     );
+  }
+
+  #end(outcome: CodeOutcome): void {
+    this.outcome ??= outcome;
+    if (this.#live) this.checkLeftovers();
   }
 
   /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
@@ -167,14 +169,14 @@ export class Execution {
   }
 
   get replaying(): boolean {
-    if (this.#recorded === undefined) return false;
+    if (this.#recorded === undefined || this.#live) return false;
     return this.#undelivered > 0 || this.#unmatched.size > 0 || this.#recorded.end !== undefined;
   }
 
-  /** Nothing is compared any more; the journal's index can be forgotten. */
+  /** The journal has been delivered. What the code has not asked for yet, as changed code may, is compared when it does. */
   caughtUp(): void {
-    this.#recorded = undefined;
-    this.#unmatched = new Set();
+    this.#live = true;
+    if (this.#unmatched.size === 0) this.#recorded = undefined;
   }
 
   // ── what the worker delivers ──
@@ -182,7 +184,8 @@ export class Execution {
   /** Whether an entry that settles this command is still wanted (E4). */
   isOpen(command: string): boolean {
     const pending = this.#pending.get(command);
-    return pending !== undefined && !pending.closing;
+    if (pending !== undefined) return !pending.closing;
+    return this.#recorded !== undefined && this.#unmatched.has(command) && !this.#early.has(command);
   }
 
   /** The command's terminal entry has been appended. */
@@ -269,7 +272,9 @@ export class Execution {
     const waiter = recorded.command === "" ? undefined : this.#pending.get(recorded.command);
     if (waiter !== undefined && waiter.name !== port) {
       const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
-      const seq = this.#recorded?.deliveries.find(({ data }) => data === recorded.data)?.seq;
+      const seq = this.#recorded?.deliveries.find(
+        ({ type, command }) => type === recorded.type && command === recorded.command,
+      )?.seq;
       if (mismatch !== undefined) return this.#violate(mismatch, recorded.command, seq);
     }
     if (this.#ports.has(port)) return;
@@ -342,9 +347,7 @@ export class Execution {
     options: { readonly id?: string; readonly detached?: boolean },
   ): { readonly id: string; readonly promise: Promise<unknown> } {
     const sequence = this.#counts.ChildWorkflow;
-    const id =
-      options.id ??
-      digestOf("reprise/child/v1", this.facts.id, this.facts.generation, sequence).slice(0, 32);
+    const id = options.id ?? digestOf("reprise/child/v1", this.facts.id, this.facts.generation, sequence).slice(0, 32);
     if (this.#cancelled !== undefined) return { id, promise: refused(this.#cancelled) };
     const accepted = this.#host.acceptChild(definition, input);
     const text = entry.encodeInput(accepted === undefined ? input : accepted.input);
@@ -357,7 +360,13 @@ export class Execution {
     if (!command.known) {
       if (accepted === undefined)
         return { id, promise: this.#unregistered("UNKNOWN_DEFINITION", "definition", definition.name, command.id) };
-      const data = entry.childInitiatedData({ index: command.index, childExecutionId: id, ...fields, input: text, given });
+      const data = entry.childInitiatedData({
+        index: command.index,
+        childExecutionId: id,
+        ...fields,
+        input: text,
+        given,
+      });
       const detached = options.detached ?? false;
       this.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
     }
@@ -365,7 +374,10 @@ export class Execution {
       return {
         id,
         promise: refused(
-          new RepriseError("USAGE", `Child ${id} is detached and does not answer; read it with engine.run(definition, id).`),
+          new RepriseError(
+            "USAGE",
+            `Child ${id} is detached and does not answer; read it with engine.run(definition, id).`,
+          ),
         ),
       };
     return { id, promise: this.#open("ChildWorkflow", command.id, id, false) };
@@ -587,7 +599,12 @@ export class Execution {
     this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", where, seq, ...found });
   }
 
-  #unregistered(code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION", what: string, name: string, where: string): Promise<never> {
+  #unregistered(
+    code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION",
+    what: string,
+    name: string,
+    where: string,
+  ): Promise<never> {
     this.#halt({
       status: "blocked",
       code,
@@ -613,7 +630,8 @@ export class Execution {
       const [id = key, cancel] = key.split(" ");
       const recorded = cancel === undefined ? this.#recorded.byCommand.get(id) : this.#recorded.cancels.get(id);
       const message = `Orphaned command at ${id}: the journal has '${recorded?.type}', the code ended without asking for it`;
-      if (this.#strict) return this.#violate({ message, expected: undefined, actual: recorded?.type }, id, recorded?.seq);
+      if (this.#strict)
+        return this.#violate({ message, expected: undefined, actual: recorded?.type }, id, recorded?.seq);
       this.leftovers.push(message);
       this.#host.log("warn", message);
     }

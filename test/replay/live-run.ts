@@ -132,6 +132,7 @@ export class LiveRun {
     const recorded = indexJournal(entries);
     const run = new LiveRun(definition, entries, options, recorded);
     await (options.drive ?? realDrive)(run.execution, recorded);
+    if (run.stop === undefined) run.execution.caughtUp();
     run.#afterDrain();
     return run;
   }
@@ -303,7 +304,6 @@ export class LiveRun {
     const asks = this.execution.asks;
     this.execution.asks = [];
     for (const ask of asks) this.#ask(ask);
-    if (!this.execution.replaying) this.execution.caughtUp();
     if (this.execution.outcome !== undefined) this.#end();
   }
 

@@ -366,6 +366,44 @@ test("ACCEPTANCE 25: a timer the code no longer cancels is reported too", async 
   ]);
 });
 
+test("ACCEPTANCE 25: per type, a command the code asks for only after it has caught up still meets its entry", async () => {
+  const before = workflow("w", async (ctx) => [await ctx.task(taskA, 0), await ctx.task(taskA, 1)]);
+  const after = workflow("w", async (ctx) => {
+    await ctx.sleep(1);
+    return [await ctx.task(taskA, 0), await ctx.task(taskA, 1)];
+  });
+  const run = await LiveRun.start(before);
+  await run.finish("Task(0)");
+  const lenient = await LiveRun.resume(after, run.entries, PER_TYPE);
+  expect(lenient.asked).toEqual(["Timer(0)"]);
+  await lenient.commit(lenient.fires("Timer(0)"));
+  expect(lenient.asked).toEqual(["Timer(0)"]);
+  await lenient.commit(lenient.answerOf("Task(1)", { value: "a1" }));
+  expect(lenient.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1"] });
+  // The same, with the answer there before the question.
+  const early = await LiveRun.resume(after, run.entries, PER_TYPE);
+  expect(await early.commit(early.answerOf("Task(1)", { value: "a1" }))).toBe(1);
+  expect(await early.commit(early.answerOf("Task(1)", { value: "again" }))).toBe(0);
+  await early.commit(early.fires("Timer(0)"));
+  expect(early.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1"] });
+});
+
+test("ACCEPTANCE 25: an orphan is reported also when the code ends long after it has caught up", async () => {
+  const after = workflow("loop", async (ctx) => {
+    const first = await ctx.task(taskA, 0);
+    ctx.log.info("going on");
+    await ctx.sleep(1);
+    return first;
+  });
+  const lenient = await LiveRun.resume(after, await threeTurns(), PER_TYPE);
+  await lenient.commit(lenient.fires("Timer(0)"));
+  expect(lenient.execution.outcome).toEqual({ status: "returned", value: "a0" });
+  expect(lenient.execution.leftovers.map((text) => text.slice(0, 27))).toEqual([
+    "Orphaned command at Task(1)",
+    "Orphaned command at Task(2)",
+  ]);
+});
+
 // ── ACCEPTANCE 26 ──
 
 test("ACCEPTANCE 26: six counters start at 0, seq is gap-free, and neither is the other", async () => {

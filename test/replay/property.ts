@@ -38,7 +38,8 @@ export async function divergenceAt(
   drive?: Drive,
 ): Promise<string | undefined> {
   const prefix = run.entries.slice(0, cut);
-  const resumed = await LiveRun.resume(definition, prefix, drive === undefined ? {} : { drive });
+  const { id } = run.execution.facts;
+  const resumed = await LiveRun.resume(definition, prefix, drive === undefined ? { id } : { id, drive });
   const stoppedAt = (): string | undefined => resumed.stop && `stopped: ${resumed.stop.message}`;
   const stopped = stoppedAt();
   if (stopped !== undefined) return stopped;

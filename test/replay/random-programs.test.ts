@@ -127,7 +127,8 @@ function inRounds(choose: Choice): Drive {
     await drained();
     let waiting = recorded.deliveries;
     while (waiting.length > 0 && execution.stop === undefined) {
-      const available = waiting.filter(({ command }) => command === "" || execution.isOpen(command));
+      const open = new Set(execution.openCommands().map(({ command }) => command));
+      const available = waiting.filter(({ command }) => command === "" || open.has(command));
       if (available.length === 0) break;
       const delivered = new Set(choose(available, recorded));
       for (const entry of delivered) deliver(execution, entry);
