@@ -16,4 +16,4 @@ export type {
 export { createEngine, DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, registryOf, runtimeText } from "./create-engine.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
 export { stderrLogger } from "./logger.ts";
-export { storeOf } from "./store-url.ts";
+export { sqlitePathOf, storeOf } from "./store-url.ts";

@@ -3,15 +3,30 @@
 import { RepriseError } from "../base/index.ts";
 import { sqlite, type StoreSource } from "../stores/index.ts";
 
-const EXAMPLES = "\"sqlite:shop.db\", \"sqlite:/var/lib/shop.db\" or \"sqlite::memory:\"";
+const EXAMPLES = '"sqlite:shop.db", "sqlite:/var/lib/shop.db" or "sqlite::memory:"';
 
 /** What a URL names, checked before anything is opened or created. */
 export function storeOf(store: unknown): StoreSource {
   if (typeof store === "object" && store !== null && "~open" in store) return store as StoreSource;
+  return sqlite(sqlitePathOf(store));
+}
+
+/** The file a URL names, or `:memory:`. */
+export function sqlitePathOf(store: unknown): string {
   if (typeof store !== "string")
     throw new RepriseError("BAD_STORE_URL", `Expected a store such as ${EXAMPLES}, got ${typeof store}.`);
-  const path = /^sqlite:(?<path>.+)$/su.exec(store)?.groups?.["path"];
-  if (path === undefined || path.includes("\0"))
+  const path = unescaped(/^sqlite:(?<path>.+)$/su.exec(store)?.groups?.["path"]);
+  if (path === undefined || path === "" || path.includes("\0"))
     throw new RepriseError("BAD_STORE_URL", `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(store)}.`);
-  return sqlite(path.startsWith("//") ? decodeURIComponent(path.slice(2)) : path);
+  return path;
+}
+
+/** After `//` a path is written as in a URL; undefined when its escapes are broken. */
+function unescaped(path: string | undefined): string | undefined {
+  if (path === undefined || !path.startsWith("//")) return path;
+  try {
+    return decodeURIComponent(path.slice(2));
+  } catch {
+    return undefined;
+  }
 }
