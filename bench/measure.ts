@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { measureFsyncMs, percentile, round } from "./numbers.ts";
-import { measureRaw, positionOf, readWritten } from "./raw-sqlite.ts";
+import { measureRaw, positionOf, readWritten, type Position } from "./raw-sqlite.ts";
 import { Rig } from "./rig.ts";
 import type { Plan, Workload } from "./workload.ts";
 
@@ -11,7 +11,7 @@ export interface Line {
   readonly variant: string;
   readonly store: string;
   readonly workers: number;
-  /** Steps; undefined things are null. */
+  /** Steps per second, from the first start to the last result. What a workload does not have is null. */
   readonly perSecond: number | null;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
@@ -41,23 +41,8 @@ export async function measure(workload: Workload, plan: Plan, workers: number): 
   const after = positionOf(rig.path);
 
   const { runs, steps, elapsedMs, latenciesMs, extra = {} } = measured;
-  const perSecond = workload.isIdle ? null : (steps / elapsedMs) * 1_000;
-  const raw = workload.isIdle ? {} : rawLimits();
-  function rawLimits(): { rawPerSecond: number; rawSequentialPerSecond?: number } {
-    const written = readWritten(rig.path, before);
-    const path = join(rig.folder, "raw.db");
-    const stepsPerRow = steps / written.journal.length;
-    return {
-      rawPerSecond: measureRaw(path, written, BATCH) * stepsPerRow,
-      ...(workload.isSequential && {
-        rawSequentialPerSecond: measureRaw(path, written, 1, SEQUENTIAL_ROWS) * stepsPerRow,
-      }),
-    };
-  }
-  const { rawPerSecond = null, rawSequentialPerSecond } = raw as {
-    rawPerSecond?: number;
-    rawSequentialPerSecond?: number;
-  };
+  const perSecond = workload.isIdle ? undefined : (steps / elapsedMs) * 1_000;
+  const raw = workload.isIdle ? undefined : measureRawLimits(rig, before, steps, workload);
   return {
     workload: workload.name,
     variant: plan.variant,
@@ -66,18 +51,34 @@ export async function measure(workload: Workload, plan: Plan, workers: number): 
     perSecond: round(perSecond),
     p50Ms: round(percentile(latenciesMs, 0.5)),
     p99Ms: round(percentile(latenciesMs, 0.99)),
-    rawPerSecond: round(rawPerSecond),
-    ratio: perSecond === null || rawPerSecond === null ? null : round(perSecond / rawPerSecond),
+    rawPerSecond: round(raw?.batched),
+    ratio: round(raw && perSecond && perSecond / raw.batched),
     bytesPerStep: round((after.bytes - before.bytes) / steps),
     rssMb: round(peakRssMb),
     fsyncMs: round(fsyncMs),
     runs,
     steps,
     elapsedMs: round(elapsedMs),
-    ...(rawSequentialPerSecond !== undefined && {
-      rawSequentialPerSecond: round(rawSequentialPerSecond),
-      sequentialRatio: round(perSecond! / rawSequentialPerSecond),
+    ...(raw?.sequential !== undefined && {
+      rawSequentialPerSecond: round(raw.sequential),
+      sequentialRatio: round(perSecond && perSecond / raw.sequential),
     }),
     ...Object.fromEntries(Object.entries(extra).map(([name, value]) => [name, round(value)])),
+  };
+}
+
+interface RawLimits {
+  readonly batched: number;
+  readonly sequential: number | undefined;
+}
+
+/** In steps per second, as the workload itself. */
+function measureRawLimits(rig: Rig, before: Position, steps: number, { isSequential }: Workload): RawLimits {
+  const written = readWritten(rig.path, before);
+  const path = join(rig.folder, "raw.db");
+  const stepsPerRow = steps / written.journal.length;
+  return {
+    batched: measureRaw(path, written, BATCH) * stepsPerRow,
+    sequential: isSequential && measureRaw(path, written, 1, SEQUENTIAL_ROWS) * stepsPerRow,
   };
 }

@@ -4,18 +4,18 @@ import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 
-export function percentile(values: readonly number[], share: number): number | null {
+export function percentile(values: readonly number[], share: number): number | undefined {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** Three digits that mean something are more than a shared machine gives. */
-export function round(value: number | null): number | null {
-  return value === null || !Number.isFinite(value) ? null : Number(value.toPrecision(4));
+/** Four digits: more than any machine repeats. */
+export function round(value: number | undefined): number | null {
+  return value === undefined ? null : Number(value.toPrecision(4));
 }
 
 /** The median of 200 small writes, each synced. */
-export function measureFsyncMs(folder: string): number | null {
+export function measureFsyncMs(folder: string): number | undefined {
   const file = openSync(join(folder, "fsync"), "w");
   const block = Buffer.alloc(4_096, 1);
   const timesMs = Array.from({ length: 200 }, () => {

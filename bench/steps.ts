@@ -1,4 +1,4 @@
-// steps: 200 concurrent runs of 10 sequential operations, five times over.
+// steps: 200 concurrent runs of 10 sequential operations, ten times over.
 
 import { steps } from "./definitions.ts";
 import { measureWaves } from "./waves.ts";
@@ -11,6 +11,6 @@ export const stepsWorkload: Workload = {
   run(rig, plan) {
     const size = scaled(200, plan);
     const input = { count: 10, waitMs: Number.parseFloat(plan.variant) };
-    return measureWaves({ runs: size * 5, size, count: input.count }, () => rig.engine.start(steps, input));
+    return measureWaves({ runs: size * 10, size, count: input.count }, () => rig.engine.start(steps, input));
   },
 };

@@ -20,23 +20,17 @@ const SHOWN_ELSEWHERE = new Set([...COLUMNS, "store", "runs", "steps", "elapsedM
 export function tableOf(lines: readonly Line[]): string {
   const rows = [[...COLUMNS, "also"], ...lines.map((line) => [...COLUMNS.map((name) => cell(line[name])), also(line)])];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map((row) =>
-      row
-        .map((text, column) =>
-          column < 2 ? text.padEnd(widths[column]!) : text.padStart(column === row.length - 1 ? 0 : widths[column]!),
-        )
-        .join("  "),
-    )
-    .join("\n");
+  const pad = (text: string, column: number): string => {
+    // Names stand left, numbers right; the last column is as long as it is.
+    if (column === COLUMNS.length) return text;
+    return column < 2 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!);
+  };
+  return rows.map((row) => row.map(pad).join("  ").trimEnd()).join("\n");
 }
 
 function cell(value: unknown): string {
-  return value === null || value === undefined
-    ? "–"
-    : typeof value === "number"
-      ? value.toLocaleString("en")
-      : String(value);
+  if (typeof value === "number") return value.toLocaleString("en");
+  return typeof value === "string" ? value : "–";
 }
 
 function also(line: Line): string {

@@ -11,6 +11,6 @@ export const tasksWorkload: Workload = {
   run(rig, plan) {
     const size = scaled(200, plan);
     const input = { count: 10, waitMs: Number.parseFloat(plan.variant) };
-    return measureWaves({ runs: size * 5, size, count: input.count }, () => rig.engine.start(tasks, input));
+    return measureWaves({ runs: size * 10, size, count: input.count }, () => rig.engine.start(tasks, input));
   },
 };
