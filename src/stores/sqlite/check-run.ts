@@ -75,8 +75,8 @@ function checkTurn(sql: CheckStatements, run: CheckedRun, fault: Report): void {
 }
 
 function checkItem(sql: CheckStatements, { item, state, token, worker }: Item, walk: JournalWalk, fault: Report): void {
-  if ((state === LEASED) !== (token !== null && worker !== null))
-    fault("I14 leases have holders", `${item} is in state ${state} with${token === null ? "out" : ""} a token.`);
+  if ((state === LEASED) !== (token !== null) || (token === null) !== (worker === null))
+    fault("I14 leases have holders", `${item} is in state ${state} with token ${token} and worker ${worker}.`);
   if (worker !== null && sql.worker.get(worker) === undefined)
     fault("I14 leases have holders", `${item} is held by worker ${worker}, which does not exist.`);
   if (walk.settled.has(item)) fault("I1 no duplicate enqueue", `${item} is queued although its result is recorded.`);

@@ -1,0 +1,113 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
+import { refuseNetwork } from "./location.ts";
+import { connect, type Durability } from "./open.ts";
+import { APPLICATION_ID, SCHEMA_VERSION } from "./schema.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
+import { pragma } from "./version.ts";
+
+const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "reprise-open-"));
+  path = join(folder, "store.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([
+  ["full", 2],
+  ["relaxed", 1],
+] as const)("durability %s is what SQLite says it does, on every open", async (durability: Durability, synchronous) => {
+  for (let opens = 0; opens < 2; opens++) {
+    const { db } = await connect({ ...machine, path, durability, migrate: true });
+    expect(pragma(db, "journal_mode")).toBe("wal");
+    expect(pragma(db, "synchronous")).toBe(synchronous);
+    expect(pragma(db, "foreign_keys")).toBe(1);
+    expect(pragma(db, "application_id")).toBe(APPLICATION_ID);
+    expect(pragma(db, "user_version")).toBe(SCHEMA_VERSION);
+    db.close();
+  }
+});
+
+test("a new file and its folder are readable by their owner only", async () => {
+  const deep = join(folder, "a", "b", "store.db");
+  await (await openSqliteStore({ ...machine, path: deep })).close();
+  expect(statSync(deep).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
+});
+
+async function refusal(): Promise<{ code: string | undefined; untouched: boolean }> {
+  const before = readFileSync(path);
+  const error = await openSqliteStore({ ...machine, path }).then(
+    (store) => store.close().then(() => undefined),
+    (refused: unknown) => refused as { code: string },
+  );
+  return { code: error?.code, untouched: before.equals(readFileSync(path)) };
+}
+
+test("a database of another program is refused and not touched", async () => {
+  const db = new DatabaseSync(path);
+  db.exec("create table customers (id integer primary key)");
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
+});
+
+test("a database that names another program is refused and not touched", async () => {
+  const db = new DatabaseSync(path);
+  db.exec("pragma application_id = 7");
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
+});
+
+test("a newer schema is refused and not touched", async () => {
+  await (await openSqliteStore({ ...machine, path })).close();
+  const db = new DatabaseSync(path);
+  db.exec(`pragma user_version = ${SCHEMA_VERSION + 1}; pragma journal_mode = delete`);
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NEWER_SCHEMA", untouched: true });
+});
+
+test("a file that is no database is refused and not touched", async () => {
+  writeFileSync(path, "Dear diary, ".repeat(100));
+  expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
+});
+
+test("without migrate a missing or empty file is refused and not made", async () => {
+  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "STORE_IO" });
+  expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+  writeFileSync(path, "");
+  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "BAD_OPTIONS" });
+});
+
+test.runIf(process.platform === "linux")("a network file system is refused", () => {
+  expect(() => refuseNetwork("/", "/store.db", 0x6969)).toThrow(expect.objectContaining({ code: "STORE_LOCATION" }));
+  // Linux answers the magic of CIFS as a negative number.
+  expect(() => refuseNetwork("/", "/store.db", 0xff534d42 | 0)).toThrow(/CIFS/);
+  expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
+});
+
+test("processes that open a new file at the same time all find one whole store", async () => {
+  const url = (file: string): string => pathToFileURL(join(import.meta.dirname, file)).href;
+  const program = `
+    import { openSqliteStore } from ${JSON.stringify(url("sqlite-store.ts"))};
+    import { systemClock, systemRandom, systemTimers } from ${JSON.stringify(url("../../base/index.ts"))};
+    while (Date.now() < ${Date.now() + 1_000});
+    const store = await openSqliteStore({ path: ${JSON.stringify(path)}, clock: systemClock, timers: systemTimers, random: systemRandom });
+    console.log(await store.registerWorker("w", 60_000));
+    await store.close();`;
+  const run = promisify(execFile);
+  const starters = Array.from({ length: 4 }, () => run(process.execPath, ["--input-type=module", "-e", program]));
+  const workers = (await Promise.all(starters)).map(({ stdout }) => Number(stdout));
+  expect(workers.sort()).toEqual([1, 2, 3, 4]);
+  const store = await openSqliteStore({ ...machine, path });
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});

@@ -1,0 +1,51 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { MIGRATIONS } from "./schema.ts";
+import { STATEMENT_TEXTS } from "./statements.ts";
+
+type Name = keyof typeof STATEMENT_TEXTS;
+
+function planOf(name: Name): string {
+  const db = new DatabaseSync(":memory:");
+  for (const migration of MIGRATIONS) db.exec(migration);
+  const rows = db.prepare(`explain query plan ${STATEMENT_TEXTS[name]}`).all() as { detail: string }[];
+  db.close();
+  return rows.map(({ detail }) => detail).join("\n");
+}
+
+test.each<[Name, RegExp]>([
+  ["dueTurns", /^SEARCH runs USING (COVERING )?INDEX runs_due \(definition=\?\)$/],
+  ["readyItems", /^SEARCH queue USING INDEX queue_ready \(name=\?\)$/],
+  ["dueItems", /^SEARCH queue USING INDEX queue_delayed \(available_at<\?\)$/],
+  ["nextDue", /^SEARCH queue USING COVERING INDEX queue_delayed$/],
+  ["freeItems", /^SEARCH queue USING (COVERING )?INDEX queue_leased \(worker=\?\)$/],
+  ["freeTurns", /^SEARCH runs USING (COVERING )?INDEX runs_held \(turn_worker=\?\)$/],
+])("%s walks one index from its front and sorts nothing", (name, plan) => {
+  expect(planOf(name)).toMatch(plan);
+});
+
+test.each<[Name, string]>([
+  ["dueDefinitions", "runs_due (definition>?)"],
+  ["readyNames", "queue_ready (name>?)"],
+  ["turnHolders", "runs_held (turn_worker>?)"],
+  ["itemHolders", "queue_leased (worker>?)"],
+])("%s jumps from name to name", (name, seek) => {
+  expect(planOf(name)).toContain(seek);
+  expect(planOf(name)).not.toContain("TEMP B-TREE");
+});
+
+/** Statements that look at everything on purpose; `oldFamilies` and `countStatuses` a window at a time. */
+const SCANS: readonly Name[] = ["dropOldWriters", "workers", "expiredWorkers", "leftover", "countItems"];
+
+test("no other statement scans a table", () => {
+  const scanning = (Object.keys(STATEMENT_TEXTS) as Name[]).filter((name) =>
+    planOf(name)
+      .split("\n")
+      .some(
+        (line) =>
+          /^SCAN (?!CONSTANT|found|\(subquery)/.test(line) &&
+          !/USING (COVERING )?INDEX (runs_due|queue_ready|runs_held|queue_leased)/.test(line),
+      ),
+  );
+  expect(scanning.toSorted()).toEqual(SCANS.toSorted());
+});

@@ -1,0 +1,132 @@
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
+import { PATIENCE_MS } from "./patience.ts";
+import { Session } from "./session.ts";
+
+let folder: string;
+let path: string;
+let session: Session;
+let skippedMs: number;
+
+const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs };
+const open = (): Promise<Session> =>
+  Session.open({ path, durability: "full", migrate: true, clock, timers: systemTimers, random: systemRandom });
+
+beforeEach(async () => {
+  skippedMs = 0;
+  folder = mkdtempSync(join(tmpdir(), "reprise-session-"));
+  path = join(folder, "store.db");
+  session = await open();
+});
+afterEach(async () => {
+  await session.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const register = (name: string): Promise<unknown> =>
+  session.transact("Registering", ({ sql, now }) => sql.insertWorker.run(name, now, now));
+const names = (): Promise<string[]> =>
+  session.read("Reading", (sql) => (sql.workers.all() as { name: string }[]).map(({ name }) => name));
+
+/** The next COMMIT of this connection fails as a failing disk makes it fail. */
+function breakCommit(when: "before it happens" | "after it happened", errcode: number): void {
+  const { commit } = session.connection.sql;
+  const run = commit.run.bind(commit);
+  commit.run = () => {
+    commit.run = run;
+    if (when === "after it happened") run();
+    throw Object.assign(new Error("disk I/O error"), { errcode });
+  };
+}
+
+const IOERR_FSYNC = 1034;
+const FULL = 13;
+
+test("a COMMIT that failed after it happened is not done again", async () => {
+  await register("first");
+  breakCommit("after it happened", IOERR_FSYNC);
+  await register("second");
+  expect(await names()).toEqual(["first", "second"]);
+});
+
+test("a COMMIT that failed before it happened is done again, once", async () => {
+  await register("first");
+  breakCommit("before it happens", IOERR_FSYNC);
+  await register("second");
+  await register("third");
+  expect(await names()).toEqual(["first", "second", "third"]);
+});
+
+test("writes that come while a COMMIT is unknown wait, and are not taken for it", async () => {
+  await register("first");
+  breakCommit("before it happens", IOERR_FSYNC);
+  await Promise.all([register("second"), register("third"), register("fourth")]);
+  expect((await names()).sort()).toEqual(["first", "fourth", "second", "third"]);
+});
+
+test("a full disk is reported as such, and the store stays readable", async () => {
+  await register("first");
+  breakCommit("before it happens", FULL);
+  await expect(register("second")).rejects.toMatchObject({ code: "STORE_FULL" });
+  expect(await names()).toEqual(["first"]);
+  await register("third");
+  expect(await names()).toEqual(["first", "third"]);
+});
+
+test("a batch whose body fails leaves nothing behind", async () => {
+  const failing = session.transact("Registering", ({ sql, now }) => {
+    sql.insertWorker.run("half", now, now);
+    throw new RangeError("our bug");
+  });
+  await expect(failing).rejects.toMatchObject({ code: "INVARIANT" });
+  expect(await names()).toEqual([]);
+});
+
+test("a lock held by another program is waited for without blocking, then reported", async () => {
+  const other = new DatabaseSync(path);
+  other.exec("begin immediate");
+  const waiting = register("late");
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  other.exec("rollback");
+  await waiting;
+  expect(await names()).toEqual(["late"]);
+
+  other.exec("begin immediate");
+  const refused = register("never");
+  skippedMs = PATIENCE_MS;
+  await expect(refused).rejects.toMatchObject({ code: "STORE_BUSY" });
+  other.close();
+  expect(await names()).toEqual(["late"]);
+});
+
+test("a file that was replaced or removed under an open store is noticed before anything is written", async () => {
+  await register("first");
+  const copy = join(folder, "copy.db");
+  copyFileSync(path, copy);
+  renameSync(copy, path);
+  await expect(register("second")).rejects.toMatchObject({ code: "STORE_REPLACED" });
+  rmSync(path);
+  await expect(register("third")).rejects.toMatchObject({ code: "STORE_REPLACED" });
+});
+
+test("time goes on from the highest mark after a close, and closed writers leave no lines behind", async () => {
+  await register("first");
+  session.clock.raise(session.clock.now() + 3_600_000);
+  await register("second");
+  const last = session.clock.now();
+  await session.close();
+  session = await open();
+  expect(session.clock.now()).toBeGreaterThanOrEqual(last);
+  const writers = session.connection.db.prepare("select writer from writers").all();
+  expect(writers.map((row) => row["writer"])).toEqual([""]);
+});
+
+test("a closed store says so", async () => {
+  await session.close();
+  await expect(names()).rejects.toMatchObject({ code: "USAGE" });
+  await expect(register("late")).rejects.toMatchObject({ code: "USAGE" });
+});
