@@ -1,0 +1,109 @@
+// reprise doctor: what the store is, and whether everything in it is as it must be.
+
+import { formatMs, RepriseError } from "../base/index.ts";
+import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { reading } from "./open-store.ts";
+import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { isoOf } from "./shown-run.ts";
+import { plain } from "./text.ts";
+
+export async function doctor(options: GlobalOptions): Promise<number> {
+  return reading(options.store, async (store) => {
+    const described = await describe(store);
+    if (!options.json && described.info !== undefined) await printInfo(described.info, store.now());
+    const problems = [...described.problems, ...(await store.check(progress()))];
+    if (options.json) await printJson(doctorJson(described.info, problems, store.now()));
+    else await printProblems(problems);
+    return problems.length === 0 ? EXIT.ok : EXIT.problem;
+  });
+}
+
+/** A store too damaged to be described is still worth a look. */
+async function describe(store: Store): Promise<{ info: StoreInfo | undefined; problems: readonly Problem[] }> {
+  try {
+    return { info: await store.info(), problems: [] };
+  } catch (error) {
+    if (!(error instanceof RepriseError)) throw error;
+    const problem = { invariant: "I34 store health", run: undefined, seq: undefined, message: error.message };
+    return { info: undefined, problems: [problem] };
+  }
+}
+
+/** Only for somebody who watches. */
+function progress(): ((done: number, total: number) => void) | undefined {
+  if (!process.stderr.isTTY) return undefined;
+  return (done, total) => {
+    process.stderr.write(done < total ? `\r\u001b[Kchecking … ${done} of ${total} runs` : "\r\u001b[K");
+  };
+}
+
+async function printInfo(info: StoreInfo, now: number): Promise<void> {
+  const row = (name: string, value: string): Promise<void> => print(`${paint("dim", name.padEnd(12))}${value}`);
+  await row("store", `${info.kind} ${plain(info.location)} (${sizeText(info.bytes)})`);
+  await row("schema", String(info.schemaVersion));
+  await row("durability", `${durabilityText(info)}; each process chooses its own`);
+  const counts = STATUSES.flatMap((status) =>
+    info.runs[status] === undefined ? [] : [`${info.runs[status]} ${status}`],
+  );
+  await row("runs", counts.join(", ") || "none");
+  await row("items", `${info.items.ready} ready, ${info.items.leased} leased, ${info.items.delayed} delayed`);
+  await row("workers", info.workers.length === 0 ? "none" : "");
+  for (const { worker, name, until } of info.workers) {
+    const left = until - now;
+    const state =
+      left > 0
+        ? paint("green", `lease for another ${formatMs(left)}`)
+        : paint("yellow", `lease ran out ${formatMs(-left)} ago`);
+    await print(`  ${String(worker).padStart(9)} ${plain(name)}, ${state}`);
+  }
+}
+
+function durabilityText({ durability }: StoreInfo): string {
+  return durability === "full" ? "full" : paint("yellow", "relaxed");
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(0)} kB`;
+  return bytes < 1_000_000_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(2)} GB`;
+}
+
+async function printProblems(problems: readonly Problem[]): Promise<void> {
+  await print("");
+  if (problems.length === 0)
+    return print(`${paint(["green", "bold"], "healthy")}  every invariant that the data shows holds`);
+  await print(paint(["red", "bold"], `${problems.length} ${problems.length === 1 ? "problem" : "problems"}`));
+  for (const { invariant, run, seq, message } of problems) {
+    const place = [run === undefined ? "" : `run ${plain(run)}`, seq === undefined ? "" : `entry ${seq}`].filter(
+      (part) => part !== "",
+    );
+    await print(
+      `  ${paint("red", "✖")} ${plain(invariant)}${place.length === 0 ? "" : `  ${place.join(", ")}`}\n      ${plain(message)}`,
+    );
+  }
+  remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
+}
+
+function doctorJson(info: StoreInfo | undefined, problems: readonly Problem[], now: number): object {
+  return {
+    healthy: problems.length === 0,
+    store:
+      info === undefined
+        ? null
+        : {
+            ...info,
+            workers: info.workers.map(({ worker, name, until }) => ({
+              worker,
+              name,
+              until: isoOf(until),
+              alive: until > now,
+            })),
+          },
+    problems: problems.map(({ invariant, run, seq, message }) => ({
+      invariant,
+      run: run ?? null,
+      seq: seq ?? null,
+      message,
+    })),
+  };
+}

@@ -1,0 +1,53 @@
+// Opening a store to look at it: nothing is created, nothing is migrated, and workers may go on meanwhile.
+
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
+import { sqlitePathOf } from "../engine/index.ts";
+import type { RunRecord, Store } from "../kernel/index.ts";
+import { openSqliteStore } from "../stores/index.ts";
+
+export async function openForReading(url: string): Promise<Store> {
+  const path = sqlitePathOf(url);
+  if (path === ":memory:")
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      "A store in memory lives inside the process that made it; there is nothing to read here.",
+    );
+  checkFile(resolve(path));
+  return openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom, migrate: false });
+}
+
+function checkFile(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined)
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      `There is no database at ${path}. Name another one with --store or REPRISE_STORE, or make it by starting a run.`,
+    );
+  if (!stat.isFile()) throw new RepriseError("BAD_STORE_URL", `${path} is not a file.`);
+  if (stat.size === 0)
+    throw new RepriseError(
+      "STORE_NOT_REPRISE",
+      `${path} is empty: no engine has ever used it, or its content is gone.`,
+    );
+}
+
+/** Opens, does the work, closes. */
+export async function reading<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openForReading(url);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+export async function getRun(store: Store, id: string): Promise<RunRecord> {
+  const record = await store.findRun(id);
+  if (record !== undefined) return record;
+  throw new RepriseError(
+    "RUN_NOT_FOUND",
+    `There is no run ${id} in this store. \`reprise list\` shows those that are there.`,
+  );
+}

@@ -1,0 +1,93 @@
+// Output: standard output for what was asked, standard error for everything else, and how a command ends.
+//
+// Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism · 130 Ctrl-C.
+
+import { styleText } from "node:util";
+import { ERROR_CATALOGUE, RepriseError, type ErrorFamily } from "../base/index.ts";
+import { jsonText, plain } from "./text.ts";
+
+export const EXIT = {
+  ok: 0,
+  problem: 1,
+  usage: 2,
+  store: 3,
+  determinism: 4,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+const EXIT_OF: Readonly<Record<ErrorFamily, number>> = {
+  usage: EXIT.usage,
+  determinism: EXIT.determinism,
+  store: EXIT.store,
+  outcome: EXIT.problem,
+  federation: EXIT.problem,
+  invariant: EXIT.problem,
+};
+
+type Style = Parameters<typeof styleText>[0];
+export type Paint = (style: Style, text: string) => string;
+
+/** Colours only where a terminal shows them; NO_COLOR is respected. */
+export const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
+export const paintError: Paint = (style, text) => styleText(style, text, { stream: process.stderr });
+
+/** How wide a line may be; wide enough to be useful when nobody is watching. */
+export function lineWidth(): number {
+  return Math.min(Math.max(process.stdout.columns ?? 120, 60), 160);
+}
+
+/** Waits while the reader is slow, so that a long listing does not pile up in memory. */
+export async function print(text: string): Promise<void> {
+  if (process.stdout.write(`${text}\n`)) return;
+  await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
+}
+
+export function printJson(value: unknown): Promise<void> {
+  return print(jsonText(value));
+}
+
+/** Remarks that are not part of the answer. */
+export function remark(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+export interface ErrorReport {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+  readonly details?: Record<string, unknown>;
+}
+
+export function reportOf(error: unknown): ErrorReport {
+  if (error instanceof RepriseError) {
+    const { code, message, details } = error;
+    return { code, message, next: ERROR_CATALOGUE[code].next, ...(details && { details }) };
+  }
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return { code: "INVARIANT", message, next: ERROR_CATALOGUE.INVARIANT.next };
+}
+
+/** Says what went wrong on standard error and answers the exit code. */
+export function fail(error: unknown, json: boolean, nextStep?: string): number {
+  const { code, message, next: usualNext, details } = reportOf(error);
+  const next = nextStep ?? usualNext;
+  if (json) remark(jsonText({ error: { code, message, next, details: safeDetails(details) } }));
+  else
+    remark(
+      `${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}\n  ${paintError("dim", "next:")} ${next}`,
+    );
+  if (!(error instanceof RepriseError)) return EXIT.problem;
+  // A store that is not where the address says is a matter of the store, though the caller must act.
+  return code === "BAD_STORE_URL" ? EXIT.store : EXIT_OF[error.family];
+}
+
+/** Details may hold anything, also what JSON cannot say. */
+function safeDetails(details: Record<string, unknown> | undefined): unknown {
+  if (details === undefined) return {};
+  try {
+    return JSON.parse(JSON.stringify(details));
+  } catch {
+    return Object.fromEntries(Object.entries(details).map(([key, value]) => [key, String(value)]));
+  }
+}

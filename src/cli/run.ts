@@ -1,0 +1,109 @@
+// reprise run: starts a run, works on it and waits for its end.
+
+import { readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { inspect } from "node:util";
+import { decode, encode, formatMs, RepriseError } from "../base/index.ts";
+import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { loadDefinitions } from "./load-definitions.ts";
+import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { onInterrupt } from "./signals.ts";
+import { isoOf } from "./shown-run.ts";
+import { plain, plainLines } from "./text.ts";
+
+export interface RunOptions extends GlobalOptions {
+  readonly id?: string;
+  readonly inputFile?: string;
+}
+
+/** A run that waits for somebody says so after this long. */
+const PATIENCE = "2 s";
+
+export async function run(
+  file: string,
+  name: string,
+  inputText: string | undefined,
+  options: RunOptions,
+): Promise<number> {
+  sqlitePathOf(options.store);
+  const input = await readInput(inputText, options.inputFile);
+  const definitions = await loadDefinitions(file);
+  const engine = await createEngine({ store: options.store, definitions });
+  // What is at work may finish; the run goes on where it stopped when it is started again.
+  onInterrupt(() => engine.close());
+  try {
+    const handle = await engine.start(name, input as undefined, options.id === undefined ? {} : { id: options.id });
+    remark(paintError("dim", `run ${plain(handle.id)}`));
+    const output: unknown = await waitFor(handle, options);
+    const info = await handle.info();
+    const took = formatMs((info.endedAt?.getTime() ?? 0) - info.createdAt.getTime());
+    if (options.json)
+      await printJson({
+        id: info.id,
+        status: info.status,
+        output: output === undefined ? null : (JSON.parse(encode(output)) as unknown),
+        entries: info.entries,
+        digest: info.digest,
+        createdAt: isoOf(info.createdAt),
+        endedAt: isoOf(info.endedAt),
+      });
+    else if (output !== undefined) await print(outputText(output));
+    if (!options.json) remark(paintError("dim", `${info.status} in ${took}, ${info.entries} entries`));
+    return EXIT.ok;
+  } finally {
+    await engine.close();
+  }
+}
+
+interface Waiting {
+  readonly id: string;
+  result(options?: { timeout?: typeof PATIENCE }): Promise<unknown>;
+}
+
+async function waitFor(handle: Waiting, options: RunOptions): Promise<unknown> {
+  try {
+    return await handle.result({ timeout: PATIENCE });
+  } catch (error) {
+    if (!(error instanceof RepriseError && error.code === "RESULT_TIMEOUT")) throw error;
+  }
+  remark(
+    paintError(
+      "dim",
+      `still going on; \`reprise show ${plain(handle.id)} --store ${plain(options.store)}\` says what it waits for`,
+    ),
+  );
+  return handle.result();
+}
+
+async function readInput(inputText: string | undefined, inputFile: string | undefined): Promise<unknown> {
+  if (inputText !== undefined && inputFile !== undefined)
+    throw new RepriseError("USAGE", "Give the input once: as an argument or with --input-file, not both.");
+  if (inputText !== undefined) return parseInput(inputText, "the argument");
+  if (inputFile === undefined) return undefined;
+  if (inputFile === "-") return parseInput(await text(process.stdin), "standard input");
+  let content: string;
+  try {
+    content = readFileSync(inputFile, "utf8");
+  } catch (cause) {
+    throw new RepriseError("USAGE", `--input-file: ${inputFile} cannot be read.`, { cause });
+  }
+  return parseInput(content, inputFile);
+}
+
+/** What `--json` prints can be given back: `{"$":"date","v":0}` is a Date. */
+function parseInput(content: string, where: string): unknown {
+  try {
+    JSON.parse(content);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new RepriseError("BAD_INPUT", `Expected JSON in ${where}: ${reason}.`, { cause });
+  }
+  return decode(content);
+}
+
+function outputText(output: unknown): string {
+  if (typeof output === "string") return plainLines(output);
+  const colors = paint("red", "") !== "";
+  return inspect(output, { colors, depth: 20, maxArrayLength: null, maxStringLength: null });
+}

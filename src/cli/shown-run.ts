@@ -1,0 +1,91 @@
+// A run as the command line shows it: the same field names in every `--json`, times in ISO, absent values null.
+
+import { decode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
+import { hasEnded, type Entry, type RunRecord, type Status } from "../kernel/index.ts";
+import type { Paint } from "./output.ts";
+import { textOf, type ShownEntry } from "./steps.ts";
+
+export function runJson(record: RunRecord): Record<string, unknown> {
+  return {
+    id: record.id,
+    definition: record.definition,
+    kind: record.kind,
+    version: record.version,
+    status: record.status,
+    createdAt: isoOf(record.createdAt),
+    endedAt: isoOf(record.endedAt),
+    tags: record.tags,
+    entries: record.head,
+    digest: `sha256:${record.chain}`,
+  };
+}
+
+/** Payloads stand as they are stored: plain JSON, what JSON cannot say tagged with `$`. */
+export function entryJson(entry: Entry): Record<string, unknown> {
+  return {
+    seq: entry.seq,
+    type: entry.type,
+    command: entry.command === "" ? null : entry.command,
+    at: isoOf(entry.at),
+    data: JSON.parse(entry.data) as unknown,
+  };
+}
+
+export function isoOf(ms: number | Date | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+export function shownEntry(entry: Entry): ShownEntry {
+  return {
+    seq: entry.seq,
+    type: entry.type,
+    ...(entry.command !== "" && { command: entry.command }),
+    data: decode(entry.data),
+    at: new Date(entry.at),
+  };
+}
+
+export function paintStatus(paint: Paint, status: Status, text: string = status): string {
+  if (status === "completed") return paint("green", text);
+  if (status === "failed" || status === "blocked" || status === "determinism_violation")
+    return paint(["red", "bold"], text);
+  return hasEnded(status) ? paint("dim", text) : paint("cyan", text);
+}
+
+export interface Trouble {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+  readonly where: string | null;
+  readonly expected: unknown;
+  readonly actual: unknown;
+  readonly stack: string | null;
+}
+
+/** Why a run failed or stands still, in the words of its last entry or of its evidence. */
+export function troubleOf(record: RunRecord, last: Entry | undefined): Trouble | undefined {
+  if (record.status === "failed" && last !== undefined) {
+    const { error, stack } = decode(last.data) as { error?: Error & { code?: unknown }; stack?: unknown };
+    const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
+    return trouble(code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, {
+      ...(typeof stack === "string" && { stack }),
+    });
+  }
+  if (record.status !== "blocked" && record.status !== "determinism_violation") return undefined;
+  const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as Record<string, unknown>;
+  const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
+  const code = isErrorCode(evidence["code"]) ? evidence["code"] : fallback;
+  return trouble(code, textOf(evidence["message"], "no evidence was kept"), evidence);
+}
+
+function trouble(code: keyof typeof ERROR_CATALOGUE, message: string, evidence: Record<string, unknown>): Trouble {
+  return {
+    code,
+    message,
+    next: ERROR_CATALOGUE[code].next,
+    where: typeof evidence["where"] === "string" ? evidence["where"] : null,
+    expected: evidence["expected"] ?? null,
+    actual: evidence["actual"] ?? null,
+    stack: typeof evidence["stack"] === "string" ? evidence["stack"] : null,
+  };
+}

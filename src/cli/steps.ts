@@ -1,0 +1,97 @@
+// Steps: a journal by command. What a run has done, and what it waits for.
+
+import { isTerminal, type EntryType } from "../kernel/index.ts";
+
+/** An entry as people see it: decoded, its time a Date. The same shape as `JournalEntry` of the public interface. */
+export interface ShownEntry {
+  readonly seq: number;
+  readonly type: EntryType;
+  readonly command?: string;
+  readonly data: unknown;
+  readonly at: Date;
+}
+
+export type StepKind = "task" | "child" | "sleep" | "operation" | "promise";
+
+export interface Step {
+  readonly command: string;
+  readonly kind: StepKind;
+  readonly name: string;
+  readonly startedAt: Date | undefined;
+  endedAt: Date | undefined;
+  /** The type of the entry that settled it. */
+  ending: EntryType | undefined;
+  /** How many attempts are known from the journal. */
+  attempts: number;
+  /** When a wait runs out or a sleep is over. */
+  readonly until: Date | undefined;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(entry: ShownEntry): Fields {
+  return typeof entry.data === "object" && entry.data !== null ? (entry.data as Fields) : {};
+}
+
+/** A field that is text in every journal we wrote. */
+export function textOf(value: unknown, otherwise: string): string {
+  return typeof value === "string" ? value : otherwise;
+}
+
+export function stepsOf(entries: Iterable<ShownEntry>): Step[] {
+  const steps = new Map<string, Step>();
+  for (const entry of entries) {
+    const { command, type, at } = entry;
+    if (type === "CancelRequested") for (const step of steps.values()) step.endedAt ??= at;
+    if (command === undefined || command === "") continue;
+    const fields = fieldsOf(entry);
+    const step = steps.get(command) ?? opened(entry, command, fields);
+    if (step === undefined) continue;
+    steps.set(command, step);
+    step.attempts = Math.max(step.attempts, Number(fields["attempt"] ?? 0) + 1);
+    if (!isTerminal(type)) continue;
+    step.endedAt = at;
+    step.ending = type;
+  }
+  return [...steps.values()];
+}
+
+function opened({ type, at }: ShownEntry, command: string, fields: Fields): Step | undefined {
+  const text = (field: string): string => textOf(fields[field], "?");
+  const step = (kind: StepKind, name: string, startedAt: Date | undefined, until?: Date): Step => ({
+    command,
+    kind,
+    name,
+    startedAt,
+    endedAt: undefined,
+    ending: undefined,
+    attempts: 1,
+    until,
+  });
+  switch (type) {
+    case "TaskScheduled":
+      return step("task", text("taskType"), at);
+    case "ChildWorkflowInitiated":
+      return step("child", text("childExecutionName"), at);
+    case "TimerStarted":
+      return step("sleep", text("timerId"), at, dueOf(fields, at));
+    case "PromiseCreated":
+      return step("promise", text("promiseId"), at, timeoutOf(fields, at));
+    // An operation has no entry until an attempt of it has ended.
+    case "OperationCompleted":
+    case "OperationFailed":
+    case "OperationRetried":
+      return step("operation", text("operationName"), undefined);
+    default:
+      return undefined;
+  }
+}
+
+export function dueOf(fields: Fields, at: Date): Date {
+  const ms = Number(fields["ms"] ?? 0);
+  return new Date(fields["timerId"] === "sleepUntil" ? ms : at.getTime() + ms);
+}
+
+function timeoutOf(fields: Fields, at: Date): Date | undefined {
+  return typeof fields["timeout"] === "number" ? new Date(at.getTime() + fields["timeout"]) : undefined;
+}

@@ -1,0 +1,49 @@
+// Text for terminals: whatever a payload holds, nothing of it reaches the terminal as a command.
+
+import { inspect } from "node:util";
+
+// Control characters, and the marks that reorder what stands around them.
+const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escapeOf(char: string): string {
+  return SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** One line, without control characters. */
+export function plain(text: string): string {
+  return text.toWellFormed().replace(UNSAFE, escapeOf);
+}
+
+/** Several lines, without any other control character. */
+export function plainLines(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => plain(line))
+    .join("\n");
+}
+
+/** A value on one line, cut to `width`. */
+export function showValue(value: unknown, width = Number.POSITIVE_INFINITY): string {
+  if (value instanceof Error) return clip(plain(`${value.name}: ${value.message}`), width);
+  const text = inspect(value, {
+    breakLength: Number.POSITIVE_INFINITY,
+    depth: 6,
+    maxArrayLength: 20,
+    maxStringLength: 2_000,
+  });
+  return clip(plain(text), width);
+}
+
+export function clip(text: string, width: number): string {
+  if (text.length <= width) return text;
+  let end = Math.max(1, width - 1);
+  // Never half of a surrogate pair.
+  if (!text.slice(0, end).isWellFormed()) end -= 1;
+  return `${text.slice(0, end)}…`;
+}
+
+/** JSON on one line. What JSON allows in strings and a terminal does not is escaped: it only occurs inside strings. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE, escapeOf);
+}

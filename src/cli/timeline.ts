@@ -1,0 +1,209 @@
+// Timeline: a journal as a person likes to read it. One line per entry, times counted from the start.
+//
+//      +3 ms  ○ charge           task, scheduled
+//    +215 ms  ● charge           took 212 ms, attempt 2 → { receipt: 'ch_1' }
+//              └ attempt 1: Error: the card network did not answer
+
+import { formatMs } from "../base/index.ts";
+import type { Paint } from "./output.ts";
+import { dueOf, fieldsOf, textOf, type Fields, type ShownEntry } from "./steps.ts";
+import { clip, plain, showValue } from "./text.ts";
+
+/** Something that happened around the run and does not stand in its journal: a crash, a new worker. */
+export interface TimelineMark {
+  readonly at: Date;
+  readonly text: string;
+  readonly bad: boolean;
+}
+
+export interface TimelineOptions {
+  readonly width: number;
+  readonly paint: Paint;
+  readonly marks?: readonly TimelineMark[];
+}
+
+type Tone = "good" | "bad" | "open" | "quiet";
+
+interface Line {
+  readonly tone: Tone;
+  readonly name: string;
+  readonly text: string;
+  /** Lines below it: failed attempts. */
+  readonly under: readonly string[];
+}
+
+const SIGNS = {
+  good: { sign: "●", style: "green" },
+  bad: { sign: "✖", style: "red" },
+  open: { sign: "○", style: "cyan" },
+  quiet: { sign: "·", style: "dim" },
+} as const;
+
+const TIME_WIDTH = 11;
+const MAX_NAME_WIDTH = 28;
+
+/** The lines of a timeline, from the first entry to the last. */
+export function renderTimeline(entries: readonly ShownEntry[], options: TimelineOptions): string[] {
+  const [first] = entries;
+  if (first === undefined) return [];
+  const startedAt = first.at.getTime();
+  const opened = new Map<string, { readonly name: string; readonly at: Date }>();
+  const lines = entries.map((entry) => ({ entry, line: lineOf(entry, opened, startedAt) }));
+  const nameWidth = Math.min(MAX_NAME_WIDTH, Math.max(...lines.map(({ line }) => line.name.length)));
+  const marks = [...(options.marks ?? [])].toSorted((a, b) => a.at.getTime() - b.at.getTime());
+  const rendered: string[] = [];
+  for (const { entry, line } of lines) {
+    while (marks[0] !== undefined && marks[0].at < entry.at)
+      rendered.push(renderMark(marks.shift()!, startedAt, options));
+    rendered.push(...renderLine(line, entry.at.getTime() - startedAt, nameWidth, options));
+  }
+  for (const mark of marks) rendered.push(renderMark(mark, startedAt, options));
+  return rendered;
+}
+
+function timeText(ms: number): string {
+  return `+${formatMs(ms)}`.padStart(TIME_WIDTH);
+}
+
+function renderLine(line: Line, ms: number, nameWidth: number, { width, paint }: TimelineOptions): string[] {
+  const { sign, style } = SIGNS[line.tone];
+  const room = Math.max(20, width - TIME_WIDTH - nameWidth - 6);
+  const name = clip(line.name, nameWidth).padEnd(nameWidth);
+  const text = clip(line.text, room);
+  const head = `${paint("dim", timeText(ms))}  ${paint(style, sign)} ${paint(nameStyle(line.tone), name)}  ${
+    line.tone === "quiet" || line.tone === "open" ? paint("dim", text) : text
+  }`;
+  const indent = " ".repeat(TIME_WIDTH + 4 + nameWidth);
+  return [head.trimEnd(), ...line.under.map((under) => paint("yellow", `${indent}  └ ${clip(under, room - 2)}`))];
+}
+
+function nameStyle(tone: Tone): "bold" | "dim" | "reset" {
+  if (tone === "quiet") return "dim";
+  return tone === "open" ? "reset" : "bold";
+}
+
+function renderMark({ at, text, bad }: TimelineMark, startedAt: number, { width, paint }: TimelineOptions): string {
+  const body = clip(`━━ ${plain(text)} `, width - TIME_WIDTH - 2);
+  const rule = body.padEnd(Math.min(width, 100) - TIME_WIDTH - 2, "━");
+  return `${paint("dim", timeText(at.getTime() - startedAt))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
+}
+
+/** What one entry says. `opened` remembers names and times of commands, for the entries that settle them. */
+function lineOf(entry: ShownEntry, opened: Map<string, { name: string; at: Date }>, startedAt: number): Line {
+  const fields = fieldsOf(entry);
+  const command = entry.command ?? "";
+  const open = (name: unknown, text: string): Line => {
+    const shown = plain(textOf(name, command));
+    opened.set(command, { name: shown, at: entry.at });
+    return { tone: "open", name: shown, text, under: [] };
+  };
+  const close = (tone: Tone, say: (took: string) => string, fallback?: unknown): Line => {
+    const start = opened.get(command);
+    const took = start === undefined ? "" : formatMs(entry.at.getTime() - start.at.getTime());
+    const name = start?.name ?? plain(textOf(fallback, command));
+    return { tone, name, text: say(took), under: failuresOf(fields) };
+  };
+  switch (entry.type) {
+    case "RunStarted":
+      return line("quiet", "started", "input" in fields ? `with ${showValue(fields["input"])}` : "");
+    case "TaskScheduled":
+      return open(fields["taskType"], "task, scheduled");
+    case "TaskCompleted":
+      return close("good", (took) => `${tookText(took, fields)}${arrow(fields, "result")}`);
+    case "TaskFailed":
+      return close("bad", (took) => `${tookText(took, fields)}: ${showValue(fields["error"])}`);
+    case "ChildWorkflowInitiated":
+      return open(fields["childExecutionName"], `child run ${plain(textOf(fields["childExecutionId"], ""))}`);
+    case "ChildWorkflowCompleted":
+      return close("good", (took) => `child completed in ${took}${arrow(fields, "output")}`);
+    case "ChildWorkflowFailed":
+      return close("bad", (took) => `child failed after ${took}: ${showValue(fields["error"])}`);
+    case "TimerStarted":
+      return open(
+        fields["timerId"] === "sleep" ? `sleep ${formatMs(Number(fields["ms"]))}` : "sleep until",
+        sleepText(fields, entry, startedAt),
+      );
+    case "TimerFired":
+      return close("good", (took) => `over after ${took}`);
+    case "TimerCancelled":
+      return close("quiet", () => "cancelled");
+    case "OperationCompleted":
+      return close("good", () => `operation${attemptText(fields)}${arrow(fields, "result")}`, fields["operationName"]);
+    case "OperationFailed":
+      return close(
+        "bad",
+        () => `operation${attemptText(fields)}: ${showValue(fields["error"])}`,
+        fields["operationName"],
+      );
+    case "OperationRetried":
+      return {
+        ...close(
+          "quiet",
+          () => `operation, attempt ${attemptOf(fields)} failed, next in ${formatMs(Number(fields["delay"]))}`,
+          fields["operationName"],
+        ),
+        under: [showValue(fields["error"])],
+      };
+    case "PromiseCreated":
+      return open(
+        fields["promiseId"],
+        `promise${"timeout" in fields ? `, waits ${formatMs(Number(fields["timeout"]))} at most` : ", waits"}`,
+      );
+    case "PromiseResolved":
+      return close(
+        "good",
+        (took) => `resolved${took === "" ? "" : ` after ${took}`}${arrow(fields, "value")}`,
+        fields["promiseId"],
+      );
+    case "PromiseRejected":
+      return close(
+        "bad",
+        (took) => `rejected${took === "" ? "" : ` after ${took}`}: ${showValue(fields["error"])}`,
+        fields["promiseId"],
+      );
+    case "PromiseTimedOut":
+      return close("quiet", (took) => `ran out after ${took}`);
+    case "StateSet":
+      return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
+    case "StateCleared":
+      return line("quiet", `state ${plain(textOf(fields["key"], ""))}`.trim(), "cleared");
+    case "CancelRequested":
+      return line("bad", "cancel requested", "reason" in fields ? plain(textOf(fields["reason"], "")) : "");
+    case "RunCompleted":
+      return line("good", "completed", arrow(fields, "output").trimStart());
+    case "RunFailed":
+      return line("bad", "failed", showValue(fields["error"]));
+    case "RunCancelled":
+      return line("bad", "cancelled", "");
+  }
+}
+
+function line(tone: Tone, name: string, text: string): Line {
+  return { tone, name, text, under: [] };
+}
+
+function sleepText(fields: Fields, { at }: ShownEntry, startedAt: number): string {
+  return `until +${formatMs(dueOf(fields, at).getTime() - startedAt)}`;
+}
+
+/** Attempts count from 0 in the data and from 1 for people. */
+function attemptOf(fields: Fields): number {
+  return Number(fields["attempt"] ?? 0) + 1;
+}
+function attemptText(fields: Fields): string {
+  return "attempt" in fields ? `, attempt ${attemptOf(fields)}` : "";
+}
+function tookText(took: string, fields: Fields): string {
+  return `took ${took}${attemptText(fields)}`;
+}
+
+function arrow(fields: Fields, field: string): string {
+  return field in fields ? ` → ${showValue(fields[field])}` : "";
+}
+
+function failuresOf(fields: Fields): string[] {
+  const failures = fields["failures"];
+  if (!Array.isArray(failures)) return [];
+  const first = attemptOf(fields) - failures.length;
+  return failures.map((failure, index) => `attempt ${first + index}: ${showValue(failure)}`);
+}
