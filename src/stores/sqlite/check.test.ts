@@ -45,11 +45,11 @@ test("one damaged byte of a payload is found, and its run and entry are named", 
   await startWaiting(store, worker, "healthy");
   const held = await startHeld(store, worker, "damaged");
   await commitTurn(store, held, {
+    ...COMPLETES,
     entries: [
       ["StateSet", "State(0)", '{"value":"needle in the haystack"}'],
       ["RunCompleted", "", "{}"],
     ],
-    then: "completed",
   });
   await store.close();
   const bytes = readFileSync(path);

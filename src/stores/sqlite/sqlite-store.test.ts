@@ -6,6 +6,7 @@ import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
 import type { Store } from "../../kernel/index.ts";
 import {
   commitTurn,
+  COMPLETES,
   getRun,
   schedules,
   startHeld,
@@ -61,7 +62,7 @@ test("one write that cannot be applied hurts no other, and is named", async () =
 
 test("a run's number is not used again after everything was pruned", async () => {
   const held = await startHeld(store, worker, "order-1");
-  await commitTurn(store, held, { entries: [["RunCompleted", ""]], then: "completed" });
+  await commitTurn(store, held, COMPLETES);
   expect(await store.prune(store.now() + 1_000)).toEqual({ runs: 1 });
   expect((await startHeld(store, worker, "order-2")).run).toBeGreaterThan(held.run);
 });
@@ -69,7 +70,7 @@ test("a run's number is not used again after everything was pruned", async () =>
 test("what a run with very many items leaves behind is swept in pieces", async () => {
   const held = await startHeld(store, worker, "wide");
   const wide = await commitTurn(store, held, schedules(held, 2_500));
-  await commitTurn(store, wide, { entries: [["RunCompleted", ""]], then: "completed" });
+  await commitTurn(store, wide, COMPLETES);
   expect((await store.info()).items.ready).toBe(1_500);
   expect(await store.check()).toEqual([]);
   // Nobody gets one of them meanwhile.
