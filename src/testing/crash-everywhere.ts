@@ -1,0 +1,220 @@
+// crashEverywhere: a workflow, killed at every commit and resumed, must end as if nothing had happened.
+//
+// Y1. Every batch of writes is a place to die, twice: just before it is applied, and just after it was applied but before
+//     anybody was told.
+// Y2. A crash takes no virtual time, so that also what the code reads from the clock must come out the same.
+// Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
+
+import { encode, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
+import { storeOf } from "../engine/index.ts";
+import type { AnyTask, Definition, InputOf, OutputOf, Store } from "../kernel/index.ts";
+import type { World } from "./life.ts";
+import type { Cut } from "./mortal.ts";
+import type { Stub } from "./stub.ts";
+import { TestEngineFacade, type TestEngine } from "./test-engine.ts";
+import { createVirtualTime } from "./virtual-clock.ts";
+
+export interface CrashOptions<D extends Definition> {
+  /** Its children and tasks; the workflow itself need not be named. */
+  definitions?: readonly (Definition | AnyTask)[];
+  stubs?: readonly Stub[];
+  /**
+   * Does what the outside does to the run: resolves its promises, for example. Called when the run has been started, and
+   * again after a crash; a promise that was resolved before the crash may then be resolved again.
+   */
+  drive?: (engine: TestEngine<D>, id: string) => Promise<void>;
+}
+
+export interface CrashReport<Output> {
+  readonly output: Output;
+  /** How many times it was killed. */
+  readonly crashes: number;
+}
+
+/** Where one execution is killed (Y1). */
+interface Kill {
+  readonly batch: number;
+  readonly when: "before" | "after";
+}
+
+const RUN_ID = "crash-everywhere";
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+/**
+ * Runs a workflow once undisturbed, then again for every commit with a crash just before and just after it.
+ *
+ * @example
+ * ```ts
+ * import { workflow } from "reprise";
+ * import { crashEverywhere, stub } from "reprise/testing";
+ * const trial = workflow("trial", async (ctx, user: string) => {
+ *   await ctx.sleep("30 days");
+ *   return ctx.run("remind", user, (_op, to) => `sent to ${to}`);
+ * });
+ * const { output, crashes } = await crashEverywhere(trial, "ann", { stubs: [stub("remind", () => "sent")] });
+ * console.log(`${output} after each of ${crashes} crashes`);
+ * ```
+ */
+export async function crashEverywhere<D extends Definition>(
+  definition: D,
+  input: InputOf<D>,
+  options: CrashOptions<D> = {},
+): Promise<CrashReport<OutputOf<D>>> {
+  const trial = new Trial(definition, input, options as unknown as CrashOptions<Definition>);
+  const undisturbed = await trial.run(undefined);
+  let crashes = 0;
+  for (const batch of undisturbed.batches)
+    for (const when of ["before", "after"] as const) {
+      const disturbed = await trial.run({ batch, when });
+      if (disturbed.killed) crashes += 1;
+      if (disturbed.text !== undisturbed.text)
+        throw wrong({ batch, when }, `the output is ${disturbed.text}, undisturbed it is ${undisturbed.text}`);
+    }
+  return { output: undisturbed.output as OutputOf<D>, crashes };
+}
+
+interface TrialOutcome {
+  readonly output: unknown;
+  readonly text: string;
+  /** The batches that wrote something, by number. */
+  readonly batches: readonly number[];
+  readonly killed: boolean;
+}
+
+class Trial {
+  readonly #definition: Definition;
+  readonly #input: unknown;
+  readonly #options: CrashOptions<Definition>;
+
+  constructor(definition: Definition, input: unknown, options: CrashOptions<Definition>) {
+    this.#definition = definition;
+    this.#input = input;
+    this.#options = options;
+  }
+
+  async run(kill: Kill | undefined): Promise<TrialOutcome> {
+    const world = await this.#newWorld();
+    try {
+      const batches: number[] = [];
+      let killed = false;
+      let engine: TestEngineFacade | undefined;
+      const cut = createCut(batches, kill, () => {
+        killed = true;
+        engine?.life.crash();
+      });
+      engine = await TestEngineFacade.on(world, { cut });
+      // Killed while it was made: there was nobody to tell.
+      if (killed) engine.life.crash();
+      let output = await this.#live(world, engine, kill);
+      if (killed) {
+        engine = await TestEngineFacade.on(world, { forgiving: true });
+        output = await this.#live(world, engine, kill);
+      }
+      await checkStore(world.store, engine, kill);
+      await engine.life.core.drain();
+      return { output, text: encode(output), batches, killed };
+    } finally {
+      await world.store.close();
+    }
+  }
+
+  async #newWorld(): Promise<World> {
+    const { definitions = [], stubs = [] } = this.#options;
+    const time = createVirtualTime();
+    const store = await storeOf("sqlite::memory:")["~open"]({
+      clock: time.clock,
+      timers: systemTimers,
+      random: systemRandom,
+      durability: "full",
+    });
+    return {
+      time,
+      store,
+      definitions: definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions],
+      stubs,
+      logger: silent,
+      works: true,
+      concurrency: 256,
+      leaseMs: 0, // Y2
+    };
+  }
+
+  /** One life: starts the run or finds it, lets the outside act, moves time until the run has ended or the life is over. */
+  async #live(world: World, engine: TestEngineFacade, kill: Kill | undefined): Promise<unknown> {
+    const { life } = engine;
+    try {
+      const run = await engine.start(this.#definition, this.#input as undefined, { id: RUN_ID });
+      await this.#options.drive?.(engine, RUN_ID);
+      let ended = false;
+      const result = run.result().finally(() => (ended = true));
+      result.catch(() => {});
+      for (;;) {
+        const settled = await life.settle();
+        if (ended || life.isOver) break;
+        const next = world.time.nextAt();
+        if (next !== undefined) world.time.advanceTo(Math.max(next, world.time.now()));
+        else if (settled) throw await stuck(world.store, this.#options.drive !== undefined, kill);
+      }
+      return life.isOver ? undefined : await result;
+    } catch (error) {
+      // Whatever was thrown in a process that died was not heard.
+      if (life.isOver) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Counts the batches that wrote something, and kills at the one that is named. */
+function createCut(batches: number[], kill: Kill | undefined, die: () => void): Cut {
+  let count = 0;
+  return async (apply) => {
+    const batch = count++;
+    const killHere = kill?.batch === batch;
+    if (killHere && kill.when === "before") {
+      die();
+      return new Promise(() => {});
+    }
+    const outcomes = await apply();
+    batches.push(batch);
+    if (killHere) {
+      die();
+      return new Promise(() => {});
+    }
+    return outcomes;
+  };
+}
+
+/** Y3 */
+async function checkStore(store: Store, engine: TestEngineFacade, kill: Kill | undefined): Promise<void> {
+  for await (const { id, definition } of engine.list()) {
+    const verdict = await engine.run(definition, id).verify();
+    if (verdict.status === "mismatch")
+      throw wrong(kill, `run ${id} does not replay to its journal, at ${verdict.where}: ${verdict.message}`);
+  }
+  const [problem] = await store.check();
+  if (problem !== undefined) throw wrong(kill, `the store breaks ${problem.invariant}: ${problem.message}`);
+}
+
+function wrong(kill: Kill | undefined, what: string): RepriseError {
+  const where = kill === undefined ? "Undisturbed" : `Killed ${kill.when} batch ${kill.batch}`;
+  return new RepriseError("INVARIANT", `${where}, ${what}.`, { details: { ...kill } });
+}
+
+/** The run has not ended and nothing will ever happen again. */
+async function stuck(store: Store, driven: boolean, kill: Kill | undefined): Promise<RepriseError> {
+  const record = await store.findRun(RUN_ID);
+  const open = new Map<string, string>();
+  for (const { type, command, data } of record === undefined ? [] : await store.readJournal(record.run, 0)) {
+    if (type === "PromiseCreated") open.set(command, (JSON.parse(data) as { promiseId: string }).promiseId);
+    else if (type === "ChildWorkflowInitiated" || type === "TaskScheduled") open.set(command, command);
+    else if (command !== "") open.delete(command);
+  }
+  const waits = [...open].map(([command, name]) => (command === name ? command : `the promise ${name}`));
+  const where = kill === undefined ? "" : ` when killed ${kill.when} batch ${kill.batch}`;
+  return new RepriseError(
+    "USAGE",
+    `crashEverywhere: the run is ${record?.status ?? "missing"}${where} and waits for ${waits.join(", ") || "nothing the journal knows"}. ${
+      driven ? "`drive` must bring it to its end." : "Give a `drive` that resolves what it waits for."
+    }`,
+  );
+}

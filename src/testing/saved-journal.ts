@@ -1,0 +1,147 @@
+// Saved journals: golden runs, kept as files and replayed against tomorrow's code.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { encode, RepriseError, systemTimers } from "../base/index.ts";
+import { registryOf, type Run } from "../engine/index.ts";
+import {
+  CHAIN_START,
+  chainAfter,
+  findJournalFault,
+  markOf,
+  type AnyTask,
+  type Definition,
+  type Entry,
+  type EntryType,
+} from "../kernel/index.ts";
+import { replayJournal } from "../workflow/index.ts";
+
+/** One run's journal as it lies in a file. */
+export interface SavedJournal {
+  readonly format: "reprise/journal/v1";
+  readonly definition: string;
+  readonly id: string;
+  readonly generation: number;
+  /** The chain after the last entry. */
+  readonly chain: string;
+  readonly entries: readonly SavedEntry[];
+}
+
+export interface SavedEntry {
+  readonly seq: number;
+  readonly type: EntryType;
+  readonly command: string;
+  /** Canonical text, byte for byte. */
+  readonly data: string;
+  readonly at: number;
+}
+
+const FORMAT = "reprise/journal/v1";
+
+/**
+ * Reads a run's journal into a form that can be kept in a file.
+ *
+ * @example
+ * ```ts
+ * import { workflow } from "reprise";
+ * import { createTestEngine, exportJournal } from "reprise/testing";
+ * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+ * await using engine = await createTestEngine({ definitions: [hello] });
+ * const run = await engine.start(hello, "Ada");
+ * await run.result();
+ * console.log((await exportJournal(run)).entries.length);
+ * ```
+ */
+export async function exportJournal(run: Pick<Run<any>, "id" | "info" | "journal">): Promise<SavedJournal> {
+  const entries: SavedEntry[] = [];
+  for await (const { seq, type, command = "", data, at } of run.journal())
+    entries.push({ seq, type, command, data: encode(data), at: at.getTime() });
+  const { id, definition } = await run.info();
+  return { format: FORMAT, definition, id, generation: 0, chain: chainOf(entries), entries };
+}
+
+/**
+ * Writes a run's journal to a file for `expectReplay`.
+ *
+ * @example
+ * ```ts
+ * import type { Run } from "reprise";
+ * import { saveJournal } from "reprise/testing";
+ * export const keep = (run: Run<unknown>) => saveJournal(run, "golden/trial-1.json");
+ * ```
+ */
+export async function saveJournal(run: Pick<Run<any>, "id" | "info" | "journal">, file: string): Promise<void> {
+  await writeFile(file, `${JSON.stringify(await exportJournal(run), undefined, 1)}\n`);
+}
+
+/**
+ * Replays a saved journal strictly against today's code and throws where they part.
+ *
+ * @example
+ * ```ts
+ * import { workflow } from "reprise";
+ * import { expectReplay } from "reprise/testing";
+ * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+ * export const test = () => expectReplay("golden/hello-1.json", { definitions: [hello] });
+ * ```
+ */
+export async function expectReplay(
+  file: string,
+  options: { definitions: readonly (Definition | AnyTask)[] },
+): Promise<void> {
+  const registry = registryOf(options.definitions);
+  const saved = parseSaved(await readFile(file, "utf8"), file);
+  const body = registry.getWorkflow(saved.definition);
+  const entries = withMarks(saved.entries);
+  const fault = findJournalFault(entries, { head: entries.length, chain: saved.chain });
+  if (fault !== undefined) throw damaged(file, fault.problem);
+  const verdict = await replayJournal(
+    body,
+    { id: saved.id, generation: saved.generation },
+    entries,
+    saved.chain,
+    {
+      log: () => {},
+      acceptTask: (task, input) => registry.acceptTask(task, input),
+      acceptChild: (definition, input) => registry.acceptChild(definition, input),
+    },
+    systemTimers,
+  );
+  if (verdict.status === "same") return;
+  const { where, message, expected, actual } = verdict;
+  throw new RepriseError("DETERMINISM_VIOLATION", `${file} does not replay with today's code, at ${where}: ${message}`, {
+    details: { file, where, expected, actual },
+  });
+}
+
+function parseSaved(text: string, file: string): SavedJournal {
+  let saved: Partial<SavedJournal> | null;
+  try {
+    saved = JSON.parse(text) as Partial<SavedJournal> | null;
+  } catch (error) {
+    throw damaged(file, "it is not JSON", error);
+  }
+  if (saved?.format !== FORMAT) throw damaged(file, `its format is ${String(saved?.format)}, expected ${FORMAT}`);
+  const { definition, id, chain, entries } = saved;
+  const isWhole = typeof definition === "string" && typeof id === "string" && typeof chain === "string";
+  if (!isWhole || !Array.isArray(entries)) throw damaged(file, "a field is missing");
+  return saved as SavedJournal;
+}
+
+function damaged(file: string, problem: string, cause?: unknown): RepriseError {
+  return new RepriseError("BAD_PAYLOAD", `${file} is not a journal as saveJournal writes it: ${problem}.`, {
+    ...(cause !== undefined && { cause }),
+    details: { file },
+  });
+}
+
+function chainOf(entries: readonly SavedEntry[]): string {
+  return entries.reduce((chain, { type, command, data }) => chainAfter(chain, type, command, data), CHAIN_START);
+}
+
+function withMarks(entries: readonly SavedEntry[]): readonly Entry[] {
+  let chain = CHAIN_START;
+  return entries.map((entry) => {
+    chain = chainAfter(chain, entry.type, entry.command, entry.data);
+    return { ...entry, mark: markOf(chain) };
+  });
+}

@@ -1,0 +1,245 @@
+// TestEngine: the engine itself under virtual time, on a store of its own, with a plug that can be pulled.
+//
+// G1. Time moves only by `clock.advance` and `crash`; thirty days take milliseconds.
+// G2. Handles and awaited results outlive a crash: they go on with the next process on the same store.
+
+import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import {
+  DEFAULT_CONCURRENCY,
+  storeOf,
+  type Client,
+  type DefinitionsIn,
+  type Engine,
+  type EngineOptions,
+  type Filter,
+  type JournalEntry,
+  type Run,
+  type RunInfo,
+} from "../engine/index.ts";
+import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
+import type { Replay } from "../workflow/index.ts";
+import { Crashed, Life, type World } from "./life.ts";
+import type { Cut } from "./mortal.ts";
+import type { Stub } from "./stub.ts";
+import { createVirtualTime, type VirtualTime } from "./virtual-clock.ts";
+
+export interface TestEngineOptions<Defs> extends Partial<Omit<EngineOptions<Defs>, "definitions">> {
+  definitions: readonly Defs[];
+  /** Called instead of tasks and operations. */
+  stubs?: readonly Stub[];
+  /** Where virtual time begins. */
+  now?: Date;
+}
+
+/** An engine whose time stands still until the test moves it. */
+export interface TestEngine<Defs extends Definition = Definition> extends Engine<Defs> {
+  readonly clock: {
+    now(): Date;
+    /** Moves time from one due timer to the next; everything each of them causes has happened when this resolves. */
+    advance(by: Duration): Promise<void>;
+  };
+  /** Kills the process as `kill -9` does and starts another on the same store, after the lease has run out. */
+  crash(): Promise<void>;
+}
+
+const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
+const DEFAULT_LEASE_MS = 1_000;
+const GRACE_MS = 10_000;
+
+async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Promise<World> {
+  const settings = options.worker === false ? {} : (options.worker ?? {});
+  const time = createVirtualTime(options.now?.getTime());
+  const store = await openStore(time, options);
+  return {
+    time,
+    store,
+    definitions: options.definitions,
+    stubs: options.stubs ?? [],
+    logger: options.logger ?? silent,
+    works: options.worker !== false,
+    concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
+    leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
+  };
+}
+
+/** Its clock is virtual; waiting for another connection's lock is not. */
+function openStore(time: VirtualTime, options: Pick<EngineOptions<never>, "durability"> & { store?: unknown }): Promise<Store> {
+  return storeOf(options.store ?? "sqlite::memory:")["~open"]({
+    clock: time.clock,
+    timers: systemTimers,
+    random: systemRandom,
+    durability: options.durability ?? "full",
+  });
+}
+
+/**
+ * Makes an engine for tests: virtual time, an in-memory store, stubs, and `crash()`.
+ *
+ * @example
+ * ```ts
+ * import { task, workflow } from "reprise";
+ * import { createTestEngine, stub } from "reprise/testing";
+ * const remind = task("remind", async (_ctx, to: string) => ({ sent: to }));
+ * const trial = workflow("trial", async (ctx, user: string) => {
+ *   await ctx.sleep("30 days");
+ *   return ctx.task(remind, user);
+ * });
+ * await using engine = await createTestEngine({
+ *   definitions: [trial, remind],
+ *   stubs: [stub(remind, (to) => ({ sent: to.toUpperCase() }))],
+ * });
+ * const run = await engine.start(trial, "ann");
+ * await engine.clock.advance("30 days");
+ * console.log((await run.result()).sent);
+ * ```
+ */
+export async function createTestEngine<const Defs extends Definition | AnyTask>(
+  options: TestEngineOptions<Defs>,
+): Promise<TestEngine<DefinitionsIn<Defs>>> {
+  const world = await createWorld(options as TestEngineOptions<Definition | AnyTask>);
+  try {
+    const engine = await TestEngineFacade.on(world);
+    return engine as unknown as TestEngine<DefinitionsIn<Defs>>;
+  } catch (error) {
+    await world.store.close();
+    throw error;
+  }
+}
+
+export class TestEngineFacade implements TestEngine {
+  readonly #world: World;
+  #life: Life;
+  /** The life after this one, once it has begun. */
+  #nextLife = Promise.withResolvers<void>();
+  /** Time is moved by one caller at a time. */
+  #moving: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+  /** In a life after a crash, what was said before may have been heard. */
+  readonly #forgiving: boolean;
+
+  private constructor(world: World, life: Life, forgiving: boolean) {
+    this.#world = world;
+    this.#life = life;
+    this.#forgiving = forgiving;
+  }
+
+  static async on(world: World, options: { cut?: Cut; forgiving?: boolean } = {}): Promise<TestEngineFacade> {
+    return new TestEngineFacade(world, await Life.begin(world, options.cut), options.forgiving ?? false);
+  }
+
+  get life(): Life {
+    return this.#life;
+  }
+
+  readonly clock = {
+    now: (): Date => new Date(this.#world.time.now()),
+    advance: (by: Duration): Promise<void> => {
+      const ms = toMs(by, "clock.advance");
+      return this.#move((life) => life.advanceTo(this.#world.time.now() + ms));
+    },
+  };
+
+  #move(how: (life: Life) => Promise<void>): Promise<void> {
+    const moved = this.#moving.then(() => how(this.#life));
+    this.#moving = moved.catch(() => {});
+    return moved;
+  }
+
+  crash(): Promise<void> {
+    const { time, leaseMs } = this.#world;
+    // At once, not when it is its turn: an advance under way must not outlive the process.
+    this.#life.crash();
+    return this.#move(async () => {
+      time.advanceTo(time.now() + leaseMs);
+      this.#life = await Life.begin(this.#world);
+      this.#nextLife.resolve();
+      this.#nextLife = Promise.withResolvers();
+      await this.#life.settle();
+    });
+  }
+
+  start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+    const run = await this.#ask((life) => (life.core.start as AnyStart)(what, ...args));
+    return this.#handle(what, run.id);
+  };
+
+  run: Client["run"] = (what: Definition | string, id: string): any => {
+    this.#life.core.run(what, id);
+    return this.#handle(what, id);
+  };
+
+  #ask<T>(ask: (life: Life) => Promise<T>): Promise<T> {
+    return this.#life.answer(ask(this.#life));
+  }
+
+  find(id: string): Promise<RunInfo | undefined> {
+    return this.#ask((life) => life.core.find(id));
+  }
+
+  list(filter?: Filter): AsyncIterable<RunInfo> {
+    return this.#life.core.list(filter);
+  }
+
+  drain(options: { grace?: Duration } = {}): Promise<void> {
+    const graceMs = graceOf(options);
+    return this.#life.end(this.#life.core.drain({ grace: graceMs }), graceMs);
+  }
+
+  close(options: { grace?: Duration } = {}): Promise<void> {
+    const graceMs = graceOf(options);
+    this.#closing ??= this.#moving.then(() => this.#life.end(this.#life.core.close({ grace: graceMs }), graceMs));
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #handle(what: Definition | string, id: string): Run<any> {
+    const handle = (life: Life): Run<any> => life.core.run(what, id);
+    const tell = (ask: (run: Run<any>) => Promise<void>): Promise<void> =>
+      this.#ask((life) => ask(handle(life))).catch((error: unknown) => {
+        if (!this.#forgiving || !isHeardBefore(error)) throw error;
+      });
+    return {
+      id,
+      result: (options) => this.#result(handle, options),
+      info: () => this.#ask((life) => handle(life).info()),
+      resolve: (name: string, ...value: readonly unknown[]) =>
+        tell((run) => (run.resolve as (name: string, ...value: readonly unknown[]) => Promise<void>)(name, ...value)),
+      reject: (name: never, error: Error) => tell((run) => run.reject(name, error)),
+      cancel: (reason) => tell((run) => run.cancel(reason)),
+      resume: () => tell((run) => run.resume()),
+      journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
+      replay: (): Promise<Replay> => this.#ask((life) => handle(life).replay()),
+      verify: (): Promise<Replay> => this.#ask((life) => handle(life).verify()),
+    };
+  }
+
+  /** G2 */
+  async #result(handle: (life: Life) => Run<any>, options: { timeout?: Duration } = {}): Promise<any> {
+    const { time } = this.#world;
+    const until = options.timeout === undefined ? undefined : time.now() + toMs(options.timeout, "result: timeout");
+    for (;;) {
+      const life = this.#life;
+      const next = this.#nextLife.promise;
+      const left = until === undefined ? {} : { timeout: Math.max(0, until - time.now()) };
+      try {
+        return await life.answer(handle(life).result(left));
+      } catch (error) {
+        if (!(error instanceof Crashed)) throw error;
+      }
+      await next;
+    }
+  }
+}
+
+type AnyStart = (what: Definition | string, ...args: readonly unknown[]) => Promise<Run<any>>;
+
+function graceOf(options: { grace?: Duration }): number {
+  return options.grace === undefined ? GRACE_MS : toMs(options.grace, "grace");
+}
+
+function isHeardBefore(error: unknown): boolean {
+  return error instanceof RepriseError && (error.code === "PROMISE_ALREADY_RESOLVED" || error.code === "RUN_ENDED");
+}
