@@ -71,7 +71,7 @@ export function createVirtualTime(start: EpochMs = DEFAULT_START): VirtualTime {
         return () => void timers.delete(timer);
       },
       // A real macrotask: draining promises takes no virtual time, and only the event loop can do it.
-      soon: systemTimers.soon,
+      soon: (fn) => systemTimers.soon(fn),
     },
     nextAt() {
       const next = findNext();

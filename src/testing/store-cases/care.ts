@@ -67,14 +67,9 @@ export const careCases: readonly StoreCase[] = [
 
   storeCase("a family is pruned whole, and only when all of it has ended long enough ago", async (store, t) => {
     const worker = await registerWorker(store);
-    let [grandparent, parent] = await startChild(
-      store,
-      worker,
-      await startHeld(store, worker, "grandparent"),
-      "parent",
-    );
-    let child: Held;
-    [parent, child] = await startChild(store, worker, parent, "child");
+    const start = await startHeld(store, worker, "grandparent");
+    const [grandparent, middle] = await startChild(store, worker, start, "parent");
+    const [parent, child] = await startChild(store, worker, middle, "child");
     const pruned = async (): Promise<number> => {
       t.clock.advance(HOUR);
       return (await store.prune(store.now() - HOUR / 2)).runs;
@@ -92,11 +87,9 @@ export const careCases: readonly StoreCase[] = [
 
   storeCase("a live child keeps its parent and its siblings", async (store, t) => {
     const worker = await registerWorker(store);
-    let parent = await startHeld(store, worker, "parent");
-    let ended: Held;
-    let live: Held;
-    [parent, ended] = await startChild(store, worker, parent, "ended");
-    [parent, live] = await startChild(store, worker, parent, "live", 1);
+    const start = await startHeld(store, worker, "parent");
+    const [middle, ended] = await startChild(store, worker, start, "ended");
+    const [parent, live] = await startChild(store, worker, middle, "live", 1);
     await commitTurn(store, ended, COMPLETES);
     await commitTurn(store, parent, COMPLETES);
     t.clock.advance(HOUR);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type EndStatus, type EntryType, findJournalFault } from "../../kernel/index.ts";
+import type { EndStatus, EntryType } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimItems,
@@ -16,31 +16,10 @@ import {
   send,
   startHeld,
   turnWrite,
-  WAITS,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const endCases: readonly StoreCase[] = [
-  storeCase("a commit appends its entries densely and moves head and chain", async (store, t) => {
-    const worker = await registerWorker(store);
-    let held = await startHeld(store, worker, "order-1");
-    const first = turnWrite(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
-    held = await commitTurn(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
-    t.clock.advance(5);
-    const second = turnWrite(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
-    held = await commitTurn(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
-
-    const record = await getRun(store, "order-1");
-    const journal = await store.readJournal(held.run, 0);
-    assert.deepEqual(
-      journal.map((entry) => entry.seq),
-      [1, 2, 3, 4],
-    );
-    assert.deepEqual(journal.slice(1), [...first.entries, ...second.entries]);
-    assert.deepEqual([record.head, record.chain], [4, held.chain]);
-    assert.equal(findJournalFault(journal, record), undefined);
-  }),
-
   storeCase("every end has its status, its moment and its last entry", async (store, t) => {
     const worker = await registerWorker(store);
     const ends: readonly [EndStatus, EntryType][] = [

@@ -16,6 +16,8 @@ import {
   startWaiting,
   takeTurn,
   turnWrite,
+  WAITS,
+  WAITS_AGAIN,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -79,9 +81,10 @@ export const inboxCases: readonly StoreCase[] = [
 
   storeCase("more is true exactly when something arrived beyond what was read", async (store) => {
     const worker = await registerWorker(store);
-    let held = await startHeld(store, worker, "order-1");
+    let held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
+    let states = 0;
     const moreAfter = async (read: number, then: "hold" | "release"): Promise<boolean> => {
-      const write = turnWrite(store, held, { entries: [["StateSet", `State(${held.head - 1})`]], read, then });
+      const write = turnWrite(store, held, { entries: [["StateSet", `State(${states++})`]], read, then });
       const [outcome] = await store.write([write]);
       assert.equal(outcome.status, "committed");
       held = after(held, write);
@@ -139,7 +142,11 @@ export const inboxCases: readonly StoreCase[] = [
     const once = { ...message("order-1"), once: true };
     assert.equal((await store.write([once]))[0].status, "committed");
     const held = await takeTurn(store, worker);
-    await commitTurn(store, held, { entries: [["PromiseResolved", "Promise(0)"]], read: 1, then: "release" });
+    await commitTurn(store, held, {
+      entries: [["PromiseResolved", "Promise(0)"], WAITS_AGAIN],
+      read: 1,
+      then: "release",
+    });
     assert.deepEqual(await store.write([once]), [{ status: "duplicate" }]);
     assert.deepEqual(await store.readInbox(held.run, 0), []);
   }),

@@ -15,6 +15,7 @@ import {
   startWithTasks,
   takeItem,
   takeTurn,
+  WAITS,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -96,7 +97,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.deepEqual(turn.inbox, [{ arrival: 1, type: "TaskCompleted", target: "Task(0)", data: '{"output":"✓"}' }]);
     assert.equal(turn.run, held.run);
     await commitTurn(store, turn, {
-      entries: [["TaskCompleted", "Task(0)", '{"output":"✓"}']],
+      entries: [["TaskCompleted", "Task(0)", '{"output":"✓"}'], WAITS],
       read: 1,
       then: "release",
     });

@@ -183,6 +183,7 @@ export async function commitTurn(store: Store, held: Held, parts: TurnParts): Pr
 }
 
 export const WAITS: EntryParts = ["PromiseCreated", "Promise(0)", '{"name":"approval"}'];
+export const WAITS_AGAIN: EntryParts = ["PromiseCreated", "Promise(1)", '{"name":"second thoughts"}'];
 export const DONE: EntryParts = ["RunCompleted", "", '{"output":null}'];
 /** The end of a run whose work is done. */
 export const COMPLETES: TurnParts = { entries: [DONE], then: "completed" };

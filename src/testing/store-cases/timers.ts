@@ -33,7 +33,7 @@ export const timerCases: readonly StoreCase[] = [
       [[1, "TimerFired", "Timer(0)"]],
     );
     const data = turn.inbox[0]?.data ?? "";
-    await commitTurn(store, turn, { entries: [["TimerFired", "Timer(0)", data]], read: 1, then: "release" });
+    await commitTurn(store, turn, { entries: [["TimerFired", "Timer(0)", data], WAITS], read: 1, then: "release" });
     assert.deepEqual(await claimTurns(store, worker), []);
   }),
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { findJournalFault } from "../../kernel/index.ts";
 import { assertNothingWritten, dump } from "./dump.ts";
 import {
   after,
@@ -26,6 +27,26 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const turnCases: readonly StoreCase[] = [
+  storeCase("a commit appends its entries densely and moves head and chain", async (store, t) => {
+    const worker = await registerWorker(store);
+    let held = await startHeld(store, worker, "order-1");
+    const first = turnWrite(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
+    held = await commitTurn(store, held, { entries: [WAITS, ["StateSet", "State(0)", '{"k":1}']] });
+    t.clock.advance(5);
+    const second = turnWrite(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
+    held = await commitTurn(store, held, { entries: [["OperationCompleted", "Operation(0)", '{"output":"ü"}']] });
+
+    const record = await getRun(store, "order-1");
+    const journal = await store.readJournal(held.run, 0);
+    assert.deepEqual(
+      journal.map((entry) => entry.seq),
+      [1, 2, 3, 4],
+    );
+    assert.deepEqual(journal.slice(1), [...first.entries, ...second.entries]);
+    assert.deepEqual([record.head, record.chain], [4, held.chain]);
+    assert.equal(findJournalFault(journal, record), undefined);
+  }),
+
   storeCase("a commit with a wrong token writes nothing anywhere", async (store) => {
     const worker = await registerWorker(store);
     const other = await startWaiting(store, worker, "other");

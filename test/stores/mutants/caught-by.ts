@@ -1,0 +1,246 @@
+// Who catches whom: for every mutant the cases that must notice it. Every case stands here at least once, so each of them
+// has been seen to fail; a case that is added needs a mutant it catches.
+//
+// Not simply all cases on all mutants: that takes minutes, and a mutant that breaks everything would vouch for every case.
+
+export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
+  "the token of a turn is not checked": [
+    "a commit with a wrong token writes nothing anywhere",
+    "the token of one run is void for another",
+    "in a batch with void writes the others are unaffected",
+  ],
+  "the token of an item is not checked": ["an item ends once: its token is void afterwards, and so is any other"],
+  "finished items do not fence the commit": [
+    "one stale finished item voids the whole commit, the other finished items included",
+    "an item that another worker took over voids the commit of the one who lost it",
+  ],
+  "the head of a commit is not checked": ["a wrong head under the right token answers conflict and writes nothing"],
+  "a repeated commit is not recognised": [
+    "a repeated commit answers already-committed and writes nothing twice",
+    "a repeated commit is recognised after the run has gone on",
+  ],
+  "every commit is answered committed": [
+    "a token that was given back is void",
+    "after a void commit the run goes on as if nothing had been asked",
+  ],
+  "a void write takes the rest of its batch along": [
+    "results of one run in one batch all arrive, the void ones excepted",
+  ],
+  "the writes of a batch are applied in reverse": ["the writes of a batch are applied in order"],
+  "a batch has an answer too many": ["an empty batch answers an empty list"],
+  "a commit under an expired lease is void": ["an expired lease still commits while nobody has taken over"],
+  "a turn is answered committed without being written": ["the token of one run is void for another"],
+  "a release forgets what arrived since the last read (lost wake-up)": [
+    "a message that arrives while the turn is held leaves the turn due",
+    "a message that arrives while the turn is held, before a commit that holds on leaves the turn due",
+    "a message that arrives just before the releasing commit is sent leaves the turn due",
+    "a timer that falls due while the turn is held arrives and leaves the turn due",
+  ],
+  "a turn is due only before its first message (lost wake-up)": [
+    "a message that arrives in the batch of the releasing commit, before it leaves the turn due",
+    "a message that arrives in the batch of the releasing commit, after it leaves the turn due",
+    "a message that arrives while the releasing commit is in flight leaves the turn due",
+    "a message that arrives after the turn was given back leaves the turn due",
+  ],
+  "more is never true": ["of two children with one id in one commit the first is started"],
+  "more is always true": ["more is true exactly when something arrived beyond what was read"],
+  "nothing is ever read": ["a turn is claimed with its unread messages, and reading removes them"],
+  "a turn is never given back": [
+    "a commit without entries moves nothing but the turn",
+    "a turn that is held is claimed by nobody, and one that has read everything is not due",
+    "a claimed run says how far it has got",
+  ],
+  "a turn is always given back": ["a dropped timer never fires"],
+  "an end is taken for a release": [
+    "after an end every fence is void and messages answer ended",
+    "a result that comes with its run's end is dropped, and its item is gone",
+    "a turn's messages to ended and unknown runs are dropped without harm",
+  ],
+  "every end is a completion": ["every end has its status, its moment and its last entry"],
+  "dropped items stay": ["dropped items are gone, whoever holds them", "a dropped timer never fires"],
+  "messages of a turn get lost": [
+    "parents and children that end in one batch are all answered",
+    "a child's answer reaches its parent in the commit that ends the child",
+  ],
+  "messages of a turn by id get lost": ["a turn's messages reach other runs in the same commit, by id and by number"],
+  "children are not started": ["a child goes on when its parent has ended, and its answer is dropped"],
+  "a child whose id is taken is passed over in silence": [
+    "a child's id that belongs to another run puts `taken` into the parent's inbox",
+    "of two children with one id in one commit the first is started",
+  ],
+  "a detached child is like any other": ["a detached child answers no command and outlives its parent"],
+  "every child is detached": ["children start in their parent's commit, linked to it"],
+  "a child is never its starter's": ["a child started with a claim is its starter's"],
+  "messages to a run that is gone go to the newest one": ["a message to the number of a pruned run reaches nobody"],
+  "an ended run is resumed by a message": [
+    "a message sent in the batch of the run's end is counted or answered ended, never kept",
+    "a message answers whom it reached",
+  ],
+  "unread messages are not counted": [
+    "an end takes the items, timers and inbox of its run along and counts the unread",
+  ],
+  "finished items stay": ["finished items go with the commit"],
+  "the items of an ended run beyond the first thousand can be claimed": [
+    "an end with more items than one transaction should delete leaves none that can be claimed",
+  ],
+  "every start is answered started": [
+    "the same id twice in one batch starts once",
+    "of a hundred concurrent starts of one id one starts the run",
+    "concurrent starts of one id on two connections start it once",
+    "a claim on an id that exists gives nobody its turn",
+  ],
+  "a start that exists answers with what was asked": [
+    "starting an id again answers exists with the first entry of the first start",
+  ],
+  "a run is never its starter's": ["a run started with a claim is its starter's and can be claimed by nobody else"],
+  "an ended run's id can be started again": ["an ended run keeps its id"],
+  "ids are compared as a lenient collation does": [
+    "targets that look alike are different targets",
+    "ids that look alike are different runs",
+  ],
+  "an unknown id has the newest run": ["an unknown id has no run"],
+  "tags are lost": [
+    "a started run is queued, holds its first entry, and its turn is due",
+    "tags are matched whole, whatever characters they hold",
+  ],
+  "messages that may come once may come twice": [
+    "a second message to a target that takes one is a duplicate",
+    "a message that was the only one allowed stays so after it was read",
+  ],
+  "every message may come once only": ["a message that need not be the only one never is a duplicate"],
+  "of two concurrent messages that may come once both are kept": [
+    "of concurrent messages to a target that takes one, one is kept",
+  ],
+  "a message that may come once is refused only while the first is unread": [
+    "of concurrent messages to a target that takes one, one is kept",
+  ],
+  "a stopped run goes on by itself": [
+    "messages to a run stopped as blocked are kept, and only resume makes its turn due",
+    "messages to a run stopped as determinism_violation are kept, and only resume makes its turn due",
+    "a result for a stopped run is kept until it is resumed",
+    "a timer of a stopped run arrives but makes no turn due until it is resumed",
+  ],
+  "a stop is answered but not written": ["a stop with a wrong token writes nothing"],
+  "every resume is answered committed": ["resume refuses a run that is not stopped"],
+  "resume does nothing": ["resume refuses a run that is not stopped"],
+  "evidence is lost": [
+    "a run stopped as blocked keeps its evidence and nothing else of the turn",
+    "a run stopped as determinism_violation keeps its evidence and nothing else of the turn",
+  ],
+  "a turn may be claimed twice": [
+    "a due turn goes to one worker only",
+    "two connections that claim at the same time share the turns without overlap",
+  ],
+  "an item may be claimed twice": ["two connections that claim at the same time share the items without overlap"],
+  "turns of unnamed definitions are claimed": ["only turns of the named definitions are claimed"],
+  "items of unnamed tasks are claimed": ["only items of the named tasks are claimed"],
+  "timers are tasks": ["a timer is claimed by nobody"],
+  "urgency does not count": [
+    "the most urgent item is claimed first, among equals the oldest",
+    "the most urgent turn is claimed first, among equals the oldest",
+    "urgency counts across definitions",
+  ],
+  "a claim takes one more than it may": [
+    "a claim takes at most as many turns as it brings tokens, and each has one of them",
+  ],
+  "a pulse hides the token": ["a pulse tells status, arrivals and token of every run that exists"],
+  "a claimed turn comes without its inbox": [
+    "messages that came while a lost turn was held are there for the next holder",
+  ],
+  "items and timers are ready a millisecond early": [
+    "a delayed item becomes ready at its time and not before",
+    "a timer fires once, never early, and makes the turn due",
+  ],
+  "items and timers are ready a millisecond late": ["an item whose time has already come is ready at once"],
+  "an item is never its maker's": ["a pre-claimed item is its maker's and can be claimed by nobody"],
+  "an item is claimed with the data of entry 1": [
+    "a scheduled item is claimed once, with the data of the entry that scheduled it",
+  ],
+  "an item is answered ended but its result is lost": ["an item's result arrives in its run and makes the turn due"],
+  "an item given back forgets its attempt": ["an item given back is claimed again with its attempt and failures"],
+  "an item given back forgets its failures": ["an item given back is claimed again with its attempt and failures"],
+  "an item given back is ready at once": ["an item given back for later is not ready before its time"],
+  "fire-due knows no limit": [
+    "timers fire in the order they are due, and the next one is known",
+    "a limit leaves the rest of what is due for the next call",
+  ],
+  "fire-due does not know what is next": ["an item given back for later is not ready before its time"],
+  "a timer fires twice": ["a timer fires once when two connections look at the same time"],
+  "timers never fire": ["an item whose time has already come is ready at once"],
+  "a worker takes over from itself": ["a worker never takes over from itself"],
+  "nobody takes over": [
+    "a reaped worker's turns and items go to others and its tokens are void",
+    "a lease is taken over once when two connections reap at the same time",
+    "an ended run is nobody's when its last holder is reaped",
+    "timers and leases run out on time although the wall clock was set back",
+  ],
+  "a lease that expires now is still held": [
+    "a lease that expires exactly now is lost, one that has a millisecond left is not",
+  ],
+  "a lease is lost a millisecond early": [
+    "a lease that expires exactly now is lost, one that has a millisecond left is not",
+  ],
+  "renewing always succeeds": ["renewing answers false after the lease was taken over"],
+  "renewing does not lengthen the lease": ["a renewed lease keeps everything its worker holds"],
+  "a released worker keeps what it holds": ["a worker's lease is listed until it is released"],
+  "a release counts as a takeover": ["a worker that releases gives everything back at once, and it is never counted"],
+  "worker numbers are used again": ["worker numbers are never used again"],
+  "a run is never blocked": [
+    "after three takeovers of an item without a commit its run is blocked with evidence",
+    "after three takeovers of its turn without a commit a run is blocked with evidence",
+  ],
+  "a run is blocked at the first takeover": [
+    "a commit starts the count of takeovers again",
+    "a resumed run has its takeovers counted from the beginning",
+  ],
+  "a list is oldest first": ["runs are listed newest first"],
+  "a list ignores before": ["paging stays stable while runs are added"],
+  "a list ignores tag": ["tags are matched whole, whatever characters they hold"],
+  "a list ignores definition": ["a list holds the runs of one definition, some statuses, one tag"],
+  "a list ignores statuses": ["a list holds the runs of one definition, some statuses, one tag"],
+  "a list ignores its limit": ["runs are listed newest first"],
+  "tags match by their beginning": ["tags are matched whole, whatever characters they hold"],
+  "a journal is always read from its beginning": ["a journal is read from any entry on, as many as asked for"],
+  "a journal is read without limit": ["a journal is read from any entry on, as many as asked for"],
+  "an inbox is always read from its beginning": ["messages are numbered from 1 in the order they came"],
+  "nobody notices other connections": ["a connection notices that another one wrote"],
+  "info counts nothing": ["info counts runs by status and items by state"],
+  "prune does not look at the age": [
+    "prune removes runs that ended before the given moment, and only those",
+    "a family is pruned whole, and only when all of it has ended long enough ago",
+  ],
+  "prune removes nothing": ["a pruned id is free again"],
+  "prune takes runs one by one": ["a live child keeps its parent and its siblings"],
+  "a backup is empty": ["a backup opens as a store with the same runs and can go on with them"],
+  "check counts beyond its total": ["a healthy store reports progress and no problem"],
+  "check finds what is not there": ["concurrent starts of one id on two connections start it once"],
+  "time is the wall clock's": [
+    "time never goes backwards when the wall clock does, and does not stand still",
+    "a connection opened after the wall clock was set back goes on from what was written",
+  ],
+  "time stands still": ["time moves with the clock"],
+  "a connection sees only the runs it started itself": ["what was answered is there for a connection opened later"],
+  "a journal is read backwards": ["a commit appends its entries densely and moves head and chain"],
+  "payloads are normalised": ["a payload of umlauts, composed and decomposed comes back byte for byte"],
+  "payloads are kept as JSON, not as text": [
+    "a payload of unusual spacing and key order comes back byte for byte",
+    "a payload of a number beyond a double comes back byte for byte",
+  ],
+  "payloads are trimmed": ["a payload of trailing spaces comes back byte for byte"],
+  "payloads end at NUL": ["a payload of control characters and NUL comes back byte for byte"],
+  "payloads lose what is beyond the basic plane": [
+    "a payload of emoji with joiners comes back byte for byte",
+    "a payload of the noncharacters at the end of planes comes back byte for byte",
+  ],
+  "payloads lose line separators and byte order marks": [
+    "a payload of line separators comes back byte for byte",
+    "a payload of right to left and a byte order mark comes back byte for byte",
+  ],
+  "payloads end after 64 KB": ["a payload of a megabyte comes back byte for byte"],
+  "payloads are unescaped once too often": ["a payload of quotes and backslashes comes back byte for byte"],
+  "an empty payload is null": [
+    "a payload of an empty object comes back byte for byte",
+    "a payload of nothing comes back byte for byte",
+    "a payload of a quoted empty text comes back byte for byte",
+  ],
+};

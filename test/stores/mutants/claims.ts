@@ -1,0 +1,80 @@
+import type { ClaimedItem, ClaimedTurn } from "../../../src/kernel/index.ts";
+import { writing, rewriting, answering, methods, without, type Mutant } from "./mutant.ts";
+
+export const claimsMutants: readonly Mutant[] = [
+  {
+    name: "a turn may be claimed twice",
+    wrap(store) {
+      const before: ClaimedTurn[] = [];
+      return writing(
+        store,
+        (write) => write,
+        (outcome, write) => {
+          if (write.write !== "claim-turns") return outcome;
+          const claimed = outcome as readonly ClaimedTurn[];
+          const again = before.splice(0, write.tokens.length - claimed.length);
+          before.push(...claimed);
+          return [...claimed, ...again];
+        },
+      );
+    },
+  },
+  {
+    name: "an item may be claimed twice",
+    wrap(store) {
+      const before: ClaimedItem[] = [];
+      return writing(
+        store,
+        (write) => write,
+        (outcome, write) => {
+          if (write.write !== "claim-items") return outcome;
+          const claimed = outcome as readonly ClaimedItem[];
+          const again = before.splice(0, write.tokens.length - claimed.length);
+          before.push(...claimed);
+          return [...claimed, ...again];
+        },
+      );
+    },
+  },
+  rewriting("turns of unnamed definitions are claimed", async (write, store) =>
+    write.write === "claim-turns"
+      ? {
+          ...write,
+          definitions: [...new Set((await store.listRuns({ limit: 100 })).map((record) => record.definition))],
+        }
+      : write,
+  ),
+  {
+    name: "items of unnamed tasks are claimed",
+    wrap(store) {
+      const names = new Set<string>();
+      return writing(store, (write) => {
+        if (write.write === "turn") for (const item of write.items) names.add(item.name);
+        return write.write === "claim-items" ? { ...write, names: [...names] } : write;
+      });
+    },
+  },
+  rewriting("timers are tasks", (write) =>
+    write.write === "turn"
+      ? { ...write, items: write.items.map((item) => ({ ...without(item, "availableAt"), kind: "task" as const })) }
+      : write,
+  ),
+  rewriting("urgency does not count", (write) => {
+    if (write.write === "start") return { ...write, run: { ...write.run, priority: 0 } };
+    return write.write === "turn" ? { ...write, items: write.items.map((item) => ({ ...item, priority: 0 })) } : write;
+  }),
+  rewriting("a claim takes one more than it may", (write) =>
+    write.write === "claim-turns"
+      ? { ...write, tokens: [...write.tokens, `${write.worker} ${write.tokens.join()}`] }
+      : write,
+  ),
+  methods("a pulse hides the token", (store) => ({
+    pulse: async (runs: readonly number[]) =>
+      (await store.pulse(runs)).map((pulse) => ({ ...pulse, token: undefined })),
+  })),
+  answering("a claimed turn comes without its inbox", (outcome, write) =>
+    write.write === "claim-turns"
+      ? (outcome as readonly ClaimedTurn[]).map((turn) => ({ ...turn, inbox: [] }))
+      : outcome,
+  ),
+];

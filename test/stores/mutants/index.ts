@@ -1,0 +1,24 @@
+import { claimsMutants } from "./claims.ts";
+import { fencesMutants } from "./fences.ts";
+import { itemsMutants } from "./items.ts";
+import { leasesMutants } from "./leases.ts";
+import { payloadsMutants } from "./payloads.ts";
+import { readsMutants } from "./reads.ts";
+import { startsMutants } from "./starts.ts";
+import { stopsMutants } from "./stops.ts";
+import { turnsMutants } from "./turns.ts";
+import type { Mutant } from "./mutant.ts";
+
+export type { Mutant } from "./mutant.ts";
+
+export const mutants: readonly Mutant[] = [
+  ...fencesMutants,
+  ...turnsMutants,
+  ...startsMutants,
+  ...stopsMutants,
+  ...claimsMutants,
+  ...itemsMutants,
+  ...leasesMutants,
+  ...readsMutants,
+  ...payloadsMutants,
+];

@@ -1,0 +1,38 @@
+import { rewriting, answering, items, without, type Mutant } from "./mutant.ts";
+
+export const itemsMutants: readonly Mutant[] = [
+  items("items and timers are ready a millisecond early", (item) =>
+    item.availableAt === undefined ? item : { ...item, availableAt: item.availableAt - 1 },
+  ),
+  items("items and timers are ready a millisecond late", (item) =>
+    item.availableAt === undefined ? item : { ...item, availableAt: item.availableAt + 1 },
+  ),
+  items("an item is never its maker's", (item) => without(item, "claim")),
+  items("an item is claimed with the data of entry 1", (item) => ({ ...item, seq: 1 })),
+  rewriting("an item is answered ended but its result is lost", (write) =>
+    write.write === "item-end" ? { ...write, write: "item-back", attempt: 0 } : write,
+  ),
+  rewriting("an item given back forgets its attempt", (write) =>
+    write.write === "item-back" ? { ...write, attempt: 0 } : write,
+  ),
+  rewriting("an item given back forgets its failures", (write) =>
+    write.write === "item-back" ? without(write, "failures") : write,
+  ),
+  rewriting("an item given back is ready at once", (write) =>
+    write.write === "item-back" ? without(write, "availableAt") : write,
+  ),
+  rewriting("fire-due knows no limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
+  answering("fire-due does not know what is next", (outcome) =>
+    "nextAt" in outcome ? { ...outcome, nextAt: undefined } : outcome,
+  ),
+  answering("a timer fires twice", async (outcome, _write, store) => {
+    if (!("nextAt" in outcome)) return outcome;
+    for (const run of outcome.runs) {
+      const record = (await store.listRuns({ limit: 100 })).find((other) => other.run === run);
+      const row = (await store.readInbox(run, 0)).at(-1);
+      if (record && row) await store.write([{ write: "message", to: record.id, arrival: row, once: false }]);
+    }
+    return outcome;
+  }),
+  rewriting("timers never fire", (write) => (write.write === "fire-due" ? { ...write, limit: 0 } : write)),
+];

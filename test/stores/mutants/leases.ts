@@ -1,0 +1,56 @@
+import { changed, methods, type Mutant } from "./mutant.ts";
+
+export const leasesMutants: readonly Mutant[] = [
+  methods("a worker takes over from itself", (store) => ({ reap: () => store.reap(-1) })),
+  methods("nobody takes over", () => ({ reap: async () => ({ workers: 0, turns: 0, items: 0 }) })),
+  methods("a lease that expires now is still held", (store) => ({
+    registerWorker: (name: string, leaseMs: number) => store.registerWorker(name, leaseMs + 1),
+  })),
+  methods("a lease is lost a millisecond early", (store) => ({
+    registerWorker: (name: string, leaseMs: number) => store.registerWorker(name, leaseMs - 1),
+  })),
+  methods("renewing always succeeds", (store) => ({
+    renewLease: async (worker: number, leaseMs: number) => (await store.renewLease(worker, leaseMs), true),
+  })),
+  methods("renewing does not lengthen the lease", () => ({ renewLease: async () => true })),
+  methods("a released worker keeps what it holds", () => ({ releaseWorker: async () => undefined })),
+  methods("a release counts as a takeover", (store) => ({
+    async releaseWorker(worker: number) {
+      await store.renewLease(worker, 0);
+      await store.reap(-1);
+    },
+  })),
+  {
+    name: "worker numbers are used again",
+    wrap(store) {
+      let last: number | undefined;
+      return changed(store, {
+        registerWorker: async (name: string, leaseMs: number) => (last ??= await store.registerWorker(name, leaseMs)),
+      });
+    },
+  },
+  methods("a run is never blocked", (store) => ({
+    async reap(self: number) {
+      const reaped = await store.reap(self);
+      for (const record of await store.listRuns({ limit: 100, statuses: ["blocked"] }))
+        await store.write([{ write: "resume", id: record.id }]);
+      return reaped;
+    },
+  })),
+  methods("a run is blocked at the first takeover", (store) => ({
+    async reap(self: number) {
+      const reaped = await store.reap(self);
+      const worker = await store.registerWorker("mutant", 1e9);
+      const due = await store.listRuns({ limit: 100, statuses: ["queued"] });
+      const definitions = due.map((record) => record.definition);
+      const tokens = due.map((record) => `mutant ${record.run} ${worker}`);
+      if (reaped.turns > 0) {
+        const [claimed] = await store.write([{ write: "claim-turns", worker, tokens, definitions }]);
+        for (const { record, token } of claimed)
+          await store.write([{ write: "stop", run: record.run, token, status: "blocked", evidence: "{}" }]);
+      }
+      await store.releaseWorker(worker);
+      return reaped;
+    },
+  })),
+];

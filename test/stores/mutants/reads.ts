@@ -1,0 +1,89 @@
+import type { Store } from "../../../src/kernel/index.ts";
+import { changed, writing, methods, without, type Mutant } from "./mutant.ts";
+
+export const readsMutants: readonly Mutant[] = [
+  methods("a list is oldest first", (store) => ({
+    listRuns: async (filter: Parameters<Store["listRuns"]>[0]) => (await store.listRuns(filter)).toReversed(),
+  })),
+  ...(["before", "tag", "definition", "statuses"] as const).map((part) =>
+    methods(`a list ignores ${part}`, (store) => ({
+      listRuns: (filter: Parameters<Store["listRuns"]>[0]) => store.listRuns(without(filter, part) as typeof filter),
+    })),
+  ),
+  methods("a list ignores its limit", (store) => ({
+    listRuns: (filter: Parameters<Store["listRuns"]>[0]) => store.listRuns({ ...filter, limit: 1_000 }),
+  })),
+  methods("tags match by their beginning", (store) => ({
+    async listRuns(filter: Parameters<Store["listRuns"]>[0]) {
+      const { tag, ...rest } = filter;
+      const found = await store.listRuns(rest);
+      return tag === undefined
+        ? found
+        : found.filter((record) => record.tags.some((other) => other.toLowerCase().startsWith(tag.toLowerCase())));
+    },
+  })),
+  methods("a journal is always read from its beginning", (store) => ({
+    readJournal: (run: number, _after: number, limit?: number) => store.readJournal(run, 0, limit),
+  })),
+  methods("a journal is read without limit", (store) => ({
+    readJournal: (run: number, after: number) => store.readJournal(run, after),
+  })),
+  methods("an inbox is always read from its beginning", (store) => ({
+    readInbox: (run: number) => store.readInbox(run, 0),
+  })),
+  methods("nobody notices other connections", () => ({ hasChanged: () => false })),
+  methods("info counts nothing", (store) => ({
+    info: async () => ({ ...(await store.info()), runs: {}, workers: [], items: { ready: 9, leased: 9, delayed: 9 } }),
+  })),
+  methods("prune does not look at the age", (store) => ({ prune: () => store.prune(Number.MAX_SAFE_INTEGER) })),
+  methods("prune removes nothing", () => ({ prune: async () => ({ runs: 0 }) })),
+  {
+    name: "prune takes runs one by one",
+    wrap(store) {
+      const pruned = new Set<string>();
+      return changed(store, {
+        async prune(endedBefore: number) {
+          const before = pruned.size;
+          for (const record of await store.listRuns({ limit: 100 }))
+            if (record.endedAt !== undefined && record.endedAt < endedBefore) pruned.add(record.id);
+          return { runs: pruned.size - before };
+        },
+        findRun: async (id: string) => (pruned.has(id) ? undefined : store.findRun(id)),
+      });
+    },
+  },
+  methods("a backup is empty", () => ({ backup: async () => undefined })),
+  methods("check counts beyond its total", (store) => ({
+    async check(onProgress?: (done: number, total: number) => void) {
+      onProgress?.(2, 1);
+      return store.check();
+    },
+  })),
+  methods("check finds what is not there", () => ({
+    check: async () => [{ invariant: "I0", run: undefined, seq: undefined, message: "?" }],
+  })),
+  methods("time is the wall clock's", (_store, clock) => ({ now: () => clock.now() })),
+  methods("time stands still", (store) => {
+    const start = store.now();
+    return { now: () => start };
+  }),
+  {
+    name: "a connection sees only the runs it started itself",
+    wrap(store) {
+      const own = new Set<string>();
+      const noting = writing(store, (write) => {
+        if (write.write === "start") own.add(write.run.id);
+        if (write.write === "turn") for (const child of write.children) own.add(child.run.id);
+        return write;
+      });
+      return changed(noting, {
+        listRuns: async (filter: Parameters<Store["listRuns"]>[0]) =>
+          (await store.listRuns(filter)).filter(({ id }) => own.has(id)),
+      });
+    },
+  },
+  methods("a journal is read backwards", (store) => ({
+    readJournal: async (run: number, after: number, limit?: number) =>
+      (await store.readJournal(run, after, limit)).toReversed(),
+  })),
+];
