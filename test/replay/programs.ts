@@ -29,7 +29,7 @@ export type Program =
   | { readonly do: "seq" | "all" | "race" | "any" | "allSettled"; readonly of: readonly Program[] }
   | { readonly do: "try"; readonly body: Program; readonly handler?: Program; readonly last?: Program }
   | { readonly do: "loop"; readonly times: number; readonly body: Program }
-  | { readonly do: "if"; readonly on: Condition; readonly then: Program; readonly otherwise: Program }
+  | { readonly do: "if"; readonly on: Condition; readonly yes: Program; readonly no: Program }
   | { readonly do: "deadline"; readonly ms: number; readonly body: Program }
   | { readonly do: "later"; readonly body: Program; readonly meanwhile: Program };
 
@@ -74,7 +74,7 @@ export function programOf(chance: Chance, size: number): Program {
       return { do: "loop", times: 2 + chance.below(2), body: sized(chance, size / 2) };
     case "if": {
       const on = chance.pick(["mixed", "random", "now"] as const);
-      return { do: "if", on, then: sized(chance, size / 2), otherwise: sized(chance, size / 2) };
+      return { do: "if", on, yes: sized(chance, size / 2), no: sized(chance, size / 2) };
     }
     case "deadline":
       return { do: "deadline", ms: 1 + chance.below(50), body: sized(chance, size - 1) };
@@ -152,7 +152,7 @@ class Follower {
         return this.#mix(await wait(program.port, program.timed ? { timeout: 20 } : undefined));
       }
       case "hop":
-        for (let hop = 0; hop < program.times; hop += 1) await null;
+        for (let hop = 0; hop < program.times; hop += 1) await Promise.resolve();
         return this.#mix(program.times);
       case "random":
         return this.#mix(Math.floor(ctx.random() * 1000));
@@ -188,7 +188,7 @@ class Follower {
         return sum;
       }
       case "if":
-        return this.follow(this.#holds(program.on) ? program.then : program.otherwise);
+        return this.follow(this.#holds(program.on) ? program.yes : program.no);
       case "deadline": {
         const timer = ctx.sleep(program.ms);
         const winner = await Promise.race([this.follow(program.body), timer.then(() => -1)]);

@@ -156,7 +156,7 @@ const MUTANTS: Readonly<Record<string, Drive>> = {
     await drained();
     for (const entry of recorded.deliveries) {
       deliver(execution, entry);
-      await null;
+      await Promise.resolve();
     }
     await drained();
     execution.checkLeftovers();

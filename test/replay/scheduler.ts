@@ -1,7 +1,7 @@
 // A seeded world around a LiveRun: it chooses what happens next, until the run is over.
 
 import { PORTS } from "./programs.ts";
-import { LiveRun, type Arrival } from "./live-run.ts";
+import type { LiveRun, Arrival } from "./live-run.ts";
 import type { Chance } from "./seeded.ts";
 
 export interface Weather {
