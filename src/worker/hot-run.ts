@@ -62,6 +62,13 @@ class Batch {
   readonly messages: { to: number | string; arrival: Arrival }[] = [];
   readonly deliveries: Delivery[] = [];
   readonly localItems: ClaimedItem[] = [];
+
+  /** Without those that were dropped before they were ever written. */
+  wantedItems(): readonly NewItem[] {
+    if (this.dropped.length === 0 || this.items.length === 0) return this.items;
+    const dropped = new Set(this.dropped);
+    return this.items.filter(({ item }) => !dropped.has(item));
+  }
 }
 
 export class HotRun {
@@ -163,6 +170,8 @@ export class HotRun {
   /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
   applyInbox(rows: readonly InboxRow[]): void {
     if (!this.accepts) return;
+    // What the code has just asked for comes first: a completion never stands before its command, and a cancel covers it.
+    this.#takeAsks();
     for (const { arrival, type, target, data } of rows) {
       if (arrival <= this.#read) continue;
       this.#read = arrival;
@@ -256,14 +265,17 @@ export class HotRun {
   /** Called when the code has done all it can: takes what it asks for, and its end. */
   afterDrain(): void {
     if (!this.accepts || this.execution.stop !== undefined) return;
-    const asks = this.execution.asks;
-    if (asks.length > 0) {
-      this.execution.asks = [];
-      for (const ask of asks) this.#ask(ask);
-    }
+    this.#takeAsks();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
     this.#host.markDirty(this);
+  }
+
+  #takeAsks(): void {
+    const asks = this.execution.asks;
+    if (asks.length === 0) return;
+    this.execution.asks = [];
+    for (const ask of asks) this.#ask(ask);
   }
 
   #ask(ask: Ask): void {
@@ -391,7 +403,7 @@ export class HotRun {
       chain: this.#chain,
       read: this.#read,
       finished: batch.finished,
-      items: batch.items,
+      items: batch.wantedItems(),
       dropped: batch.dropped,
       children: batch.children,
       messages: batch.messages,
