@@ -1,16 +1,17 @@
 // Care: pruning, backups, and what an operator wants to know.
 
-import { backup } from "node:sqlite";
+import { backup, DatabaseSync } from "node:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import type { RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
 import { storeErrorOf } from "./errors.ts";
-import { breathe } from "./patience.ts";
+import { MEMORY } from "./location.ts";
+import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
 import { plain } from "./rows.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
-import { sweepLeftover } from "./sweep.ts";
+import { sweepLeftovers } from "./sweep.ts";
 import { pragma } from "./version.ts";
 
 /** How many run numbers one transaction or one count looks at: some milliseconds. */
@@ -29,7 +30,7 @@ export async function prune(session: Session, endedBefore: EpochMs): Promise<{ r
     await breathe(session.options);
   }
   // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
-  while (await session.transact("Pruning", sweepLeftover)) await breathe(session.options);
+  while (await session.transact("Pruning", sweepLeftovers)) await breathe(session.options);
   return { runs };
 }
 
@@ -70,10 +71,31 @@ export async function backUp(session: Session, path: string): Promise<void> {
   }
   try {
     await session.read("Backing up", () => undefined);
-    await backup(session.connection.db, target, { rate: 1_000 });
+    if (session.options.path === MEMORY) await backup(session.connection.db, target, { rate: BACKUP_PAGES });
+    else await copySnapshot(session, target);
   } catch (error) {
     rmSync(target, { force: true });
     throw storeErrorOf(error, `Backing up to ${target}`);
+  }
+}
+
+/** 4 MB at a time. */
+const BACKUP_PAGES = 1_000;
+
+/**
+ * Through a connection of its own with an open read transaction: the copy is one moment, it does not begin anew whenever
+ * another process writes (under load it would never end), and it never holds up our own connection.
+ */
+async function copySnapshot(session: Session, target: string): Promise<void> {
+  const db = new DatabaseSync(session.options.path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  try {
+    await patiently(session.options, `Backing up to ${target}`, () => {
+      if (!db.isTransaction) db.exec("begin");
+      pragma(db, "user_version");
+    });
+    await backup(db, target, { rate: BACKUP_PAGES });
+  } finally {
+    db.close();
   }
 }
 

@@ -4,7 +4,7 @@ import type { EpochMs } from "../../base/index.ts";
 import { MAX_TAKEOVERS } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
-import { sweepLeftover } from "./sweep.ts";
+import { sweepLeftovers } from "./sweep.ts";
 
 export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number): number {
   return Number(sql.insertWorker.run(name, now + leaseMs, now).lastInsertRowid);
@@ -44,7 +44,7 @@ export function reap(tx: Tx, self: number): Reaped {
     items += Number(sql.takeOverItems.run(MAX_TAKEOVERS, worker).changes);
     sql.deleteWorker.run(worker);
   }
-  sweepLeftover(tx);
+  sweepLeftovers(tx);
   return { workers: dead.length, turns, items };
 }
 

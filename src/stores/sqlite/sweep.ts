@@ -4,7 +4,7 @@ import type { StatementSync } from "node:sqlite";
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
 
-/** Rows of one table deleted in the transaction that ends a run; the rest waits for `sweepLeftover`. */
+/** Rows of one table deleted in the transaction that ends a run; the rest waits for `sweepLeftovers`. */
 const SWEEP_LIMIT = 1_000;
 
 /** The fence is gone with the token, so rows that stay a while can do no harm. */
@@ -20,15 +20,19 @@ export function clearEnded({ sql }: Tx, run: RunNumber, arrivals: number): void 
   if (left) sql.insertLeftover.run(run);
 }
 
-/** Removes up to a thousand rows per table of one run that is over; false when nothing is left of any. */
-export function sweepLeftover({ sql }: Tx): boolean {
-  const row = sql.leftover.get() as { run: number; kept: number } | undefined;
-  if (row === undefined) return false;
-  const clears = [sql.clearQueue, sql.clearInbox, sql.clearOnce];
-  // The journal of an ended run stays; that of a pruned one goes.
-  if (row.kept === 0) clears.push(sql.clearJournal);
-  let left = false;
-  for (const clear of clears) if (clear.run(row.run, SWEEP_LIMIT).changes === SWEEP_LIMIT) left = true;
-  if (!left) sql.dropLeftover.run(row.run);
+/** Removes some thousand rows of runs that are over, as many as one transaction should; false when nothing was left. */
+export function sweepLeftovers({ sql }: Tx): boolean {
+  let swept = 0;
+  for (let rows = 0; rows < SWEEP_LIMIT; swept++) {
+    const run = sql.leftover.get() as { run: number; kept: number } | undefined;
+    if (run === undefined) return swept > 0;
+    const clears = [sql.clearQueue, sql.clearInbox, sql.clearOnce];
+    // The journal of an ended run stays; that of a pruned one goes.
+    if (run.kept === 0) clears.push(sql.clearJournal);
+    const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
+    if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);
+    // A run without rows costs as much as ten rows.
+    rows += 10 + counts.reduce((sum, count) => sum + count, 0);
+  }
   return true;
 }
