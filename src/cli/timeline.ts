@@ -1,8 +1,8 @@
 // Timeline: a journal as a person likes to read it. One line per entry, times counted from the start.
 //
-//      +3 ms  ○ charge           task, scheduled
-//    +215 ms  ● charge           took 212 ms, attempt 2 → { receipt: 'ch_1' }
-//              └ attempt 1: Error: the card network did not answer
+//      +3 ms  ○ charge   task, scheduled
+//    +215 ms  ● charge   took 212 ms, attempt 2 → { receipt: 'ch_1' }
+//                        └ attempt 1: Error: the card network did not answer
 
 import { formatMs } from "../base/index.ts";
 import type { Paint } from "./output.ts";
@@ -62,7 +62,13 @@ export function renderTimeline(entries: readonly ShownEntry[], options: Timeline
 }
 
 function timeText(ms: number): string {
-  return `+${formatMs(ms)}`.padStart(TIME_WIDTH);
+  return offsetText(ms).padStart(TIME_WIDTH);
+}
+
+/** The same number of digits on every line, so that times stand below each other. */
+function offsetText(ms: number): string {
+  if (ms < 1_000) return `+${Math.round(ms)} ms`;
+  return ms < 60_000 ? `+${(ms / 1_000).toFixed(2)} s` : `+${formatMs(ms)}`;
 }
 
 function renderLine(line: Line, ms: number, nameWidth: number, { width, paint }: TimelineOptions): string[] {
@@ -183,7 +189,7 @@ function line(tone: Tone, name: string, text: string): Line {
 }
 
 function sleepText(fields: Fields, { at }: ShownEntry, startedAt: number): string {
-  return `until +${formatMs(dueOf(fields, at).getTime() - startedAt)}`;
+  return `until ${offsetText(dueOf(fields, at).getTime() - startedAt)}`;
 }
 
 /** Attempts count from 0 in the data and from 1 for people. */
