@@ -7,7 +7,7 @@
 
 import { encode, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
 import { storeOf } from "../engine/index.ts";
-import type { AnyTask, Definition, InputOf, OutputOf, Store } from "../kernel/index.ts";
+import type { AnyTask, Definition, FireDueOutcome, InputOf, OutputOf, Store } from "../kernel/index.ts";
 import type { World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
 import type { Stub } from "./stub.ts";
@@ -175,13 +175,20 @@ function createCut(batches: number[], kill: Kill | undefined, die: () => void): 
       return new Promise(() => {});
     }
     const outcomes = await apply();
-    batches.push(batch);
+    if (outcomes.some(isNews)) batches.push(batch);
     if (killHere) {
       die();
       return new Promise(() => {});
     }
     return outcomes;
   };
+}
+
+/** A poll that found nothing wrote nothing. */
+function isNews(outcome: unknown): boolean {
+  if (Array.isArray(outcome)) return outcome.length > 0;
+  const { runs, ready } = outcome as Partial<FireDueOutcome>;
+  return runs === undefined || runs.length > 0 || ready !== 0;
 }
 
 /** Y3 */

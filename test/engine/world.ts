@@ -1,0 +1,100 @@
+// What the engine tests share: gates, observed events, and stores that misbehave on demand.
+
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RepriseEvent, StoreSource } from "reprise";
+import { sqlite } from "reprise/sqlite";
+
+/** A promise the test settles, and one that tells when somebody waits at it. */
+export interface Gate<T = void> {
+  readonly opened: Promise<T>;
+  readonly reached: Promise<void>;
+  /** Waits at the gate. */
+  wait(): Promise<T>;
+  open(value: T): void;
+}
+
+export function createGate<T = void>(): Gate<T> {
+  const opened = Promise.withResolvers<T>();
+  const reached = Promise.withResolvers<void>();
+  return {
+    opened: opened.promise,
+    reached: reached.promise,
+    wait() {
+      reached.resolve();
+      return opened.promise;
+    },
+    open: (value) => opened.resolve(value),
+  };
+}
+
+/** Everything the engine publishes while it is in use. */
+export function watchEvents(): { readonly events: RepriseEvent[]; [Symbol.dispose](): void } {
+  const events: RepriseEvent[] = [];
+  const note = (event: unknown): void => void events.push(event as RepriseEvent);
+  subscribe("reprise", note);
+  return { events, [Symbol.dispose]: () => void unsubscribe("reprise", note) };
+}
+
+export type AnyStore = Awaited<ReturnType<StoreSource["~open"]>>;
+export type AnyWrite = Parameters<AnyStore["write"]>[0][number];
+type Apply = () => Promise<readonly unknown[]>;
+
+/** An in-memory store whose batches pass through `around`. */
+export function storeAround(
+  around: (writes: readonly AnyWrite[], apply: Apply) => Promise<readonly unknown[]>,
+  path = ":memory:",
+): StoreSource & { readonly store: AnyStore } {
+  let opened: AnyStore | undefined;
+  return {
+    get store() {
+      if (opened === undefined) throw new Error("not opened yet");
+      return opened;
+    },
+    async "~open"(options) {
+      const store = await sqlite(path)["~open"](options);
+      opened = store;
+      return new Proxy(store, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key);
+          if (typeof value !== "function") return value;
+          if (key !== "write") return value.bind(target) as unknown;
+          return (writes: readonly AnyWrite[]) => around(writes, () => target.write(writes));
+        },
+      });
+    },
+  };
+}
+
+/** A folder that goes with the test. */
+export function createFolder(): { readonly path: string; file(name: string): string; [Symbol.dispose](): void } {
+  const path = mkdtempSync(join(tmpdir(), "reprise-engine-"));
+  return {
+    path,
+    file: (name) => join(path, name),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** What a promise rejects with. */
+export async function rejection(promise: Promise<unknown>): Promise<Error & { code?: string }> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as Error & { code?: string };
+  }
+  throw new Error("expected a rejection, got an answer");
+}
+
+/** One full turn of the event loop. */
+export function macrotask(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
