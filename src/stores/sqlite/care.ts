@@ -14,15 +14,16 @@ import type { Session, Tx } from "./session.ts";
 import { sweepLeftovers } from "./sweep.ts";
 import { pragma } from "./version.ts";
 
-/** How many run numbers one transaction or one count looks at: some milliseconds. */
-const WINDOW = 2_000;
+/** How many run numbers one transaction, and one count, looks at: some milliseconds. */
+const PRUNE_WINDOW = 500;
+const COUNT_WINDOW = 20_000;
 
 /** C8. Families go as a whole: everything with one root has ended, and ended before `endedBefore`. */
 export async function prune(session: Session, endedBefore: EpochMs): Promise<{ readonly runs: number }> {
   let runs = 0;
   const highest = await highestRun(session);
-  for (let from = 0; from <= highest; from += WINDOW) {
-    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + WINDOW, endedBefore));
+  for (let from = 0; from <= highest; from += PRUNE_WINDOW) {
+    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + PRUNE_WINDOW, endedBefore));
     if (old.length > 0) {
       const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
       runs += await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
@@ -103,8 +104,8 @@ export async function describe(session: Session): Promise<StoreInfo> {
   const { path, durability } = session.options;
   const runs: Partial<Record<Status, number>> = {};
   const highest = await highestRun(session);
-  for (let from = 0; from <= highest; from += WINDOW * 10) {
-    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, from + WINDOW * 10));
+  for (let from = 0; from <= highest; from += COUNT_WINDOW) {
+    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, from + COUNT_WINDOW));
     for (const { status, count } of counts as unknown as { status: Status; count: number }[])
       runs[status] = (runs[status] ?? 0) + count;
     await breathe(session.options);
