@@ -39,7 +39,12 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   return execution.perform(name, input, call as AnyFunction as Parameters<Execution["perform"]>[2], options);
 }
 
-function startChild(execution: Execution, definition: Definition, input: unknown, options: ChildOptions = {}): Child<Definition> {
+function startChild(
+  execution: Execution,
+  definition: Definition,
+  input: unknown,
+  options: ChildOptions = {},
+): Child<Definition> {
   if (options.id !== undefined) checkRunId(options.id);
   const { id, promise } = execution.startChild(definition, input, options);
   return Object.assign(promise, { id }) as Child<Definition>;

@@ -81,11 +81,7 @@ export interface DurableState<State> {
 }
 
 /** The first argument of a workflow's function. */
-export interface WorkflowContext<
-  M = {},
-  Input = void,
-  State = Record<string, unknown>,
-> extends DurableContext<M> {
+export interface WorkflowContext<M = {}, Input = void, State = Record<string, unknown>> extends DurableContext<M> {
   readonly "~input"?: (input: Input) => void;
   sleep(duration: Duration): Timer;
   sleepUntil(date: Date): Timer;

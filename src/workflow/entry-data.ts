@@ -148,11 +148,7 @@ export function operationFailedData(fields: OperationFields, error: unknown, del
 }
 
 export function taskCompletedData(attempt: number, result: string | undefined, failures: Part): string {
-  return record(
-    ["attempt", attempt === 0 ? undefined : String(attempt)],
-    ["failures", failures],
-    ["result", result],
-  );
+  return record(["attempt", attempt === 0 ? undefined : String(attempt)], ["failures", failures], ["result", result]);
 }
 export function taskFailedData(attempt: number, error: unknown, failures: Part): string {
   return record(
@@ -173,7 +169,10 @@ export function childFailedData(childExecutionId: string, error: unknown): strin
 export function childIdTakenData(childExecutionId: string): string {
   return childFailedData(
     childExecutionId,
-    new RepriseError("START_CONFLICT", `The child's id ${childExecutionId} belongs to another run. Give the child another id.`),
+    new RepriseError(
+      "START_CONFLICT",
+      `The child's id ${childExecutionId} belongs to another run. Give the child another id.`,
+    ),
   );
 }
 

@@ -27,6 +27,7 @@ import { createContext } from "./context-object.ts";
 import type { Determinism, OperationContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import * as entry from "./entry-data.ts";
+import { Commands, compareInput, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
 import { compareFields, type CommandName } from "./matrix.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 
@@ -74,13 +75,6 @@ interface Pending {
   closing: boolean;
 }
 
-interface Command {
-  readonly id: string;
-  readonly index: number;
-  /** The journal already has it. */
-  readonly known: boolean;
-}
-
 const ignore = (): void => {};
 /** Never shared: a caller may hang a property on it. */
 const never = (): Promise<never> => new Promise(ignore);
@@ -101,24 +95,15 @@ export class Execution {
   readonly facts: RunFacts;
   readonly #body: WorkflowBody;
   readonly #host: ExecutionHost;
-  readonly #strict: boolean;
-  #recorded: Recorded | undefined;
-  readonly #unmatched: Set<string>;
+  readonly #commands: Commands;
+  readonly #started: RecordedEntry;
+  readonly #hasEnd: boolean;
   #undelivered: number;
   #live = false;
   readonly #pending = new Map<string, Pending>();
-  readonly #counts: Record<CommandType, number> = {
-    Task: 0,
-    ChildWorkflow: 0,
-    Timer: 0,
-    Operation: 0,
-    Promise: 0,
-    State: 0,
-  };
-  #index = 0;
   #draws = 0;
   #time: EpochMs;
-  readonly #seed: bigint;
+  #seedOfRun: bigint | undefined;
   readonly #ports = new Map<string, RecordedEntry>();
   readonly #state = new Map<string, string>();
   /** Completions that came before their command: only changed code can do that. */
@@ -130,20 +115,16 @@ export class Execution {
     this.#body = body;
     this.facts = facts;
     this.#host = host;
-    this.#recorded = recorded;
-    this.#strict = determinism === "strict";
-    this.#unmatched = new Set([
-      ...recorded.byCommand.keys(),
-      ...[...recorded.cancels.keys()].map((id) => `${id} cancel`),
-    ]);
+    this.#commands = new Commands(recorded, determinism === "strict");
+    this.#started = recorded.started;
+    this.#hasEnd = recorded.end !== undefined;
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
-    this.#seed = seedOf(facts.generation === 0 ? facts.id : `${facts.id}#${facts.generation}`);
   }
 
   /** Runs the code up to its first wait. */
   start(): void {
-    const input = this.#recorded?.started.data["input"];
+    const input = this.#started.data["input"];
     let promise: Promise<unknown>;
     try {
       promise = Promise.resolve(this.#body.run(createContext(this), input));
@@ -169,14 +150,13 @@ export class Execution {
   }
 
   get replaying(): boolean {
-    if (this.#recorded === undefined || this.#live) return false;
-    return this.#undelivered > 0 || this.#unmatched.size > 0 || this.#recorded.end !== undefined;
+    return !this.#live && (this.#undelivered > 0 || this.#commands.hasUnmatched || this.#hasEnd);
   }
 
   /** The journal has been delivered. What the code has not asked for yet, as changed code may, is compared when it does. */
   caughtUp(): void {
     this.#live = true;
-    if (this.#unmatched.size === 0) this.#recorded = undefined;
+    this.#commands.forgetJournal();
   }
 
   // ── what the worker delivers ──
@@ -185,7 +165,7 @@ export class Execution {
   isOpen(command: string): boolean {
     const pending = this.#pending.get(command);
     if (pending !== undefined) return !pending.closing;
-    return this.#recorded !== undefined && this.#unmatched.has(command) && !this.#early.has(command);
+    return this.#commands.isUnmatched(command) && !this.#early.has(command);
   }
 
   /** The command's terminal entry has been appended. */
@@ -259,7 +239,7 @@ export class Execution {
   #finish(command: string, settle: (pending: Pending) => void): void {
     const pending = this.#pending.get(command);
     if (pending === undefined) {
-      if (this.#recorded !== undefined && this.#unmatched.has(command)) this.#early.set(command, settle);
+      if (this.#commands.isUnmatched(command)) this.#early.set(command, settle);
       return;
     }
     this.#pending.delete(command);
@@ -272,10 +252,8 @@ export class Execution {
     const waiter = recorded.command === "" ? undefined : this.#pending.get(recorded.command);
     if (waiter !== undefined && waiter.name !== port) {
       const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
-      const seq = this.#recorded?.deliveries.find(
-        ({ type, command }) => type === recorded.type && command === recorded.command,
-      )?.seq;
-      if (mismatch !== undefined) return this.#violate(mismatch, recorded.command, seq);
+      const seq = this.#commands.findDelivery(recorded.type, recorded.command);
+      if (mismatch !== undefined) return this.#violate({ ...mismatch, where: recorded.command, seq });
     }
     if (this.#ports.has(port)) return;
     this.#ports.set(port, recorded);
@@ -304,14 +282,20 @@ export class Execution {
     return this.#abort.signal;
   }
 
+  #seed(): bigint {
+    const { id, generation } = this.facts;
+    this.#seedOfRun ??= seedOf(generation === 0 ? id : `${id}#${generation}`);
+    return this.#seedOfRun;
+  }
+
   now(): Date {
     return new Date(this.#time);
   }
   random(): number {
-    return drawUnit(this.#seed, "workflow", this.#draws++);
+    return drawUnit(this.#seed(), "workflow", this.#draws++);
   }
   uuid(): string {
-    return drawUuid(this.#seed, "workflow", this.#draws++);
+    return drawUuid(this.#seed(), "workflow", this.#draws++);
   }
   log(level: LogLevel, message: string, data?: object): void {
     if (!this.replaying) this.#host.log(level, message, data);
@@ -323,9 +307,7 @@ export class Execution {
     const accepted = this.#host.acceptTask(task, input);
     const text = entry.encodeInput(accepted === undefined ? input : accepted.input);
     const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
-    const command = this.#command("Task", "ScheduleTask", { taskType: task.name }, (recorded) =>
-      inputMismatch("Task", recorded, input),
-    );
+    const command = this.#command("Task", "ScheduleTask", { taskType: task.name }, compareInput("Task", input));
     if (command === undefined) return never();
     if (!command.known) {
       if (accepted === undefined) return this.#unregistered("UNKNOWN_TASK", "task", task.name, command.id);
@@ -346,15 +328,18 @@ export class Execution {
     input: unknown,
     options: { readonly id?: string; readonly detached?: boolean },
   ): { readonly id: string; readonly promise: Promise<unknown> } {
-    const sequence = this.#counts.ChildWorkflow;
+    const sequence = this.#commands.count("ChildWorkflow");
     const id = options.id ?? digestOf("reprise/child/v1", this.facts.id, this.facts.generation, sequence).slice(0, 32);
     if (this.#cancelled !== undefined) return { id, promise: refused(this.#cancelled) };
     const accepted = this.#host.acceptChild(definition, input);
     const text = entry.encodeInput(accepted === undefined ? input : accepted.input);
     const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
     const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
-    const command = this.#command("ChildWorkflow", "ScheduleChildWorkflow", fields, (recorded) =>
-      inputMismatch("Child workflow", recorded, input),
+    const command = this.#command(
+      "ChildWorkflow",
+      "ScheduleChildWorkflow",
+      fields,
+      compareInput("Child workflow", input),
     );
     if (command === undefined) return { id, promise: never() };
     if (!command.known) {
@@ -404,14 +389,10 @@ export class Execution {
     const pending = this.#pending.get(id);
     // Fired already, though perhaps not delivered: E4.
     if (pending === undefined || pending.closing || this.stop !== undefined) return;
-    const index = this.#index++;
-    const recorded = this.#recorded?.cancels.get(id);
-    if (recorded !== undefined) {
-      this.#unmatched.delete(`${id} cancel`);
-      const mismatch =
-        compareFields("CancelTimer", id, { timerId }, recorded) ?? this.#strictMismatch(id, index, recorded);
-      if (mismatch !== undefined) return this.#violate(mismatch, id, recorded.seq);
-    } else this.asks.push({ ask: "cancel-timer", command: id, data: entry.timerCancelledData(index, timerId) });
+    const cancel = this.#commands.nextCancel(id, timerId);
+    if (isViolation(cancel)) return this.#violate(cancel);
+    if (!cancel.known)
+      this.asks.push({ ask: "cancel-timer", command: id, data: entry.timerCancelledData(cancel.index, timerId) });
     this.#fail(id, new CancelledError("The timer was cancelled."));
   }
 
@@ -450,8 +431,11 @@ export class Execution {
   ): Promise<unknown> {
     if (this.#cancelled !== undefined) return refused(this.#cancelled);
     const text = input === undefined ? undefined : encode(input.value);
-    const command = this.#command("Operation", "RecordOperation", { operationName: name }, (recorded) =>
-      inputMismatch("Operation", recorded, input?.value),
+    const command = this.#command(
+      "Operation",
+      "RecordOperation",
+      { operationName: name },
+      compareInput("Operation", input?.value),
     );
     if (command === undefined) return never();
     if (!command.known) this.asks.push(this.#operationAsk(command, name, text, call, policy));
@@ -465,12 +449,12 @@ export class Execution {
     call: OperationAsk["call"],
     policy: Policy,
   ): OperationAsk {
-    const retried = this.#recorded?.retries.get(command.id);
+    const { id, index, retried } = command;
     return {
       ask: "operation",
-      command: command.id,
+      command: id,
       name,
-      index: command.index,
+      index,
       input,
       call,
       policy,
@@ -522,7 +506,7 @@ export class Execution {
 
   #open(type: CommandType, command: string, name: string, timed: boolean): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const closing = this.#recorded?.closedTimers.has(command) ?? false;
+    const closing = this.#commands.isClosedTimer(command);
     const pending: Pending = { type, name, timed, resolve, reject, closing };
     const settle = this.#early.get(command);
     if (settle !== undefined) this.#settleEarly(command, pending, settle);
@@ -535,9 +519,15 @@ export class Execution {
   /** Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not. */
   #settleEarly(command: string, pending: Pending, settle: (pending: Pending) => void): void {
     this.#early.delete(command);
-    if (!this.#strict) return settle(pending);
+    if (!this.#commands.strict) return settle(pending);
     const message = `Command order mismatch at ${command}: expected it before its completion in the journal, got it after`;
-    this.#violate({ message, expected: "before its completion", actual: "after its completion" }, command, undefined);
+    this.#violate({
+      message,
+      expected: "before its completion",
+      actual: "after its completion",
+      where: command,
+      seq: undefined,
+    });
   }
 
   /** E1. Undefined: the code and the journal disagree; nothing goes on from here (E5). */
@@ -545,58 +535,17 @@ export class Execution {
     type: CommandType,
     name: CommandName,
     fields: Readonly<Record<string, unknown>>,
-    strictly?: (recorded: RecordedEntry) => { what: string; expected: unknown; actual: unknown } | undefined,
+    strictly?: StrictCheck,
   ): Command | undefined {
     if (this.stop !== undefined) return undefined;
-    const id = `${type}(${this.#counts[type]++})`;
-    const index = this.#index++;
-    if (this.#recorded === undefined) return { id, index, known: false };
-    const recorded = this.#recorded.byCommand.get(id) ?? this.#recorded.retries.get(id);
-    if (recorded === undefined) {
-      const early = this.#strict && type !== "Operation" && index < this.#recorded.lastIndex;
-      if (!early) return { id, index, known: false };
-      this.#violate(
-        {
-          message: `New command at ${id}: expected to find '${MATRIX_ENTRY[type]}' before command ${this.#recorded.lastIndex} of the journal, got none`,
-          expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
-          actual: `the journal's last command is ${this.#recorded.lastIndex}`,
-        },
-        id,
-        undefined,
-      );
-      return undefined;
-    }
-    this.#unmatched.delete(id);
-    const mismatch = compareFields(name, id, fields, recorded) ?? this.#strictMismatch(id, index, recorded, strictly);
-    if (mismatch === undefined) return { id, index, known: recorded.type !== "OperationRetried" };
-    this.#violate(mismatch, id, recorded.seq);
+    const command = this.#commands.next(type, name, fields, strictly);
+    if (!isViolation(command)) return command;
+    this.#violate(command);
     return undefined;
   }
 
-  #strictMismatch(
-    id: string,
-    index: number,
-    recorded: RecordedEntry,
-    strictly?: (recorded: RecordedEntry) => { what: string; expected: unknown; actual: unknown } | undefined,
-  ): { message: string; expected: unknown; actual: unknown } | undefined {
-    if (!this.#strict) return undefined;
-    if (recorded.data["index"] !== index)
-      return {
-        message: `Command order mismatch at ${id}: expected command ${index}, got command ${String(recorded.data["index"])}`,
-        expected: index,
-        actual: recorded.data["index"],
-      };
-    const found = strictly?.(recorded);
-    if (found === undefined) return undefined;
-    return { message: `${found.what} mismatch at ${id}`, expected: found.expected, actual: found.actual };
-  }
-
-  #violate(
-    found: { readonly message: string; readonly expected: unknown; readonly actual: unknown },
-    where: string,
-    seq: number | undefined,
-  ): void {
-    this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", where, seq, ...found });
+  #violate(found: Violation): void {
+    this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", ...found });
   }
 
   #unregistered(
@@ -625,47 +574,17 @@ export class Execution {
 
   /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */
   checkLeftovers(): void {
-    if (this.stop !== undefined || this.outcome === undefined || this.#recorded === undefined) return;
-    for (const key of this.#unmatched) {
-      const [id = key, cancel] = key.split(" ");
-      const recorded = cancel === undefined ? this.#recorded.byCommand.get(id) : this.#recorded.cancels.get(id);
-      const message = `Orphaned command at ${id}: the journal has '${recorded?.type}', the code ended without asking for it`;
-      if (this.#strict)
-        return this.#violate({ message, expected: undefined, actual: recorded?.type }, id, recorded?.seq);
-      this.leftovers.push(message);
-      this.#host.log("warn", message);
+    if (this.stop !== undefined || this.outcome === undefined) return;
+    for (const left of this.#commands.leftovers()) {
+      if (this.#commands.strict) return this.#violate(left);
+      this.leftovers.push(left.message);
+      this.#host.log("warn", left.message);
     }
   }
 }
-
-const MATRIX_ENTRY: Readonly<Record<CommandType, EntryType>> = {
-  Task: "TaskScheduled",
-  ChildWorkflow: "ChildWorkflowInitiated",
-  Timer: "TimerStarted",
-  Operation: "OperationCompleted",
-  Promise: "PromiseCreated",
-  State: "StateSet",
-};
 
 /** A port without payload answers `true` to a wait that could have run out, so that the two can be told apart. */
 function portValue(recorded: RecordedEntry, timed: boolean): unknown {
   const value = recorded.data["value"];
   return value === undefined && timed ? true : value;
-}
-
-/** Strict mode: the input the code gives now against the one it gave then. */
-function inputMismatch(
-  label: string,
-  recorded: RecordedEntry,
-  input: unknown,
-): { what: string; expected: unknown; actual: unknown } | undefined {
-  const what = `${label} input`;
-  const now = entry.encodeInput(input);
-  const given = recorded.data["given"];
-  if (typeof given === "string") {
-    const expected = digest(encode(input));
-    return given === expected ? undefined : { what, expected, actual: given };
-  }
-  const then = entry.encodeInput(recorded.data["input"]);
-  return now === then ? undefined : { what, expected: now, actual: then };
 }

@@ -4,16 +4,7 @@
 // journal (`matrix.ts`, `recorded.ts`), the text of entries (`entry-data.ts`), our own replay flags.
 // What it does not: who holds the run, when something is durable, what executes a task. Invariants E1–E5.
 
-export type {
-  Ask,
-  CancelTimerAsk,
-  ChildAsk,
-  OperationAsk,
-  PromiseAsk,
-  StateAsk,
-  TaskAsk,
-  TimerAsk,
-} from "./ask.ts";
+export type { Ask, CancelTimerAsk, ChildAsk, OperationAsk, PromiseAsk, StateAsk, TaskAsk, TimerAsk } from "./ask.ts";
 export type {
   Child,
   ChildOptions,
@@ -29,7 +20,14 @@ export type {
 export { idempotencyKeyOf } from "./context-object.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
-export { Execution, type CodeOutcome, type ExecutionHost, type LogLevel, type RunFacts, type Stop } from "./execution.ts";
+export {
+  Execution,
+  type CodeOutcome,
+  type ExecutionHost,
+  type LogLevel,
+  type RunFacts,
+  type Stop,
+} from "./execution.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { decodeEntry, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";

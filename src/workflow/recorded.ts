@@ -41,7 +41,13 @@ export function decodeEntry(entry: Entry): RecordedEntry {
   const data = decode(entry.data);
   if (typeof data !== "object" || data === null)
     throw new RepriseError("STORE_CORRUPT", `Entry ${entry.seq} (${entry.type}) holds no object; run reprise doctor.`);
-  return { seq: entry.seq, type: entry.type, command: entry.command, data: data as Record<string, unknown>, at: entry.at };
+  return {
+    seq: entry.seq,
+    type: entry.type,
+    command: entry.command,
+    data: data as Record<string, unknown>,
+    at: entry.at,
+  };
 }
 
 /** Indexes a whole journal; entry 1 must be there. */

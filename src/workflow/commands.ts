@@ -1,0 +1,192 @@
+// Commands: their identity, and their comparison with what a journal recorded.
+//
+// D1. A command gets its id `(type, per-type sequence)` and its global index synchronously, when it is created (E1).
+// D2. A recorded command is found by its id; fields are compared by the matrix, in strict mode also order and input.
+// D3. Without a journal to compare with, identity is all there is and nothing is looked up.
+
+import { digest, encode } from "../base/index.ts";
+import type { CommandType, EntryType } from "../kernel/index.ts";
+import { encodeInput } from "./entry-data.ts";
+import { compareFields, type CommandName, type Mismatch } from "./matrix.ts";
+import type { Recorded, RecordedEntry } from "./recorded.ts";
+
+export interface Command {
+  readonly id: string;
+  readonly index: number;
+  /** The journal already has it. */
+  readonly known: boolean;
+  /** Its last failed attempt, when the journal has no end of it. */
+  readonly retried: RecordedEntry | undefined;
+}
+
+/** Where code and journal disagree. */
+export interface Violation extends Mismatch {
+  readonly where: string;
+  readonly seq: number | undefined;
+}
+
+/** What strict mode compares beyond the matrix. */
+export type StrictCheck = (
+  recorded: RecordedEntry,
+) => { readonly what: string; readonly expected: unknown; readonly actual: unknown } | undefined;
+
+export function isViolation(found: Command | Violation): found is Violation {
+  return "message" in found;
+}
+
+const ENTRY_OF: Readonly<Record<CommandType, EntryType>> = {
+  Task: "TaskScheduled",
+  ChildWorkflow: "ChildWorkflowInitiated",
+  Timer: "TimerStarted",
+  Operation: "OperationCompleted",
+  Promise: "PromiseCreated",
+  State: "StateSet",
+};
+
+export class Commands {
+  readonly strict: boolean;
+  #recorded: Recorded | undefined;
+  readonly #unmatched: Set<string>;
+  readonly #counts: Record<CommandType, number> = {
+    Task: 0,
+    ChildWorkflow: 0,
+    Timer: 0,
+    Operation: 0,
+    Promise: 0,
+    State: 0,
+  };
+  #index = 0;
+
+  constructor(recorded: Recorded, strict: boolean) {
+    this.strict = strict;
+    this.#recorded = recorded;
+    this.#unmatched = new Set(recorded.byCommand.keys());
+    for (const id of recorded.cancels.keys()) this.#unmatched.add(cancelOf(id));
+  }
+
+  /** How many commands of a type there are: the sequence the next one gets. */
+  count(type: CommandType): number {
+    return this.#counts[type];
+  }
+
+  /** The journal has commands the code has not asked for yet. */
+  get hasUnmatched(): boolean {
+    return this.#unmatched.size > 0;
+  }
+
+  isUnmatched(id: string): boolean {
+    return this.#unmatched.has(id);
+  }
+
+  isClosedTimer(id: string): boolean {
+    return this.#recorded?.closedTimers.has(id) ?? false;
+  }
+
+  /** D3. Only when nothing is left to compare with. */
+  forgetJournal(): void {
+    if (this.#unmatched.size === 0) this.#recorded = undefined;
+  }
+
+  /** D1, D2 */
+  next(
+    type: CommandType,
+    name: CommandName,
+    fields: Readonly<Record<string, unknown>>,
+    strictly?: StrictCheck,
+  ): Command | Violation {
+    const id = `${type}(${this.#counts[type]++})`;
+    const index = this.#index++;
+    const journal = this.#recorded;
+    if (journal === undefined) return { id, index, known: false, retried: undefined };
+    const retried = journal.retries.get(id);
+    const recorded = journal.byCommand.get(id) ?? retried;
+    if (recorded === undefined) {
+      const isEarly = this.strict && type !== "Operation" && index < journal.lastIndex;
+      return isEarly ? newTooEarly(type, id, index, fields, journal.lastIndex) : { id, index, known: false, retried };
+    }
+    this.#unmatched.delete(id);
+    const mismatch = compareFields(name, id, fields, recorded) ?? this.#compareStrictly(id, index, recorded, strictly);
+    if (mismatch !== undefined) return { ...mismatch, where: id, seq: recorded.seq };
+    return { id, index, known: recorded !== retried, retried };
+  }
+
+  /** The cancel of a timer: a command of its own that shares the timer's id. */
+  nextCancel(id: string, timerId: string): Command | Violation {
+    const index = this.#index++;
+    const recorded = this.#recorded?.cancels.get(id);
+    if (recorded === undefined) return { id, index, known: false, retried: undefined };
+    this.#unmatched.delete(cancelOf(id));
+    const mismatch =
+      compareFields("CancelTimer", id, { timerId }, recorded) ?? this.#compareStrictly(id, index, recorded, undefined);
+    if (mismatch !== undefined) return { ...mismatch, where: id, seq: recorded.seq };
+    return { id, index, known: true, retried: undefined };
+  }
+
+  #compareStrictly(
+    id: string,
+    index: number,
+    recorded: RecordedEntry,
+    strictly: StrictCheck | undefined,
+  ): Mismatch | undefined {
+    if (!this.strict) return undefined;
+    const actual = recorded.data["index"];
+    if (actual !== index)
+      return {
+        message: `Command order mismatch at ${id}: expected command ${index}, got command ${String(actual)}`,
+        expected: index,
+        actual,
+      };
+    const found = strictly?.(recorded);
+    return found && { message: `${found.what} mismatch at ${id}`, expected: found.expected, actual: found.actual };
+  }
+
+  /** What the journal has and nobody asked for. */
+  leftovers(): readonly Violation[] {
+    return [...this.#unmatched].map((key) => {
+      const [where = key, cancel] = key.split(" ");
+      const recorded = (cancel === undefined ? this.#recorded?.byCommand : this.#recorded?.cancels)?.get(where);
+      const message = `Orphaned command at ${where}: the journal has '${recorded?.type}', the code ended without asking for it`;
+      return { message, expected: undefined, actual: recorded?.type, where, seq: recorded?.seq };
+    });
+  }
+
+  /** The place in the journal of a delivery, for its evidence. */
+  findDelivery(type: EntryType, command: string): number | undefined {
+    return this.#recorded?.deliveries.find((entry) => entry.type === type && entry.command === command)?.seq;
+  }
+}
+
+function cancelOf(id: string): string {
+  return `${id} cancel`;
+}
+
+function newTooEarly(
+  type: CommandType,
+  id: string,
+  index: number,
+  fields: Readonly<Record<string, unknown>>,
+  lastIndex: number,
+): Violation {
+  return {
+    message: `New command at ${id}: expected to find '${ENTRY_OF[type]}' before command ${lastIndex} of the journal, got none`,
+    expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
+    actual: `the journal's last command is ${lastIndex}`,
+    where: id,
+    seq: undefined,
+  };
+}
+
+/** Strict mode: the input the code gives now against the one it gave then. */
+export function compareInput(label: string, input: unknown): StrictCheck {
+  return ({ data }) => {
+    const what = `${label} input`;
+    const { given } = data;
+    if (typeof given === "string") {
+      const expected = digest(encode(input));
+      return given === expected ? undefined : { what, expected, actual: given };
+    }
+    const now = encodeInput(input);
+    const then = encodeInput(data["input"]);
+    return now === then ? undefined : { what, expected: now, actual: then };
+  };
+}
