@@ -1,19 +1,22 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+// The store as a whole: what the shared store cases cannot see, because it needs the file, a second connection or damage.
+
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
-import type { Store } from "../../kernel/index.ts";
 import {
-  commitTurn,
-  COMPLETES,
-  getRun,
-  schedules,
-  startHeld,
-  startWaiting,
-  startWrite,
-  turnWrite,
-} from "../../testing/store-cases/moves.ts";
+  chainAfter,
+  markOf,
+  type Entry,
+  type EntryType,
+  type NewItem,
+  type Problem,
+  type StartWrite,
+  type Store,
+  type TurnWrite,
+} from "../../kernel/index.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -21,10 +24,13 @@ let path: string;
 let store: Store;
 let worker: number;
 
+const open = (file: string): Promise<Store> =>
+  openSqliteStore({ path: file, clock: systemClock, timers: systemTimers, random: systemRandom });
+
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "reprise-sqlite-"));
   path = join(folder, "store.db");
-  store = await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom });
+  store = await open(path);
   worker = await store.registerWorker("tester", 3_600_000);
 });
 afterEach(async () => {
@@ -32,8 +38,74 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+// ── runs to look at ──
+
+function startWrite(id: string): StartWrite {
+  const run = { id, definition: "checkout", kind: "workflow", version: 1, priority: 0, tags: [] } as const;
+  return { write: "start", run: { ...run, started: "{}", runtime: "test" } };
+}
+
+interface Held {
+  readonly run: number;
+  readonly token: string;
+  readonly head: number;
+  readonly chain: string;
+}
+
+async function startHeld(id: string, on = store): Promise<Held> {
+  const token = systemRandom.token();
+  const [outcome] = await on.write([{ ...startWrite(id), claim: { worker, token } }]);
+  expect(outcome.status).toBe("started");
+  const { run, head, chain } = outcome.record;
+  return { run, token, head, chain };
+}
+
+interface Parts {
+  readonly entries: readonly (readonly [type: EntryType, command: string, data?: string])[];
+  readonly items?: readonly NewItem[];
+}
+
+function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: TurnWrite["then"]): TurnWrite {
+  let { chain } = held;
+  const entries = wanted.map(([type, command, data = "{}"], index): Entry => {
+    chain = chainAfter(chain, type, command, data);
+    return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
+  });
+  const nothing = { read: 0, finished: [], dropped: [], children: [], messages: [] };
+  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+  return { ...held, ...nothing, write: "turn", entries, items, chain, then: move };
+}
+
+async function commit(held: Held, parts: Parts, move: TurnWrite["then"] = "hold", on = store): Promise<Held> {
+  const write = turnWrite(held, parts, move);
+  expect((await on.write([write]))[0].status).toBe("committed");
+  return { ...held, head: held.head + parts.entries.length, chain: write.chain };
+}
+
+const END: Parts = { entries: [["RunCompleted", ""]] };
+
+async function startEnded(id: string, on = store): Promise<void> {
+  await commit(await startHeld(id, on), END, "completed", on);
+}
+
+function tasks(held: Held, count: number): Required<Parts> {
+  const numbers = Array.from({ length: count }, (_, n) => n);
+  return {
+    entries: numbers.map((n) => ["TaskScheduled", `Task(${n})`] as const),
+    items: numbers.map((n) => ({
+      item: `Task(${n})`,
+      kind: "task",
+      name: "charge",
+      priority: 0,
+      seq: held.head + 1 + n,
+    })),
+  };
+}
+
+// ── writing ──
+
 test("a poll that finds nothing writes nothing", async () => {
-  await startWaiting(store, worker, "order-1");
+  await commit(await startHeld("order-1"), { entries: [["PromiseCreated", "Promise(0)"]] }, "release");
   const before = statSync(`${path}-wal`, { bigint: true });
   for (let polls = 0; polls < 10; polls++)
     await store.write([
@@ -47,30 +119,30 @@ test("a poll that finds nothing writes nothing", async () => {
 });
 
 test("one write that cannot be applied hurts no other, and is named", async () => {
-  const held = await startHeld(store, worker, "order-1");
-  const { entries, items } = schedules(held, 1);
-  const poison = turnWrite(store, held, { entries, items: [...items, ...items] });
+  const held = await startHeld("order-1");
+  const { entries, items } = tasks(held, 1);
+  const poison = turnWrite(held, { entries, items: [...items, ...items] }, "hold");
   const writing = store.write([startWrite("before"), poison, startWrite("after")]);
   await expect(writing).rejects.toMatchObject({
     code: "INVARIANT",
     details: { failed: [1], outcomes: [{ status: "started" }, undefined, { status: "started" }] },
   });
-  expect(await getRun(store, "order-1")).toMatchObject({ head: 1, status: "running" });
-  await commitTurn(store, held, { entries, items });
+  expect(await store.findRun("order-1")).toMatchObject({ head: 1, status: "running" });
+  await commit(held, { entries, items });
   expect(await store.check()).toEqual([]);
 });
 
 test("a run's number is not used again after everything was pruned", async () => {
-  const held = await startHeld(store, worker, "order-1");
-  await commitTurn(store, held, COMPLETES);
+  const held = await startHeld("order-1");
+  await commit(held, END, "completed");
   expect(await store.prune(store.now() + 1_000)).toEqual({ runs: 1 });
-  expect((await startHeld(store, worker, "order-2")).run).toBeGreaterThan(held.run);
+  expect((await startHeld("order-2")).run).toBeGreaterThan(held.run);
 });
 
 test("what a run with very many items leaves behind is swept in pieces", async () => {
-  const held = await startHeld(store, worker, "wide");
-  const wide = await commitTurn(store, held, schedules(held, 2_500));
-  await commitTurn(store, wide, COMPLETES);
+  const held = await startHeld("wide");
+  const wide = await commit(held, tasks(held, 2_500));
+  await commit(wide, END, "completed");
   expect((await store.info()).items.ready).toBe(1_500);
   expect(await store.check()).toEqual([]);
   // Nobody gets one of them meanwhile.
@@ -78,4 +150,171 @@ test("what a run with very many items leaves behind is swept in pieces", async (
   for (let reaps = 0; reaps < 3; reaps++) await store.reap(worker);
   expect((await store.info()).items.ready).toBe(0);
   expect(await store.check()).toEqual([]);
+});
+
+// ── checking ──
+
+/** What somebody might do to the file by hand. */
+async function afterDoing(sql: string): Promise<readonly Problem[]> {
+  expect(await store.check()).toEqual([]);
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+  return store.check();
+}
+
+test("one damaged byte of a payload is found, and its run and entry are named", async () => {
+  await startEnded("healthy");
+  const held = await startHeld("damaged");
+  await commit(
+    held,
+    {
+      entries: [
+        ["StateSet", "State(0)", '{"value":"needle in the haystack"}'],
+        ["RunCompleted", "", "{}"],
+      ],
+    },
+    "completed",
+  );
+  await store.close();
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf("needle in the haystack");
+  expect(at).toBeGreaterThan(0);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+
+  store = await open(path);
+  expect(await store.check()).toMatchObject([{ invariant: "I8 journal hash chain", run: "damaged", seq: 2 }]);
+  expect((await store.readJournal(held.run, 0)).length).toBe(3);
+});
+
+test.each([
+  ["a missing entry", "delete from journal where run = 1 and seq = 2", ["I7 journal gap-free", 2]],
+  ["a journal cut short", "delete from journal where run = 1 and seq = 3", ["I7 journal gap-free", 3]],
+  [
+    "a changed type",
+    "update journal set type = 'StateCleared' where run = 1 and seq = 2",
+    ["I8 journal hash chain", 2],
+  ],
+  [
+    "a changed chain",
+    "update runs set chain = replace(chain, substr(chain, 9, 1), 'x') where run = 1",
+    ["I8 journal hash chain", 3],
+  ],
+  ["a run without its end", "update runs set status = 'failed' where run = 1", ["I18 one ending", 3]],
+  [
+    "a turn due after the end",
+    "update runs set turn_due = 1 where run = 1",
+    ["I17 nothing alive after the end", undefined],
+  ],
+] as const)("%s is named", async (_, sql, [invariant, seq]) => {
+  const held = await startHeld("order-1");
+  await commit(
+    held,
+    {
+      entries: [
+        ["StateSet", "State(0)"],
+        ["RunCompleted", ""],
+      ],
+    },
+    "completed",
+  );
+  expect(await afterDoing(sql)).toEqual(
+    expect.arrayContaining([expect.objectContaining({ invariant, run: "order-1", seq })]),
+  );
+});
+
+test.each([
+  ["an item that vanished", "delete from queue", "I16 no stuck run"],
+  [
+    "a message nobody is woken for",
+    "update runs set arrivals = 1; insert into inbox values (1, 1, 'TimerFired', 'x', x'7b7d')",
+    "I16 no stuck run",
+  ],
+  ["a message that vanished", "update runs set arrivals = 1, turn_due = 1", "I23 inbound messages"],
+  ["a lease of nobody", "update queue set state = 2, token = 't', worker = 99", "I14 leases have holders"],
+  ["a token on a free item", "update queue set token = 't'", "I14 leases have holders"],
+  [
+    "rows of a run that does not exist",
+    "update queue set run = 77; update runs set turn_due = 1",
+    "I17 nothing alive after the end",
+  ],
+  [
+    "a result recorded for a queued item",
+    "update queue set item = 'Task(9)'; update journal set type = 'TaskCompleted', command = 'Task(9)' where seq = 2",
+    "I1 no duplicate enqueue",
+  ],
+  ["an end that is not one", "update journal set type = 'RunFailed' where seq = 2", "I18 one ending"],
+])("%s is named", async (_, sql, invariant) => {
+  const held = await startHeld("order-1");
+  await commit(held, tasks(held, 1), "release");
+  expect((await afterDoing(sql)).map((problem) => problem.invariant)).toContain(invariant);
+});
+
+test("a command that ends twice, or before it began, is named", async () => {
+  const held = await startHeld("order-1");
+  await commit(held, {
+    entries: [
+      ["TaskCompleted", "Task(0)"],
+      ["OperationCompleted", "Operation(0)"],
+      ["OperationFailed", "Operation(0)"],
+    ],
+  });
+  expect(await store.check()).toMatchObject([
+    { invariant: "I10 completions follow commands", run: "order-1", seq: 2 },
+    { invariant: "I10 completions follow commands", run: "order-1", seq: 4 },
+  ]);
+});
+
+test("a check sees one moment while others go on writing", async () => {
+  for (let n = 0; n < 450; n++) await startEnded(`before-${n}`);
+  let more = 0;
+  let written: Promise<unknown> = Promise.resolve();
+  const problems = await store.check((_, total) => {
+    expect(total).toBe(450);
+    written = written.then(() => startEnded(`during-${more++}`));
+  });
+  await written;
+  expect(problems).toEqual([]);
+  expect(more).toBeGreaterThan(1);
+});
+
+// ── care ──
+
+test("a backup made while two connections keep writing ends, and is one whole moment", async () => {
+  const other = await open(path);
+  const held = await startHeld("bulk");
+  const megabyte = JSON.stringify("x".repeat(1e6));
+  await commit(held, { entries: Array.from({ length: 12 }, (_, n) => ["StateSet", `State(${n})`, megabyte] as const) });
+
+  let done = false;
+  let written = 0;
+  const keepWriting = async (on: Store): Promise<void> => {
+    while (!done) {
+      await startEnded(`run-${written++}`, on);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const writers = [keepWriting(store), keepWriting(other)];
+  const target = join(folder, "backup.db");
+  await store.backup(target);
+  expect(written).toBeGreaterThan(2);
+  done = true;
+  await Promise.all(writers);
+  await other.close();
+
+  const copy = await open(target);
+  expect(await copy.check()).toEqual([]);
+  expect((await copy.readJournal(held.run, 0)).length).toBe(13);
+  await copy.close();
+});
+
+test("pruning takes long journals and many runs in pieces, and leaves nothing behind", async () => {
+  const held = await startHeld("long");
+  await commit(await commit(held, tasks(held, 3_500)), END, "completed");
+  for (let n = 0; n < 150; n++) await startEnded(`short-${n}`);
+  expect(await store.prune(store.now() + 1_000)).toEqual({ runs: 151 });
+  expect(await store.check()).toEqual([]);
+  expect(await store.readJournal(held.run, 0)).toEqual([]);
+  expect((await store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
