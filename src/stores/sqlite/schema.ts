@@ -14,10 +14,12 @@
 // rest, and a parent lookup per journal row would be paid by every step.
 //
 // `journal` is a rowid table: rows go to the end of the file and only the small (run, seq) index is spread. Rejected, each
-// with 200 turns of one entry per batch, 2,000 runs (rows/s with 100 bytes and with 1 KB of payload; this form: 120k, 61k):
-//   (run, seq) WITHOUT ROWID                 60k, 15k
-//   one integer key run * 2^22 + seq         62k, 19k
-//   64 MB cache, checkpoint every 10,000 pages: no difference.
+// with 200 turns of one entry per batch over 2,000 runs, in rows/s with 100 bytes (two runs on a busy machine) and with
+// 1 KB of payload (one run):
+//   this form                                93k to 124k, 61k
+//   one integer key run * 2^22 + seq         56k to 68k, 19k
+//   (run, seq) WITHOUT ROWID                 60k to 62k, 15k
+// A 64 MB cache (75k) and a checkpoint every 10,000 pages (83k) showed no gain in one run each.
 
 /** "Repr", in the header of the file: tells our databases from everybody else's. */
 export const APPLICATION_ID = 0x52657072;
