@@ -20,6 +20,8 @@ export interface Line {
   readonly bytesPerStep: number | null;
   readonly rssMb: number | null;
   readonly fsyncMs: number | null;
+  /** Of all processes; says more than `perSecond` on a machine that others use too. */
+  readonly cpuUsPerStep: number | null;
   readonly runs: number;
   readonly steps: number;
   readonly elapsedMs: number | null;
@@ -36,8 +38,9 @@ export async function measure(workload: Workload, plan: Plan, workers: number): 
   if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });
 
   const before = positionOf(rig.path);
+  const usageBefore = await rig.usage();
   const measured = await workload.run(rig, plan);
-  const { peakRssMb } = await rig.usage();
+  const { peakRssMb, cpuMs } = await rig.usage();
   const after = positionOf(rig.path);
 
   const { runs, steps, elapsedMs, latenciesMs, extra = {} } = measured;
@@ -56,6 +59,7 @@ export async function measure(workload: Workload, plan: Plan, workers: number): 
     bytesPerStep: round((after.bytes - before.bytes) / steps),
     rssMb: round(peakRssMb),
     fsyncMs: round(fsyncMs),
+    cpuUsPerStep: round(((cpuMs - usageBefore.cpuMs) / steps) * 1_000),
     runs,
     steps,
     elapsedMs: round(elapsedMs),

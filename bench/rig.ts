@@ -31,6 +31,8 @@ export class Rig implements AsyncDisposable {
   readonly workers: number;
   #engine: BenchEngine | undefined;
   #children: readonly ChildProcess[] = [];
+  /** Of worker processes that a restart replaced. */
+  #pastCpuMs = 0;
 
   private constructor(workers: number) {
     this.workers = workers;
@@ -76,6 +78,7 @@ export class Rig implements AsyncDisposable {
 
   /** Everything in memory is forgotten, as after a restart. */
   async restart(): Promise<void> {
+    this.#pastCpuMs = (await this.usage()).cpuMs - usageOfThisProcess().cpuMs;
     await this.#stop();
     await this.#start();
   }
@@ -89,7 +92,7 @@ export class Rig implements AsyncDisposable {
     });
     const all = [usageOfThisProcess(), ...(await Promise.all(others))];
     return {
-      cpuMs: all.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+      cpuMs: all.reduce((sum, { cpuMs }) => sum + cpuMs, this.#pastCpuMs),
       peakRssMb: all.reduce((sum, { peakRssMb }) => sum + peakRssMb, 0),
     };
   }

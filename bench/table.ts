@@ -14,6 +14,7 @@ const COLUMNS = [
   "bytesPerStep",
   "rssMb",
   "fsyncMs",
+  "cpuUsPerStep",
 ];
 const SHOWN_ELSEWHERE = new Set([...COLUMNS, "store", "runs", "steps", "elapsedMs"]);
 

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../bench/main.ts", import.meta.url));
 const RATED = ["perSecond", "p50Ms", "p99Ms", "rawPerSecond", "ratio"];
-const ALWAYS = ["bytesPerStep", "rssMb", "fsyncMs", "runs", "steps", "elapsedMs"];
+const ALWAYS = ["bytesPerStep", "rssMb", "fsyncMs", "cpuUsPerStep", "runs", "steps", "elapsedMs"];
 
 async function bench(...args: readonly string[]): Promise<Record<string, unknown>[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [
