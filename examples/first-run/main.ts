@@ -93,7 +93,10 @@ async function tell(engine: Engine<typeof order | typeof notify>): Promise<boole
   say("The card network failed once, the second attempt went through. The order waits for an approval.");
   await run.resolve("approval", { by: "Grace" });
   say("Approved from outside. The courier's timer runs; the label printer is called …");
-  await until("the label printer is called", () => readLedger().some(({ step }) => step === "print label"));
+  const isTimerCommitted = async (): Promise<boolean> =>
+    (await journalOf(run)).some(({ type }) => type === "TimerStarted");
+  const isPrinterCalled = (): boolean => readLedger().some(({ step }) => step === "print label");
+  await until("the label printer is called", async () => isPrinterCalled() && (await isTimerCommitted()));
   const killedAt = await endWorker(first.worker, "SIGKILL");
   const before = await journalOf(run);
   say(paint(["red", "bold"], "SIGKILL: worker 1 is gone, in the middle of the call. No goodbye, no clean-up."));
@@ -159,7 +162,7 @@ async function prove(
       claim: "replay: the same code on the same journal ends the same way",
       holds: replayed.status === "same" && callsAfter === calls.length,
       seen:
-        replayed.status === "same" ? `nothing was called, the ledger still has ${callsAfter} lines` : replayed.message,
+        replayed.status === "same" ? `nothing was called: still ${callsAfter} lines in the ledger` : replayed.message,
     },
     {
       claim: "verify: the journal is what was written, the child's too",

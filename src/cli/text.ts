@@ -32,7 +32,8 @@ export function showValue(value: unknown, width = Number.POSITIVE_INFINITY): str
     maxArrayLength: 20,
     maxStringLength: 2_000,
   });
-  return clip(plain(text), width);
+  // Breaks of the layout, and of messages of errors; those inside strings are escaped already.
+  return clip(plain(text.replace(/\n\s*/g, " ")), width);
 }
 
 export function clip(text: string, width: number): string {

@@ -1,0 +1,85 @@
+// The command line as a process of its own, as a shell would start it.
+
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const DEFINITIONS = join(ROOT, "test/cli/definitions.ts");
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+export function startNode(
+  args: readonly string[],
+  options: CliOptions = {},
+): ChildProcessByStdio<Writable, Readable, Readable> {
+  const { NO_COLOR: _no, FORCE_COLOR: _force, REPRISE_STORE: _store, ...env } = process.env;
+  const child = spawn(process.execPath, ["--conditions=reprise-source", ...args], {
+    cwd: options.cwd ?? ROOT,
+    env: { ...env, ...options.env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.end(options.input ?? "");
+  return child;
+}
+
+export function startCli(args: readonly string[], options: CliOptions = {}): ReturnType<typeof startNode> {
+  return startNode([join(ROOT, "src/cli/main.ts"), ...args], options);
+}
+
+export async function finished(child: ReturnType<typeof startNode>): Promise<Finished> {
+  const exited = once(child, "exit");
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [code] = (await exited) as [number | null];
+  return { code, stdout, stderr };
+}
+
+export function cli(args: readonly string[], options: CliOptions = {}): Promise<Finished> {
+  return finished(startCli(args, options));
+}
+
+/** Resolves when the process has said `words` on standard error; what it says stays readable for `finished`. */
+export function saying(child: ReturnType<typeof startNode>, words: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    child.stderr.on("data", (chunk) => {
+      said += String(chunk);
+      if (said.includes(words)) resolve();
+    });
+    child.once("exit", () => reject(new Error(`The process ended without saying "${words}", but: ${said}`)));
+  });
+}
+
+export class TemporaryFolder implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), "reprise-cli-test-"));
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+export function jsonLines(stdout: string): Record<string, any>[] {
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Record<string, any>);
+}

@@ -1,0 +1,45 @@
+// What the command line is tried on.
+
+import { setTimeout as pause } from "node:timers/promises";
+import { FatalError, promise, task, workflow } from "reprise";
+
+export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: 20 } }, (ctx, cents: number) => {
+  if (ctx.attempt === 0) throw new Error("no answer\u001b[31m\nfrom the card network");
+  return { paid: cents };
+});
+
+export const pay = workflow("pay", async (ctx, cents: number) => {
+  const { paid } = await ctx.task(charge, cents);
+  await ctx.sleep(20);
+  ctx.state.set("paid", BigInt(paid));
+  const label = await ctx.run("label", () => `L-${paid}\u001b[2J`);
+  return { label, at: new Date(0) };
+});
+
+export const refuse = workflow("refuse", async (ctx) => {
+  await ctx.run("ask", () => {
+    throw new FatalError("not today\u0007");
+  });
+});
+
+export const review = workflow("review", { ports: { approval: promise<{ ok: boolean }>() } }, async (ctx) => {
+  const reminder = ctx.sleep("1 hour");
+  const approval = await ctx.promise("approval", { timeout: "1 day" });
+  reminder.cancel();
+  return approval?.ok ?? false;
+});
+
+export const many = workflow("many", async (ctx, count: number) => {
+  for (let index = 0; index < count; index += 1) ctx.state.set(`key-${index}`, "x".repeat(200));
+  return count;
+});
+
+export const slow = workflow("slow", async (ctx) => ctx.run("work", () => pause(700, "worked")));
+
+export const greet = workflow("greet", async (_ctx, name: string | undefined) => `Hello, ${name ?? "nobody"}`);
+
+const unexported = task("unexported", () => 1);
+export const incomplete = workflow("incomplete", async (ctx) => ctx.task(unexported));
+
+/** Not a definition: ignored. */
+export const LIMIT = 3;

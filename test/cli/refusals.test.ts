@@ -1,0 +1,146 @@
+// What the command line refuses: one line on standard error, a next step, the exit code of its kind, nothing created.
+
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createEngine } from "reprise";
+import { cli, DEFINITIONS, jsonLines, TemporaryFolder } from "./cli-process.ts";
+import { charge, pay } from "./definitions.ts";
+
+const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says: RegExp])[] = [
+  [["frobnicate"], "USAGE", /unknown command 'frobnicate'/],
+  [["list", "--colour"], "USAGE", /unknown option '--colour'/],
+  [["list", "extra"], "USAGE", /too many arguments/],
+  [["list", "--limit", "many"], "USAGE", /Expected a whole number/],
+  [["list", "--limit", "-1"], "USAGE", /--limit/],
+  [["show"], "USAGE", /missing required argument 'id'/],
+  [["journal", "x", "--after", "1.5"], "USAGE", /Expected a whole number/],
+  [["replay", "x"], "USAGE", /missing required argument 'file'/],
+  [["run", DEFINITIONS], "USAGE", /missing required argument 'workflow'/],
+  [["run", "no-such-file.ts", "pay"], "USAGE", /There is no file .*no-such-file\.ts/],
+  [["run", DEFINITIONS, "pay", "{"], "BAD_INPUT", /Expected JSON in the argument/],
+  [["run", DEFINITIONS, "pay", "1", "--input-file", "x.json"], "USAGE", /not both/],
+  [["run", DEFINITIONS, "pay", "--input-file", "no-such-file.json"], "USAGE", /cannot be read/],
+];
+
+test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
+  using folder = new TemporaryFolder();
+  const options = { cwd: folder.path };
+  const human = await cli(args, options);
+  expect(human.code).toBe(2);
+  expect(human.stdout).toBe("");
+  expect(human.stderr).toMatch(says);
+  expect(human.stderr).toMatch(new RegExp(`^error ${code}: [^\\n]+\\n {2}next: [^\\n]+\\n$`));
+  const json = await cli([...args, "--json"], options);
+  expect(json.code).toBe(2);
+  expect(jsonLines(json.stderr)).toEqual([
+    { error: { code, message: expect.stringMatching(says), next: expect.any(String), details: expect.any(Object) } },
+  ]);
+  expect(readdirSync(folder.path)).toEqual([]);
+});
+
+test("an unknown status is refused, and the known ones are named", async () => {
+  using folder = new TemporaryFolder();
+  const { code, stderr } = await cli(["list", "--status", "sad"], { cwd: folder.path });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/error BAD_OPTIONS: --status: expected one of expected, queued, .*; got "sad"/);
+});
+
+test("a store that is not there is not created by looking at it", async () => {
+  using folder = new TemporaryFolder();
+  const commands = [
+    ["list"],
+    ["show", "x"],
+    ["journal", "x"],
+    ["replay", "x", DEFINITIONS],
+    ["verify", "x", DEFINITIONS],
+    ["doctor"],
+  ];
+  const results = await Promise.all(commands.map((args) => cli(args, { cwd: folder.path })));
+  for (const { code, stdout, stderr } of results) {
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toMatch(/^error BAD_STORE_URL: There is no database at .*reprise\.db\..*\n {2}next: /);
+  }
+  expect(readdirSync(folder.path)).toEqual([]);
+});
+
+test("files that are no stores are refused and left as they are", async () => {
+  using folder = new TemporaryFolder();
+  writeFileSync(folder.file("notes.txt"), "not a database, ".repeat(20));
+  writeFileSync(folder.file("empty.db"), "");
+  new DatabaseSync(folder.file("other.db")).exec("create table other (x)");
+  const before = readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")]);
+  for (const [url, said] of [
+    [`sqlite:${folder.file("notes.txt")}`, "STORE_CORRUPT"],
+    [`sqlite:${folder.file("empty.db")}`, "STORE_NOT_REPRISE"],
+    [`sqlite:${folder.file("other.db")}`, "STORE_NOT_REPRISE"],
+    [`sqlite:${folder.path}`, "BAD_STORE_URL"],
+    ["sqlite::memory:", "BAD_STORE_URL"],
+    ["sqlite:", "BAD_STORE_URL"],
+    ["sqlite://%zz", "BAD_STORE_URL"],
+    ["redis:somewhere", "BAD_STORE_URL"],
+  ] as const) {
+    const { code, stderr } = await cli(["doctor", "--store", url]);
+    expect([url, code]).toEqual([url, 3]);
+    expect(stderr).toMatch(new RegExp(`^error ${said}: `));
+  }
+  expect(readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")])).toEqual(before);
+});
+
+test("a damaged journal is named by run and entry", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  {
+    await using engine = await createEngine({ store, definitions: [pay, charge] });
+    for (const id of ["pay-1", "pay-2"]) await (await engine.start(pay, 1, { id })).result();
+  }
+  const db = new DatabaseSync(folder.file("shop.db"));
+  db.exec(
+    "update journal set data = cast(replace(cast(data as text), 'L-1', 'L-2') as blob) where seq = 7 and run = (select run from runs where id = 'pay-2')",
+  );
+  db.close();
+
+  const doctor = await cli(["doctor", "--store", store]);
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(/1 problem\n.*I8 journal hash chain {2}run pay-2, entry 7\n/);
+  const [report] = jsonLines((await cli(["doctor", "--json", "--store", store])).stdout);
+  expect(report).toMatchObject({
+    healthy: false,
+    problems: [{ run: "pay-2", seq: 7, invariant: "I8 journal hash chain" }],
+  });
+
+  const verify = await cli(["verify", "pay-2", DEFINITIONS, "--store", store]);
+  expect(verify.code).toBe(3);
+  expect(verify.stderr).toContain("error STORE_CORRUPT: The journal of run pay-2 is damaged: entry 7");
+  expect((await cli(["verify", "pay-1", DEFINITIONS, "--store", store])).code).toBe(0);
+});
+
+test("a run that does not exist is refused by every command that names one", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  await (await createEngine({ store, definitions: [pay, charge] })).close();
+  for (const args of [
+    ["show", "nope"],
+    ["journal", "nope"],
+    ["replay", "nope", DEFINITIONS],
+    ["verify", "nope", DEFINITIONS],
+  ]) {
+    const { code, stderr } = await cli([...args, "--store", store]);
+    expect([args[0], code]).toEqual([args[0], 2]);
+    expect(stderr).toMatch(/^error RUN_NOT_FOUND: There is no run nope/);
+  }
+});
+
+test("help shows examples and exit codes, and is no error when asked for", async () => {
+  const [bare, help, sub, version] = await Promise.all([
+    cli([]),
+    cli(["--help"]),
+    cli(["run", "--help"]),
+    cli(["--version"]),
+  ]);
+  expect([bare.code, help.code, sub.code, version.code]).toEqual([2, 0, 0, 0]);
+  expect(help.stdout).toMatch(/Examples:\n {2}\$ reprise run [\s\S]*Exit codes:\n {2}0 /);
+  expect(sub.stdout).toMatch(/--input-file[\s\S]*Examples:/);
+  expect(bare.stdout).toBe(help.stdout);
+  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});

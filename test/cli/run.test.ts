@@ -1,0 +1,95 @@
+// reprise run: from a file to a result.
+
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+
+test("starts a run, works on it and prints its output; the same id again is the same run", async () => {
+  using folder = new TemporaryFolder();
+  const args = ["run", DEFINITIONS, "pay", "4990", "--id", "pay-1", "--store", `sqlite:${folder.file("shop.db")}`];
+  const first = await cli(args);
+  expect(first.code).toBe(0);
+  expect(first.stdout).toBe("{ at: 1970-01-01T00:00:00.000Z, label: 'L-4990\\x1B[2J' }\n");
+  expect(first.stderr).toMatch(/^run pay-1\ncompleted in \d+ ms, 8 entries\n$/);
+  const again = await cli([...args, "--json"]);
+  expect(again.code).toBe(0);
+  expect(jsonLines(again.stdout)).toEqual([
+    {
+      id: "pay-1",
+      status: "completed",
+      output: { at: { $: "date", v: 0 }, label: "L-4990\u001b[2J" },
+      entries: 8,
+      digest: expect.stringMatching(/^sha256:/),
+      createdAt: expect.stringMatching(/Z$/),
+      endedAt: expect.stringMatching(/Z$/),
+    },
+  ]);
+  const other = await cli([
+    "run",
+    DEFINITIONS,
+    "pay",
+    "1",
+    "--id",
+    "pay-1",
+    "--store",
+    `sqlite:${folder.file("shop.db")}`,
+  ]);
+  expect(other.code).toBe(2);
+  expect(other.stderr).toContain("error START_CONFLICT:");
+});
+
+test("takes its input from a file, from standard input, or not at all", async () => {
+  using folder = new TemporaryFolder();
+  writeFileSync(folder.file("name.json"), '"Ada"');
+  const store = ["--store", "sqlite::memory:"];
+  const [file, stdin, none] = await Promise.all([
+    cli(["run", DEFINITIONS, "greet", "--input-file", folder.file("name.json"), ...store]),
+    cli(["run", DEFINITIONS, "greet", "--input-file", "-", ...store], { input: '"Grace"' }),
+    cli(["run", DEFINITIONS, "greet", ...store]),
+  ]);
+  expect([file.stdout, stdin.stdout, none.stdout]).toEqual(["Hello, Ada\n", "Hello, Grace\n", "Hello, nobody\n"]);
+});
+
+test("a run that fails or is stopped says so with its code", async () => {
+  const store = ["--store", "sqlite::memory:"];
+  const [failed, blocked, unknown] = await Promise.all([
+    cli(["run", DEFINITIONS, "refuse", "--id", "refuse-1", ...store]),
+    cli(["run", DEFINITIONS, "incomplete", "--id", "incomplete-1", ...store]),
+    cli(["run", DEFINITIONS, "nothing", ...store]),
+  ]);
+  expect([failed.code, blocked.code, unknown.code]).toEqual([1, 4, 2]);
+  expect(failed.stderr).toContain("error RUN_FAILED: Run refuse-1 failed: not today\\u0007");
+  expect(blocked.stderr).toContain(
+    "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete asks for the task unexported",
+  );
+  expect(unknown.stderr).toContain("error UNKNOWN_DEFINITION: No definition is called nothing");
+});
+
+test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130; the next run goes on", async () => {
+  using folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const args = ["run", DEFINITIONS, "slow", "--id", "slow-1", ...store];
+  const child = startCli(args);
+  await saying(child, "run slow-1");
+  // Readers do not mind workers, nor workers readers.
+  const shown = await cli(["show", "slow-1", ...store]);
+  expect(shown.code).toBe(0);
+  child.kill("SIGINT");
+  expect((await finished(child)).code).toBe(130);
+  const [report] = jsonLines((await cli(["doctor", "--json", ...store])).stdout);
+  expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
+  const next = await cli(args);
+  expect([next.code, next.stdout]).toEqual([0, "worked\n"]);
+});
+
+test("a second Ctrl-C stops at once, and nothing is lost", async () => {
+  using folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const child = startCli(["run", DEFINITIONS, "slow", "--id", "slow-1", ...store]);
+  await saying(child, "run slow-1");
+  child.kill("SIGINT");
+  const ended = finished(child);
+  setImmediate(() => child.kill("SIGINT"));
+  expect((await ended).code).toBe(130);
+  expect((await cli(["doctor", ...store])).code).toBe(0);
+});
