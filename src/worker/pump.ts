@@ -31,7 +31,7 @@ interface Submitted {
 export interface PumpListener {
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
   /** The store could not say what became of the batch, or refused it. */
-  failed(runs: readonly HotRun[], error: unknown): void;
+  failed(runs: readonly HotRun[], writes: readonly Write[], error: unknown): void;
   drained(run: HotRun): void;
   /** Asked before each flush for writes of the worker's own. */
   beforeFlush(): void;
@@ -171,7 +171,7 @@ export class Pump {
       this.#flushing = false;
       if (this.#stopped) return;
       for (const { reject } of submitted) reject(error);
-      this.#listener.failed(runs, error);
+      this.#listener.failed(runs, writes, error);
       return this.kick();
     }
     this.#flushing = false;

@@ -118,7 +118,7 @@ export class Worker {
     const { store, timers, name, leaseMs, heartbeats, polls } = options;
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => this.#onCommitted(run, write, outcome),
-      failed: (runs, error) => this.#onFailed(runs, error),
+      failed: (_runs, writes, error) => this.#onFailed(writes, error),
       drained: (run) => this.#onDrained(run),
       beforeFlush: () => this.#claim(),
     });
@@ -456,7 +456,9 @@ export class Worker {
 
   #onCommitted(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
     if (run.isGone) return;
-    if (outcome.status !== "committed") return this.#evict(run, outcome.status !== "lease-lost");
+    // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
+    if (outcome.status === "already-committed") return this.#beginAnew();
+    if (outcome.status !== "committed") return this.#evict(run, true);
     const { localItems, children, released } = run.committed();
     for (const item of localItems) this.#tasks.start(item, true);
     this.#adoptChildren(children, outcome.children);
@@ -521,9 +523,9 @@ export class Worker {
   }
 
   /** R6. Nobody can say what the store has of all this: give up everything held and begin anew under another number. */
-  #onFailed(runs: readonly HotRun[], error: unknown): void {
+  #onFailed(writes: readonly Write[], error: unknown): void {
     this.#report(error);
-    if (runs.length > 0) this.#beginAnew();
+    if (writes.some(mayHold)) this.#beginAnew();
   }
 
   #beginAnew(): void {
@@ -646,5 +648,19 @@ export class Worker {
     this.#options.log("error", error instanceof Error ? error.message : String(error), {
       ...(error instanceof RepriseError && { code: error.code }),
     });
+  }
+}
+
+/** Whether something may be held under this worker's number after the write, should it have been applied. */
+function mayHold(write: Write): boolean {
+  switch (write.write) {
+    case "turn":
+    case "claim-turns":
+    case "claim-items":
+      return true;
+    case "start":
+      return write.claim !== undefined;
+    default:
+      return false;
   }
 }

@@ -41,8 +41,10 @@ test("ACCEPTANCE 37: an order nobody approves in two days is refunded wherever i
 });
 
 test("ACCEPTANCE 37: a refused order is refunded wherever it is killed", async () => {
-  const drive = (engine: { run(what: typeof order, id: string): { reject(name: "approval", error: Error): Promise<void> } }, id: string) =>
-    engine.run(order, id).reject("approval", new Error("fraud"));
+  const drive = (
+    engine: { run(what: typeof order, id: string): { reject(name: "approval", error: Error): Promise<void> } },
+    id: string,
+  ) => engine.run(order, id).reject("approval", new Error("fraud"));
   const { output } = await crashEverywhere(order, { cents: 5 }, { definitions: [charge, refund], drive });
   expect(output).toEqual({ refunded: 5, because: "fraud" });
 });
@@ -113,9 +115,16 @@ test("ACCEPTANCE 37: children, one of which fails", async () => {
 test("ACCEPTANCE 37: races whose losers finish later", async () => {
   const races = workflow("races", async (ctx) => {
     const slow = ctx.sleep("1 hour").then(() => "slow");
-    const quick = await Promise.race([slow, ctx.sleep("1 minute").then(() => "quick"), ctx.sleep("1 day").then(() => "never")]);
+    const quick = await Promise.race([
+      slow,
+      ctx.sleep("1 minute").then(() => "quick"),
+      ctx.sleep("1 day").then(() => "never"),
+    ]);
     const any = await Promise.any([ctx.run("bad", () => Promise.reject(new Error("x"))), ctx.task(double, 4)]);
-    const settled = await Promise.allSettled([ctx.task(double, 1), ctx.run("fails", () => Promise.reject(new Error("y")))]);
+    const settled = await Promise.allSettled([
+      ctx.task(double, 1),
+      ctx.run("fails", () => Promise.reject(new Error("y"))),
+    ]);
     return { quick, any, settled: settled.map(({ status }) => status), slow: await slow };
   });
   const { output } = await crashEverywhere(races, undefined, { definitions: [double] });
@@ -143,11 +152,20 @@ test("ACCEPTANCE 37: state, draws, and timers that are cancelled", async () => {
 });
 
 test("ACCEPTANCE 37: a promise resolved before, and one that runs out", async () => {
-  const two = workflow("two", { ports: { early: promise<number>(), late: promise<number>(), bare: promise() } }, async (ctx) => {
-    const late = await ctx.promise("late", { timeout: "1 hour" });
-    const bare = Boolean(await ctx.promise("bare", { timeout: "1 hour" }));
-    return { late, bare, early: await ctx.promise("early", { timeout: "1 hour" }), again: await ctx.promise("early") };
-  });
+  const two = workflow(
+    "two",
+    { ports: { early: promise<number>(), late: promise<number>(), bare: promise() } },
+    async (ctx) => {
+      const late = await ctx.promise("late", { timeout: "1 hour" });
+      const bare = Boolean(await ctx.promise("bare", { timeout: "1 hour" }));
+      return {
+        late,
+        bare,
+        early: await ctx.promise("early", { timeout: "1 hour" }),
+        again: await ctx.promise("early"),
+      };
+    },
+  );
   const { output } = await crashEverywhere(two, undefined, {
     drive: async (engine, id) => {
       await engine.run(two, id).resolve("early", 7);
@@ -157,7 +175,9 @@ test("ACCEPTANCE 37: a promise resolved before, and one that runs out", async ()
 });
 
 test("a run that waits for something nobody does is named, not waited for", async () => {
-  const waiting = workflow("waiting", { ports: { approval: promise<number>() } }, async (ctx) => ctx.promise("approval"));
+  const waiting = workflow("waiting", { ports: { approval: promise<number>() } }, async (ctx) =>
+    ctx.promise("approval"),
+  );
   await expect(crashEverywhere(waiting, undefined)).rejects.toMatchObject({
     code: "USAGE",
     message: expect.stringContaining("waits for the promise approval") as string,

@@ -144,7 +144,9 @@ describe.each(["task", "operation"] as const)("timeout of a %s", (kind) => {
     };
     const policy = { timeout: "10s" } as const;
     const work = task("work", policy, (ctx) => hang(ctx));
-    const flow = workflow("hanging", async (ctx) => (kind === "task" ? ctx.task(work) : ctx.run("work", (op) => hang(op), policy)));
+    const flow = workflow("hanging", async (ctx) =>
+      kind === "task" ? ctx.task(work) : ctx.run("work", (op) => hang(op), policy),
+    );
     return { signals, gate, beats, work, flow };
   }
 
