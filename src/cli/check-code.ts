@@ -8,7 +8,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
 import { EXIT, paint, print, printJson } from "./output.ts";
-import { plain, showValue } from "./text.ts";
+import { countOf, plain, showValue } from "./text.ts";
 
 type Check = "replay" | "verify";
 
@@ -54,7 +54,9 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
       check === "verify"
         ? "The journal is whole, and the code does what it says"
         : "The code does what the journal says";
-    await print(`${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${entries} entries).`);
+    await print(
+      `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${countOf(entries, "entry", "entries")}).`,
+    );
     await print(paint("dim", verdict.digest));
     return;
   }

@@ -6,7 +6,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { isoOf } from "./shown-run.ts";
-import { plain } from "./text.ts";
+import { countOf, plain } from "./text.ts";
 
 export async function doctor(options: GlobalOptions): Promise<number> {
   return reading(options.store, async (store) => {
@@ -72,7 +72,7 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
   await print("");
   if (problems.length === 0)
     return print(`${paint(["green", "bold"], "healthy")}  every invariant that the data shows holds`);
-  await print(paint(["red", "bold"], `${problems.length} ${problems.length === 1 ? "problem" : "problems"}`));
+  await print(paint(["red", "bold"], countOf(problems.length, "problem", "problems")));
   for (const { invariant, run, seq, message } of problems) {
     const place = [run === undefined ? "" : `run ${plain(run)}`, seq === undefined ? "" : `entry ${seq}`].filter(
       (part) => part !== "",

@@ -3,7 +3,7 @@
 // Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism · 130 Ctrl-C.
 
 import { styleText } from "node:util";
-import { ERROR_CATALOGUE, RepriseError, type ErrorFamily } from "../base/index.ts";
+import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
 import { jsonText, plain } from "./text.ts";
 
 export const EXIT = {
@@ -62,7 +62,9 @@ export interface ErrorReport {
 export function reportOf(error: unknown): ErrorReport {
   if (error instanceof RepriseError) {
     const { code, message, details } = error;
-    return { code, message, next: ERROR_CATALOGUE[code].next, ...(details && { details }) };
+    // A stopped run keeps the code of what stopped it.
+    const reason = isErrorCode(details?.["code"]) ? details["code"] : code;
+    return { code, message, next: ERROR_CATALOGUE[reason].next, ...(details && { details }) };
   }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return { code: "INVARIANT", message, next: ERROR_CATALOGUE.INVARIANT.next };

@@ -10,7 +10,7 @@ import { loadDefinitions } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { onInterrupt } from "./signals.ts";
 import { isoOf } from "./shown-run.ts";
-import { plain, plainLines } from "./text.ts";
+import { countOf, plain, plainLines } from "./text.ts";
 
 export interface RunOptions extends GlobalOptions {
   readonly id?: string;
@@ -49,7 +49,8 @@ export async function run(
         endedAt: isoOf(info.endedAt),
       });
     else if (output !== undefined) await print(outputText(output));
-    if (!options.json) remark(paintError("dim", `${info.status} in ${took}, ${info.entries} entries`));
+    if (!options.json)
+      remark(paintError("dim", `${info.status} in ${took}, ${countOf(info.entries, "entry", "entries")}`));
     return EXIT.ok;
   } finally {
     await engine.close();

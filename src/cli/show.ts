@@ -7,7 +7,7 @@ import { getRun, reading } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
 import { isoOf, paintStatus, runJson, shownEntry, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
-import { plain, plainLines, showValue } from "./text.ts";
+import { countOf, plain, plainLines, showValue } from "./text.ts";
 import { renderTimeline } from "./timeline.ts";
 
 /** Longer journals are shown by their beginning and their end. */
@@ -76,9 +76,14 @@ async function printRun(
   await print(
     `${paint("bold", plain(record.id))}  ${plain(definition)} v${version}  ${paintStatus(paint, status)} ${time}`,
   );
-  await print(paint("dim", `started ${isoOf(createdAt)}  ${head} entries  sha256:${record.chain.slice(0, 16)}…`));
+  await print(
+    paint(
+      "dim",
+      `started ${isoOf(createdAt)}  ${countOf(head, "entry", "entries")}  sha256:${record.chain.slice(0, 16)}…`,
+    ),
+  );
   if (tags.length > 0) await print(paint("dim", `tags ${tags.map(plain).join(", ")}`));
-  if (unread > 0) await print(paint("yellow", `${unread} messages came too late and were never read`));
+  if (unread > 0) await print(paint("yellow", `${countOf(unread, "message", "messages")} came too late to be read`));
   await print("");
   const options = { width: lineWidth(), paint };
   const lines = renderTimeline(entries.map(shownEntry), options);
@@ -146,7 +151,7 @@ async function printTrouble(
 ): Promise<void> {
   await print(`\n${paint(["red", "bold"], `${record.status} ${code}:`)} ${plain(message)}`);
   if (where !== null) await print(`  ${paint("dim", "where:")} ${plain(where)}`);
-  if (expected !== null || actual !== null) {
+  if (code === "DETERMINISM_VIOLATION") {
     await print(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);
     await print(`  ${paint("dim", "the journal:")} ${showValue(actual)}`);
   }

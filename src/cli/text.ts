@@ -48,3 +48,7 @@ export function clip(text: string, width: number): string {
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replace(UNSAFE, escapeOf);
 }
+
+export function countOf(count: number, one: string, several: string): string {
+  return `${count} ${count === 1 ? one : several}`;
+}

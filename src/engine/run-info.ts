@@ -27,7 +27,7 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
   const violated = record.status === "determinism_violation";
   return new RepriseError(
     violated ? "DETERMINISM_VIOLATION" : "RUN_BLOCKED",
-    `Run ${record.id} is stopped: ${evidence.message ?? "no evidence was kept"}. ${
+    `Run ${record.id} is stopped: ${(evidence.message ?? "no evidence was kept").replace(/\.$/, "")}. ${
       violated ? "Put the code back or patch it, then resume the run." : "Remove the cause, then resume the run."
     }`,
     { details: { run: record.id, ...evidence } },
