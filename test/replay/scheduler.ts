@@ -37,9 +37,13 @@ function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | un
   return timed && chance.happens(0.5) ? run.timesOut(command) : run.settles(name, answer(chance, weather));
 }
 
+/** Far more than any program needs. */
+const MAX_COMMITS = 5_000;
+
 /** Lets things happen until the run is over; false when it waits for ever. */
 export async function runToEnd(run: LiveRun, chance: Chance, weather: Weather): Promise<boolean> {
-  while (!run.isOver) {
+  for (let turn = 0; !run.isOver; turn += 1) {
+    if (turn === MAX_COMMITS) return false;
     const count = chance.happens(weather.together) ? 2 + chance.below(2) : 1;
     const arrivals: Arrival[] = [];
     for (let each = 0; each < count; each += 1) {
