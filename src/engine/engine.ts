@@ -175,7 +175,10 @@ export class EngineCore implements Engine {
 
   close(options: { grace?: Duration } = {}): Promise<void> {
     const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
-    this.#closing ??= this.#drain(graceMs).then(() => this.#parts.store.close());
+    this.#closing ??= this.#drain(graceMs).then(() => {
+      this.#waiters.close();
+      return this.#parts.store.close();
+    });
     return this.#closing;
   }
 

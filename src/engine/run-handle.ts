@@ -86,7 +86,8 @@ export class RunHandle implements Run<any> {
       let cancelTimer: (() => void) | undefined;
       const leave = waiters.add(this.id, (ending) => {
         cancelTimer?.();
-        resolve(ending);
+        if (ending !== undefined) resolve(ending);
+        else reject(new RepriseError("ENGINE_CLOSED", `The engine was closed while run ${this.id} was still going on.`));
       });
       if (timeoutMs !== undefined)
         cancelTimer = timers.set(timeoutMs, () => {

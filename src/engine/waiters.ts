@@ -9,14 +9,14 @@ export interface Ending {
 }
 
 export class Waiters {
-  readonly #byId = new Map<string, Set<(ending: Ending) => void>>();
+  readonly #byId = new Map<string, Set<(ending: Ending | undefined) => void>>();
 
   get ids(): readonly string[] {
     return [...this.#byId.keys()];
   }
 
-  /** Answers how to stop waiting. */
-  add(id: string, tell: (ending: Ending) => void): () => void {
+  /** Answers how to stop waiting. Told `undefined` when no news will ever come. */
+  add(id: string, tell: (ending: Ending | undefined) => void): () => void {
     let waiting = this.#byId.get(id);
     if (waiting === undefined) this.#byId.set(id, (waiting = new Set()));
     const all = waiting;
@@ -31,10 +31,14 @@ export class Waiters {
     return this.#byId.has(id);
   }
 
-  tell(id: string, ending: Ending): void {
+  tell(id: string, ending: Ending | undefined): void {
     const waiting = this.#byId.get(id);
     if (waiting === undefined) return;
     this.#byId.delete(id);
     for (const tell of waiting) tell(ending);
+  }
+
+  close(): void {
+    for (const id of this.ids) this.tell(id, undefined);
   }
 }

@@ -5,7 +5,7 @@
 //     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
 // P3. One batch in flight; while it is, the next gathers.
 
-import type { Timers } from "../base/index.ts";
+import { RepriseError, type Timers } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -60,6 +60,7 @@ export class Pump {
   /** Adds a write to the next batch. */
   submit<W extends Write>(write: W): Promise<OutcomeOf<W>> {
     return new Promise((resolve, reject) => {
+      if (this.#stopped) return reject(stopped());
       this.#submitted.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
       this.kick();
     });
@@ -93,9 +94,10 @@ export class Pump {
     this.#ready = [];
   }
 
-  /** Nothing is written any more. */
+  /** Nothing is written any more; what waited to be is refused. */
   stop(): void {
     this.#stopped = true;
+    for (const { reject } of this.#submitted.splice(0)) reject(stopped());
   }
 
   get isQuiet(): boolean {
@@ -188,6 +190,10 @@ export class Pump {
     this.#idleWaiters = [];
     for (const resolve of waiters) resolve();
   }
+}
+
+function stopped(): RepriseError {
+  return new RepriseError("ENGINE_CLOSED", "The engine was closed before this could be written.");
 }
 
 function countEntries(turns: readonly TurnWrite[]): number {

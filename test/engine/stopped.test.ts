@@ -1,0 +1,155 @@
+// Runs that are stopped, not ended: code that does not fit its journal, and code that asks for what nobody has.
+
+import { describe, expect, test } from "vitest";
+import { promise, task, workflow, type Definition, type AnyTask, type RepriseError } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { collect, createFolder, rejection, watchEvents } from "./world.ts";
+
+const ports = { go: promise<string>() };
+const greet = task("greet", (_ctx, name: string) => `Hello, ${name}`);
+const rightCode = workflow("greeter", { ports }, async (ctx, name: string) => {
+  const greeting = await ctx.task(greet, name);
+  const word = await ctx.promise("go");
+  return `${greeting} ${await ctx.run("shout", () => word.toUpperCase())}`;
+});
+const shout = task("shout", (_ctx, name: string) => name.toUpperCase());
+const wrongCode = workflow("greeter", { ports }, async (ctx, name: string) => {
+  const greeting = await ctx.task(shout, name);
+  return `${greeting} ${await ctx.promise("go")}`;
+});
+
+describe("ACCEPTANCE 24: a determinism violation", () => {
+  test("stops the run with its evidence, is never retried, and the right code completes it", async () => {
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("runs.db")}`;
+    {
+      await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
+      await engine.start(rightCode, "Ada", { id: "run-1" });
+      await engine.clock.advance(0);
+    }
+    {
+      using watched = watchEvents();
+      await using engine = await createTestEngine({ definitions: [wrongCode, shout, greet], store });
+      const run = engine.run(wrongCode, "run-1");
+      const result = rejection(run.result());
+      await run.resolve("go", "bye");
+      const error = (await result) as RepriseError;
+      const text = "Task type mismatch at Task(0): expected 'shout', got 'greet'";
+      expect(error.code).toBe("DETERMINISM_VIOLATION");
+      expect(error.message).toContain(text);
+      expect(error.details).toMatchObject({ where: "Task(0)", expected: "shout", actual: "greet", seq: 2 });
+      const info = await run.info();
+      expect(info.status).toBe("determinism_violation");
+      expect(info.error?.message).toContain(text);
+      expect(info.entries).toBe(4);
+      // Never retried: neither by time nor by a message nor by another process.
+      await engine.clock.advance("30 days");
+      await engine.crash();
+      expect((await rejection(run.result())).code).toBe("DETERMINISM_VIOLATION");
+      expect(watched.events.filter(({ event }) => event === "run.stopped")).toHaveLength(1);
+      // Resumed with the same code it stops again, and nothing is lost.
+      await run.resume();
+      expect((await rejection(run.result())).code).toBe("DETERMINISM_VIOLATION");
+      expect(watched.events.filter(({ event }) => event === "run.stopped")).toHaveLength(2);
+      expect(await run.verify()).toMatchObject({ status: "mismatch", where: "Task(0)" });
+    }
+    {
+      await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
+      const run = engine.run(rightCode, "run-1");
+      await run.resume();
+      expect(await run.result()).toBe("Hello, Ada BYE");
+      expect(await run.verify()).toMatchObject({ status: "same" });
+      expect((await rejection(run.resume())).message).toContain("completed");
+    }
+  });
+
+  test("ACCEPTANCE 25: a longer loop goes on with a new command, a shorter one is stopped for its orphan", async () => {
+    const step = task("step", (_ctx, n: number) => n);
+    const loop = (rounds: number, determinism: "strict" | "per-type") =>
+      workflow("loop", { ports, determinism }, async (ctx) => {
+        const go = ctx.promise("go");
+        let sum = 0;
+        for (let n = 0; n < rounds; n += 1) sum += await ctx.task(step, n);
+        await go;
+        return sum;
+      });
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("runs.db")}`;
+    {
+      const before = loop(3, "strict");
+      await using engine = await createTestEngine({ definitions: [before, step], store });
+      for (const id of ["longer", "strict", "lenient"]) await engine.start(before, undefined, { id });
+      await engine.clock.advance(0);
+    }
+    const finish = async (code: ReturnType<typeof loop>, id: string): Promise<{ output: unknown; warnings: string[] }> => {
+      const warnings: string[] = [];
+      const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
+      await using engine = await createTestEngine({ definitions: [code, step], store, logger });
+      await engine.run(code, id).resolve("go", "");
+      return { output: await engine.run(code, id).result(), warnings };
+    };
+    expect(await finish(loop(4, "strict"), "longer")).toEqual({ output: 6, warnings: [] });
+    const lenient = await finish(loop(2, "per-type"), "lenient");
+    expect(lenient.output).toBe(1);
+    expect(lenient.warnings.join()).toContain("Task(2)");
+    const error = await rejection(finish(loop(2, "strict"), "strict"));
+    expect(error.code).toBe("DETERMINISM_VIOLATION");
+    expect(error.message).toContain("Orphaned command at Task(2)");
+  });
+});
+
+describe("an unregistered", () => {
+  const inner = workflow("inner", async () => "inner");
+  const asksTask = workflow("asks", async (ctx) => {
+    const first = await ctx.run("first", () => 1);
+    return `${first} ${await ctx.task(greet, "Ada")}`;
+  });
+  const asksChild = workflow("asks", async (ctx) => {
+    const first = await ctx.run("first", () => 1);
+    return `${first} ${await ctx.child(inner)}`;
+  });
+  const cases: [string, typeof asksTask, Definition | AnyTask, string][] = [
+    ["task", asksTask, greet, "1 Hello, Ada"],
+    ["child definition", asksChild, inner, "1 inner"],
+  ];
+  test.each(cases)(
+    "%s blocks the run before anything is written for it; resume completes it",
+    async (_what, asks, missing, output) => {
+      using folder = createFolder();
+      const store = `sqlite:${folder.file("runs.db")}`;
+      {
+        await using engine = await createTestEngine({ definitions: [asks], store });
+        const run = await engine.start(asks, undefined, { id: "run-1" });
+        const error = await rejection(run.result());
+        expect(error.code).toBe("RUN_BLOCKED");
+        expect(error.message).toContain(missing.name);
+        expect((await run.info()).status).toBe("blocked");
+        expect((await collect(run.journal())).map(({ type }) => type)).toEqual(["RunStarted", "OperationCompleted"]);
+        expect((await collect(engine.list())).map(({ id }) => id)).toEqual(["run-1"]);
+      }
+      {
+        await using engine = await createTestEngine({ definitions: [asks, missing as typeof asks], store });
+        await engine.run(asks, "run-1").resume();
+        expect(await engine.run(asks, "run-1").result()).toBe(output);
+      }
+    },
+  );
+});
+
+test("a run of a definition this process does not have is left to others", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("runs.db")}`;
+  {
+    await using engine = await createTestEngine({ definitions: [rightCode, greet], store, worker: false });
+    await engine.start(rightCode, "Ada", { id: "run-1" });
+  }
+  {
+    const unrelated = workflow("unrelated", async () => 1);
+    await using engine = await createTestEngine({ definitions: [unrelated, greet], store });
+    await engine.clock.advance("1 day");
+    expect((await engine.find("run-1"))?.status).toBe("queued");
+  }
+  await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
+  await engine.run(rightCode, "run-1").resolve("go", "x");
+  expect(await engine.run(rightCode, "run-1").result()).toBe("Hello, Ada X");
+});
