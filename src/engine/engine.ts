@@ -27,7 +27,7 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { entryData, type Determinism } from "../workflow/index.ts";
-import { Worker, type Registry } from "../worker/index.ts";
+import { newRun, Worker, type Registry } from "../worker/index.ts";
 import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import { infoOf } from "./run-info.ts";
@@ -106,14 +106,14 @@ export class EngineCore implements Engine {
   start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
     this.#checkOpen();
     if (this.#drained) throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
-    const { registry, random } = this.#parts;
+    const { registry, random, runtime } = this.#parts;
     const body = registry.getWorkflow(nameOf(what));
     const options = (args[1] ?? {}) as StartOptions;
     const { tags, priority } = checkStart(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
     const input = entryData.encodeInput(await parse(body.schema, args[0], `workflow ${body.name}`));
     const claim = this.worker.preclaim();
-    const run = this.worker.newRun(id, body, input, tags, priority);
+    const run = newRun(body, { id, input, tags, priority, runtime });
     const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
     const { record, first } = outcome;
     if (outcome.status === "exists") checkSameStart(outcome, body.name, input);
@@ -137,7 +137,7 @@ export class EngineCore implements Engine {
     this.#checkOpen();
     const { statuses, limit } = checkFilter(filter);
     let before = filter.after === undefined ? undefined : (await this.#getRecord(filter.after)).run;
-    for (let left = limit; left > 0; ) {
+    for (let left = limit; left > 0;) {
       const page = await this.#parts.store.listRuns({
         ...(filter.definition !== undefined && { definition: filter.definition }),
         ...(statuses && { statuses }),
@@ -194,7 +194,8 @@ function nameOf(what: unknown): string {
 }
 
 function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: readonly string[]; priority: number } {
-  if (!Array.isArray(tags)) throw new RepriseError("BAD_OPTIONS", `start: expected an array of tags, got ${typeof tags}.`);
+  if (!Array.isArray(tags))
+    throw new RepriseError("BAD_OPTIONS", `start: expected an array of tags, got ${typeof tags}.`);
   for (const tag of tags) checkName(tag, "tag");
   if (!Number.isSafeInteger(priority))
     throw new RepriseError("BAD_OPTIONS", `start: expected a whole number as priority, got ${String(priority)}.`);
@@ -208,8 +209,12 @@ function checkFilter({ status, limit = Number.POSITIVE_INFINITY }: Filter): {
   const statuses = status === undefined || typeof status !== "string" ? status : [status];
   for (const one of statuses ?? [])
     if (!STATUSES.includes(one))
-      throw new RepriseError("BAD_OPTIONS", `list: no status is called ${String(one)}; there are: ${STATUSES.join(", ")}.`);
-  if (!(limit >= 0)) throw new RepriseError("BAD_OPTIONS", `list: expected a limit of 0 or more, got ${String(limit)}.`);
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `list: no status is called ${String(one)}; there are: ${STATUSES.join(", ")}.`,
+      );
+  if (!(limit >= 0))
+    throw new RepriseError("BAD_OPTIONS", `list: expected a limit of 0 or more, got ${String(limit)}.`);
   return { statuses, limit };
 }
 

@@ -4,7 +4,8 @@ import { inspect } from "node:util";
 import type { Logger } from "../kernel/index.ts";
 
 function line(level: string, message: string, data: object | undefined): void {
-  const details = data === undefined || Object.keys(data).length === 0 ? "" : ` ${inspect(data, { breakLength: Infinity })}`;
+  const details =
+    data === undefined || Object.keys(data).length === 0 ? "" : ` ${inspect(data, { breakLength: Infinity })}`;
   process.stderr.write(`reprise ${level}: ${message}${details}\n`);
 }
 

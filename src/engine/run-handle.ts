@@ -55,7 +55,10 @@ export class RunHandle implements Run<any> {
     this.#host.checkOpen();
     const record = await this.#host.store.findRun(this.id);
     if (record === undefined)
-      throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}. Start it first, or check the id and the store.`);
+      throw new RepriseError(
+        "RUN_NOT_FOUND",
+        `There is no run ${this.id}. Start it first, or check the id and the store.`,
+      );
     if (record.definition !== this.#body.name)
       throw new RepriseError(
         "UNKNOWN_DEFINITION",
@@ -76,7 +79,9 @@ export class RunHandle implements Run<any> {
     if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
     if (last?.type === "RunCancelled") throw new CancelledError(`Run ${this.id} was cancelled.`);
     const cause = failureOf(last);
-    throw new RepriseError("RUN_FAILED", `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`, { cause });
+    throw new RepriseError("RUN_FAILED", `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`, {
+      cause,
+    });
   }
 
   #ending(timeoutMs: number | undefined): Promise<Ending> {
@@ -93,7 +98,10 @@ export class RunHandle implements Run<any> {
         cancelTimer = timers.set(timeoutMs, () => {
           leave();
           reject(
-            new RepriseError("RESULT_TIMEOUT", `Run ${this.id} has not ended within ${timeoutMs} ms. It goes on; ask again.`),
+            new RepriseError(
+              "RESULT_TIMEOUT",
+              `Run ${this.id} has not ended within ${timeoutMs} ms. It goes on; ask again.`,
+            ),
           );
         });
       // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
@@ -126,7 +134,10 @@ export class RunHandle implements Run<any> {
     const ports = this.#body.ports;
     if (Object.hasOwn(ports, name) && ports[name]?.port === "promise") return;
     const known = Object.keys(ports).join(", ") || "none";
-    throw new RepriseError("UNKNOWN_PORT", `Workflow ${this.#body.name} has no promise ${name}; its ports are: ${known}.`);
+    throw new RepriseError(
+      "UNKNOWN_PORT",
+      `Workflow ${this.#body.name} has no promise ${name}; its ports are: ${known}.`,
+    );
   }
 
   async cancel(reason?: string): Promise<void> {
@@ -144,7 +155,10 @@ export class RunHandle implements Run<any> {
       case "committed":
         return worker.arrived(outcome.run);
       case "no-run":
-        throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}. Start it first, or check the id and the store.`);
+        throw new RepriseError(
+          "RUN_NOT_FOUND",
+          `There is no run ${this.id}. Start it first, or check the id and the store.`,
+        );
       case "ended":
         if (endedIsFine) return;
         throw new RepriseError("RUN_ENDED", `Run ${this.id} has ended (${outcome.as}) and takes no more messages.`);

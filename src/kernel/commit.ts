@@ -183,6 +183,8 @@ export interface ClaimedTurn {
   readonly record: RunRecord;
   readonly token: string;
   readonly inbox: readonly InboxRow[];
+  /** S5. Two workers died holding it; it is handed out alone. */
+  readonly suspect: boolean;
 }
 
 export interface ClaimItemsWrite {
@@ -203,6 +205,8 @@ export interface ClaimedItem {
   readonly failures: string | undefined;
   /** The data of the entry that scheduled it. */
   readonly data: string;
+  /** S5 */
+  readonly suspect: boolean;
 }
 
 /** Fires timers that are due and makes delayed items ready, oldest first. */

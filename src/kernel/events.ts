@@ -9,7 +9,13 @@ export type RepriseEvent =
   | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
   | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndStatus }
   | { readonly event: "run.stopped"; readonly run: string; readonly status: Status; readonly message: string }
-  | { readonly event: "attempt.started"; readonly run: string; readonly step: string; readonly name: string; readonly attempt: number }
+  | {
+      readonly event: "attempt.started";
+      readonly run: string;
+      readonly step: string;
+      readonly name: string;
+      readonly attempt: number;
+    }
   | {
       readonly event: "attempt.failed";
       readonly run: string;

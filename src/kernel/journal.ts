@@ -99,7 +99,10 @@ export function findJournalFault(
     expected += 1;
   }
   if (entries.length !== head.head)
-    return { seq: entries.length + 1, problem: `the run claims ${head.head} entries, the journal has ${entries.length}` };
+    return {
+      seq: entries.length + 1,
+      problem: `the run claims ${head.head} entries, the journal has ${entries.length}`,
+    };
   if (chain !== head.chain) return { seq: entries.length, problem: "the run's chain is not that of its last entry" };
   return undefined;
 }

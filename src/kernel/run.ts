@@ -5,14 +5,7 @@ import type { EpochMs } from "../base/index.ts";
 /** The integer a database knows a run by; the public id stands only in the run's own row. */
 export type RunNumber = number;
 
-export type LiveStatus =
-  | "expected"
-  | "queued"
-  | "running"
-  | "waiting"
-  | "paused"
-  | "blocked"
-  | "determinism_violation";
+export type LiveStatus = "expected" | "queued" | "running" | "waiting" | "paused" | "blocked" | "determinism_violation";
 export type EndStatus = "completed" | "failed" | "cancelled" | "continued";
 /** Where a run stands. The first seven are live, the last four have ended. */
 export type Status = LiveStatus | EndStatus;

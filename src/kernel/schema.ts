@@ -28,7 +28,11 @@ function resultOf(result: StandardSchemaV1.Result<unknown>, what: string): unkno
 }
 
 /** Validates where waiting is possible. */
-export async function parse(schema: Schema<never, unknown> | undefined, value: unknown, what: string): Promise<unknown> {
+export async function parse(
+  schema: Schema<never, unknown> | undefined,
+  value: unknown,
+  what: string,
+): Promise<unknown> {
   if (schema === undefined) return value;
   return resultOf(await schema["~standard"].validate(value), what);
 }

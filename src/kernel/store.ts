@@ -4,7 +4,9 @@
 // S2. Time is the store's: leases, timers and entries are judged by `now()`, which never goes backwards.
 // S3. A worker's lease is one row; renewing it costs the same however much the worker holds.
 // S4. A reaped worker's turns are due again and its items ready again, with their tokens void.
-// S5. After three takeovers in a row without a commit a run is `blocked`, its evidence kept.
+// S5. Whatever was taken over twice in a row without a commit is a suspect: handed out before others, alone, one at a time
+//     per worker. After three more takeovers its run is `blocked`, its evidence kept. So what kills its worker is stopped,
+//     and what was merely held beside it is not.
 // S6. Payloads are stored and given back byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
@@ -12,8 +14,10 @@ import type { InboxRow, OutcomeOf, Write } from "./commit.ts";
 import type { Entry } from "./journal.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 
-/** S5 */
-export const MAX_TAKEOVERS = 3;
+/** S5. Takeovers in company, which prove nothing by themselves. */
+export const SUSPECT_AFTER = 2;
+/** S5. Together with those of a suspect. */
+export const MAX_TAKEOVERS = 5;
 
 export interface WorkerInfo {
   readonly worker: number;

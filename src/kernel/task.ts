@@ -103,7 +103,10 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
   const body: TaskBody = {
     run: run as TaskBody["run"],
     schema: options.input as Schema<never, unknown> | undefined,
-    policy: { ...(options.retry && { retry: options.retry }), ...(options.timeout !== undefined && { timeout: options.timeout }) },
+    policy: {
+      ...(options.retry && { retry: options.retry }),
+      ...(options.timeout !== undefined && { timeout: options.timeout }),
+    },
     priority: options.priority ?? 0,
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });

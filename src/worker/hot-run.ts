@@ -22,7 +22,14 @@ import {
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
-import { entryData, type Ask, type ChildAsk, type Execution, type OperationAsk, type TaskAsk } from "../workflow/index.ts";
+import {
+  entryData,
+  type Ask,
+  type ChildAsk,
+  type Execution,
+  type OperationAsk,
+  type TaskAsk,
+} from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
 
 /** What a hot run needs from the worker that holds it. */
@@ -136,7 +143,7 @@ export class HotRun {
   }
 
   /** H4. Its operations are told, its results are not heard any more. */
-  discard(reason: unknown): void {
+  discard(reason: () => unknown): void {
     this.#gone = true;
     this.#token = undefined;
     this.#abandonOperations(reason);
@@ -145,10 +152,11 @@ export class HotRun {
       for (const _ of batch?.localItems.splice(0) ?? []) this.#host.unclaimTask();
   }
 
-  #abandonOperations(reason: unknown): void {
+  #abandonOperations(reason: () => unknown): void {
+    if (this.#operations.size === 0) return;
     const attempts = [...this.#operations.values()];
     this.#operations.clear();
-    for (const attempt of attempts) attempt?.abandon(reason);
+    for (const attempt of attempts) attempt?.abandon(reason());
   }
 
   // ── what comes in ──
@@ -196,13 +204,13 @@ export class HotRun {
 
   #applyCancel(data: string): void {
     const { at } = this.#append("CancelRequested", "", data);
-    for (const { command, type, timed, name } of this.execution.openCommands()) {
+    for (const { command, type, timed, name } of this.execution.openWaits()) {
       this.execution.close(command);
       if (type === "ChildWorkflow")
         this.#batch.messages.push({ to: name, arrival: { type: "CancelRequested", target: "", data } });
       else if (type === "Task" || timed) this.#batch.dropped.push(command);
     }
-    this.#abandonOperations(new CancelledError());
+    this.#abandonOperations(() => new CancelledError());
     this.#localTasks -= this.#batch.localItems.length + this.#host.abandonTasks(this);
     for (const _ of this.#batch.localItems.splice(0)) this.#host.unclaimTask();
     this.#batch.deliveries.push({ type: "CancelRequested", command: "", data: asRecord(data), at });
@@ -327,6 +335,7 @@ export class HotRun {
       attempt: 0,
       failures: undefined,
       data,
+      suspect: false,
     });
   }
 
@@ -364,7 +373,7 @@ export class HotRun {
     else this.#append("RunFailed", "", entryData.runFailedData(error));
     this.#answerParent(status, output, error);
     this.#ended = status;
-    this.#abandonOperations(new CancelledError("The run has ended."));
+    this.#abandonOperations(() => new CancelledError("The run has ended."));
   }
 
   #answerParent(status: EndStatus, output: string | undefined, error: unknown): void {
@@ -380,7 +389,12 @@ export class HotRun {
   // ── commits ──
 
   get #isIdle(): boolean {
-    return this.#operations.size === 0 && this.#localTasks === 0 && this.#deliverable.length === 0 && this.#batch.deliveries.length === 0;
+    return (
+      this.#operations.size === 0 &&
+      this.#localTasks === 0 &&
+      this.#deliverable.length === 0 &&
+      this.#batch.deliveries.length === 0
+    );
   }
 
   /** H3. Undefined when there is nothing to commit, or a batch is in flight. */
@@ -388,7 +402,12 @@ export class HotRun {
     if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
     const batch = this.#batch;
     const then = this.#ended ?? (this.#isIdle ? "release" : "hold");
-    if (then === "hold" && batch.entries.length === 0 && batch.finished.length === 0 && this.#read === this.#readCommitted)
+    if (
+      then === "hold" &&
+      batch.entries.length === 0 &&
+      batch.finished.length === 0 &&
+      this.#read === this.#readCommitted
+    )
       return undefined;
     this.#batch = new Batch();
     this.#inFlight = batch;
@@ -412,7 +431,11 @@ export class HotRun {
   }
 
   /** The batch in flight is durable: what it holds may be shown and done. */
-  committed(): { readonly localItems: readonly ClaimedItem[]; readonly children: readonly NewChild[]; readonly released: boolean } {
+  committed(): {
+    readonly localItems: readonly ClaimedItem[];
+    readonly children: readonly NewChild[];
+    readonly released: boolean;
+  } {
     const batch = this.#inFlight ?? new Batch();
     this.#inFlight = undefined;
     const released = this.#releasing;

@@ -1,4 +1,5 @@
 // Worker: who executes. Claim loop, leases, hot runs, operations and tasks, group commit. Invariants R1–R5 in worker.ts.
 
+export { newRun } from "./new-run.ts";
 export { Registry } from "./registry.ts";
 export { Worker, type WorkerOptions } from "./worker.ts";

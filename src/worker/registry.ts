@@ -11,7 +11,8 @@ export class Registry {
   constructor(definitions: readonly (Definition | AnyTask)[]) {
     for (const definition of definitions) {
       if (isTask(definition)) this.#add(this.#tasks, "task", definition.name, taskBody(definition));
-      else if (isWorkflow(definition)) this.#add(this.#workflows, "definition", definition.name, workflowBody(definition));
+      else if (isWorkflow(definition))
+        this.#add(this.#workflows, "definition", definition.name, workflowBody(definition));
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",

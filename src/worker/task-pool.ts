@@ -14,7 +14,11 @@ export interface TaskPoolHost {
   now(): EpochMs;
   logger(runId: string, step: string): Logger;
   taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
-  taskFailed(item: ClaimedItem, next: { readonly availableAt: EpochMs; readonly failures: string }, wasLocal: boolean): void;
+  taskFailed(
+    item: ClaimedItem,
+    next: { readonly availableAt: EpochMs; readonly failures: string },
+    wasLocal: boolean,
+  ): void;
   /** A slot is free. */
   slotFreed(): void;
 }
@@ -66,13 +70,15 @@ export class TaskPool {
   }
 
   /** Nobody waits for the run's tasks; answers how many of them were local. */
-  abandon(run: RunNumber, reason: unknown): number {
-    const works = [...(this.#byRun.get(run)?.values() ?? [])];
-    for (const { attempt } of works) attempt?.abandon(reason);
+  abandon(run: RunNumber, reason: () => unknown): number {
+    const ofRun = this.#byRun.get(run);
+    if (ofRun === undefined) return 0;
+    const works = [...ofRun.values()];
+    for (const { attempt } of works) attempt?.abandon(reason());
     return works.filter(({ local }) => local).length;
   }
 
-  abandonAll(reason: unknown): void {
+  abandonAll(reason: () => unknown): void {
     for (const run of [...this.#byRun.keys()]) this.abandon(run, reason);
   }
 

@@ -35,7 +35,8 @@ interface Scheduled {
 /** What the call says goes before what the task says; `retryable` is a function and only the task can have it. */
 function policyOf(body: TaskBody, scheduled: Scheduled): Policy {
   const { retryable } = body.policy.retry ?? {};
-  const retry = scheduled.retry === undefined ? body.policy.retry : { ...scheduled.retry, ...(retryable && { retryable }) };
+  const retry =
+    scheduled.retry === undefined ? body.policy.retry : { ...scheduled.retry, ...(retryable && { retryable }) };
   const timeout = scheduled.timeout ?? body.policy.timeout;
   return { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
 }

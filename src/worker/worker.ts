@@ -12,12 +12,8 @@
 
 import { CancelledError, encode, RepriseError, type EpochMs, type Random, type Timers } from "../base/index.ts";
 import {
-  CHAIN_START,
-  chainAfter,
   emit,
-  findJournalFault,
   isObserved,
-  markOf,
   type Arrival,
   type ClaimedItem,
   type ClaimedTurn,
@@ -27,7 +23,6 @@ import {
   type Logger,
   type NewChild,
   type NewRun,
-  type OutcomeOf,
   type RunNumber,
   type RunRecord,
   type Store,
@@ -36,27 +31,28 @@ import {
   type Write,
 } from "../kernel/index.ts";
 import {
-  CURRENT_FLAGS,
-  driveThrough,
-  entryData,
   Execution,
   indexJournal,
-  unknownFlags,
   type ChildAsk,
   type Determinism,
   type ExecutionHost,
   type LogLevel,
   type OperationAsk,
+  type Recorded,
   type WorkflowBody,
 } from "../workflow/index.ts";
+import { Claimer, type ClaimerHost } from "./claimer.ts";
+import { loadCold } from "./cold-load.ts";
 import { HotRun } from "./hot-run.ts";
 import { Lease } from "./lease.ts";
 import { LookOut } from "./look-out.ts";
 import { runOperation, type OperationHost } from "./operations.ts";
+import { firstEntryOf, newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
 import { Slots } from "./slots.ts";
+import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
 
 export interface WorkerOptions {
@@ -86,8 +82,6 @@ export interface WorkerOptions {
 
 const HELD_LIMIT = 1_000;
 const CACHE_SIZE = 1_000;
-const CLAIM_AT_MOST = 512;
-const FIRE_AT_MOST = 1_000;
 /** Pause before a write the store could not take is tried again. */
 const INSIST_MS = 250;
 
@@ -105,8 +99,8 @@ export class Worker {
   readonly #tokenPrefix: string;
   #tokens = 0;
   readonly #operationHost: OperationHost;
-  readonly #wanted = { turns: true, items: true, due: true };
-  readonly #claiming = { turns: false, items: false, due: false };
+  readonly #claimer: Claimer;
+  readonly #solitude: Solitude;
   #draining = false;
   #stopped = false;
 
@@ -120,7 +114,7 @@ export class Worker {
       committed: (run, write, outcome) => this.#onCommitted(run, write, outcome),
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       drained: (run) => this.#onDrained(run),
-      beforeFlush: () => this.#claim(),
+      beforeFlush: () => this.#claimer.claim(),
     });
     this.#tasks = new TaskPool({
       timers,
@@ -130,7 +124,7 @@ export class Worker {
       logger: (runId, step) => this.#logger(runId, step),
       taskEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
-      slotFreed: () => this.#wanted.items && this.pump.kick(),
+      slotFreed: () => this.#claimer.wants("items") && this.pump.kick(),
     });
     this.#operationHost = {
       timers,
@@ -138,6 +132,8 @@ export class Worker {
       now: () => store.now(),
       logger: (runId, step) => this.#logger(runId, step),
     };
+    this.#claimer = new Claimer(this.#claimerHost());
+    this.#solitude = new Solitude(timers, () => this.pump.kick());
     this.#lease = new Lease({
       store,
       timers,
@@ -167,33 +163,14 @@ export class Worker {
 
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
   preclaim(): { readonly worker: number; readonly token: string } | undefined {
-    const { works } = this.#options;
-    if (!works || !this.#mayClaim || this.#heldCount >= HELD_LIMIT) return undefined;
+    if (!this.#mayClaim || this.#heldCount >= HELD_LIMIT) return undefined;
     return { worker: this.#lease.worker, token: this.#newToken() };
-  }
-
-  newRun(id: string, body: WorkflowBody, input: string | undefined, tags: readonly string[], priority: number): NewRun {
-    return {
-      id,
-      definition: body.name,
-      kind: "workflow",
-      version: body.version,
-      priority,
-      tags,
-      started: entryData.startedData({
-        definition: body.name,
-        version: body.version,
-        flags: CURRENT_FLAGS,
-        input,
-      }),
-      runtime: this.#options.runtime,
-    };
   }
 
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
     const body = this.#options.registry.getWorkflow(record.definition);
-    const execution = this.#newExecution(body, record, [first]);
+    const execution = this.#newExecution(body, record, indexJournal([first]));
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     execution.start();
     execution.caughtUp();
@@ -206,7 +183,7 @@ export class Worker {
     if (loading !== undefined) loading.arrived = true;
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#loadInbox(hot);
-    else this.#want("turns");
+    else this.#claimer.want("turns");
   }
 
   /** Whether news of the run's end will come from here. */
@@ -216,15 +193,7 @@ export class Worker {
 
   /** Looks for everything there may be. */
   wake(): void {
-    if (!this.#options.works) return;
-    this.#wanted.turns = this.#wanted.items = this.#wanted.due = true;
-    this.pump.kick();
-  }
-
-  #want(what: "turns" | "items" | "due"): void {
-    if (!this.#options.works) return;
-    this.#wanted[what] = true;
-    this.pump.kick();
+    this.#claimer.want("turns", "items", "due");
   }
 
   executionHost(runId: string): ExecutionHost {
@@ -239,11 +208,39 @@ export class Worker {
   // ── claiming ──
 
   get #mayClaim(): boolean {
-    return !this.#draining && !this.#stopped && this.#lease.worker !== 0;
+    return this.#options.works && !this.#draining && !this.#stopped && this.#lease.worker !== 0;
   }
 
   get #heldCount(): number {
     return this.#runs.heldCount + this.#loading.size;
+  }
+
+  #claimerHost(): ClaimerHost {
+    const worker = this;
+    return {
+      pump: this.pump,
+      timers: this.#options.timers,
+      registry: this.#options.registry,
+      get worker() {
+        return worker.#mayClaim ? worker.#lease.worker : undefined;
+      },
+      get roomForTurns() {
+        return worker.#solitude.isKept ? 0 : HELD_LIMIT - worker.#heldCount;
+      },
+      get roomForItems() {
+        return worker.#solitude.isKept ? 0 : worker.#slots.free;
+      },
+      newToken: () => this.#newToken(),
+      onTurn: (turn) => this.#onTurn(turn),
+      onItem: (item) => {
+        if (item.suspect) this.#solitude.begin(`${item.run} ${item.item}`);
+        this.#slots.take();
+        this.#tasks.start(item, false);
+      },
+      onArrival: (run) => this.arrived(run),
+      onNextDue: (at) => this.#lookOut.dueAt(at),
+      failed: (error) => this.#report(error),
+    };
   }
 
   #newToken(): string {
@@ -251,65 +248,8 @@ export class Worker {
     return `${this.#tokenPrefix}.${this.#tokens}`;
   }
 
-  #newTokens(count: number): string[] {
-    return Array.from({ length: Math.min(count, CLAIM_AT_MOST) }, () => this.#newToken());
-  }
-
-  #claim(): void {
-    if (!this.#options.works || !this.#mayClaim) return;
-    const { registry } = this.#options;
-    const worker = this.#lease.worker;
-    const turns = HELD_LIMIT - this.#heldCount;
-    if (this.#wanted.turns && !this.#claiming.turns && turns > 0) {
-      this.#wanted.turns = false;
-      const tokens = this.#newTokens(turns);
-      this.#attempt("turns", { write: "claim-turns", worker, tokens, definitions: registry.definitionNames }, (claimed) => {
-        if (claimed.length === tokens.length) this.#want("turns");
-        for (const turn of claimed) this.#onTurn(turn);
-      });
-    }
-    const free = this.#slots.free;
-    if (this.#wanted.items && !this.#claiming.items && free > 0) {
-      this.#wanted.items = false;
-      const tokens = this.#newTokens(free);
-      this.#attempt("items", { write: "claim-items", worker, tokens, names: registry.taskNames }, (claimed) => {
-        if (claimed.length === tokens.length) this.#want("items");
-        for (const item of claimed) {
-          this.#slots.take();
-          this.#tasks.start(item, false);
-        }
-      });
-    }
-    if (this.#wanted.due && !this.#claiming.due) {
-      this.#wanted.due = false;
-      this.#attempt("due", { write: "fire-due", limit: FIRE_AT_MOST }, ({ runs, ready, nextAt }) => {
-        for (const run of runs) this.arrived(run);
-        if (ready > 0) this.#want("items");
-        this.#lookOut.dueAt(nextAt);
-      });
-    }
-  }
-
-  #attempt<W extends Write>(
-    what: "turns" | "items" | "due",
-    write: W,
-    then: (outcome: OutcomeOf<W>) => void,
-  ): void {
-    this.#claiming[what] = true;
-    this.pump.submit(write).then(
-      (outcome) => {
-        this.#claiming[what] = false;
-        if (!this.#stopped) then(outcome);
-      },
-      (error: unknown) => {
-        this.#claiming[what] = false;
-        this.#report(error);
-        this.#options.timers.set(INSIST_MS, () => this.#want(what), { ref: false });
-      },
-    );
-  }
-
-  #onTurn({ record, token, inbox }: ClaimedTurn): void {
+  #onTurn({ record, token, inbox, suspect }: ClaimedTurn): void {
+    if (suspect) this.#solitude.begin(String(record.run));
     const cached = this.#runs.get(record.run);
     if (cached !== undefined && !cached.isGone && cached.head === record.head) {
       cached.retake(token);
@@ -327,44 +267,31 @@ export class Worker {
     });
   }
 
-  /** Brings a cold run back by replaying its journal. */
+  /** Brings a cold run back. */
   async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
-    const entries = await this.#store.readJournal(record.run, 0);
-    const fault = findJournalFault(entries, record);
-    if (fault !== undefined)
-      return this.#stopCold(record, token, "STORE_CORRUPT", `The journal is damaged: ${fault.problem}.`, fault.seq);
-    const recorded = indexJournal(entries);
-    const strange = unknownFlags((recorded.started.data["flags"] ?? []) as number[]);
-    if (strange.length > 0)
-      return this.#stopCold(
-        record,
-        token,
-        "STORE_NEWER_SCHEMA",
-        `The run was started by a newer version (replay flags ${strange.join(", ")}). Update reprise, then resume the run.`,
-        1,
-      );
     const body = this.#options.registry.getWorkflow(record.definition);
-    const execution = this.#newExecution(body, record, entries);
-    await driveThrough(execution, recorded, this.#options.timers);
+    const loaded = await loadCold(this.#store, this.#options.timers, record, (recorded) =>
+      this.#newExecution(body, record, recorded),
+    );
     const arrived = this.#loading.get(record.run)?.arrived === true;
     this.#loading.delete(record.run);
     if (this.#stopped) return;
-    if (isObserved())
-      emit({ event: "run.resumed", run: record.id, definition: record.definition, entries: entries.length });
-    if (execution.stop === undefined) execution.caughtUp();
+    if (loaded.status === "unfit") {
+      const { code, message, seq } = loaded;
+      const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
+      return this.#stopWith(record, token, evidence, "blocked", message);
+    }
+    const { execution, entries } = loaded;
+    if (isObserved()) emit({ event: "run.resumed", run: record.id, definition: record.definition, entries });
     const hot = this.#hold(record, execution, token, inbox[0] === undefined ? record.arrivals : inbox[0].arrival - 1);
     hot.applyInbox(inbox);
     if (arrived) this.#loadInbox(hot);
   }
 
-  #newExecution(body: WorkflowBody, record: RunRecord, entries: readonly Entry[]): Execution {
-    return new Execution(
-      body,
-      { id: record.id, generation: record.generation },
-      indexJournal(entries),
-      body.determinism ?? this.#options.determinism,
-      this.executionHost(record.id),
-    );
+  #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded): Execution {
+    const { id, generation } = record;
+    const determinism = body.determinism ?? this.#options.determinism;
+    return new Execution(body, { id, generation }, recorded, determinism, this.executionHost(id));
   }
 
   #hold(record: RunRecord, execution: Execution, token: string, read: number): HotRun {
@@ -378,18 +305,22 @@ export class Worker {
     now: (): EpochMs => this.#store.now(),
     preclaimTask: (): { worker: number; token: string } | undefined => {
       // Work that already waits goes first; a draining worker starts nothing.
-      if (this.#wanted.items || !this.#mayClaim || this.#slots.free === 0) {
-        this.#wanted.items = true;
+      if (this.#claimer.wants("items") || !this.#mayClaim || this.#slots.free === 0) {
+        this.#claimer.note("items");
         return undefined;
       }
       this.#slots.take();
       return { worker: this.#lease.worker, token: this.#newToken() };
     },
     unclaimTask: (): void => this.#slots.give(),
-    abandonTasks: (run: HotRun): number => this.#tasks.abandon(run.record.run, new CancelledError()),
+    abandonTasks: (run: HotRun): number => this.#tasks.abandon(run.record.run, () => new CancelledError()),
     preclaimChild: () => this.preclaim(),
     newChild: (ask: ChildAsk): NewRun =>
-      this.newRun(ask.childId, this.#options.registry.getWorkflow(ask.definition.name), ask.input, [], 0),
+      newRun(this.#options.registry.getWorkflow(ask.definition.name), {
+        id: ask.childId,
+        input: ask.input,
+        runtime: this.#options.runtime,
+      }),
     runOperation: (run: HotRun, ask: OperationAsk): void => {
       const stub = this.#options.stubOperation?.(ask.name);
       runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });
@@ -397,8 +328,6 @@ export class Worker {
     markDirty: (run: HotRun): void => this.pump.markDirty(run),
     markReady: (run: HotRun): void => this.pump.markReady(run),
   };
-
-
 
   #loadInbox(run: HotRun): void {
     this.#store.readInbox(run.record.run, run.read).then(
@@ -432,11 +361,6 @@ export class Worker {
     this.#stopWith(record, token, evidence, status, run.execution.stop?.message ?? "internal error");
   }
 
-  #stopCold(record: RunRecord, token: string, code: string, message: string, seq: number): void {
-    this.#loading.delete(record.run);
-    this.#stopWith(record, token, encode({ code, message, seq, status: "blocked", where: `entry ${seq}` }), "blocked", message);
-  }
-
   #stopWith(
     record: RunRecord,
     token: string,
@@ -455,6 +379,7 @@ export class Worker {
   }
 
   #onCommitted(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
+    this.#solitude.end(String(run.record.run));
     if (run.isGone) return;
     // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
     if (outcome.status === "already-committed") return this.#beginAnew();
@@ -465,15 +390,15 @@ export class Worker {
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#lookOut.dueAt(availableAt);
     for (const { to } of write.messages)
       if (typeof to === "number") this.arrived(to);
-      else this.#want("turns");
+      else this.#claimer.want("turns");
     if (run.ended !== undefined) return this.#onEnded(run, run.ended, write.entries.at(-1)!);
     if (outcome.more) {
-      if (released) this.#want("turns");
+      if (released) this.#claimer.want("turns");
       else this.#loadInbox(run);
     }
     if (released) this.#runs.release(run.record.run, run);
     else this.pump.markDirty(run);
-    if (this.#wanted.turns || this.#wanted.items) this.pump.kick();
+    if (this.#claimer.wants("turns") || this.#claimer.wants("items")) this.pump.kick();
   }
 
   #adoptChildren(asked: readonly NewChild[], started: readonly RunRecord[]): void {
@@ -483,21 +408,19 @@ export class Worker {
       const record = records.get(run.id);
       if (record === undefined) continue;
       if (claim === undefined) {
-        this.#want("turns");
+        this.#claimer.want("turns");
         continue;
       }
-      const mark = markOf(chainAfter(CHAIN_START, "RunStarted", "", run.started));
-      const first: Entry = { seq: 1, type: "RunStarted", command: "", data: run.started, at: record.createdAt, mark };
-      this.adopt(record, first, claim.token);
+      this.adopt(record, firstEntryOf(run, record), claim.token);
     }
   }
 
   #onEnded(run: HotRun, status: EndStatus, last: Entry): void {
-    this.#tasks.abandon(run.record.run, new CancelledError("The run has ended."));
+    this.#tasks.abandon(run.record.run, () => new CancelledError("The run has ended."));
     this.#forget(run);
     if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
     this.#options.onEnded(run.record, status, last);
-    if (this.#wanted.turns) this.pump.kick();
+    if (this.#claimer.wants("turns")) this.pump.kick();
   }
 
   /** R3 */
@@ -507,7 +430,7 @@ export class Worker {
     this.#salvage(run);
     this.#forget(run);
     if (giveBack && token !== undefined) this.#insist({ write: "turn-back", run: record.run, token });
-    this.#want("turns");
+    this.#claimer.want("turns");
     this.#options.onUnheld(record);
   }
 
@@ -517,7 +440,7 @@ export class Worker {
   }
 
   #forget(run: HotRun): void {
-    run.discard(new CancelledError("The run is no longer held here."));
+    run.discard(() => new CancelledError("The run is no longer held here."));
     this.#runs.delete(run.record.run, run);
     this.pump.forget(run);
   }
@@ -541,6 +464,7 @@ export class Worker {
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
+    this.#solitude.end(`${item.run} ${item.item}`);
     const hot = this.#runs.get(item.run);
     if (hot?.accepts === true) return hot.taskEnded(item, arrival, wasLocal);
     this.#insist({ write: "item-end", run: item.run, item: item.item, token: item.token, arrival });
@@ -548,6 +472,7 @@ export class Worker {
 
   #onTaskFailed(item: ClaimedItem, next: { availableAt: EpochMs; failures: string }, wasLocal: boolean): void {
     const { run, token, attempt } = item;
+    this.#solitude.end(`${run} ${item.item}`);
     if (wasLocal) this.#runs.get(run)?.taskLeft();
     this.#insist({ write: "item-back", run, item: item.item, token, attempt: attempt + 1, ...next });
     this.#lookOut.dueAt(next.availableAt);
@@ -627,13 +552,13 @@ export class Worker {
     this.pump.stop();
     this.#lookOut.stop();
     this.#lease.stop();
-    this.#tasks.abandonAll(new CancelledError("The worker has stopped."));
-    for (const run of this.#runs.clear()) run.discard(new CancelledError("The worker has stopped."));
+    this.#tasks.abandonAll(() => new CancelledError("The worker has stopped."));
+    for (const run of this.#runs.clear()) run.discard(() => new CancelledError("The worker has stopped."));
   }
 
   #dropEverything(): void {
     for (const run of this.#runs.held()) this.#evict(run, false);
-    this.#tasks.abandonAll(new CancelledError("The lease was lost."));
+    this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
   }
 
   #logger(runId: string, step: string): Logger {

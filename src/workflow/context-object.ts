@@ -106,10 +106,10 @@ export function createContext(execution: Execution): WorkflowContext {
     random: () => execution.random(),
     uuid: () => execution.uuid(),
     state: {
-      get: (key: string) => execution.getState(key),
+      get: (key: string) => execution.state.get(key),
       set: (key: string, value: unknown) => execution.setState(checkName(key, "state key"), value),
       clear: (key?: string) => execution.clearState(key),
-      keys: () => execution.stateKeys(),
+      keys: () => execution.state.keys(),
     },
   };
   return context as unknown as WorkflowContext;

@@ -11,7 +11,6 @@
 
 import {
   CancelledError,
-  decode,
   digest,
   encode,
   digestOf,
@@ -27,53 +26,19 @@ import { createContext } from "./context-object.ts";
 import type { Determinism, OperationContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import * as entry from "./entry-data.ts";
+import {
+  unregistered,
+  type CodeOutcome,
+  type ExecutionHost,
+  type LogLevel,
+  type RunFacts,
+  type Stop,
+} from "./execution-host.ts";
 import { Commands, compareInput, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
 import { compareFields, type CommandName } from "./matrix.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
-
-export type LogLevel = "info" | "warn" | "error";
-
-/** What an execution needs from the worker that runs it. */
-export interface ExecutionHost {
-  log(level: LogLevel, message: string, data?: object): void;
-  /** Validated input of a registered task, or undefined when nobody here can run it. */
-  acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
-  acceptChild(
-    definition: Definition,
-    input: unknown,
-  ): { readonly input: unknown; readonly parsed: boolean } | undefined;
-}
-
-export interface RunFacts {
-  readonly id: string;
-  readonly generation: number;
-}
-
-export type CodeOutcome =
-  | { readonly status: "returned"; readonly value: unknown }
-  | { readonly status: "threw"; readonly error: unknown };
-
-/** Why an execution cannot go on, in the words of its evidence. */
-export interface Stop {
-  readonly status: "determinism_violation" | "blocked";
-  readonly code: "DETERMINISM_VIOLATION" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
-  readonly message: string;
-  readonly where: string;
-  readonly seq: number | undefined;
-  readonly expected: unknown;
-  readonly actual: unknown;
-}
-
-interface Pending {
-  readonly type: CommandType;
-  /** The port of a promise, the id of a child, else the name in the code. */
-  readonly name: string;
-  readonly timed: boolean;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  /** Its terminal entry is in the journal, though perhaps not delivered yet. */
-  closing: boolean;
-}
+import { StateValues } from "./state-values.ts";
+import { Waits, type Wait } from "./waits.ts";
 
 const ignore = (): void => {};
 /** Never shared: a caller may hang a property on it. */
@@ -100,14 +65,12 @@ export class Execution {
   readonly #hasEnd: boolean;
   #undelivered: number;
   #live = false;
-  readonly #pending = new Map<string, Pending>();
+  readonly #waits = new Waits();
   #draws = 0;
   #time: EpochMs;
   #seedOfRun: bigint | undefined;
   readonly #ports = new Map<string, RecordedEntry>();
-  readonly #state = new Map<string, string>();
-  /** Completions that came before their command: only changed code can do that. */
-  readonly #early = new Map<string, (pending: Pending) => void>();
+  readonly state = new StateValues();
   #cancelled: CancelledError | undefined;
   #abort: AbortController | undefined;
 
@@ -163,15 +126,15 @@ export class Execution {
 
   /** Whether an entry that settles this command is still wanted (E4). */
   isOpen(command: string): boolean {
-    const pending = this.#pending.get(command);
-    if (pending !== undefined) return !pending.closing;
-    return this.#commands.isUnmatched(command) && !this.#early.has(command);
+    const wait = this.#waits.get(command);
+    if (wait !== undefined) return !wait.closing;
+    return this.#commands.isUnmatched(command) && !this.#waits.hasEarly(command);
   }
 
   /** The command's terminal entry has been appended. */
   close(command: string): void {
-    const pending = this.#pending.get(command);
-    if (pending !== undefined) pending.closing = true;
+    const wait = this.#waits.get(command);
+    if (wait !== undefined) wait.closing = true;
   }
 
   isPortSettled(port: string): boolean {
@@ -179,23 +142,13 @@ export class Execution {
   }
 
   /** Waits on a port, oldest first; `timed` ones have a timer that is no longer needed once the port is settled. */
-  waitsOn(port: string): readonly { readonly command: string; readonly timed: boolean }[] {
-    const waits: { command: string; timed: boolean }[] = [];
-    for (const [command, pending] of this.#pending)
-      if (pending.type === "Promise" && pending.name === port && !pending.closing)
-        waits.push({ command, timed: pending.timed });
-    return waits;
+  waitsOn(port: string): readonly Wait[] {
+    return this.#waits.on(port).filter(({ closing }) => !closing);
   }
 
-  /** Commands still open, with what they are: dropped when the run is cancelled. */
-  openCommands(): readonly Readonly<{ command: string; type: CommandType; name: string; timed: boolean }>[] {
-    return [...this.#pending]
-      .filter(([, pending]) => !pending.closing)
-      .map(([command, { type, name, timed }]) => ({ command, type, name, timed }));
-  }
-
-  hasOpenCommands(): boolean {
-    return this.#pending.size > 0;
+  /** What is still open: dropped when the run is cancelled. */
+  openWaits(): readonly Wait[] {
+    return this.#waits.all().filter(({ closing }) => !closing);
   }
 
   /** Gives the code one completion (E2). */
@@ -229,27 +182,22 @@ export class Execution {
   }
 
   #settle(command: string, value: unknown): void {
-    this.#finish(command, (pending) => pending.resolve(value));
+    this.#finish(command, (wait) => wait.resolve(value));
   }
 
   #fail(command: string, error: unknown): void {
-    this.#finish(command, (pending) => pending.reject(error));
+    this.#finish(command, (wait) => wait.reject(error));
   }
 
-  #finish(command: string, settle: (pending: Pending) => void): void {
-    const pending = this.#pending.get(command);
-    if (pending === undefined) {
-      if (this.#commands.isUnmatched(command)) this.#early.set(command, settle);
-      return;
-    }
-    this.#pending.delete(command);
-    settle(pending);
+  #finish(command: string, settle: (wait: Wait) => void): void {
+    if (this.#waits.settle(command, settle)) return;
+    if (this.#commands.isUnmatched(command)) this.#waits.keepEarly(command, settle);
   }
 
   #settlePort(recorded: RecordedEntry): void {
     const port = String(recorded.data["promiseId"]);
     // The journal says who waited when it was written; the code that waits now must be the same.
-    const waiter = recorded.command === "" ? undefined : this.#pending.get(recorded.command);
+    const waiter = recorded.command === "" ? undefined : this.#waits.get(recorded.command);
     if (waiter !== undefined && waiter.name !== port) {
       const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
       const seq = this.#commands.findDelivery(recorded.type, recorded.command);
@@ -257,12 +205,11 @@ export class Execution {
     }
     if (this.#ports.has(port)) return;
     this.#ports.set(port, recorded);
-    for (const [command, pending] of this.#pending)
-      if (pending.type === "Promise" && pending.name === port) {
-        this.#pending.delete(command);
-        if (recorded.type === "PromiseRejected") pending.reject(recorded.data["error"]);
-        else pending.resolve(portValue(recorded, pending.timed));
-      }
+    for (const { command } of this.#waits.on(port))
+      this.#waits.settle(command, (wait) => {
+        if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
+        else wait.resolve(portValue(recorded, wait.timed));
+      });
   }
 
   #cancel(reason: unknown): void {
@@ -271,7 +218,7 @@ export class Execution {
       typeof reason === "string" ? `The run was cancelled: ${reason}` : "The run was cancelled.",
     );
     this.#abort?.abort(this.#cancelled);
-    for (const command of [...this.#pending.keys()]) this.#fail(command, this.#cancelled);
+    for (const { command } of this.#waits.all()) this.#fail(command, this.#cancelled);
   }
 
   // ── what the code asks for ──
@@ -310,7 +257,8 @@ export class Execution {
     const command = this.#command("Task", "ScheduleTask", { taskType: task.name }, compareInput("Task", input));
     if (command === undefined) return never();
     if (!command.known) {
-      if (accepted === undefined) return this.#unregistered("UNKNOWN_TASK", "task", task.name, command.id);
+      if (accepted === undefined)
+        return this.#halt(unregistered("UNKNOWN_TASK", this.#body.name, task.name, command.id));
       const data = entry.taskScheduledData({
         index: command.index,
         taskType: task.name,
@@ -344,7 +292,10 @@ export class Execution {
     if (command === undefined) return { id, promise: never() };
     if (!command.known) {
       if (accepted === undefined)
-        return { id, promise: this.#unregistered("UNKNOWN_DEFINITION", "definition", definition.name, command.id) };
+        return {
+          id,
+          promise: this.#halt(unregistered("UNKNOWN_DEFINITION", this.#body.name, definition.name, command.id)),
+        };
       const data = entry.childInitiatedData({
         index: command.index,
         childExecutionId: id,
@@ -355,16 +306,7 @@ export class Execution {
       const detached = options.detached ?? false;
       this.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
     }
-    if (options.detached === true)
-      return {
-        id,
-        promise: refused(
-          new RepriseError(
-            "USAGE",
-            `Child ${id} is detached and does not answer; read it with engine.run(definition, id).`,
-          ),
-        ),
-      };
+    if (options.detached === true) return { id, promise: refused(doesNotAnswer(id)) };
     return { id, promise: this.#open("ChildWorkflow", command.id, id, false) };
   }
 
@@ -386,9 +328,9 @@ export class Execution {
   }
 
   #cancelTimer(id: string, timerId: string): void {
-    const pending = this.#pending.get(id);
+    const wait = this.#waits.get(id);
     // Fired already, though perhaps not delivered: E4.
-    if (pending === undefined || pending.closing || this.stop !== undefined) return;
+    if (wait === undefined || wait.closing || this.stop !== undefined) return;
     const cancel = this.#commands.nextCancel(id, timerId);
     if (isViolation(cancel)) return this.#violate(cancel);
     if (!cancel.known)
@@ -463,13 +405,6 @@ export class Execution {
     };
   }
 
-  getState(key: string): unknown {
-    const text = this.#state.get(key);
-    return text === undefined ? undefined : decode(text);
-  }
-  stateKeys(): string[] {
-    return [...this.#state.keys()];
-  }
   setState(key: string, value: unknown): void {
     const text = encode(value);
     if (this.#cancelled !== undefined) throw this.#cancelled;
@@ -478,7 +413,7 @@ export class Execution {
       return text === then ? undefined : { what: "State value", expected: text, actual: then };
     });
     if (command === undefined) return;
-    this.#state.set(key, text);
+    this.state.set(key, text);
     if (!command.known)
       this.asks.push({
         ask: "state",
@@ -491,8 +426,7 @@ export class Execution {
     if (this.#cancelled !== undefined) throw this.#cancelled;
     const command = this.#command("State", "ClearState", { key });
     if (command === undefined) return;
-    if (key === undefined) this.#state.clear();
-    else this.#state.delete(key);
+    this.state.clear(key);
     if (!command.known)
       this.asks.push({
         ask: "state",
@@ -505,29 +439,20 @@ export class Execution {
   // ── identity and comparison ──
 
   #open(type: CommandType, command: string, name: string, timed: boolean): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const closing = this.#commands.isClosedTimer(command);
-    const pending: Pending = { type, name, timed, resolve, reject, closing };
-    const settle = this.#early.get(command);
-    if (settle !== undefined) this.#settleEarly(command, pending, settle);
-    else this.#pending.set(command, pending);
-    // A rejection nobody awaits is the workflow's business, not the process's.
-    promise.catch(ignore);
+    const { promise, early } = this.#waits.add(command, { type, name, timed, closing });
+    if (early === undefined) return promise;
+    // Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not.
+    if (!this.#commands.strict) early();
+    else
+      this.#violate({
+        message: `Command order mismatch at ${command}: expected it before its completion in the journal, got it after`,
+        expected: "before its completion",
+        actual: "after its completion",
+        where: command,
+        seq: undefined,
+      });
     return promise;
-  }
-
-  /** Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not. */
-  #settleEarly(command: string, pending: Pending, settle: (pending: Pending) => void): void {
-    this.#early.delete(command);
-    if (!this.#commands.strict) return settle(pending);
-    const message = `Command order mismatch at ${command}: expected it before its completion in the journal, got it after`;
-    this.#violate({
-      message,
-      expected: "before its completion",
-      actual: "after its completion",
-      where: command,
-      seq: undefined,
-    });
   }
 
   /** E1. Undefined: the code and the journal disagree; nothing goes on from here (E5). */
@@ -545,31 +470,14 @@ export class Execution {
   }
 
   #violate(found: Violation): void {
-    this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", ...found });
-  }
-
-  #unregistered(
-    code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION",
-    what: string,
-    name: string,
-    where: string,
-  ): Promise<never> {
-    this.#halt({
-      status: "blocked",
-      code,
-      where,
-      seq: undefined,
-      message: `Workflow ${this.#body.name} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
-      expected: name,
-      actual: undefined,
-    });
-    return never();
+    void this.#halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", ...found });
   }
 
   /** E5 */
-  #halt(stop: Stop): void {
+  #halt(stop: Stop): Promise<never> {
     this.stop ??= stop;
     this.asks = [];
+    return never();
   }
 
   /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */
@@ -581,6 +489,10 @@ export class Execution {
       this.#host.log("warn", left.message);
     }
   }
+}
+
+function doesNotAnswer(child: string): RepriseError {
+  return new RepriseError("USAGE", `Child ${child} is detached and does not answer; read it with engine.run.`);
 }
 
 /** A port without payload answers `true` to a wait that could have run out, so that the two can be told apart. */

@@ -20,14 +20,8 @@ export type {
 export { idempotencyKeyOf } from "./context-object.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
-export {
-  Execution,
-  type CodeOutcome,
-  type ExecutionHost,
-  type LogLevel,
-  type RunFacts,
-  type Stop,
-} from "./execution.ts";
+export { Execution } from "./execution.ts";
+export type { CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { decodeEntry, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";

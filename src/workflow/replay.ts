@@ -7,7 +7,8 @@ import { encode, type Timers } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { asError, encodeInput } from "./entry-data.ts";
-import { Execution, type ExecutionHost, type RunFacts, type Stop } from "./execution.ts";
+import { Execution } from "./execution.ts";
+import type { ExecutionHost, RunFacts, Stop } from "./execution-host.ts";
 import { indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 
 const BURST = 256;

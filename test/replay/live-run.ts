@@ -149,7 +149,7 @@ export class LiveRun {
 
   /** Commands that wait for somebody outside, oldest first. */
   open(): readonly string[] {
-    return this.execution.openCommands().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
+    return this.execution.openWaits().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
   }
 
   /** What the code asked for by `ctx.run`. */

@@ -127,7 +127,7 @@ function inRounds(choose: Choice): Drive {
     await drained();
     let waiting = recorded.deliveries;
     while (waiting.length > 0 && execution.stop === undefined) {
-      const open = new Set(execution.openCommands().map(({ command }) => command));
+      const open = new Set(execution.openWaits().map(({ command }) => command));
       const available = waiting.filter(({ command }) => command === "" || open.has(command));
       if (available.length === 0) break;
       const delivered = new Set(choose(available, recorded));

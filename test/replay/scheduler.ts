@@ -28,7 +28,7 @@ function answer(chance: Chance, weather: Weather): { value: number } | { error: 
 function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | undefined {
   if (chance.happens(weather.cancels)) return run.cancels("enough");
   if (chance.happens(weather.earlySettles)) return run.settles(chance.pick(PORTS), answer(chance, weather));
-  const open = run.execution.openCommands().filter(({ command }) => run.execution.isOpen(command));
+  const open = run.execution.openWaits().filter(({ command }) => run.execution.isOpen(command));
   if (open.length === 0) return undefined;
   const { command, type, name, timed } = chance.pick(open);
   run.now += chance.below(30);

@@ -18,7 +18,7 @@ import {
   type Write,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
-import { applyClaimItems, applyClaimTurns, definitionsWithDueTurns, namesWithReadyItems } from "./claim.ts";
+import { applyClaimItems, applyClaimTurns, hasDueTurns, hasReadyItems } from "./claim.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import type { Tx } from "./session.ts";
 import { applyStart } from "./start.ts";
@@ -56,9 +56,9 @@ export function apply(tx: Tx, write: Write): Outcome {
 export function idleOutcome(sql: Statements, now: number, write: Write): Outcome | undefined {
   switch (write.write) {
     case "claim-turns":
-      return write.tokens.length === 0 || definitionsWithDueTurns(sql, write.definitions).length === 0 ? [] : undefined;
+      return write.tokens.length === 0 || !hasDueTurns(sql, write.definitions) ? [] : undefined;
     case "claim-items":
-      return write.tokens.length === 0 || namesWithReadyItems(sql, write.names).length === 0 ? [] : undefined;
+      return write.tokens.length === 0 || !hasReadyItems(sql, write.names) ? [] : undefined;
     case "fire-due": {
       const nextAt = nextDue(sql);
       return nextAt === undefined || nextAt > now ? { runs: [], ready: 0, nextAt } : undefined;

@@ -16,34 +16,54 @@ interface DueTurn {
 
 /** The wanted names that have something to take. */
 export function definitionsWithDueTurns(sql: Statements, wanted: readonly string[]): readonly string[] {
-  return pick(sql.dueDefinitions.all() as unknown as { value: string }[], wanted);
+  return pick(sql.dueDefinitions.all(), wanted);
 }
 
 export function namesWithReadyItems(sql: Statements, wanted: readonly string[]): readonly string[] {
-  return pick(sql.readyNames.all() as unknown as { value: string }[], wanted);
+  return pick(sql.readyNames.all(), wanted);
 }
 
-function pick(rows: readonly { readonly value: string }[], wanted: readonly string[]): readonly string[] {
+/** Whether a claim would find anything, suspects included. */
+export function hasDueTurns(sql: Statements, wanted: readonly string[]): boolean {
+  return definitionsWithDueTurns(sql, wanted).length > 0 || pick(sql.suspectDefinitions.all(), wanted).length > 0;
+}
+
+export function hasReadyItems(sql: Statements, wanted: readonly string[]): boolean {
+  return namesWithReadyItems(sql, wanted).length > 0 || pick(sql.suspectNames.all(), wanted).length > 0;
+}
+
+function pick(rows: readonly unknown[], wanted: readonly string[]): readonly string[] {
   if (rows.length === 0) return [];
   const names = new Set(wanted);
-  return rows.map(({ value }) => value).filter((value) => names.has(value));
+  return (rows as { value: string }[]).map(({ value }) => value).filter((value) => names.has(value));
 }
 
 export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
   const limit = write.tokens.length;
   if (limit === 0 || !isRegistered(sql, write.worker)) return [];
+  const suspect = findSuspectTurn(sql, write);
+  if (suspect !== undefined) return [takeTurn(sql, suspect, write, 0, true)];
   const due: DueTurn[] = [];
   for (const definition of definitionsWithDueTurns(sql, write.definitions))
     due.push(...(sql.dueTurns.all(definition, limit) as unknown as DueTurn[]));
   due.sort((a, b) => b.priority - a.priority || a.run - b.run);
-  return due.slice(0, limit).map(({ run }, index) => {
-    const token = write.tokens[index] as string;
-    sql.claimTurn.run(token, write.worker, run);
-    // Two statements: RETURNING the whole row takes longer than reading it.
-    const row = sql.run.get(run) as unknown as RunRow;
-    const inbox = row.arrivals === row.read ? [] : plain<InboxRow>(sql.inboxAfter.all(run, row.read));
-    return { record: recordOf(sql, row), token, inbox };
-  });
+  return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, false));
+}
+
+/** S5. Undefined also while this worker holds another one. */
+function findSuspectTurn(sql: Statements, { worker, definitions }: ClaimTurnsWrite): number | undefined {
+  const [definition] = pick(sql.suspectDefinitions.all(), definitions);
+  if (definition === undefined || sql.heldSuspect.get(worker) !== undefined) return undefined;
+  return (sql.suspectTurns.get(definition) as { run: number } | undefined)?.run;
+}
+
+function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspect: boolean): ClaimedTurn {
+  const token = write.tokens[index] as string;
+  sql.claimTurn.run(token, write.worker, run);
+  // Two statements: RETURNING the whole row takes longer than reading it.
+  const row = sql.run.get(run) as unknown as RunRow;
+  const inbox = row.arrivals === row.read ? [] : plain<InboxRow>(sql.inboxAfter.all(run, row.read));
+  return { record: recordOf(sql, row), token, inbox, suspect };
 }
 
 interface ReadyItem {
@@ -61,11 +81,12 @@ export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly C
   const limit = write.tokens.length;
   const claimed: ClaimedItem[] = [];
   if (limit === 0 || !isRegistered(sql, write.worker)) return claimed;
+  const suspect = findSuspectItem(sql, write);
   const names = namesWithReadyItems(sql, write.names);
   let dropped: boolean;
   do {
     dropped = false;
-    for (const item of readyItems(sql, names, limit - claimed.length)) {
+    for (const item of suspect === undefined ? readyItems(sql, names, limit - claimed.length) : [suspect]) {
       const run = sql.runOfItem.get(item.run) as { id: string; generation: number; status: Status } | undefined;
       if (run === undefined || hasEnded(run.status)) {
         // A leftover of a run with too many items to delete at its end.
@@ -86,10 +107,18 @@ export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly C
         attempt: item.attempt,
         failures: item.failures ?? undefined,
         data,
+        suspect: suspect !== undefined,
       });
     }
-  } while (dropped && claimed.length < limit);
+  } while (dropped && suspect === undefined && claimed.length < limit);
   return claimed;
+}
+
+/** S5 */
+function findSuspectItem(sql: Statements, { worker, names }: ClaimItemsWrite): ReadyItem | undefined {
+  const [name] = pick(sql.suspectNames.all(), names);
+  if (name === undefined || sql.leasedSuspect.get(worker) !== undefined) return undefined;
+  return sql.suspectItems.get(name) as ReadyItem | undefined;
 }
 
 function readyItems(sql: Statements, names: readonly string[], limit: number): readonly ReadyItem[] {

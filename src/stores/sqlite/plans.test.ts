@@ -35,7 +35,15 @@ test.each<[Name, string]>([
 });
 
 /** Statements that look at everything on purpose; `oldFamilies` and `countStatuses` a window at a time. */
-const SCANS: readonly Name[] = ["dropOldWriters", "workers", "expiredWorkers", "leftover", "countItems"];
+const SCANS: readonly Name[] = [
+  "dropOldWriters",
+  "workers",
+  "expiredWorkers",
+  "leftover",
+  "suspectDefinitions",
+  "suspectNames",
+  "countItems",
+];
 
 test("no other statement scans a table", () => {
   const scanning = (Object.keys(STATEMENT_TEXTS) as Name[]).filter((name) =>

@@ -2,7 +2,8 @@
 //
 // A tour. `runs` has one row per run: who it is, where its journal ends (`head`, `chain`), how many messages came
 // (`arrivals`) and were taken in (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under
-// a token; both may be true at once, when a message came while somebody holds it. `journal` is the record itself, in
+// a token; both may be true at once, when a message came while somebody holds it. A turn that two workers died with is due
+// as a suspect (2) and is handed out alone, like an item in state 4. `journal` is the record itself, in
 // order. `queue` is work besides turns: tasks and timers, delayed (0), ready (1), leased (2), or stopped (3) until its
 // blocked run is resumed; a row names the journal entry with its input and holds no payload. `inbox` keeps entries that have no place in the journal yet; `once`
 // remembers targets that take only one message. `workers` has one lease per worker, `writers` one line per open store:
@@ -59,6 +60,7 @@ create table runs (
 ) strict;
 -- The run number ends every index by itself: oldest first among equals.
 create index runs_due on runs (definition, priority desc) where turn_due = 1 and turn_token is null;
+create index runs_suspect on runs (definition) where turn_due = 2;
 create index runs_held on runs (turn_worker) where turn_worker is not null;
 create index runs_by_definition on runs (definition);
 create index runs_unhappy on runs (status) where ${UNHAPPY};
@@ -95,6 +97,7 @@ create table queue (
   primary key (run, item)
 ) strict, without rowid;
 create index queue_ready on queue (name, priority desc, available_at) where state = 1;
+create index queue_suspect on queue (name) where state = 4;
 create index queue_delayed on queue (available_at) where state = 0;
 create index queue_leased on queue (worker) where state = 2;
 

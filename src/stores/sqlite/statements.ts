@@ -4,6 +4,7 @@
 // plan that would scan into an error.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { SUSPECT_AFTER } from "../../kernel/index.ts";
 
 /** A run's row as `RunRow` names it. */
 export const RUN_COLUMNS = `run, id, generation, definition, kind, version, status, parent, parent_command as parentCommand,
@@ -77,18 +78,22 @@ const SQL = {
   turnOf: "select turn_token as token, head from runs where run = ?",
   stop: `update runs set status = ?, evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
-  returnTurn: `update runs set status = 'queued', turn_due = 1, turn_token = null, turn_worker = null
+  returnTurn: `update runs set status = 'queued', turn_due = 1 + (takeovers >= ${SUSPECT_AFTER}), turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
   resume: "update runs set status = 'queued', turn_due = 1, takeovers = 0, evidence = null where run = ?",
   resumeItems: "update queue set state = 1, takeovers = 0 where run = ? and state = 3",
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
   dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ?
     order by priority desc, run limit ?`,
+  suspectTurns: `select run from runs indexed by runs_suspect
+    where turn_due = 2 and turn_token is null and definition = ? limit 1`,
+  suspectDefinitions: distinct("definition", "runs indexed by runs_suspect", "turn_due = 2"),
+  heldSuspect: `select 1 from runs indexed by runs_held where turn_worker = ? and takeovers >= ${SUSPECT_AFTER} limit 1`,
   claimTurn: "update runs set status = 'running', turn_due = 0, turn_token = ?, turn_worker = ? where run = ?",
 
   // messages
   arrive: `update runs set arrivals = arrivals + 1,
-      turn_due = case when status in ('queued', 'running', 'waiting') then 1 else 0 end
+      turn_due = case when status in ('queued', 'running', 'waiting') then max(turn_due, 1) else 0 end
     where run = ? and ${LIVE}`,
   insertInbox: `insert into inbox (run, arrival, type, target, data)
     select run, arrivals, ?, ?, cast(? as blob) from runs where run = ?`,
@@ -119,6 +124,11 @@ const SQL = {
   readyItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures
     from queue indexed by queue_ready where state = 1 and name = ?
     order by priority desc, available_at, run, item limit ?`,
+  suspectItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures
+    from queue indexed by queue_suspect where state = 4 and name = ? limit 1`,
+  suspectNames: distinct("name", "queue indexed by queue_suspect", "state = 4"),
+  leasedSuspect: `select 1 from queue indexed by queue_leased
+    where state = 2 and worker = ? and takeovers >= ${SUSPECT_AFTER} limit 1`,
   claimItem: "update queue set state = 2, token = ?, worker = ? where run = ? and item = ?",
   dueItems: `select run, item, kind, name from queue indexed by queue_delayed where state = 0 and available_at <= ?
     order by available_at, run, item limit ?`,
@@ -147,7 +157,8 @@ const SQL = {
   dropRun: "delete from runs where run = ?",
   dropTags: "delete from tags where run = ?",
   countStatuses: "select status, count(*) as count from runs where run >= ? and run < ? group by status",
-  countItems: `select (select count(*) from queue indexed by queue_ready where state = 1) as ready,
+  countItems: `select (select count(*) from queue indexed by queue_ready where state = 1)
+      + (select count(*) from queue indexed by queue_suspect where state = 4) as ready,
     (select count(*) from queue indexed by queue_leased where state = 2) as leased,
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
 
@@ -160,18 +171,19 @@ const SQL = {
   expiredWorkers: "select worker from workers where until <= ? and worker <> ?",
   turnHolders: distinct("turn_worker", "runs indexed by runs_held", "turn_worker is not null"),
   itemHolders: distinct("worker", "queue indexed by queue_leased", "state = 2"),
-  freeTurns: `update runs indexed by runs_held set status = 'queued', turn_due = 1, turn_token = null, turn_worker = null
+  freeTurns: `update runs indexed by runs_held set status = 'queued', turn_due = 1 + (takeovers >= ${SUSPECT_AFTER}), turn_token = null, turn_worker = null
     where turn_worker = ?`,
   takeOverTurns: `update runs indexed by runs_held set takeovers = takeovers + 1, turn_token = null, turn_worker = null,
       status = case when takeovers + 1 < ?1 then 'queued' else 'blocked' end,
-      turn_due = case when takeovers + 1 < ?1 then 1 else 0 end,
+      turn_due = case when takeovers + 1 < ?1 then 1 + (takeovers + 1 >= ${SUSPECT_AFTER}) else 0 end,
       evidence = case when takeovers + 1 < ?1 then evidence else cast(?2 as blob) end
     where turn_worker = ?3`,
-  freeItems: `update queue indexed by queue_leased set state = 1, token = null, worker = null
+  freeItems: `update queue indexed by queue_leased set state = case when takeovers >= ${SUSPECT_AFTER} then 4 else 1 end, token = null, worker = null
     where state = 2 and worker = ?`,
   poisonItems:
     "select run, item from queue indexed by queue_leased where state = 2 and worker = ? and takeovers + 1 >= ?",
-  takeOverItems: `update queue indexed by queue_leased set state = case when takeovers + 1 < ?1 then 1 else 3 end,
+  takeOverItems: `update queue indexed by queue_leased set
+      state = case when takeovers + 1 >= ?1 then 3 when takeovers + 1 >= ${SUSPECT_AFTER} then 4 else 1 end,
       token = null, worker = null, takeovers = takeovers + 1
     where state = 2 and worker = ?2`,
   block: `update runs set status = 'blocked', evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null

@@ -39,6 +39,7 @@ export const itemCases: readonly StoreCase[] = [
         attempt: 0,
         failures: undefined,
         data: `{"input":${n}}`,
+        suspect: false,
       })),
     );
     assert.notEqual(byItem[0]?.token, byItem[1]?.token);

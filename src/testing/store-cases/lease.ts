@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MAX_TAKEOVERS, type Store } from "../../kernel/index.ts";
+import { MAX_TAKEOVERS, SUSPECT_AFTER, type Store } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimItems,
@@ -152,36 +152,75 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual([sum("workers"), sum("turns"), sum("items")], [1, 1, 3]);
   }),
 
-  storeCase("after three takeovers of its turn without a commit a run is blocked with evidence", async (store, t) => {
-    await startRun(store, "poison");
-    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
-      assert.notEqual((await getRun(store, "poison")).status, "blocked");
-      await takeTurn(store, await registerWorker(store));
+  storeCase(
+    "after too many takeovers of its turn without a commit a run is blocked with evidence",
+    async (store, t) => {
+      await startRun(store, "poison");
+      for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
+        assert.notEqual((await getRun(store, "poison")).status, "blocked");
+        await takeTurn(store, await registerWorker(store));
+        await takeOver(store, t);
+      }
+      const record = await getRun(store, "poison");
+      assert.equal(record.status, "blocked");
+      assert.ok(record.evidence !== undefined && record.evidence !== "");
+      const worker = await registerWorker(store);
+      assert.deepEqual(await claimTurns(store, worker), []);
+      await send(store, "poison");
+      assert.deepEqual(await claimTurns(store, worker), []);
+
+      await store.write([{ write: "resume", id: "poison" }]);
+      await commitTurn(store, await takeTurn(store, worker), { ...COMPLETES, read: 1 });
+    },
+  ),
+
+  storeCase(
+    "after too many takeovers of an item without a commit its run is blocked with evidence",
+    async (store, t) => {
+      await startWithTasks(store, await registerWorker(store), "poison", 1);
+      for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
+        assert.notEqual((await getRun(store, "poison")).status, "blocked");
+        await takeItem(store, await registerWorker(store));
+        await takeOver(store, t);
+      }
+      const record = await getRun(store, "poison");
+      assert.equal(record.status, "blocked");
+      assert.ok(record.evidence !== undefined && record.evidence !== "");
+      assert.deepEqual(await claimItems(store, await registerWorker(store)), []);
+    },
+  ),
+
+  storeCase("a suspect turn is handed out alone, before others, one at a time per worker", async (store, t) => {
+    for (const id of ["suspect-1", "suspect-2"]) await startRun(store, id);
+    for (let takeovers = 1; takeovers <= SUSPECT_AFTER; takeovers++) {
+      assert.equal((await claimTurns(store, await registerWorker(store))).length, 2);
       await takeOver(store, t);
     }
-    const record = await getRun(store, "poison");
-    assert.equal(record.status, "blocked");
-    assert.ok(record.evidence !== undefined && record.evidence !== "");
-    const worker = await registerWorker(store);
+    await startRun(store, "innocent");
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    const first = await claimTurns(store, worker);
+    assert.deepEqual([first.length, first[0]?.suspect], [1, true]);
+    assert.deepEqual(
+      (await claimTurns(store, worker)).map(({ record, suspect }) => [record.id, suspect]),
+      [["innocent", false]],
+    );
     assert.deepEqual(await claimTurns(store, worker), []);
-    await send(store, "poison");
-    assert.deepEqual(await claimTurns(store, worker), []);
-
-    await store.write([{ write: "resume", id: "poison" }]);
-    await commitTurn(store, await takeTurn(store, worker), { ...COMPLETES, read: 1 });
+    const second = await claimTurns(store, other);
+    assert.deepEqual([second.length, second[0]?.suspect], [1, true]);
+    assert.notEqual(second[0]?.record.id, first[0]?.record.id);
   }),
 
-  storeCase("after three takeovers of an item without a commit its run is blocked with evidence", async (store, t) => {
-    await startWithTasks(store, await registerWorker(store), "poison", 1);
-    for (let takeovers = 1; takeovers <= MAX_TAKEOVERS; takeovers++) {
-      assert.notEqual((await getRun(store, "poison")).status, "blocked");
-      await takeItem(store, await registerWorker(store));
+  storeCase("a suspect item is handed out alone, before others, one at a time per worker", async (store, t) => {
+    await startWithTasks(store, await registerWorker(store), "order-1", 2);
+    for (let takeovers = 1; takeovers <= SUSPECT_AFTER; takeovers++) {
+      assert.equal((await claimItems(store, await registerWorker(store))).length, 2);
       await takeOver(store, t);
     }
-    const record = await getRun(store, "poison");
-    assert.equal(record.status, "blocked");
-    assert.ok(record.evidence !== undefined && record.evidence !== "");
-    assert.deepEqual(await claimItems(store, await registerWorker(store)), []);
+    const worker = await registerWorker(store);
+    const first = await claimItems(store, worker);
+    assert.deepEqual([first.length, first[0]?.suspect], [1, true]);
+    assert.deepEqual(await claimItems(store, worker), []);
+    assert.equal((await claimItems(store, await registerWorker(store))).length, 1);
   }),
 
   storeCase("a commit starts the count of takeovers again", async (store, t) => {

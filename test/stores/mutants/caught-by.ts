@@ -186,8 +186,12 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a release counts as a takeover": ["a worker that releases gives everything back at once, and it is never counted"],
   "worker numbers are used again": ["worker numbers are never used again"],
   "a run is never blocked": [
-    "after three takeovers of an item without a commit its run is blocked with evidence",
-    "after three takeovers of its turn without a commit a run is blocked with evidence",
+    "after too many takeovers of an item without a commit its run is blocked with evidence",
+    "after too many takeovers of its turn without a commit a run is blocked with evidence",
+  ],
+  "nobody is a suspect": [
+    "a suspect turn is handed out alone, before others, one at a time per worker",
+    "a suspect item is handed out alone, before others, one at a time per worker",
   ],
   "a run is blocked at the first takeover": [
     "a commit starts the count of takeovers again",

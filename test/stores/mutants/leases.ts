@@ -1,4 +1,5 @@
-import { changed, methods, type Mutant } from "./mutant.ts";
+import type { ClaimedTurn } from "../../../src/kernel/index.ts";
+import { answering, changed, methods, type Mutant } from "./mutant.ts";
 
 export const leasesMutants: readonly Mutant[] = [
   methods("a worker takes over from itself", (store) => ({ reap: () => store.reap(-1) })),
@@ -37,6 +38,11 @@ export const leasesMutants: readonly Mutant[] = [
       return reaped;
     },
   })),
+  answering("nobody is a suspect", (outcome, write) =>
+    write.write === "claim-turns" || write.write === "claim-items"
+      ? (outcome as readonly ClaimedTurn[]).map((claimed) => ({ ...claimed, suspect: false }))
+      : outcome,
+  ),
   methods("a run is blocked at the first takeover", (store) => ({
     async reap(self: number) {
       const reaped = await store.reap(self);

@@ -98,6 +98,7 @@ export const turnsMutants: readonly Mutant[] = [
               token: item,
               attempt: 0,
               failures: undefined,
+              suspect: false,
               data: "",
             });
           made.set(write.run, items);

@@ -1,0 +1,119 @@
+// Claimer: looks for work when there may be some and there is room for it.
+//
+// Claims join the next batch of the pump, so that under load they cost no transaction of their own.
+
+import type { EpochMs, Timers } from "../base/index.ts";
+import type { ClaimedItem, ClaimedTurn, OutcomeOf, RunNumber, Write } from "../kernel/index.ts";
+import type { Pump } from "./pump.ts";
+import type { Registry } from "./registry.ts";
+
+export interface ClaimerHost {
+  readonly pump: Pump;
+  readonly timers: Timers;
+  readonly registry: Registry;
+  /** This worker's number; undefined while nothing may be claimed. */
+  readonly worker: number | undefined;
+  /** How many more runs may be held. */
+  readonly roomForTurns: number;
+  readonly roomForItems: number;
+  newToken(): string;
+  onTurn(turn: ClaimedTurn): void;
+  onItem(item: ClaimedItem): void;
+  onArrival(run: RunNumber): void;
+  onNextDue(at: EpochMs | undefined): void;
+  failed(error: unknown): void;
+}
+
+type Kind = "turns" | "items" | "due";
+
+const CLAIM_AT_MOST = 512;
+const FIRE_AT_MOST = 1_000;
+/** Pause after a claim the store could not take. */
+const PAUSE_MS = 250;
+
+export class Claimer {
+  readonly #host: ClaimerHost;
+  readonly #wanted: Record<Kind, boolean> = { turns: true, items: true, due: true };
+  readonly #claiming: Record<Kind, boolean> = { turns: false, items: false, due: false };
+
+  constructor(host: ClaimerHost) {
+    this.#host = host;
+  }
+
+  /** There may be something to take. */
+  want(...kinds: readonly Kind[]): void {
+    for (const kind of kinds) this.#wanted[kind] = true;
+    this.#host.pump.kick();
+  }
+
+  /** Said without a kick: whoever says it is about to commit anyway. */
+  note(kind: Kind): void {
+    this.#wanted[kind] = true;
+  }
+
+  wants(kind: Kind): boolean {
+    return this.#wanted[kind];
+  }
+
+  /** Adds claims to the batch that is about to be written. */
+  claim(): void {
+    const { worker } = this.#host;
+    if (worker === undefined) return;
+    const room = this.#host.roomForTurns;
+    if (this.#begins("turns", room)) this.#claimTurns(worker, room);
+    const free = this.#host.roomForItems;
+    if (this.#begins("items", free)) this.#claimItems(worker, free);
+    if (this.#begins("due", 1)) this.#fireDue();
+  }
+
+  #begins(kind: Kind, room: number): boolean {
+    if (!this.#wanted[kind] || this.#claiming[kind] || room <= 0) return false;
+    this.#wanted[kind] = false;
+    return true;
+  }
+
+  #tokens(count: number): string[] {
+    return Array.from({ length: Math.min(count, CLAIM_AT_MOST) }, () => this.#host.newToken());
+  }
+
+  #claimTurns(worker: number, room: number): void {
+    const { definitionNames: definitions } = this.#host.registry;
+    const tokens = this.#tokens(room);
+    this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
+      // A suspect comes alone: there may be others behind it.
+      if (turns.length === tokens.length || turns.some(({ suspect }) => suspect)) this.want("turns");
+      for (const turn of turns) this.#host.onTurn(turn);
+    });
+  }
+
+  #claimItems(worker: number, room: number): void {
+    const tokens = this.#tokens(room);
+    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.registry.taskNames }, (items) => {
+      if (items.length === tokens.length || items.some(({ suspect }) => suspect)) this.want("items");
+      for (const item of items) this.#host.onItem(item);
+    });
+  }
+
+  #fireDue(): void {
+    this.#submit("due", { write: "fire-due", limit: FIRE_AT_MOST }, ({ runs, ready, nextAt }) => {
+      for (const run of runs) this.#host.onArrival(run);
+      if (ready > 0) this.want("items");
+      this.#host.onNextDue(nextAt);
+    });
+  }
+
+  #submit<W extends Write>(kind: Kind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
+    this.#claiming[kind] = true;
+    this.#host.pump.submit(write).then(
+      (outcome) => {
+        this.#claiming[kind] = false;
+        then(outcome);
+      },
+      (error: unknown) => {
+        this.#claiming[kind] = false;
+        this.#host.failed(error);
+        this.#host.timers.set(PAUSE_MS, () => this.want(kind), { ref: false });
+      },
+    );
+  }
+}

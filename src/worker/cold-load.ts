@@ -1,0 +1,45 @@
+// Cold load: a run that is not in memory is brought back by replaying its journal.
+
+import { decode, type Timers } from "../base/index.ts";
+import { findJournalFault, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import { driveThrough, indexJournal, unknownFlags, type Execution, type Recorded } from "../workflow/index.ts";
+
+export type Loaded =
+  | { readonly status: "ready"; readonly execution: Execution; readonly entries: number }
+  /** It must not be run as it is; `code` and `message` are the evidence. */
+  | { readonly status: "unfit"; readonly code: string; readonly message: string; readonly seq: number };
+
+export async function loadCold(
+  store: Store,
+  timers: Timers,
+  record: RunRecord,
+  newExecution: (recorded: Recorded) => Execution,
+): Promise<Loaded> {
+  const entries = await store.readJournal(record.run, 0);
+  // Checked on every load: neither SQLite nor a default PostgreSQL would notice a flipped byte.
+  const fault = findJournalFault(entries, record);
+  if (fault !== undefined)
+    return {
+      status: "unfit",
+      code: "STORE_CORRUPT",
+      message: `The journal is damaged: ${fault.problem}.`,
+      seq: fault.seq,
+    };
+  const strange = unknownFlags(flagsOf(entries));
+  if (strange.length > 0)
+    return {
+      status: "unfit",
+      code: "STORE_NEWER_SCHEMA",
+      message: `The run was started by a newer version (replay flags ${strange.join(", ")}). Update reprise, then resume the run.`,
+      seq: 1,
+    };
+  const recorded = indexJournal(entries);
+  const execution = newExecution(recorded);
+  await driveThrough(execution, recorded, timers);
+  if (execution.stop === undefined) execution.caughtUp();
+  return { status: "ready", execution, entries: entries.length };
+}
+
+function flagsOf([first]: readonly Entry[]): readonly number[] {
+  return first === undefined ? [] : ((decode(first.data) as { flags?: number[] }).flags ?? []);
+}

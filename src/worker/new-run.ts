@@ -1,0 +1,25 @@
+// A run about to exist, and its first entry.
+
+import { CHAIN_START, chainAfter, markOf, type Entry, type NewRun, type RunRecord } from "../kernel/index.ts";
+import { CURRENT_FLAGS, entryData, type WorkflowBody } from "../workflow/index.ts";
+
+export interface NewRunOptions {
+  readonly id: string;
+  /** Encoded; undefined where there is none. */
+  readonly input: string | undefined;
+  readonly tags?: readonly string[];
+  readonly priority?: number;
+  readonly runtime: string;
+}
+
+export function newRun(body: WorkflowBody, { id, input, tags = [], priority = 0, runtime }: NewRunOptions): NewRun {
+  const { name, version } = body;
+  const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input });
+  return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime };
+}
+
+/** The entry a store writes when it starts the run. */
+export function firstEntryOf({ started }: NewRun, { createdAt }: RunRecord): Entry {
+  const mark = markOf(chainAfter(CHAIN_START, "RunStarted", "", started));
+  return { seq: 1, type: "RunStarted", command: "", data: started, at: createdAt, mark };
+}

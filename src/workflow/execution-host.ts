@@ -1,0 +1,55 @@
+// What an execution needs from its worker, and what it says of itself.
+
+import type { AnyTask, Definition } from "../kernel/index.ts";
+
+export type LogLevel = "info" | "warn" | "error";
+
+/** What an execution needs from the worker that runs it. */
+export interface ExecutionHost {
+  log(level: LogLevel, message: string, data?: object): void;
+  /** Validated input of a registered task, or undefined when nobody here can run it. */
+  acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  acceptChild(
+    definition: Definition,
+    input: unknown,
+  ): { readonly input: unknown; readonly parsed: boolean } | undefined;
+}
+
+export interface RunFacts {
+  readonly id: string;
+  readonly generation: number;
+}
+
+export type CodeOutcome =
+  | { readonly status: "returned"; readonly value: unknown }
+  | { readonly status: "threw"; readonly error: unknown };
+
+/** Why an execution cannot go on, in the words of its evidence. */
+export interface Stop {
+  readonly status: "determinism_violation" | "blocked";
+  readonly code: "DETERMINISM_VIOLATION" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
+  readonly message: string;
+  readonly where: string;
+  readonly seq: number | undefined;
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
+/** Code asks for something nobody here can run: the deployment is wrong, not the run. */
+export function unregistered(
+  code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION",
+  workflow: string,
+  name: string,
+  where: string,
+): Stop {
+  const what = code === "UNKNOWN_TASK" ? "task" : "definition";
+  return {
+    status: "blocked",
+    code,
+    where,
+    seq: undefined,
+    message: `Workflow ${workflow} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
+    expected: name,
+    actual: undefined,
+  };
+}

@@ -1,0 +1,79 @@
+// Waits: the promises code was given and that have not settled.
+//
+// E4. A command settles at most once; what comes later for it is dropped.
+
+import type { CommandType } from "../kernel/index.ts";
+
+export interface Wait {
+  readonly command: string;
+  readonly type: CommandType;
+  /** The port of a promise, the id of a child, else the name in the code. */
+  readonly name: string;
+  /** It has a timer in the queue. */
+  readonly timed: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Its terminal entry is in the journal, though perhaps not delivered yet. */
+  closing: boolean;
+}
+
+type Settle = (wait: Wait) => void;
+
+const ignore = (): void => {};
+
+export class Waits {
+  readonly #open = new Map<string, Wait>();
+  /** Completions that came before their command: only changed code can do that. */
+  #early: Map<string, Settle> | undefined;
+
+  /** A promise for the command, and what already came for it. */
+  add(
+    command: string,
+    { type, name, timed, closing }: Pick<Wait, "type" | "name" | "timed" | "closing">,
+  ): { readonly promise: Promise<unknown>; readonly early: (() => void) | undefined } {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    // A rejection nobody awaits is the workflow's business, not the process's.
+    promise.catch(ignore);
+    const wait: Wait = { command, type, name, timed, resolve, reject, closing };
+    const settle = this.#early?.get(command);
+    if (settle === undefined) {
+      this.#open.set(command, wait);
+      return { promise, early: undefined };
+    }
+    this.#early?.delete(command);
+    return { promise, early: () => settle(wait) };
+  }
+
+  get(command: string): Wait | undefined {
+    return this.#open.get(command);
+  }
+
+  /** False when nobody waits. */
+  settle(command: string, settle: Settle): boolean {
+    const wait = this.#open.get(command);
+    if (wait === undefined) return false;
+    this.#open.delete(command);
+    settle(wait);
+    return true;
+  }
+
+  /** Kept for a command the journal has and the code has not asked for yet. */
+  keepEarly(command: string, settle: Settle): void {
+    this.#early ??= new Map();
+    this.#early.set(command, settle);
+  }
+
+  hasEarly(command: string): boolean {
+    return this.#early?.has(command) ?? false;
+  }
+
+  /** Oldest first. */
+  on(port: string): readonly Wait[] {
+    return [...this.#open.values()].filter(({ type, name }) => type === "Promise" && name === port);
+  }
+
+  /** Oldest first. */
+  all(): readonly Wait[] {
+    return [...this.#open.values()];
+  }
+}
