@@ -1,0 +1,105 @@
+// The reference pages say what the code does; no link leads nowhere.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { promise, task, workflow } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { documentsOf } from "./code-blocks.ts";
+import { errorsPage } from "./errors-page.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
+test("the page of errors is the catalogue", () => {
+  const path = "docs/reference/errors.md";
+  if (process.env["UPDATE_DOCS"] !== undefined) writeFileSync(join(ROOT, path), errorsPage());
+  expect(read(path)).toBe(errorsPage());
+});
+
+/** Type → fields, from the tables of the page. */
+function documentedEntries(): Map<string, ReadonlySet<string>> {
+  const rows = read("docs/reference/entries.md").matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|/gm);
+  return new Map(
+    Array.from(rows, ([, type = "", fields = ""]) => [
+      type,
+      new Set(Array.from(fields.matchAll(/`(\w+)`/g), (field) => field[1] ?? "")),
+    ]),
+  );
+}
+
+test("the page of entries has every entry type, and no other", () => {
+  const union = /export type EntryType =([\s\S]*?);/.exec(read("src/kernel/journal.ts"))?.[1] ?? "";
+  const types = Array.from(union.matchAll(/"(\w+)"/g), (match) => match[1]);
+  expect(types.length).toBeGreaterThan(20);
+  expect([...documentedEntries().keys()].toSorted()).toEqual(types.toSorted());
+});
+
+test("what runs really write is on the page of entries", async () => {
+  const flaky = task("flaky", { retry: { maxAttempts: 2 }, timeout: "1 s" }, (ctx) => {
+    if (ctx.attempt === 0) throw new Error("once");
+  });
+  const broken = task("broken", () => {
+    throw new Error("always");
+  });
+  const child = workflow("child", async (ctx, fails: boolean) => {
+    if (fails) throw new Error("as told");
+    ctx.state.set("a", 1);
+    ctx.state.clear("a");
+    ctx.state.clear();
+  });
+  const parent = workflow(
+    "parent",
+    { ports: { yes: promise<number>(), no: promise(), late: promise() } },
+    async (ctx, input: string) => {
+      await ctx.task(flaky, undefined, { retry: { maxAttempts: 3, baseDelay: 1, maxDelay: 2 }, timeout: 500 });
+      await ctx.task(broken).catch(() => {});
+      await ctx.child(child, false);
+      await ctx.child(child, true).catch(() => {});
+      ctx.sleep("1 hour").cancel();
+      await ctx.sleepUntil(new Date(ctx.now().getTime() + 5));
+      let calls = 0;
+      await ctx.run("twice", input, () => (calls++ === 0 ? Promise.reject(new Error("once")) : 1), {
+        retry: { maxAttempts: 2 },
+      });
+      await ctx.run("never", () => Promise.reject(new Error("always"))).catch(() => {});
+      await ctx.promise("yes", { timeout: "1 day", show: 1 });
+      await ctx.promise("no").catch(() => {});
+      await ctx.promise("late", { timeout: 5 });
+      return input;
+    },
+  );
+  const stopped = workflow("stopped", async (ctx) => ctx.sleep("1 day"));
+  const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
+  await using engine = await createTestEngine({ definitions: [parent, child, stopped, failing, flaky, broken] });
+  const run = await engine.start(parent, "x");
+  await run.resolve("yes", 1);
+  await run.reject("no", new Error("no"));
+  const cancelled = await engine.start(stopped);
+  await cancelled.cancel("enough");
+  const failed = await engine.start(failing);
+  for (let passed = 0; passed < 20; passed += 1) await engine.clock.advance("1 s");
+  await run.result();
+  const page = documentedEntries();
+  const seen = new Set<string>();
+  const journals = [run.journal(), cancelled.journal(), failed.journal()];
+  for await (const { id, definition } of engine.list({ definition: "child" }))
+    journals.push(engine.run(definition as "child", id).journal());
+  for (const journal of journals)
+    for await (const { type, data } of journal) {
+      seen.add(type);
+      const unknown = Object.keys(data as object).filter((field) => page.get(type)?.has(field) !== true);
+      expect([type, unknown]).toEqual([type, []]);
+    }
+  expect([...page.keys()].filter((type) => !seen.has(type))).toEqual([]);
+});
+
+test("every link between documents leads somewhere", () => {
+  const broken = documentsOf(ROOT).flatMap((path) =>
+    Array.from(read(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g), ([, target = ""]) => ({ path, target }))
+      .filter(({ target }) => !existsSync(join(ROOT, dirname(path), target)))
+      .map(({ target }) => `${path}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
