@@ -18,7 +18,6 @@ import {
   type InboxRow,
   type ItemFence,
   type NewChild,
-  type NewItem,
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
@@ -31,6 +30,7 @@ import {
   type TaskAsk,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
+import { added, Batch, NONE, type Delivery } from "./batch.ts";
 
 /** What a hot run needs from the worker that holds it. */
 export interface HotRunHost {
@@ -48,34 +48,6 @@ export interface HotRunHost {
   markDirty(run: HotRun): void;
   /** The run has something to deliver. */
   markReady(run: HotRun): void;
-}
-
-interface Delivery {
-  readonly type: EntryType;
-  readonly command: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly at: EpochMs;
-}
-
-/** What one commit will hold. */
-class Batch {
-  readonly entries: Entry[] = [];
-  readonly finished: ItemFence[] = [];
-  /** The terminal entries of finished items, to be sent on their own should the commit be void. */
-  readonly arrivals: Arrival[] = [];
-  readonly items: NewItem[] = [];
-  readonly dropped: string[] = [];
-  readonly children: NewChild[] = [];
-  readonly messages: { to: number | string; arrival: Arrival }[] = [];
-  readonly deliveries: Delivery[] = [];
-  readonly localItems: ClaimedItem[] = [];
-
-  /** Without those that were dropped before they were ever written. */
-  wantedItems(): readonly NewItem[] {
-    if (this.dropped.length === 0 || this.items.length === 0) return this.items;
-    const dropped = new Set(this.dropped);
-    return this.items.filter(({ item }) => !dropped.has(item));
-  }
 }
 
 export class HotRun {
@@ -148,8 +120,12 @@ export class HotRun {
     this.#token = undefined;
     this.#abandonOperations(reason);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
-    for (const batch of [this.#inFlight, this.#batch])
-      for (const _ of batch?.localItems.splice(0) ?? []) this.#host.unclaimTask();
+    for (const batch of [this.#inFlight, this.#batch]) if (batch !== undefined) this.#unclaimLocal(batch);
+  }
+
+  #unclaimLocal(batch: Batch): void {
+    for (const _ of batch.localItems) this.#host.unclaimTask();
+    batch.localItems = NONE;
   }
 
   #abandonOperations(reason: () => unknown): void {
@@ -172,7 +148,7 @@ export class HotRun {
   #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
     const { at } = this.#append(type, command, text);
     this.execution.close(command);
-    this.#batch.deliveries.push({ type, command, data, at });
+    this.#batch.deliveries = added(this.#batch.deliveries, { type, command, data, at });
   }
 
   /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
@@ -197,9 +173,14 @@ export class HotRun {
     const { at } = this.#append(type, waits[0]?.command ?? "", data);
     for (const { command, timed } of waits) {
       this.execution.close(command);
-      if (timed) this.#batch.dropped.push(command);
+      if (timed) this.#batch.dropped = added(this.#batch.dropped, command);
     }
-    this.#batch.deliveries.push({ type, command: waits[0]?.command ?? "", data: asRecord(data), at });
+    this.#batch.deliveries = added(this.#batch.deliveries, {
+      type,
+      command: waits[0]?.command ?? "",
+      data: asRecord(data),
+      at,
+    });
   }
 
   #applyCancel(data: string): void {
@@ -207,20 +188,28 @@ export class HotRun {
     for (const { command, type, timed, name } of this.execution.openWaits()) {
       this.execution.close(command);
       if (type === "ChildWorkflow")
-        this.#batch.messages.push({ to: name, arrival: { type: "CancelRequested", target: "", data } });
-      else if (type === "Task" || timed) this.#batch.dropped.push(command);
+        this.#batch.messages = added(this.#batch.messages, {
+          to: name,
+          arrival: { type: "CancelRequested", target: "", data },
+        });
+      else if (type === "Task" || timed) this.#batch.dropped = added(this.#batch.dropped, command);
     }
     this.#abandonOperations(() => new CancelledError());
     this.#localTasks -= this.#batch.localItems.length + this.#host.abandonTasks(this);
-    for (const _ of this.#batch.localItems.splice(0)) this.#host.unclaimTask();
-    this.#batch.deliveries.push({ type: "CancelRequested", command: "", data: asRecord(data), at });
+    this.#unclaimLocal(this.#batch);
+    this.#batch.deliveries = added(this.#batch.deliveries, {
+      type: "CancelRequested",
+      command: "",
+      data: asRecord(data),
+      at,
+    });
   }
 
   /** A task this worker held for this run has ended; its item goes with the same commit. */
   taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
     if (wasLocal) this.#localTasks -= 1;
-    this.#batch.finished.push({ item: item.item, token: item.token });
-    this.#batch.arrivals.push(arrival);
+    this.#batch.finished = added(this.#batch.finished, { item: item.item, token: item.token });
+    this.#batch.arrivals = added(this.#batch.arrivals, arrival);
     if (this.execution.isOpen(item.item))
       this.#appendTerminal(arrival.type, arrival.target, arrival.data, asRecord(arrival.data));
     this.#host.markDirty(this);
@@ -302,7 +291,7 @@ export class HotRun {
       }
       case "cancel-timer":
         this.#append("TimerCancelled", ask.command, ask.data);
-        this.#batch.dropped.push(ask.command);
+        this.#batch.dropped = added(this.#batch.dropped, ask.command);
         return;
       case "promise": {
         const { seq, at } = this.#append("PromiseCreated", ask.command, ask.data);
@@ -315,17 +304,17 @@ export class HotRun {
   }
 
   #addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
-    this.#batch.items.push({ item, kind: "timer", name, priority: 0, availableAt, seq });
+    this.#batch.items = added(this.#batch.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
   }
 
   #askTask({ command, data, task, priority }: TaskAsk): void {
     const { seq } = this.#append("TaskScheduled", command, data);
     const claim = this.#host.preclaimTask(task.name);
     const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
-    this.#batch.items.push(claim === undefined ? item : { ...item, claim });
+    this.#batch.items = added(this.#batch.items, claim === undefined ? item : { ...item, claim });
     if (claim === undefined) return;
     this.#localTasks += 1;
-    this.#batch.localItems.push({
+    this.#batch.localItems = added(this.#batch.localItems, {
       run: this.record.run,
       runId: this.record.id,
       generation: this.record.generation,
@@ -347,7 +336,7 @@ export class HotRun {
       data: entryData.childIdTakenData(ask.childId),
     };
     const claim = this.#host.preclaimChild();
-    this.#batch.children.push({
+    this.#batch.children = added(this.#batch.children, {
       run: this.#host.newChild(ask),
       command: ask.command,
       detached: ask.detached,
@@ -383,7 +372,7 @@ export class HotRun {
       status === "completed"
         ? { type: "ChildWorkflowCompleted", target: parentCommand, data: entryData.childCompletedData(id, output) }
         : { type: "ChildWorkflowFailed", target: parentCommand, data: entryData.childFailedData(id, error) };
-    this.#batch.messages.push({ to: parent, arrival });
+    this.#batch.messages = added(this.#batch.messages, { to: parent, arrival });
   }
 
   // ── commits ──
@@ -443,7 +432,8 @@ export class HotRun {
     this.#releasing = false;
     for (const delivery of batch.deliveries) this.#deliverable.push(delivery);
     if (this.#deliverable.length > 0) this.#host.markReady(this);
-    return { localItems: batch.localItems.filter((item) => this.#isWanted(item)), children: batch.children, released };
+    const localItems = batch.localItems === NONE ? NONE : batch.localItems.filter((item) => this.#isWanted(item));
+    return { localItems, children: batch.children, released };
   }
 
   /** A cancel may have come between the commit and now. */

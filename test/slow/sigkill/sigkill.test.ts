@@ -15,6 +15,7 @@ import { openSqliteStore } from "../../../src/stores/index.ts";
 import { double, expectedOf, leaf, load, shaky } from "./definitions.ts";
 
 const KILLS = 100;
+const FEEDERS = 40;
 const SEED = BigInt(process.env["REPRISE_SEED"] ?? "20261116");
 const definitions = [load, leaf, double, shaky];
 
@@ -54,15 +55,17 @@ test(
     await using client = await createEngine({ store: `sqlite:${path}`, definitions, worker: false });
     const started: { run: Run<typeof load>; n: number }[] = [];
     let stop = false;
-    const feeding = (async () => {
-      for (let n = 0; !stop; n += 1) {
+    let next = 0;
+    // A steady load: each feeder has one run under way. The point is kills under load, not a long queue.
+    const feeding = Array.from({ length: FEEDERS }, async () => {
+      while (!stop) {
+        const n = next++;
         const run = await client.start(load, n, { id: `load-${n}` });
         started.push({ run, n });
         await run.resolve("go", n + 1);
-        // Bounds the backlog: the point is kills under load, not a long queue. The client has no events of its own.
-        if (n % 4 === 0) await pause(5);
+        await run.result({ timeout: "60 s" });
       }
-    })();
+    });
 
     const workers = [await startWorker(path), await startWorker(path)];
     for (let n = 0; n < KILLS; n += 1) {
@@ -73,7 +76,7 @@ test(
       workers[victim] = await startWorker(path);
     }
     stop = true;
-    await feeding;
+    await Promise.all(feeding);
 
     const outputs = await Promise.all(started.map(({ run }) => run.result({ timeout: "60 s" })));
     outputs.forEach((output, index) => {
@@ -88,7 +91,9 @@ test(
       const record = await store.findRun(run.id);
       const entries = await store.readJournal(record!.run, 0);
       expect(findJournalFault(entries, record!)).toBeUndefined();
-      const settled = entries.filter(({ type, command }) => isTerminal(type) && command !== "").map(({ command }) => command);
+      const settled = entries
+        .filter(({ type, command }) => isTerminal(type) && command !== "")
+        .map(({ command }) => command);
       expect(new Set(settled).size, `${run.id} settled a command twice`).toBe(settled.length);
     }
     await store.close();

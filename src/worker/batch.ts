@@ -1,0 +1,43 @@
+// Batch: what a hot run has produced since its last commit.
+
+import type { EpochMs } from "../base/index.ts";
+import type { Arrival, ClaimedItem, Entry, EntryType, ItemFence, NewChild, NewItem } from "../kernel/index.ts";
+
+/** A completion the code is given once its commit is durable. */
+export interface Delivery {
+  readonly type: EntryType;
+  readonly command: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly at: EpochMs;
+}
+
+/** Shared by every list that stays empty: most commits hold an entry and its delivery, and nothing else. */
+export const NONE: readonly never[] = [];
+
+/** What one commit will hold. */
+export class Batch {
+  readonly entries: Entry[] = [];
+  deliveries: readonly Delivery[] = NONE;
+  finished: readonly ItemFence[] = NONE;
+  /** The terminal entries of finished items, to be sent on their own should the commit be void. */
+  arrivals: readonly Arrival[] = NONE;
+  items: readonly NewItem[] = NONE;
+  dropped: readonly string[] = NONE;
+  children: readonly NewChild[] = NONE;
+  messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = NONE;
+  localItems: readonly ClaimedItem[] = NONE;
+
+  /** Without those that were dropped before they were ever written. */
+  wantedItems(): readonly NewItem[] {
+    if (this.dropped.length === 0 || this.items.length === 0) return this.items;
+    const dropped = new Set(this.dropped);
+    return this.items.filter(({ item }) => !dropped.has(item));
+  }
+}
+
+/** `list` with one more; made when the first one comes. */
+export function added<T>(list: readonly T[], item: T): readonly T[] {
+  if (list === NONE) return [item];
+  (list as T[]).push(item);
+  return list;
+}
