@@ -68,6 +68,33 @@ export function storeAround(
   };
 }
 
+/** A store on a file whose owner can be paused, as a process is by SIGSTOP: nothing goes through until it is thawed. */
+export function createFreezer(path: string): StoreSource & { freeze(): void; thaw(): void } {
+  let gate: Gate | undefined;
+  return {
+    freeze: () => (gate = createGate()),
+    thaw() {
+      gate?.open();
+      gate = undefined;
+    },
+    async "~open"(options) {
+      const store = await sqlite(path)["~open"](options);
+      return new Proxy(store, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key);
+          if (typeof value !== "function") return value;
+          if (key === "now") return value.bind(target) as unknown;
+          if (key === "hasChanged") return () => gate === undefined && target.hasChanged();
+          return async (...args: unknown[]) => {
+            await gate?.wait();
+            return value.apply(target, args) as unknown;
+          };
+        },
+      });
+    },
+  };
+}
+
 /** A folder that goes with the test. */
 export function createFolder(): { readonly path: string; file(name: string): string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), "reprise-engine-"));

@@ -1,0 +1,185 @@
+// Several workers on one store: taking over, zombies, and leaving in good order.
+
+import { expect, test } from "vitest";
+import { createEngine, promise, task, workflow } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { collect, createFolder, createFreezer, createGate, rejection, watchEvents } from "./world.ts";
+
+/** Two workers share these; who runs something is told by what it answers. */
+function createSubject(kind: "task" | "operation") {
+  const gate = createGate<string>();
+  const make = (call: () => Promise<string> | string) => {
+    const work = task("work", call);
+    const subject = workflow("subject", async (ctx) => {
+      const first = await ctx.run("first", () => "first");
+      const second = kind === "task" ? await ctx.task(work) : await ctx.run("work", call);
+      return `${first} ${second}`;
+    });
+    return { subject, definitions: [subject, work] as const };
+  };
+  return { gate, slow: make(() => gate.wait()), quick: make(() => "from the second worker") };
+}
+
+test.each(["task", "operation"] as const)(
+  "a worker takes over from one whose lease ran out; the zombie's late result of a %s changes nothing",
+  async (kind) => {
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("shared.db")}`;
+    const { gate, slow, quick } = createSubject(kind);
+    await using zombie = await createTestEngine({ definitions: slow.definitions, store, now: new Date("2030-01-01T00:00:00Z") });
+    const run = await zombie.start(slow.subject, undefined, { id: "run-1" });
+    const seenByZombie = run.result();
+    await gate.reached;
+    using watched = watchEvents();
+    await using engine = await createTestEngine({ definitions: quick.definitions, store, now: new Date("2030-01-01T01:00:00Z") });
+    expect(watched.events).toContainEqual(expect.objectContaining({ event: "lease.taken-over", workers: 1 }));
+    const same = engine.run(quick.subject, "run-1");
+    expect(await same.result()).toBe("first from the second worker");
+    const before = await same.info();
+    gate.open("from the zombie");
+    expect(await seenByZombie).toBe("first from the second worker");
+    await zombie.clock.advance(0);
+    expect(await same.info()).toEqual(before);
+    expect(await same.verify()).toMatchObject({ status: "same" });
+    const completed = (await collect(same.journal())).filter(({ type }) => /Completed$/.test(type));
+    expect(completed).toHaveLength(3);
+  },
+);
+
+test("a frozen worker loses its run to another, and finds its way back when it thaws", async () => {
+  using folder = createFolder();
+  const path = folder.file("shared.db");
+  const freezer = createFreezer(path);
+  const { gate, slow, quick } = createSubject("operation");
+  const settings = { worker: { lease: 300 }, logger: { info: () => {}, warn: () => {}, error: () => {} } } as const;
+  await using frozen = await createEngine({ ...settings, definitions: slow.definitions, store: freezer });
+  const run = await frozen.start(slow.subject, undefined, { id: "run-1" });
+  const result = run.result();
+  await gate.reached;
+  freezer.freeze();
+  await using other = await createEngine({ ...settings, definitions: quick.definitions, store: `sqlite:${path}` });
+  expect(await other.run(quick.subject, "run-1").result()).toBe("first from the second worker");
+  gate.open("from the zombie");
+  freezer.thaw();
+  expect(await result).toBe("first from the second worker");
+  const again = await frozen.start(slow.subject, undefined, { id: "run-2" });
+  expect(await again.result()).toBe("first from the zombie");
+});
+
+test("two workers share two hundred runs, and each is done once", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const executions = new Map<number, number>();
+  const work = task("work", (_ctx, n: number) => {
+    executions.set(n, (executions.get(n) ?? 0) + 1);
+    return n;
+  });
+  const one = workflow("one", async (ctx, n: number) => ctx.task(work, n));
+  const definitions = [one, work] as const;
+  await using first = await createEngine({ store, definitions, worker: { concurrency: 16 } });
+  await using second = await createEngine({ store, definitions, worker: { concurrency: 16 } });
+  const runs = await Promise.all(
+    Array.from({ length: 200 }, (_, n) => (n % 2 === 0 ? first : second).start(one, n, { id: `run-${n}` })),
+  );
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(Array.from({ length: 200 }, (_, n) => n));
+  expect([...executions.values()].every((count) => count === 1)).toBe(true);
+});
+
+test("drain lets what is at work finish, starts nothing new, and gives the rest back", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const gate = createGate<string>();
+  let executions = 0;
+  const slow = task("slow", () => {
+    executions += 1;
+    return gate.wait();
+  });
+  const next = task("next", () => {
+    executions += 1;
+    return "next";
+  });
+  const two = workflow("two", async (ctx) => [await ctx.task(slow), await ctx.task(next)]);
+  const definitions = [two, slow, next] as const;
+  {
+    await using engine = await createTestEngine({ definitions, store });
+    const run = await engine.start(two, undefined, { id: "run-1" });
+    await gate.reached;
+    const drained = engine.drain();
+    gate.open("slow");
+    await drained;
+    expect(executions).toBe(1);
+    expect((await rejection(engine.start(two))).code).toBe("ENGINE_CLOSED");
+    const types = (await collect(run.journal())).map(({ type }) => type);
+    expect(types).toEqual(["RunStarted", "TaskScheduled", "TaskCompleted"]);
+  }
+  await using engine = await createTestEngine({ definitions, store });
+  expect(await engine.run(two, "run-1").result()).toEqual(["slow", "next"]);
+  expect(executions).toBe(2);
+});
+
+test("a drain whose grace runs out leaves the function behind; another worker repeats it at once", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const { gate, slow, quick } = createSubject("operation");
+  {
+    const warnings: string[] = [];
+    const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
+    await using engine = await createTestEngine({ definitions: slow.definitions, store, logger });
+    await engine.start(slow.subject, undefined, { id: "run-1" });
+    await gate.reached;
+    await engine.drain({ grace: "5s" });
+    expect(warnings).toHaveLength(1);
+  }
+  await using engine = await createTestEngine({ definitions: quick.definitions, store });
+  expect(await engine.run(quick.subject, "run-1").result()).toBe("first from the second worker");
+  gate.open("too late");
+});
+
+test("a run whose function keeps killing its worker is blocked with its evidence, and can be resumed", async () => {
+  let deaths = 0;
+  let deadly = true;
+  let alive = createGate();
+  const poison = workflow("poison", async (ctx) =>
+    ctx.run("poison", () => {
+      if (!deadly) return "survived";
+      deaths += 1;
+      alive.open();
+      return new Promise<string>(() => {});
+    }),
+  );
+  await using engine = await createTestEngine({ definitions: [poison] });
+  const run = await engine.start(poison);
+  while ((await run.info()).status !== "blocked") {
+    await alive.opened;
+    alive = createGate();
+    await engine.crash();
+  }
+  expect(deaths).toBeGreaterThanOrEqual(3);
+  expect(deaths).toBeLessThanOrEqual(5);
+  const error = await rejection(run.result());
+  expect(error.code).toBe("RUN_BLOCKED");
+  expect(error.message).toContain("workers in a row lost their lease");
+  deadly = false;
+  await run.resume();
+  expect(await run.result()).toBe("survived");
+});
+
+test("messages from another process reach a run that is held", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const gate = createGate();
+  const both = workflow("both", { ports: { go: promise<string>() } }, async (ctx) => {
+    const held = ctx.run("hold", () => gate.wait());
+    const got = await ctx.promise("go");
+    gate.open();
+    await held;
+    return got;
+  });
+  await using worker = await createEngine({ store, definitions: [both] });
+  await using client = await createEngine({ store, definitions: [both], worker: false });
+  const run = await worker.start(both, undefined, { id: "run-1" });
+  await gate.reached;
+  await client.run(both, "run-1").resolve("go", "from outside");
+  expect(await run.result()).toBe("from outside");
+  expect(await client.run(both, "run-1").result()).toBe("from outside");
+});
