@@ -10,10 +10,11 @@ export interface Order {
   readonly to: string;
 }
 
-/** The outside world of this example: every call leaves a line, whatever becomes of it. */
+/** The outside world of this example: every call leaves a line in the ledger, whatever becomes of it. */
 function callOutside(step: string, { runId, attempt, idempotencyKey }: TaskContext): void {
+  const ledger = process.env["LEDGER"];
   const line = { run: runId, step, attempt, key: idempotencyKey, process: process.pid };
-  appendFileSync(process.env["LEDGER"] ?? "ledger.jsonl", `${JSON.stringify(line)}\n`);
+  if (ledger !== undefined) appendFileSync(ledger, `${JSON.stringify(line)}\n`);
 }
 
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: "150ms" } }, async (ctx, order: Order) => {

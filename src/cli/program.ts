@@ -54,6 +54,7 @@ function createProgram(): Command {
     .option("--json", "one JSON value, or one per line, instead of text")
     .version(version(), "-V, --version")
     .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeErr: () => {} })
     .addHelpText(
       "after",

@@ -140,7 +140,7 @@ test("help shows examples and exit codes, and is no error when asked for", async
   ]);
   expect([bare.code, help.code, sub.code, version.code]).toEqual([2, 0, 0, 0]);
   expect(help.stdout).toMatch(/Examples:\n {2}\$ reprise run [\s\S]*Exit codes:\n {2}0 /);
-  expect(sub.stdout).toMatch(/--input-file[\s\S]*Examples:/);
+  expect(sub.stdout).toMatch(/--input-file[\s\S]*--store[\s\S]*Examples:/);
   expect(bare.stdout).toBe(help.stdout);
   expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
