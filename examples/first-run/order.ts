@@ -46,7 +46,7 @@ export const order = workflow(
     const approval = await ctx.promise("approval", { timeout: "1 hour", show: input });
     if (approval === undefined) return { status: "not approved" as const };
 
-    const pickup = ctx.sleep("3 s"); // the courier comes then, whatever happens to this process
+    const pickup = ctx.sleep("4 s"); // the courier comes then, whatever happens to this process
     const label = await ctx.run("print label", async (op) => {
       callOutside("print label", op);
       await pause(600); // a slow printer: time enough for a crash
