@@ -118,7 +118,7 @@ export class EngineCore implements Engine {
     const { record, first } = outcome;
     if (outcome.status === "exists") checkSameStart(outcome, body.name, input);
     else if (claim === undefined) this.worker.wake();
-    else this.worker.adopt(record, first, claim.token);
+    else this.worker.runs.adopt(record, first, claim.token);
     return new RunHandle(this.#handleHost, body, id, record.run);
   };
 

@@ -92,7 +92,8 @@ export class RunHandle implements Run<any> {
       const leave = waiters.add(this.id, (ending) => {
         cancelTimer?.();
         if (ending !== undefined) resolve(ending);
-        else reject(new RepriseError("ENGINE_CLOSED", `The engine was closed while run ${this.id} was still going on.`));
+        else
+          reject(new RepriseError("ENGINE_CLOSED", `The engine was closed while run ${this.id} was still going on.`));
       });
       if (timeoutMs !== undefined)
         cancelTimer = timers.set(timeoutMs, () => {
@@ -105,7 +106,7 @@ export class RunHandle implements Run<any> {
           );
         });
       // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
-      if (this.#number !== undefined && worker.holds(this.#number)) return;
+      if (this.#number !== undefined && worker.runs.holds(this.#number)) return;
       this.#record()
         .then((record) => tellIfOver(this.#host, record))
         .catch((error: unknown) => {
@@ -153,7 +154,7 @@ export class RunHandle implements Run<any> {
     const outcome = await worker.pump.submit({ write: "message", to: this.id, arrival, once });
     switch (outcome.status) {
       case "committed":
-        return worker.arrived(outcome.run);
+        return worker.runs.arrived(outcome.run);
       case "no-run":
         throw new RepriseError(
           "RUN_NOT_FOUND",
@@ -174,7 +175,7 @@ export class RunHandle implements Run<any> {
     this.#host.checkOpen();
     const { worker } = this.#host;
     const outcome = await worker.pump.submit({ write: "resume", id: this.id });
-    if (outcome.status === "committed") return worker.arrived(outcome.run);
+    if (outcome.status === "committed") return worker.runs.arrived(outcome.run);
     if (outcome.status === "no-run") throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}.`);
     throw new RepriseError(
       "USAGE",
@@ -215,7 +216,7 @@ export class RunHandle implements Run<any> {
         actual: fault.problem,
       };
     const facts = { id: record.id, generation: record.generation };
-    const host = { ...worker.executionHost(record.id), log: () => {} };
+    const host = { ...worker.runs.executionHost(record.id), log: () => {} };
     return replayJournal(this.#body, facts, entries, record.chain, host, timers);
   }
 }

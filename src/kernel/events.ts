@@ -26,7 +26,7 @@ export type RepriseEvent =
       readonly retryInMs: number | undefined;
     }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
-  | { readonly event: "lease.lost"; readonly worker: number; readonly run: string | undefined }
+  | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }
   | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }
   | { readonly event: "store.failed"; readonly error: unknown };
 

@@ -13,7 +13,8 @@ export interface AttemptOptions {
   readonly attempt: number;
   readonly timeoutMs: number | undefined;
   readonly timers: Timers;
-  readonly log: Logger;
+  /** Made when it is first used. */
+  readonly logger: (runId: string, step: string) => Logger;
 }
 
 export interface AttemptHandlers {
@@ -27,8 +28,8 @@ export interface AttemptHandlers {
 export class Attempt implements TaskContext {
   readonly runId: string;
   readonly attempt: number;
-  readonly log: Logger;
   readonly #options: AttemptOptions;
+  #log: Logger | undefined;
   #abort: AbortController | undefined;
   #cancelTimeout: (() => void) | undefined;
   #handlers: AttemptHandlers | undefined;
@@ -38,7 +39,11 @@ export class Attempt implements TaskContext {
     this.#options = options;
     this.runId = options.runId;
     this.attempt = options.attempt;
-    this.log = options.log;
+  }
+
+  get log(): Logger {
+    this.#log ??= this.#options.logger(this.runId, this.#options.step);
+    return this.#log;
   }
 
   get idempotencyKey(): string {

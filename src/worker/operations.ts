@@ -11,7 +11,7 @@ export interface OperationHost {
   readonly timers: Timers;
   readonly slots: Slots;
   now(): EpochMs;
-  logger(runId: string, step: string): Logger;
+  readonly logger: (runId: string, step: string) => Logger;
 }
 
 /** Runs an operation to its end, attempts and pauses included. */
@@ -34,7 +34,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
       attempt,
       timeoutMs: timeout === undefined ? undefined : toMs(timeout),
       timers: host.timers,
-      log: host.logger(runId, ask.command),
+      logger: host.logger,
     });
     if (!run.operationStarted(ask.command, context)) return host.slots.give();
     const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };

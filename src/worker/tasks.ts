@@ -17,7 +17,7 @@ import { Attempt } from "./attempt.ts";
 export interface TaskHost {
   readonly timers: Timers;
   now(): EpochMs;
-  logger(runId: string, step: string): Logger;
+  readonly logger: (runId: string, step: string) => Logger;
   /** The attempt is over, whatever came of it; its slot is free. */
   taskOver(item: ClaimedItem): void;
   /** The item has its terminal entry. */
@@ -53,7 +53,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     attempt: item.attempt,
     timeoutMs: policy.timeout === undefined ? undefined : toMs(policy.timeout),
     timers: host.timers,
-    log: host.logger(item.runId, item.item),
+    logger: host.logger,
   });
   context.start(() => body.run(context, scheduled.input), {
     over: () => host.taskOver(item),

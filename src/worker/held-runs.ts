@@ -1,0 +1,310 @@
+// HeldRuns: the runs in memory, from the claim of a turn to its release.
+//
+// R1. A run is in memory at most once; it is held under the token of its last claim, or cached without one.
+// R2. Work starts only when the commit that created or claimed it is durable.
+// R3. After any outcome but `committed` the run is dropped and its turn given back; finished tasks are sent on their own.
+
+import { CancelledError, encode, type EpochMs, type Timers } from "../base/index.ts";
+import {
+  emit,
+  isObserved,
+  type ClaimedTurn,
+  type EndStatus,
+  type Entry,
+  type InboxRow,
+  type NewChild,
+  type RunNumber,
+  type RunRecord,
+  type Store,
+  type TurnOutcome,
+  type TurnWrite,
+  type Write,
+} from "../kernel/index.ts";
+import {
+  Execution,
+  indexJournal,
+  type Determinism,
+  type ExecutionHost,
+  type LogLevel,
+  type Recorded,
+  type WorkflowBody,
+} from "../workflow/index.ts";
+import type { Claimer } from "./claimer.ts";
+import { loadCold } from "./cold-load.ts";
+import { HotRun, type HotRunHost } from "./hot-run.ts";
+import { firstEntryOf } from "./new-run.ts";
+import type { Pump } from "./pump.ts";
+import type { Registry } from "./registry.ts";
+import { RunCache } from "./run-cache.ts";
+import type { TaskPool } from "./task-pool.ts";
+
+/** Writes that must not be lost while the worker lives. */
+export type Insisted = Extract<Write, { write: "item-end" | "item-back" | "turn-back" }>;
+
+export interface HeldRunsHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly registry: Registry;
+  readonly determinism: Determinism;
+  readonly pump: Pump;
+  readonly tasks: TaskPool;
+  readonly claimer: Claimer;
+  readonly hotRunHost: HotRunHost;
+  readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
+  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  readonly onUnheld: (record: RunRecord) => void;
+  dueAt(at: EpochMs | undefined): void;
+  /** Nobody can say what is held any more. */
+  beginAnew(): void;
+  insist(write: Insisted): void;
+  /** The run has committed: it is no suspect. */
+  proved(run: RunNumber): void;
+  report(error: unknown): void;
+}
+
+const CACHE_SIZE = 1_000;
+
+export class HeldRuns {
+  readonly #host: HeldRunsHost;
+  readonly #runs = new RunCache<HotRun>(CACHE_SIZE);
+  /** Runs being replayed, and whether something arrived for them meanwhile. */
+  readonly #loading = new Map<RunNumber, { arrived: boolean }>();
+  #stopped = false;
+
+  constructor(host: HeldRunsHost) {
+    this.#host = host;
+  }
+
+  /** Held, or about to be. */
+  get count(): number {
+    return this.#runs.heldCount + this.#loading.size;
+  }
+
+  get isLoading(): boolean {
+    return this.#loading.size > 0;
+  }
+
+  find(run: RunNumber): HotRun | undefined {
+    return this.#runs.get(run);
+  }
+
+  evictAll(): void {
+    for (const run of this.#runs.held()) this.#evict(run, false);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const run of this.#runs.clear()) run.discard(() => new CancelledError("The worker has stopped."));
+  }
+
+  executionHost(runId: string): ExecutionHost {
+    const { registry } = this.#host;
+    return {
+      log: (level, message, data) => this.#host.log(level, message, { run: runId, ...data }),
+      acceptTask: (task, input) => registry.acceptTask(task, input),
+      acceptChild: (definition, input) => registry.acceptChild(definition, input),
+    };
+  }
+
+  take({ record, token, inbox }: ClaimedTurn): void {
+    const cached = this.#runs.get(record.run);
+    if (cached !== undefined && !cached.isGone && cached.head === record.head) {
+      cached.retake(token);
+      this.#runs.hold(record.run, cached);
+      cached.applyInbox(inbox);
+      this.#host.pump.markRunning(cached);
+      return;
+    }
+    if (cached !== undefined) this.#forget(cached);
+    this.#loading.set(record.run, { arrived: false });
+    this.#load(record, token, inbox).catch((error: unknown) => {
+      this.#loading.delete(record.run);
+      this.#host.report(error);
+      this.#host.insist({ write: "turn-back", run: record.run, token });
+    });
+  }
+
+  /** Brings a cold run back. */
+  async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
+    const body = this.#host.registry.getWorkflow(record.definition);
+    const loaded = await loadCold(this.#host.store, this.#host.timers, record, (recorded) =>
+      this.#newExecution(body, record, recorded),
+    );
+    const arrived = this.#loading.get(record.run)?.arrived === true;
+    this.#loading.delete(record.run);
+    if (this.#stopped) return;
+    if (loaded.status === "unfit") {
+      const { code, message, seq } = loaded;
+      const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
+      return this.#stopWith(record, token, evidence, "blocked", message);
+    }
+    const { execution, entries } = loaded;
+    if (isObserved()) emit({ event: "run.resumed", run: record.id, definition: record.definition, entries });
+    const hot = this.#hold(record, execution, token, inbox[0] === undefined ? record.arrivals : inbox[0].arrival - 1);
+    hot.applyInbox(inbox);
+    if (arrived) this.#loadInbox(hot);
+  }
+
+  #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded): Execution {
+    const { id, generation } = record;
+    const determinism = body.determinism ?? this.#host.determinism;
+    return new Execution(body, { id, generation }, recorded, determinism, this.executionHost(id));
+  }
+
+  #hold(record: RunRecord, execution: Execution, token: string, read: number): HotRun {
+    const hot = new HotRun(record, execution, this.#host.hotRunHost, token, read);
+    this.#runs.hold(record.run, hot);
+    this.#host.pump.markRunning(hot);
+    return hot;
+  }
+
+  #loadInbox(run: HotRun): void {
+    this.#host.store.readInbox(run.record.run, run.read).then(
+      (rows) => {
+        if (!this.#stopped && rows.length > 0) run.applyInbox(rows);
+      },
+      (error: unknown) => this.#host.report(error),
+    );
+  }
+
+  drained(run: HotRun): void {
+    if (run.isGone) return;
+    try {
+      run.afterDrain();
+    } catch (error) {
+      this.#host.report(error);
+      this.#stopRun(run, encode({ code: "INVARIANT", message: String(error), status: "blocked" }), "blocked");
+      return;
+    }
+    const { stop } = run.execution;
+    if (stop !== undefined) this.#stopRun(run, run.evidence() ?? "{}", stop.status);
+  }
+
+  #stopRun(run: HotRun, evidence: string, status: "determinism_violation" | "blocked"): void {
+    const { token, record } = run;
+    if (token === undefined) return;
+    this.#salvage(run);
+    this.#forget(run);
+    this.#stopWith(record, token, evidence, status, run.execution.stop?.message ?? "internal error");
+  }
+
+  #stopWith(
+    record: RunRecord,
+    token: string,
+    evidence: string,
+    status: "determinism_violation" | "blocked",
+    message: string,
+  ): void {
+    this.#host.log("error", message, { run: record.id, status });
+    this.#host.pump.submit({ write: "stop", run: record.run, token, status, evidence }).then(
+      () => {
+        if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
+        this.#host.onUnheld(record);
+      },
+      (error: unknown) => this.#host.report(error),
+    );
+  }
+
+  committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
+    this.#host.proved(run.record.run);
+    if (run.isGone) return;
+    // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
+    if (outcome.status === "already-committed") return this.#host.beginAnew();
+    if (outcome.status !== "committed") return this.#evict(run, true);
+    const { localItems, children, released } = run.committed();
+    for (const item of localItems) this.#host.tasks.start(item, true);
+    this.#adoptChildren(children, outcome.children);
+    for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);
+    for (const { to } of write.messages)
+      if (typeof to === "number") this.arrived(to);
+      else this.#host.claimer.want("turns");
+    if (run.ended !== undefined) return this.#onEnded(run, run.ended, write.entries.at(-1)!);
+    if (outcome.more) {
+      if (released) this.#host.claimer.want("turns");
+      else this.#loadInbox(run);
+    }
+    if (released) this.#runs.release(run.record.run, run);
+    else this.#host.pump.markDirty(run);
+    if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
+  }
+
+  #adoptChildren(asked: readonly NewChild[], started: readonly RunRecord[]): void {
+    if (asked.length === 0) return;
+    const records = new Map(started.map((record) => [record.id, record]));
+    for (const { run, claim } of asked) {
+      const record = records.get(run.id);
+      if (record === undefined) continue;
+      if (claim === undefined) {
+        this.#host.claimer.want("turns");
+        continue;
+      }
+      this.adopt(record, firstEntryOf(run, record), claim.token);
+    }
+  }
+
+  #onEnded(run: HotRun, status: EndStatus, last: Entry): void {
+    this.#host.tasks.abandon(run.record.run, () => new CancelledError("The run has ended."));
+    this.#forget(run);
+    if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
+    this.#host.onEnded(run.record, status, last);
+    if (this.#host.claimer.wants("turns")) this.#host.pump.kick();
+  }
+
+  /** R3 */
+  #evict(run: HotRun, giveBack: boolean): void {
+    const { token, record } = run;
+    if (isObserved()) emit({ event: "lease.lost", worker: undefined, run: record.id });
+    this.#salvage(run);
+    this.#forget(run);
+    if (giveBack && token !== undefined) this.#host.insist({ write: "turn-back", run: record.run, token });
+    this.#host.claimer.want("turns");
+    this.#host.onUnheld(record);
+  }
+
+  #salvage(run: HotRun): void {
+    for (const { fence, arrival } of run.salvage())
+      this.#host.insist({ write: "item-end", run: run.record.run, item: fence.item, token: fence.token, arrival });
+  }
+
+  #forget(run: HotRun): void {
+    run.discard(() => new CancelledError("The run is no longer held here."));
+    this.#runs.delete(run.record.run, run);
+    this.#host.pump.forget(run);
+  }
+
+  /** Learns what others did to the runs held here. */
+  async checkHeld(): Promise<void> {
+    const held = this.#runs.held();
+    if (held.length === 0) return;
+    for (const { run, arrivals, token } of await this.#host.store.pulse(held.map((hot) => hot.record.run))) {
+      const hot = this.#runs.get(run);
+      if (hot?.token === undefined) continue;
+      if (token !== hot.token) this.#evict(hot, false);
+      else if (arrivals > hot.read) this.#loadInbox(hot);
+    }
+  }
+
+  /** Something arrived for a run: it may be held here, or its turn may be due. */
+  arrived(run: RunNumber): void {
+    const loading = this.#loading.get(run);
+    if (loading !== undefined) loading.arrived = true;
+    const hot = this.#runs.get(run);
+    if (hot?.token !== undefined) this.#loadInbox(hot);
+    else this.#host.claimer.want("turns");
+  }
+
+  /** Whether news of the run's end will come from here. */
+  holds(run: RunNumber): boolean {
+    return this.#loading.has(run) || this.#runs.get(run)?.token !== undefined;
+  }
+
+  /** Takes up a run that was started with this worker's token. */
+  adopt(record: RunRecord, first: Entry, token: string): void {
+    const body = this.#host.registry.getWorkflow(record.definition);
+    const execution = this.#newExecution(body, record, indexJournal([first]));
+    if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
+    execution.start();
+    execution.caughtUp();
+    this.#hold(record, execution, token, 0);
+  }
+}
