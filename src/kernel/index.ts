@@ -4,13 +4,95 @@
 // and what workflows, graphs and flows share (definitions, tasks, ports, schemas).
 // What it does not: how a database keeps a promise (stores), how code is replayed (workflow), who executes (worker).
 
-export * from "./commit.ts";
-export * from "./definition.ts";
-export * from "./journal.ts";
-export * from "./ports.ts";
-export * from "./run.ts";
-export * from "./schema.ts";
-export * from "./store.ts";
-export * from "./task.ts";
-export * from "./events.ts";
-export * from "./retry.ts";
+export type {
+  Arrival,
+  Claim,
+  ClaimedItem,
+  ClaimedTurn,
+  ClaimItemsWrite,
+  ClaimTurnsWrite,
+  FireDueOutcome,
+  FireDueWrite,
+  InboxRow,
+  ItemBackWrite,
+  ItemEndWrite,
+  ItemFence,
+  ItemOutcome,
+  MessageOutcome,
+  MessageWrite,
+  NewChild,
+  NewItem,
+  NewRun,
+  Outcome,
+  OutcomeOf,
+  ResumeOutcome,
+  ResumeWrite,
+  StartOutcome,
+  StartWrite,
+  StopOutcome,
+  StopWrite,
+  TurnBackWrite,
+  TurnOutcome,
+  TurnWrite,
+  Write,
+} from "./commit.ts";
+export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOfDef } from "./definition.ts";
+export { emit, isObserved, type RepriseEvent } from "./events.ts";
+export {
+  CHAIN_START,
+  chainAfter,
+  END_ENTRIES,
+  findJournalFault,
+  isTerminal,
+  markOf,
+  type CommandType,
+  type Entry,
+  type EntryType,
+  type JournalFault,
+} from "./journal.ts";
+export {
+  promise,
+  type Named,
+  type Payload,
+  type Ports,
+  type PromisePort,
+  type Query,
+  type Signal,
+  type Stream,
+  type Timed,
+  type Update,
+} from "./ports.ts";
+export { decideRetry, type RetryDecision } from "./retry.ts";
+export {
+  hasEnded,
+  STATUSES,
+  type EndStatus,
+  type LiveStatus,
+  type RunNumber,
+  type RunRecord,
+  type Status,
+} from "./run.ts";
+export { parse, parseNow, typed, type Schema } from "./schema.ts";
+export {
+  MAX_TAKEOVERS,
+  SUSPECT_AFTER,
+  type Problem,
+  type RunFilter,
+  type RunPulse,
+  type Store,
+  type StoreInfo,
+  type WorkerInfo,
+} from "./store.ts";
+export {
+  checkPolicy,
+  isTask,
+  task,
+  taskBody,
+  type AnyTask,
+  type Logger,
+  type Policy,
+  type Task,
+  type TaskBody,
+  type TaskContext,
+  type TaskOptions,
+} from "./task.ts";
