@@ -28,6 +28,11 @@ function checkLease(leaseMs: number): number {
   throw new RepriseError("BAD_OPTIONS", `Expected a lease of at least 100 ms, got ${leaseMs} ms.`);
 }
 
+function checkDurability(durability: unknown): "full" | "relaxed" {
+  if (durability === "full" || durability === "relaxed") return durability;
+  throw new RepriseError("BAD_OPTIONS", `Expected a durability of "full" or "relaxed", got ${String(durability)}.`);
+}
+
 function checkLogger(logger: Logger): Logger {
   for (const level of ["info", "warn", "error"] as const)
     if (typeof logger[level] !== "function")
@@ -59,6 +64,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
 ): Promise<Engine<DefinitionsIn<Defs>>> {
   const registry = registryOf(options.definitions);
   const source = storeOf(options.store);
+  const durability = checkDurability(options.durability ?? "full");
   const settings = options.worker === false ? {} : (options.worker ?? {});
   const parts = {
     clock: systemClock,
@@ -79,7 +85,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     clock: parts.clock,
     timers: parts.timers,
     random: parts.random,
-    durability: options.durability ?? "full",
+    durability,
   });
   const engine = new EngineCore({ ...parts, store });
   try {

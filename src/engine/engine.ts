@@ -108,7 +108,7 @@ export class EngineCore implements Engine {
     if (this.#drained) throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
     const { registry, random, runtime } = this.#parts;
     const body = registry.getWorkflow(nameOf(what));
-    const options = (args[1] ?? {}) as StartOptions;
+    const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
     const input = entryData.encodeInput(await parse(body.schema, args[0], `workflow ${body.name}`));
@@ -193,6 +193,11 @@ function nameOf(what: unknown): string {
   throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
 }
 
+function checkOptions(options: unknown = {}): StartOptions {
+  if (typeof options === "object" && options !== null) return options;
+  throw new RepriseError("BAD_OPTIONS", `start: expected an object of options, got ${typeof options}.`);
+}
+
 function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: readonly string[]; priority: number } {
   if (!Array.isArray(tags))
     throw new RepriseError("BAD_OPTIONS", `start: expected an array of tags, got ${typeof tags}.`);
@@ -213,8 +218,8 @@ function checkFilter({ status, limit = Number.POSITIVE_INFINITY }: Filter): {
         "BAD_OPTIONS",
         `list: no status is called ${String(one)}; there are: ${STATUSES.join(", ")}.`,
       );
-  if (!(limit >= 0))
-    throw new RepriseError("BAD_OPTIONS", `list: expected a limit of 0 or more, got ${String(limit)}.`);
+  if (limit !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(limit) && limit >= 0))
+    throw new RepriseError("BAD_OPTIONS", `list: expected a whole number of 0 or more as limit, got ${String(limit)}.`);
   return { statuses, limit };
 }
 

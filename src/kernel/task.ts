@@ -73,6 +73,11 @@ export function checkPolicy(policy: Policy, what: string): void {
     throw new RepriseError("BAD_POLICY", `${what}: expected a timeout above 0, got ${String(policy.timeout)}.`);
 }
 
+export function checkPriority(priority: unknown, what: string): void {
+  if (priority !== undefined && !Number.isSafeInteger(priority))
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected a whole number as priority, got ${String(priority)}.`);
+}
+
 /**
  * Defines a task: a function any worker may run, retried by its policy, its result journaled once.
  *
@@ -99,7 +104,10 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
   checkName(name, "task name");
   if (typeof run !== "function")
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
+  if (typeof options !== "object" || options === null)
+    throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
   checkPolicy(options, `Task ${name}`);
+  checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {
     run: run as TaskBody["run"],
     schema: options.input as Schema<never, unknown> | undefined,

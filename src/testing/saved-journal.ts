@@ -108,9 +108,13 @@ export async function expectReplay(
   );
   if (verdict.status === "same") return;
   const { where, message, expected, actual } = verdict;
-  throw new RepriseError("DETERMINISM_VIOLATION", `${file} does not replay with today's code, at ${where}: ${message}`, {
-    details: { file, where, expected, actual },
-  });
+  throw new RepriseError(
+    "DETERMINISM_VIOLATION",
+    `${file} does not replay with today's code, at ${where}: ${message}`,
+    {
+      details: { file, where, expected, actual },
+    },
+  );
 }
 
 function parseSaved(text: string, file: string): SavedJournal {

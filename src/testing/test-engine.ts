@@ -63,7 +63,10 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
 }
 
 /** Its clock is virtual; waiting for another connection's lock is not. */
-function openStore(time: VirtualTime, options: Pick<EngineOptions<never>, "durability"> & { store?: unknown }): Promise<Store> {
+function openStore(
+  time: VirtualTime,
+  options: Pick<EngineOptions<never>, "durability"> & { store?: unknown },
+): Promise<Store> {
   return storeOf(options.store ?? "sqlite::memory:")["~open"]({
     clock: time.clock,
     timers: systemTimers,

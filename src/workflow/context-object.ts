@@ -1,7 +1,7 @@
 // The context object handed to workflow code: checks what it is given and passes it on. Methods need no `this`.
 
 import { checkName, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
-import { checkPolicy, taskBody, type AnyTask, type Definition, type Policy } from "../kernel/index.ts";
+import { checkPolicy, checkPriority, taskBody, type AnyTask, type Definition, type Policy } from "../kernel/index.ts";
 import type { Child, ChildOptions, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
 
@@ -15,6 +15,7 @@ export function idempotencyKeyOf(runId: string, generation: number, path: string
 function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
   const body = taskBody(task);
   checkPolicy(options, `Task ${task.name}`);
+  checkPriority(options.priority, `Task ${task.name}`);
   if (options.retry?.retryable !== undefined)
     throw new RepriseError(
       "BAD_POLICY",

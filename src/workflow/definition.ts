@@ -82,6 +82,14 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
   checkName(name, "workflow name");
   if (typeof run !== "function")
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
+  if (typeof options !== "object" || options === null)
+    throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
+  const { determinism } = options;
+  if (determinism !== undefined && determinism !== "strict" && determinism !== "per-type")
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Workflow ${name}: expected a determinism of "strict" or "per-type", got ${String(determinism)}.`,
+    );
   const version = options.version ?? 1;
   if (!Number.isSafeInteger(version) || version < 1)
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a version of 1 or more, got ${String(version)}.`);
@@ -92,7 +100,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     run: run as WorkflowBody["run"],
     schema: options.input as Schema<never, unknown> | undefined,
     ports: options.ports ?? {},
-    determinism: options.determinism,
+    determinism,
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });
 }
