@@ -85,6 +85,7 @@ export {
 } from "./store.ts";
 export {
   checkPolicy,
+  checkPriority,
   isTask,
   task,
   taskBody,

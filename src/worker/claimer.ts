@@ -12,10 +12,10 @@ export interface ClaimerHost {
   readonly timers: Timers;
   readonly registry: Registry;
   /** This worker's number; undefined while nothing may be claimed. */
-  readonly worker: number | undefined;
+  worker(): number | undefined;
   /** How many more runs may be held. */
-  readonly roomForTurns: number;
-  readonly roomForItems: number;
+  roomForTurns(): number;
+  roomForItems(): number;
   newToken(): string;
   onTurn(turn: ClaimedTurn): void;
   onItem(item: ClaimedItem): void;
@@ -57,11 +57,11 @@ export class Claimer {
 
   /** Adds claims to the batch that is about to be written. */
   claim(): void {
-    const { worker } = this.#host;
+    const worker = this.#host.worker();
     if (worker === undefined) return;
-    const room = this.#host.roomForTurns;
+    const room = this.#host.roomForTurns();
     if (this.#begins("turns", room)) this.#claimTurns(worker, room);
-    const free = this.#host.roomForItems;
+    const free = this.#host.roomForItems();
     if (this.#begins("items", free)) this.#claimItems(worker, free);
     if (this.#begins("due", 1)) this.#fireDue();
   }

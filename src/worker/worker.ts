@@ -173,20 +173,13 @@ export class Worker {
   }
 
   #claimerHost(): ClaimerHost {
-    const worker = this;
     return {
       pump: this.pump,
       timers: this.#options.timers,
       registry: this.#options.registry,
-      get worker() {
-        return worker.#mayClaim ? worker.#lease.worker : undefined;
-      },
-      get roomForTurns() {
-        return worker.#solitude.isKept ? 0 : HELD_LIMIT - worker.#runs.count;
-      },
-      get roomForItems() {
-        return worker.#solitude.isKept ? 0 : worker.#slots.free;
-      },
+      worker: () => (this.#mayClaim ? this.#lease.worker : undefined),
+      roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
+      roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
       newToken: () => this.#newToken(),
       onTurn: (turn) => {
         if (turn.suspect) this.#solitude.begin(String(turn.record.run));

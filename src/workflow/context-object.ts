@@ -52,7 +52,7 @@ function startChild(
 }
 
 function asTimer(timer: { readonly promise: Promise<void>; cancel(): void }): Timer {
-  return Object.assign(timer.promise, { cancel: timer.cancel });
+  return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
 /** A refusal inside user code is a rejection, like every other failure of an awaited call; and like those, one that

@@ -259,13 +259,7 @@ export class Execution {
     if (!command.known) {
       if (accepted === undefined)
         return this.#halt(unregistered("UNKNOWN_TASK", this.#body.name, task.name, command.id));
-      const data = entry.taskScheduledData({
-        index: command.index,
-        taskType: task.name,
-        input: text,
-        given,
-        policy,
-      });
+      const data = entry.taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy });
       this.asks.push({ ask: "task", command: command.id, data, task, priority });
     }
     return this.#open("Task", command.id, task.name, false);
