@@ -303,6 +303,7 @@ test("a task nobody has registered blocks the run before anything is written", a
   const run = await LiveRun.start(asking, undefined, { unregistered: ["TaskA"] });
   expect(run.stop).toMatchObject({ status: "blocked", code: "UNKNOWN_TASK", where: "Task(0)", expected: "TaskA" });
   expect(run.types).toEqual(["RunStarted"]);
+  expect(run.execution.asks).toEqual([]);
   expect(seen).toEqual([]);
   const child = await LiveRun.start(parent, undefined, { unregistered: ["invoice"] });
   expect(child.stop).toMatchObject({ status: "blocked", code: "UNKNOWN_DEFINITION", where: "ChildWorkflow(0)" });
@@ -581,6 +582,16 @@ test("strict: a new command before the journal's last one is a violation; after 
   const { strict, lenient } = await bothModes(before, inserted);
   expect(strict.stop).toMatchObject({ status: "determinism_violation", where: "Timer(1)" });
   expect(lenient.asked).toEqual(["Task(0)"]);
+  // Also when the code waits for it, so that nothing after it is compared.
+  const waiting = workflow("w", async (ctx) => {
+    await ctx.task(taskA);
+    return Promise.all([ctx.sleep(1), ctx.sleep(2)]);
+  });
+  expect((await bothModes(before, waiting)).strict.stop).toMatchObject({
+    status: "determinism_violation",
+    where: "Task(0)",
+    message: "New command at Task(0): expected to find 'TaskScheduled' before command 1 of the journal, got none",
+  });
   const extended = await bothModes(before, appended);
   expect(extended.strict.stop).toBeUndefined();
   expect(extended.strict.asked).toEqual(["Task(0)"]);
