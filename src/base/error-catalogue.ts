@@ -56,11 +56,6 @@ export const ERROR_CATALOGUE = {
     summary: "The engine was used after it was closed.",
     next: "Close the engine last, or create a new one.",
   },
-  JOURNAL_TOO_LONG: {
-    family: "usage",
-    summary: "A run has recorded more entries than one journal may hold.",
-    next: "End the generation with ctx.continueAsNew(), or split the work into child runs.",
-  },
   NOT_DATA: {
     family: "usage",
     summary: "A value that is not data was about to be recorded.",
@@ -89,7 +84,7 @@ export const ERROR_CATALOGUE = {
   RUN_NOT_FOUND: {
     family: "usage",
     summary: "No run has this id.",
-    next: "Check the id and the store; to send a message before the start, say `beforeStart: true`.",
+    next: "Check the id and the store, or start the run first.",
   },
   START_CONFLICT: {
     family: "usage",
@@ -121,20 +116,10 @@ export const ERROR_CATALOGUE = {
   DETERMINISM_VIOLATION: {
     family: "determinism",
     summary: "The code did something else than the journal recorded.",
-    next: "Compare expected and actual in the details; restore the code or guard the change with ctx.patched(), then resume the run.",
-  },
-  RUN_BLOCKED: {
-    family: "determinism",
-    summary: "The run waits for something the engine does not own, so it can never continue.",
-    next: "Await only promises made by ctx; wrap outside calls in ctx.run().",
+    next: "Compare expected and actual in the details; restore the code, then resume the run.",
   },
 
   // store: the operator of the database must act
-  LEASE_LOST: {
-    family: "store",
-    summary: "Another worker took over before this one committed; nothing of this attempt was written.",
-    next: "Nothing, when it is rare; otherwise lengthen the lease or look for stalls of this process.",
-  },
   STORE_BUSY: {
     family: "store",
     summary: "The store did not answer in time because others hold it.",
@@ -192,11 +177,6 @@ export const ERROR_CATALOGUE = {
     summary: "The run was cancelled.",
     next: "Nothing; clean up in `finally` or with `undo`.",
   },
-  CHILD_FAILED: {
-    family: "outcome",
-    summary: "A child run failed.",
-    next: "Read the cause; catch it in the parent if it can go on.",
-  },
   FATAL: {
     family: "outcome",
     summary: "User code said that repeating will not help.",
@@ -217,15 +197,16 @@ export const ERROR_CATALOGUE = {
     summary: "User code asked for another attempt after a given time.",
     next: "Nothing; the attempt is repeated when it is due.",
   },
+  RUN_BLOCKED: {
+    family: "outcome",
+    summary:
+      "The run was stopped: it asks for something that is not registered, its journal is damaged, or it kept killing workers.",
+    next: "Read the details, remove the cause, then resume the run.",
+  },
   RUN_FAILED: {
     family: "outcome",
     summary: "The run ended with an error.",
     next: "Read the cause; repair it and retry or restart the run.",
-  },
-  TASK_FAILED: {
-    family: "outcome",
-    summary: "A task ended with an error.",
-    next: "Read the cause; catch it in the workflow if it can go on.",
   },
 
   // invariant: we must act

@@ -9,9 +9,17 @@ export interface RepriseErrorOptions {
  * A failure someone must act on: `code` says which, `family` says who.
  *
  * @example
- * try { await run.result() } catch (error) {
- *   if (error instanceof RepriseError && error.code === "RUN_FAILED") console.error(error.cause);
- * }
+ * ```ts
+ * import { createEngine, RepriseError, workflow } from "reprise";
+ * const fails = workflow("fails", async () => {
+ *   throw new Error("no stock");
+ * });
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [fails] });
+ * const run = await engine.start(fails);
+ * await run.result().catch((error: unknown) => {
+ *   if (error instanceof RepriseError && error.code === "RUN_FAILED") console.log(error.cause);
+ * });
+ * ```
  */
 export class RepriseError extends Error {
   readonly code: ErrorCode;

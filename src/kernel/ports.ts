@@ -47,5 +47,5 @@ export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, a
 export type Named<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
 export type Payload<P> =
   P extends Signal<infer T> ? T : P extends PromisePort<infer T> ? T : P extends Stream<infer T> ? T : never;
-/** A wait that ran out: `undefined`, or `false` when there is nothing to carry. */
-export type Timed<T> = [T] extends [void] ? boolean : T | undefined;
+/** A wait that ran out gives `undefined`; a port without payload gives `true` when it came. */
+export type Timed<T> = ([T] extends [void] ? true : T) | undefined;

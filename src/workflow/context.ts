@@ -57,7 +57,7 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   ): Promise<T>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
-  /** Waits for a value from outside. A wait that runs out gives `undefined` (`false` for a port without payload). */
+  /** Waits for a value from outside. A wait that runs out gives `undefined`. */
   promise<K extends Named<M, "promise">>(name: K, options?: { show?: unknown }): Promise<Payload<M[K]>>;
   promise<K extends Named<M, "promise">>(
     name: K,

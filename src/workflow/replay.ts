@@ -32,7 +32,7 @@ export async function driveThrough(execution: Execution, recorded: Recorded, tim
   execution.checkLeftovers();
 }
 
-/** The verdict of a replay. */
+/** The verdict of a replay: `expected` is what the code does, `actual` what the journal has, as in the messages. */
 export type Replay =
   | { readonly status: "same"; readonly digest: string }
   | {
@@ -88,8 +88,8 @@ export async function replayJournal(
       status: "mismatch",
       where: `entry ${end.seq}`,
       message: actual === undefined ? "The code did not end where the journal does." : "The code ended differently.",
-      expected: endText(end),
-      actual,
+      expected: actual,
+      actual: endText(end),
     };
   return { status: "same", digest: `sha256:${chain}` };
 }

@@ -19,7 +19,7 @@ const inSources = examples.flatMap(({ blocks }) => blocks);
 const all = [...documented, ...inSources];
 
 /** Public names whose example is only a sketch. */
-const SKETCHES: Readonly<Record<string, string>> = { RepriseError: "shows a catch, with a run from nowhere" };
+const SKETCHES: Readonly<Record<string, string>> = {};
 
 // Inside the repository, so that "reprise" means its sources; git and the other tests look past this folder.
 const folder = join(ROOT, ".reprise", `examples-${process.pid}`);

@@ -624,8 +624,8 @@ test("replayJournal says whether the code still ends as the journal does", async
     status: "mismatch",
     where: "entry 4",
     message: "The code ended differently.",
-    expected: "completed 1",
-    actual: "completed 2",
+    expected: "completed 2",
+    actual: "completed 1",
   });
   expect(await replay(workflow("w", async (ctx) => ctx.task(taskA).then(() => ctx.sleep(1))))).toMatchObject({
     status: "mismatch",
