@@ -38,7 +38,7 @@ export class Life {
     const { time, store, definitions, stubs, logger, works, concurrency, leaseMs } = world;
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
-    this.#kill = mortal.kill;
+    this.#kill = () => mortal.kill();
     this.#crashed = new Promise((_resolve, reject) => (this.#tellCrashed = reject));
     this.#crashed.catch(() => {});
     this.core = new EngineCore({

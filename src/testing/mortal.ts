@@ -9,6 +9,9 @@ import type { OutcomeOf, Store, Write } from "../kernel/index.ts";
 /** Stands between a process and its store; answers what `apply` answers, or never. */
 export type Cut = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
+/** What a store is asked and answers later. */
+type Asked = Exclude<keyof Store, "now" | "write" | "hasChanged">;
+
 export interface Mortal {
   readonly store: Store;
   readonly timers: Timers;
@@ -25,33 +28,37 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
     async (...args: A): Promise<T> => {
       if (dead) return never;
       try {
-        const answer = await call.apply(store, args as unknown as [...A]);
+        const answer = await call(...args);
         return dead ? await never : answer;
       } catch (error) {
         if (dead) return never;
         throw error;
       }
     };
+  const pass = <K extends Asked>(key: K): Store[K] =>
+    mortal((...args: readonly unknown[]) =>
+      (store[key] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
+    ) as Store[K];
   const write = mortal((writes: readonly Write[]) => cut(() => store.write(writes)));
   return {
     store: {
       now: () => store.now(),
       write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,
-      registerWorker: mortal(store.registerWorker),
-      renewLease: mortal(store.renewLease),
-      releaseWorker: mortal(store.releaseWorker),
-      reap: mortal(store.reap),
-      findRun: mortal(store.findRun),
-      listRuns: mortal(store.listRuns),
-      readJournal: mortal(store.readJournal),
-      readInbox: mortal(store.readInbox),
-      pulse: mortal(store.pulse),
+      registerWorker: pass("registerWorker"),
+      renewLease: pass("renewLease"),
+      releaseWorker: pass("releaseWorker"),
+      reap: pass("reap"),
+      findRun: pass("findRun"),
+      listRuns: pass("listRuns"),
+      readJournal: pass("readJournal"),
+      readInbox: pass("readInbox"),
+      pulse: pass("pulse"),
       hasChanged: () => !dead && store.hasChanged(),
-      prune: mortal(store.prune),
-      backup: mortal(store.backup),
-      info: mortal(store.info),
-      check: mortal(store.check),
-      close: mortal(store.close),
+      prune: pass("prune"),
+      backup: pass("backup"),
+      info: pass("info"),
+      check: pass("check"),
+      close: pass("close"),
     },
     timers: {
       set(ms, fn, options) {

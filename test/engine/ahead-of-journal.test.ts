@@ -82,7 +82,7 @@ async function runWithFault(
 ): Promise<{ batches: number; hit: boolean }> {
   const witness = new Witness();
   const { subject, definitions } = createSubject(witness);
-  let engine: TestEngine | undefined;
+  let engine: TestEngine | undefined = undefined as TestEngine | undefined;
   let batches = 0;
   let hit = false;
   const source = storeAround(async (writes, apply) => {

@@ -10,10 +10,16 @@ import { z } from "zod";
 import { collect, createFolder, rejection, storeAround } from "./world.ts";
 
 const echo = workflow("echo", async (_ctx, value: unknown) => value);
-const strict = workflow("strict", { input: z.object({ url: z.url(), count: z.number().int() }) }, async (_ctx, input) => input.count);
+const strict = workflow(
+  "strict",
+  { input: z.object({ url: z.url(), count: z.number().int() }) },
+  async (_ctx, input) => input.count,
+);
 const slowSchema = z.string().refine(async (text) => text !== "no", "said no");
-const asks = workflow("asks", { input: slowSchema, ports: { approval: promise(z.object({ ok: z.boolean() })), bare: promise() } }, async (ctx) =>
-  ctx.promise("approval"),
+const asks = workflow(
+  "asks",
+  { input: slowSchema, ports: { approval: promise(z.object({ ok: z.boolean() })), bare: promise() } },
+  async (ctx) => ctx.promise("approval"),
 );
 const definitions = [echo, strict, asks] as const;
 
@@ -89,8 +95,18 @@ describe("one engine, many refusals", () => {
   );
 
   const calls: readonly (readonly [what: string, call: () => unknown, code: string, names: string])[] = [
-    ["an unknown definition", () => engine.start("nobody" as never, undefined as never), "UNKNOWN_DEFINITION", "nobody"],
-    ["a definition that is not one", () => engine.start({} as never, undefined as never), "UNKNOWN_DEFINITION", "object"],
+    [
+      "an unknown definition",
+      () => engine.start("nobody" as never, undefined as never),
+      "UNKNOWN_DEFINITION",
+      "nobody",
+    ],
+    [
+      "a definition that is not one",
+      () => engine.start({} as never, undefined as never),
+      "UNKNOWN_DEFINITION",
+      "object",
+    ],
     ["no definition", () => engine.start(undefined as never, undefined as never), "UNKNOWN_DEFINITION", "undefined"],
     ["an empty id", () => engine.start(echo, 1, { id: "" }), "BAD_ID", "empty"],
     ["an id of 256 characters", () => engine.start(echo, 1, { id: "x".repeat(256) }), "BAD_ID", "256"],
@@ -107,16 +123,51 @@ describe("one engine, many refusals", () => {
     ["input that does not fit the schema", () => engine.start(strict, { url: "nope", count: 1.5 }), "BAD_INPUT", "url"],
     ["no input where the schema wants one", () => engine.start(strict, undefined as never), "BAD_INPUT", "strict"],
     ["input an asynchronous schema refuses", () => engine.start(asks, "no"), "BAD_INPUT", "said no"],
-    ["a promise value that does not fit", () => engine.run(asks, "asking").resolve("approval", { ok: "yes" } as never), "BAD_INPUT", "ok"],
-    ["an unknown port", () => engine.run(asks, "asking").resolve("nobody" as never, 1 as never), "UNKNOWN_PORT", "nobody"],
-    ["a port of the prototype", () => engine.run(asks, "asking").resolve("toString" as never, 1 as never), "UNKNOWN_PORT", "toString"],
-    ["a port that is no text", () => engine.run(asks, "asking").reject(5 as never, new Error("x")), "BAD_NAME", "number"],
-    ["a run that is not there", () => engine.run(asks, "nobody").resolve("approval", { ok: true }), "RUN_NOT_FOUND", "nobody"],
+    [
+      "a promise value that does not fit",
+      () => engine.run(asks, "asking").resolve("approval", { ok: "yes" } as never),
+      "BAD_INPUT",
+      "ok",
+    ],
+    [
+      "an unknown port",
+      () => engine.run(asks, "asking").resolve("nobody" as never, 1 as never),
+      "UNKNOWN_PORT",
+      "nobody",
+    ],
+    [
+      "a port of the prototype",
+      () => engine.run(asks, "asking").resolve("toString" as never, 1 as never),
+      "UNKNOWN_PORT",
+      "toString",
+    ],
+    [
+      "a port that is no text",
+      () => engine.run(asks, "asking").reject(5 as never, new Error("x")),
+      "BAD_NAME",
+      "number",
+    ],
+    [
+      "a run that is not there",
+      () => engine.run(asks, "nobody").resolve("approval", { ok: true }),
+      "RUN_NOT_FOUND",
+      "nobody",
+    ],
     ["a bad id of a handle", () => engine.run(echo, ""), "BAD_ID", "empty"],
     ["find without an id", () => engine.find(undefined as never), "BAD_ID", "undefined"],
-    ["a result timeout of text", () => engine.run(asks, "asking").result({ timeout: "soon" as never }), "BAD_DURATION", "soon"],
+    [
+      "a result timeout of text",
+      () => engine.run(asks, "asking").result({ timeout: "soon" as never }),
+      "BAD_DURATION",
+      "soon",
+    ],
     ["a negative result timeout", () => engine.run(asks, "asking").result({ timeout: -1 }), "BAD_DURATION", "-1"],
-    ["a cancel reason that is a function", () => engine.run(asks, "asking").cancel((() => 1) as never), "NOT_DATA", "function"],
+    [
+      "a cancel reason that is a function",
+      () => engine.run(asks, "asking").cancel((() => 1) as never),
+      "NOT_DATA",
+      "function",
+    ],
     ["an unknown status", () => collect(engine.list({ status: "lost" as never })), "BAD_OPTIONS", "lost"],
     ["a negative limit", () => collect(engine.list({ limit: -1 })), "BAD_OPTIONS", "-1"],
     ["half a limit", () => collect(engine.list({ limit: 1.5 })), "BAD_OPTIONS", "1.5"],
@@ -134,7 +185,12 @@ describe("inside a workflow a refusal is a rejection the code can catch, and tak
     ["a task that is none", (ctx) => ctx.task({ name: "fake" }, 1), "UNKNOWN_TASK", "fake"],
     ["a task's input", (ctx) => ctx.task(work, "x"), "BAD_INPUT", "work"],
     ["a task's policy", (ctx) => ctx.task(work, 1, { retry: { maxAttempts: 0 } }), "BAD_POLICY", "maxAttempts"],
-    ["a task's retryable", (ctx) => ctx.task(work, 1, { retry: { maxAttempts: 2, retryable: () => true } }), "BAD_POLICY", "retryable"],
+    [
+      "a task's retryable",
+      (ctx) => ctx.task(work, 1, { retry: { maxAttempts: 2, retryable: () => true } }),
+      "BAD_POLICY",
+      "retryable",
+    ],
     ["a task's timeout", (ctx) => ctx.task(work, 1, { timeout: 0 }), "BAD_POLICY", "0"],
     ["an operation without a name", (ctx) => ctx.run("", () => 1), "BAD_NAME", "empty"],
     ["an operation without a function", (ctx) => ctx.run("x", 5), "BAD_OPTIONS", "function"],
@@ -179,11 +235,14 @@ describe("inside a workflow a refusal is a rejection the code can catch, and tak
     ["an object", { status: 500 }],
     ["a function", () => 1],
     ["an Error with a function in it", Object.assign(new Error("odd"), { retry: () => 1 })],
-    ["an Error that is its own cause", (() => {
-      const error = new Error("self");
-      error.cause = error;
-      return error;
-    })()],
+    [
+      "an Error that is its own cause",
+      (() => {
+        const error = new Error("self");
+        error.cause = error;
+        return error;
+      })(),
+    ],
     ["an Error with a lone surrogate", new Error("\ud800")],
   ])("throwing %s ends the operation and the run, and is replayed the same", async (_what, thrown) => {
     const thrower = workflow("thrower", async (ctx) => {
@@ -203,17 +262,38 @@ describe("inside a workflow a refusal is a rejection the code can catch, and tak
 });
 
 describe("definitions are refused when they are made", () => {
-  const make = (...args: unknown[]) => () => (task as (...args: unknown[]) => unknown)(...args);
-  const define = (...args: unknown[]) => () => (workflow as (...args: unknown[]) => unknown)(...args);
+  const make =
+    (...args: unknown[]) =>
+    () =>
+      (task as (...args: unknown[]) => unknown)(...args);
+  const define =
+    (...args: unknown[]) =>
+    () =>
+      (workflow as (...args: unknown[]) => unknown)(...args);
   const f = async () => 1;
   const cases: readonly (readonly [what: string, call: () => unknown, code: string, names: string])[] = [
     ["a task without a name", make("", f), "BAD_NAME", "empty"],
     ["a task without a function", make("t", {}), "BAD_OPTIONS", "function"],
     ["a task with maxAttempts 0", make("t", { retry: { maxAttempts: 0 } }, f), "BAD_POLICY", "maxAttempts"],
     ["a task with half an attempt", make("t", { retry: { maxAttempts: 1.5 } }, f), "BAD_POLICY", "1.5"],
-    ["a task with a baseDelay of 0", make("t", { retry: { maxAttempts: 2, baseDelay: 0 } }, f), "BAD_POLICY", "baseDelay"],
-    ["a task with maxDelay below baseDelay", make("t", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 4 } }, f), "BAD_POLICY", "maxDelay"],
-    ["a task with a delay of text", make("t", { retry: { maxAttempts: 2, baseDelay: "soon" } }, f), "BAD_POLICY", "soon"],
+    [
+      "a task with a baseDelay of 0",
+      make("t", { retry: { maxAttempts: 2, baseDelay: 0 } }, f),
+      "BAD_POLICY",
+      "baseDelay",
+    ],
+    [
+      "a task with maxDelay below baseDelay",
+      make("t", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 4 } }, f),
+      "BAD_POLICY",
+      "maxDelay",
+    ],
+    [
+      "a task with a delay of text",
+      make("t", { retry: { maxAttempts: 2, baseDelay: "soon" } }, f),
+      "BAD_POLICY",
+      "soon",
+    ],
     ["a task with a timeout of 0", make("t", { timeout: 0 }, f), "BAD_POLICY", "0"],
     ["a task with a negative timeout", make("t", { timeout: -1 }, f), "BAD_DURATION", "-1"],
     ["a task with half a priority", make("t", { priority: 0.5 }, f), "BAD_OPTIONS", "0.5"],

@@ -51,7 +51,7 @@ async function runKilled(
 ): Promise<{ output: unknown; witness: Witness; batches: number }> {
   const witness = new Witness();
   const { definition, others } = make(witness);
-  let engine: TestEngine | undefined;
+  let engine: TestEngine | undefined = undefined as TestEngine | undefined;
   let batches = 0;
   let restarted: Promise<void> | undefined;
   const source = storeAround(async (writes, apply) => {
@@ -188,6 +188,8 @@ test("ACCEPTANCE 38: a race keeps its winner through a crash and a replay, whate
       await ctx.run("pause", () => after(2, null));
       return { winner, any, all: await Promise.all(racers) };
     });
+    type Made = Awaited<ReturnType<typeof createTestEngine<typeof race | typeof racer>>>;
+    let engine: Made | undefined = undefined as Made | undefined;
     let count = 0;
     let restarted: Promise<void> | undefined;
     const source = storeAround(async (_writes, apply) => {
@@ -198,7 +200,6 @@ test("ACCEPTANCE 38: a race keeps its winner through a crash and a replay, whate
       }
       return outcomes;
     });
-    let engine: Awaited<ReturnType<typeof createTestEngine<typeof race | typeof racer>>> | undefined;
     engine = await createTestEngine({ definitions: [race, racer], store: source });
     const made = engine;
     const start = () => made.start(race, undefined, { id: `race-${seed}` });

@@ -76,7 +76,7 @@ test("cleanup in `finally` runs; code that goes on after the cancel completes", 
 test("children are cancelled with their parent, detached ones are not", async () => {
   const child = workflow("child", { ports: { go: promise<number>() } }, async (ctx) => ctx.promise("go"));
   const parent = workflow("parent", async (ctx) => {
-    ctx.child(child, undefined, { id: "detached", detached: true });
+    void ctx.child(child, undefined, { id: "detached", detached: true });
     return ctx.child(child, undefined, { id: "attached" });
   });
   await using engine = await createTestEngine({ definitions: [parent, child] });

@@ -81,7 +81,10 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
       for (const id of ["longer", "strict", "lenient"]) await engine.start(before, undefined, { id });
       await engine.clock.advance(0);
     }
-    const finish = async (code: ReturnType<typeof loop>, id: string): Promise<{ output: unknown; warnings: string[] }> => {
+    const finish = async (
+      code: ReturnType<typeof loop>,
+      id: string,
+    ): Promise<{ output: unknown; warnings: string[] }> => {
       const warnings: string[] = [];
       const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
       await using engine = await createTestEngine({ definitions: [code, step], store, logger });

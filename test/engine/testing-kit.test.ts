@@ -6,7 +6,9 @@ import { promise, task, workflow } from "reprise";
 import { createTestEngine, exportJournal, expectReplay, saveJournal, stub } from "reprise/testing";
 import { createFolder, createGate, rejection } from "./world.ts";
 
-const remind = task("remind", { retry: { maxAttempts: 3, baseDelay: "1 minute" } }, async (_ctx, to: string) => ({ sent: to }));
+const remind = task("remind", { retry: { maxAttempts: 3, baseDelay: "1 minute" } }, async (_ctx, to: string) => ({
+  sent: to,
+}));
 const trial = workflow("trial", async (ctx, user: string) => {
   await ctx.sleep("30 days");
   return ctx.task(remind, user);
@@ -137,9 +139,17 @@ test("a saved journal replays with the code that wrote it, and not with other co
 });
 
 test("a journal with every kind of value is saved byte for byte", async () => {
-  const values = { at: new Date(0), big: 2n ** 70n, map: new Map([[1, undefined]]), bytes: new Uint8Array([1, 2]), zero: -0 };
+  const values = {
+    at: new Date(0),
+    big: 2n ** 70n,
+    map: new Map([[1, undefined]]),
+    bytes: new Uint8Array([1, 2]),
+    zero: -0,
+  };
   const keeper = workflow("keeper", async (ctx, input: typeof values) => {
-    const failed = await ctx.run("fail", () => Promise.reject(new TypeError("no", { cause: input }))).catch((error: unknown) => error);
+    const failed = await ctx
+      .run("fail", () => Promise.reject(new TypeError("no", { cause: input })))
+      .catch((error: unknown) => error);
     return ctx.run("keep", input, () => ({ input, failed }));
   });
   using folder = createFolder();

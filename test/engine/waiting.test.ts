@@ -180,6 +180,7 @@ test("ACCEPTANCE 42: an arrival in the same batch as the end of the turn wakes t
   let together = 0;
   for (let turns = 0; turns < 8; turns += 1) {
     let resolved: Promise<void> | undefined;
+    let resolve: (() => Promise<void>) | undefined = undefined as (() => Promise<void>) | undefined;
     let batch = 0;
     const source = storeAround(async (writes, apply) => {
       const outcomes = await apply();
@@ -188,7 +189,6 @@ test("ACCEPTANCE 42: an arrival in the same batch as the end of the turn wakes t
       if (endsTurn(writes) && writes.some(({ write }) => write === "message")) together += 1;
       return outcomes;
     });
-    let resolve: (() => Promise<void>) | undefined;
     await using engine = await createTestEngine({ definitions: [waiter], store: source });
     const started = engine.start(waiter, false, { id: "run-1" });
     resolve = () => engine.run(waiter, "run-1").resolve("go", turns);

@@ -1,0 +1,233 @@
+// Programs of the public API that must compile, as users write them. Checked by `tsc`, never run.
+
+import {
+  CancelledError,
+  createEngine,
+  FatalError,
+  promise,
+  RepriseError,
+  RetryLater,
+  task,
+  typed,
+  workflow,
+  type Duration,
+  type ErrorCode,
+  type InputOf,
+  type OutputOf,
+  type Run,
+  type RunInfo,
+  type Status,
+} from "reprise";
+import { sqlite } from "reprise/sqlite";
+import { crashEverywhere, createTestEngine, expectReplay, saveJournal, storeCases, stub } from "reprise/testing";
+import { z } from "zod";
+
+/** Compiles when the two types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(..._same: Same<A, B> extends true ? [] : [never]): void {}
+
+// ── API.md, program 1: an order saga with an approval that may run out ──
+
+interface Order {
+  id: string;
+  cents: number;
+}
+interface Payment {
+  id: string;
+}
+declare const payments: {
+  charge(cents: number, key: string): Promise<Payment>;
+  refund(payment: Payment): Promise<void>;
+};
+declare const carrier: { label(order: Order): Promise<string> };
+
+const charge = task("charge", { retry: { maxAttempts: 5 } }, (ctx, order: Order) =>
+  payments.charge(order.cents, ctx.idempotencyKey),
+);
+const refund = task("refund", (_ctx, payment: Payment) => payments.refund(payment));
+export const checkout = workflow(
+  "checkout",
+  { ports: { approval: promise<{ ok: boolean }>() } },
+  async (ctx, order: Order) => {
+    const payment = await ctx.task(charge, order);
+    const approval = await ctx.promise("approval", { timeout: "2 days" });
+    same<typeof approval, { ok: boolean } | undefined>();
+    if (!approval?.ok) {
+      await ctx.task(refund, payment);
+      throw new FatalError("not approved");
+    }
+    const label = await ctx.run("print label", () => carrier.label(order));
+    return { payment, label };
+  },
+);
+
+export async function orders(): Promise<void> {
+  await using engine = await createEngine({ store: "sqlite:shop.db", definitions: [checkout, charge, refund] });
+  const run = await engine.start(checkout, { id: "7", cents: 990 }, { id: "order-7", tags: ["web"], priority: 3 });
+  await run.resolve("approval", { ok: true });
+  await run.reject("approval", new Error("fraud"));
+  const { payment, label } = await run.result({ timeout: "1 minute" });
+  same<typeof payment, Payment>();
+  same<typeof label, string>();
+  const again: Run<typeof checkout> = engine.run(checkout, "order-7");
+  same<Awaited<ReturnType<typeof again.result>>, { payment: Payment; label: string }>();
+  const byName = engine.run("checkout", "order-7");
+  same<Awaited<ReturnType<typeof byName.result>>, { payment: Payment; label: string }>();
+  await engine.start("checkout", { id: "8", cents: 1 });
+  const info: RunInfo | undefined = await engine.find("order-7");
+  const status: Status | undefined = info?.status;
+  for await (const { id, tags } of engine.list({ definition: "checkout", status: ["waiting", "failed"], limit: 5 }))
+    console.log(id, tags, status);
+  for await (const { seq, type, command } of run.journal({ after: 2 })) console.log(seq, type, command);
+  const verdict = await run.verify();
+  console.log(verdict.status === "same" ? verdict.digest : verdict.where);
+  await run.cancel("changed my mind");
+  await run.resume();
+  await engine.drain({ grace: "5s" });
+}
+
+same<InputOf<typeof checkout>, Order>();
+same<OutputOf<typeof checkout>, { payment: Payment; label: string }>();
+same<InputOf<typeof charge>, Order>();
+same<OutputOf<typeof charge>, Payment>();
+same<OutputOf<typeof refund>, void>();
+
+// ── API.md, program 5: virtual time, stubs, crash at every commit, golden run ──
+
+const remind = task("remind", async (_ctx, to: string) => ({ sent: to }));
+const trial = workflow("trial", async (ctx, user: string) => {
+  await ctx.sleep("30 days");
+  return ctx.task(remind, user);
+});
+
+export async function tests(): Promise<void> {
+  await using engine = await createTestEngine({
+    definitions: [trial, remind],
+    stubs: [stub(remind, (to) => ({ sent: to.toUpperCase() }))],
+    now: new Date(0),
+  });
+  const run = await engine.start(trial, "ann");
+  await engine.clock.advance("30 days");
+  await engine.crash();
+  const { sent } = await run.result();
+  same<typeof sent, string>();
+  const now: Date = engine.clock.now();
+  const { output, crashes } = await crashEverywhere(trial, "ann", {
+    stubs: [stub(remind, (to) => ({ sent: to })), stub("other", (input) => input)],
+    drive: async (driven, id) => {
+      await driven.run(trial, id).info();
+      await driven.clock.advance("1 day");
+    },
+  });
+  same<typeof output, { sent: string }>();
+  await expectReplay("golden/trial-1.json", { definitions: [trial, remind] });
+  await saveJournal(run, "golden/trial-1.json");
+  console.log(crashes, now, storeCases.length);
+}
+
+// ── everything else a context gives ──
+
+const Address = z.object({ city: z.string(), zip: z.string().default("0") });
+const geocode = task("geocode", { input: Address, timeout: "10s", priority: 2 }, (_ctx, address) => {
+  // The function gets what the schema makes of it, callers give what it takes.
+  same<typeof address, { city: string; zip: string }>();
+  return { lat: 1, lon: 2 };
+});
+same<InputOf<typeof geocode>, { city: string; zip?: string | undefined }>();
+
+const child = workflow("child", { input: z.object({ n: z.coerce.number<string>() }) }, async (_ctx, { n }) => n);
+const bare = workflow("bare", async () => "no input");
+const nothing = task("nothing", () => {});
+
+export const everything = workflow(
+  "everything",
+  {
+    ports: { approval: promise<number>(), checked: promise(z.object({ ok: z.boolean() })), bare: promise() },
+    state: typed<{ count: number; names: string[] }>(),
+    version: 2,
+    determinism: "strict",
+  },
+  async (ctx, input: { id: string }) => {
+    const where = await ctx.task(
+      geocode,
+      { city: "Rome" },
+      { retry: { maxAttempts: 3, baseDelay: "1s" }, timeout: 500, priority: 1 },
+    );
+    same<typeof where, { lat: number; lon: number }>();
+    await ctx.task(nothing);
+    await ctx.task(nothing, undefined, { timeout: "1s" });
+    const plain = await ctx.run("plain", () => [1, 2, 3]);
+    same<typeof plain, number[]>();
+    const recorded = await ctx.run(
+      "recorded",
+      { a: input.id },
+      async (op, { a }) => {
+        op.heartbeat();
+        op.log.info("at work", { attempt: op.attempt, aborted: op.abortSignal.aborted, key: op.idempotencyKey });
+        if (op.attempt > 3) throw new RetryLater("1 minute", "busy");
+        return a.length;
+      },
+      { retry: { maxAttempts: 2, retryable: (error) => !(error instanceof TypeError) } },
+    );
+    same<typeof recorded, number>();
+    const running = ctx.child(child, { n: "5" }, { id: "child-1" });
+    const childId: string = running.id;
+    same<Awaited<typeof running>, number>();
+    void ctx.child(bare, undefined, { detached: true });
+    const without = await ctx.child(bare);
+    const timer = ctx.sleep("5 minutes");
+    timer.cancel();
+    await ctx.sleepUntil(new Date(0));
+    const open = await ctx.promise("approval", { show: { to: "the boss" } });
+    same<typeof open, number>();
+    const timed = await ctx.promise("approval", { timeout: "1 day", show: input });
+    same<typeof timed, number | undefined>();
+    const checked = await ctx.promise("checked");
+    same<typeof checked, { ok: boolean }>();
+    const came = await ctx.promise("bare", { timeout: 5 });
+    same<typeof came, true | undefined>();
+    const went: void = await ctx.promise("bare");
+    ctx.state.set("count", (ctx.state.get("count") ?? 0) + 1);
+    ctx.state.clear("names");
+    ctx.state.clear();
+    const keys = ctx.state.keys();
+    same<typeof keys, ("count" | "names")[]>();
+    const drawn = [
+      ctx.random(),
+      ctx.uuid(),
+      ctx.now().getTime(),
+      ctx.runId,
+      ctx.idempotencyKey,
+      ctx.abortSignal.aborted,
+    ];
+    const [a, b] = await Promise.all([ctx.task(geocode, { city: "a" }), ctx.run("b", () => "b")]);
+    const winner = await Promise.race([ctx.run("x", () => 1), ctx.run("y", () => "2")]);
+    same<typeof winner, number | string>();
+    return { childId, without, went, drawn, a, b, when: new Date(), map: new Map([[1, 2n]]), bytes: new Uint8Array() };
+  },
+);
+
+export async function options(): Promise<void> {
+  const durations: Duration[] = [5, "5ms", "5 minutes", "1.5 h", "2weeks", "1 week"];
+  const codes: ErrorCode[] = ["START_CONFLICT", "RUN_FAILED"];
+  await using memory = await createEngine({
+    store: sqlite(":memory:"),
+    definitions: [everything, bare, child, geocode, nothing],
+    worker: { concurrency: 4, lease: "5s" },
+    durability: "relaxed",
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+  });
+  await memory.start(bare);
+  await memory.start("bare", undefined, { id: "bare-1" });
+  await memory.start(child, { n: "7" });
+  const run = await memory.start(everything, { id: "x" });
+  await run.resolve("bare");
+  await run.resolve("checked", { ok: true });
+  await using client = await createEngine({ store: "sqlite::memory:", definitions: [bare], worker: false });
+  try {
+    await client.run(bare, "x").result();
+  } catch (error) {
+    if (error instanceof CancelledError) console.log(error.message);
+    else if (error instanceof RepriseError) console.log(error.code, error.family, error.cause, durations, codes);
+  }
+}

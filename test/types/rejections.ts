@@ -1,0 +1,196 @@
+// What must not compile. Each line is wrong in one way; `tsc` complains when it is accepted. Checked, never run.
+
+import { createEngine, promise, task, workflow, type Duration, type Engine, type ErrorCode, type Run } from "reprise";
+import { crashEverywhere, createTestEngine, expectReplay, stub } from "reprise/testing";
+import { z } from "zod";
+
+interface Order {
+  id: string;
+  cents: number;
+}
+const charge = task("charge", (_ctx, order: Order) => ({ paid: order.cents }));
+const ping = task("ping", () => "pong");
+const strict = task("strict", { input: z.object({ n: z.number() }) }, (_ctx, { n }) => n);
+const bare = workflow("bare", async () => 1);
+const checkout = workflow(
+  "checkout",
+  { ports: { approval: promise<{ ok: boolean }>(), bare: promise() } },
+  async (ctx, order: Order) => ctx.task(charge, order),
+);
+declare const engine: Engine<typeof checkout | typeof bare>;
+declare const run: Run<typeof checkout>;
+
+// ── starting ──
+
+// @ts-expect-error the input is missing
+void engine.start(checkout);
+// @ts-expect-error a field of the input is missing
+void engine.start(checkout, { id: "7" });
+// @ts-expect-error a field of the input has the wrong type
+void engine.start(checkout, { id: "7", cents: "990" });
+// @ts-expect-error a field too many
+void engine.start(checkout, { id: "7", cents: 1, extra: true });
+// @ts-expect-error this one takes no input
+void engine.start(bare, 5);
+// @ts-expect-error no definition has this name
+void engine.start("chekcout", { id: "7", cents: 1 });
+// @ts-expect-error by its name it takes the same input
+void engine.start("checkout", { id: 7, cents: 1 });
+// @ts-expect-error a definition this engine does not have
+void engine.start(workflow("other", async () => 1));
+// @ts-expect-error a task is not a definition
+void engine.start(charge, { id: "7", cents: 1 });
+// @ts-expect-error an id is text
+void engine.start(checkout, { id: "7", cents: 1 }, { id: 7 });
+// @ts-expect-error an option that is not there
+void engine.start(checkout, { id: "7", cents: 1 }, { key: "x" });
+// @ts-expect-error one argument too many
+void engine.start(checkout, { id: "7", cents: 1 }, {}, {});
+
+// ── handles ──
+
+// @ts-expect-error a handle needs an id
+engine.run(checkout);
+// @ts-expect-error no definition has this name
+engine.run("nobody", "order-7");
+// @ts-expect-error no port has this name
+void run.resolve("aproval", { ok: true });
+// @ts-expect-error the payload is missing
+void run.resolve("approval");
+// @ts-expect-error the payload has the wrong type
+void run.resolve("approval", { ok: "yes" });
+// @ts-expect-error a port without payload takes none
+void run.resolve("bare", 5);
+// @ts-expect-error a rejection is an Error
+void run.reject("approval", "no");
+// @ts-expect-error not a duration
+void run.result({ timeout: "soon" });
+// @ts-expect-error the output is known
+const wrongOutput: Promise<{ paid: string }> = run.result();
+// @ts-expect-error a run of another definition
+const wrongRun: Run<typeof bare> = run;
+// @ts-expect-error no status has this name
+engine.list({ status: "lost" });
+// @ts-expect-error a run of `bare` has no ports
+void engine.run(bare, "x").resolve("approval", { ok: true });
+
+// ── inside a workflow ──
+
+export const wrong = workflow(
+  "wrong",
+  { ports: { approval: promise<number>(), bare: promise() } },
+  async (ctx, input: Order) => {
+    // @ts-expect-error the task's input is missing
+    await ctx.task(charge);
+    // @ts-expect-error the task's input has the wrong type
+    await ctx.task(charge, { id: 5, cents: 1 });
+    // @ts-expect-error this task takes no input
+    await ctx.task(ping, 5);
+    // @ts-expect-error the schema's input type
+    await ctx.task(strict, { n: "5" });
+    // @ts-expect-error a workflow is not a task
+    await ctx.task(bare);
+    // @ts-expect-error a function is not a task
+    await ctx.task(async () => 1);
+    // @ts-expect-error a policy without maxAttempts
+    await ctx.task(ping, undefined, { retry: { baseDelay: "1s" } });
+    // @ts-expect-error a function is not data
+    await ctx.run("function", () => () => 1);
+    // @ts-expect-error a Response is not data; read it inside
+    await ctx.run("response", () => fetch("https://example.org"));
+    // @ts-expect-error a symbol is not data
+    await ctx.run("symbol", () => Symbol("x"));
+    // @ts-expect-error a stream is not data
+    await ctx.run("stream", async () => (await fetch("https://example.org")).body!);
+    // @ts-expect-error an operation needs a function
+    await ctx.run("nothing");
+    // @ts-expect-error an operation needs a name
+    await ctx.run(() => 1);
+    // @ts-expect-error the function is given the input's type
+    await ctx.run("typed", { a: 1 }, (_op, { b }) => b);
+    // @ts-expect-error no port has this name
+    await ctx.promise("nobody");
+    // @ts-expect-error a wait that may run out may give nothing
+    const timed: number = await ctx.promise("approval", { timeout: "1 day" });
+    // @ts-expect-error a port without payload gives nothing to read
+    const got: { ok: boolean } = await ctx.promise("bare");
+    // @ts-expect-error not a duration
+    await ctx.sleep("a while");
+    // @ts-expect-error a moment is a Date
+    await ctx.sleepUntil(5);
+    // @ts-expect-error the child's input is missing
+    await ctx.child(checkout);
+    // @ts-expect-error a task is not a child
+    await ctx.child(charge, input);
+    // @ts-expect-error an attempt is known to operations and tasks only
+    const { attempt } = ctx;
+    // @ts-expect-error only functions that touch the world beat
+    ctx.heartbeat();
+    return [timed, got, attempt];
+  },
+);
+
+export const typedState = workflow("typed-state", { state: z.object({ count: z.number() }) }, async (ctx) => {
+  // @ts-expect-error no such key
+  ctx.state.set("cuont", 1);
+  // @ts-expect-error the value has the wrong type
+  ctx.state.set("count", "1");
+  // @ts-expect-error a key may not be set yet
+  const count: number = ctx.state.get("count");
+  return count;
+});
+
+// ── defining ──
+
+// @ts-expect-error a workflow is asynchronous
+workflow("sync", () => 1);
+// @ts-expect-error a workflow needs a name
+workflow(async () => 1);
+// @ts-expect-error a port is made by promise()
+workflow("ports", { ports: { approval: "promise" } }, async () => 1);
+// @ts-expect-error an option that is not there
+workflow("option", { retries: 3 }, async () => 1);
+// @ts-expect-error a task needs a function
+task("nothing", {});
+// @ts-expect-error a policy counts attempts
+task("policy", { retry: { maxAttempts: "3" } }, () => 1);
+// @ts-expect-error not a duration
+task("duration", { timeout: "5 fortnights" }, () => 1);
+// @ts-expect-error not a duration
+const duration: Duration = "5 fortnights";
+// @ts-expect-error not a code
+const code: ErrorCode = "NO_SUCH_CODE";
+
+// ── engines ──
+
+// @ts-expect-error a store is needed
+void createEngine({ definitions: [checkout] });
+// @ts-expect-error definitions are needed
+void createEngine({ store: "sqlite::memory:" });
+// @ts-expect-error a function is not a definition
+void createEngine({ store: "sqlite::memory:", definitions: [async () => 1] });
+// @ts-expect-error no such durability
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], durability: "maybe" });
+// @ts-expect-error concurrency is a number
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], worker: { concurrency: "many" } });
+
+// ── testing ──
+
+// @ts-expect-error the stub's answer has the wrong type
+stub(charge, () => ({ paid: "5" }));
+// @ts-expect-error the stub is given the task's input
+stub(charge, (order) => ({ paid: order.dollars }));
+// @ts-expect-error definitions are needed
+void createTestEngine({});
+// @ts-expect-error the workflow's input has the wrong type
+void crashEverywhere(checkout, { id: "7" });
+// @ts-expect-error definitions are needed
+void expectReplay("golden.json");
+void createTestEngine({ definitions: [checkout, charge] }).then(async (made) => {
+  // @ts-expect-error not a duration
+  await made.clock.advance("tomorrow");
+  // @ts-expect-error a task cannot be started
+  await made.start("charge", { id: "7", cents: 1 });
+});
+
+export { wrongOutput, wrongRun, duration, code };
