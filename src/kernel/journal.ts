@@ -5,7 +5,7 @@
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
 // J4. A command has at most one terminal entry.
 
-import { digestOf, type EpochMs } from "../base/index.ts";
+import { digestOf, sha256Hex, type EpochMs } from "../base/index.ts";
 
 export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
 
@@ -48,9 +48,14 @@ export interface Entry {
 /** The chain value before the first entry. */
 export const CHAIN_START: string = digestOf("reprise/journal/v1");
 
-/** J2. `chain` and the result are 64 hex digits. */
+/**
+ * J2. `chain` and the result are 64 hex digits. The bytes are those of `digestOf("reprise/entry/v1", chain, type, command,
+ * data)`, written out because every step pays for it: only data can hold anything but ASCII (1.0 instead of 2.2 µs).
+ */
 export function chainAfter(chain: string, type: string, command: string, data: string): string {
-  return digestOf("reprise/entry/v1", chain, type, command, data);
+  return sha256Hex(
+    `16:reprise/entry/v164:${chain}${type.length}:${type}${command.length}:${command}${Buffer.byteLength(data)}:${data}`,
+  );
 }
 
 /** J3. The first 48 bits: exact in a double, small in a row. */

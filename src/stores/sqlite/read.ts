@@ -11,8 +11,11 @@ export function findRun(sql: Statements, id: string): RunRecord | undefined {
   return row === undefined ? undefined : recordOf(sql, row);
 }
 
+type EntryRow = [seq: number, type: Entry["type"], command: string, data: string, at: number, mark: number];
+
 export function readJournal(sql: Statements, run: RunNumber, after: number, limit: number): readonly Entry[] {
-  return plain<Entry>(sql.entriesAfter.all(run, after, limit));
+  const rows = sql.entriesAfter.all(run, after, limit) as unknown as EntryRow[];
+  return rows.map(([seq, type, command, data, at, mark]) => ({ seq, type, command, data, at, mark }));
 }
 
 export function readInbox(sql: Statements, run: RunNumber, after: number): readonly InboxRow[] {
