@@ -34,6 +34,7 @@ export class Attempt implements TaskContext {
   #cancelTimeout: (() => void) | undefined;
   #handlers: AttemptHandlers | undefined;
   #settled = false;
+  #abandoned: { readonly reason: unknown } | undefined;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
@@ -51,7 +52,11 @@ export class Attempt implements TaskContext {
   }
 
   get abortSignal(): AbortSignal {
-    this.#abort ??= new AbortController();
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      // Asked for when it is over already: the function must still learn that nobody waits.
+      if (this.#abandoned !== undefined) this.#abort.abort(this.#abandoned.reason);
+    }
     return this.#abort.signal;
   }
 
@@ -82,7 +87,12 @@ export class Attempt implements TaskContext {
 
   /** Nobody waits any more; whatever the function still does is not heard. */
   abandon(reason: unknown): void {
-    if (this.#settle()) this.#abort?.abort(reason);
+    if (this.#settle()) this.#tellFunction(reason);
+  }
+
+  #tellFunction(reason: unknown): void {
+    this.#abandoned = { reason };
+    this.#abort?.abort(reason);
   }
 
   #complete(value: unknown): void {
@@ -110,7 +120,7 @@ export class Attempt implements TaskContext {
         `Attempt ${attempt + 1} of ${name} (${step}) took longer than ${ms} ms.`,
       );
       if (!this.#settle()) return;
-      this.#abort?.abort(error);
+      this.#tellFunction(error);
       this.#handlers?.failed(error);
     });
   }

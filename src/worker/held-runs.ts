@@ -201,7 +201,11 @@ export class HeldRuns {
         if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
         this.#host.onUnheld(record);
       },
-      (error: unknown) => this.#host.report(error),
+      (error: unknown) => {
+        this.#host.report(error);
+        // Claimed again, it stops again.
+        this.#host.insist({ write: "turn-back", run: record.run, token });
+      },
     );
   }
 

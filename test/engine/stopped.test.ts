@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { promise, task, workflow, type Definition, type AnyTask, type RepriseError } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { collect, createFolder, rejection, watchEvents } from "./world.ts";
+import { collect, createFolder, rejection, storeAround, watchEvents } from "./world.ts";
 
 const ports = { go: promise<string>() };
 const greet = task("greet", (_ctx, name: string) => `Hello, ${name}`);
@@ -155,4 +155,21 @@ test("a run of a definition this process does not have is left to others", async
   await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
   await engine.run(rightCode, "run-1").resolve("go", "x");
   expect(await engine.run(rightCode, "run-1").result()).toBe("Hello, Ada X");
+});
+
+test("a stop that the store could not take is made again", async () => {
+  let failures = 0;
+  const source = storeAround((writes, apply) => {
+    if (failures > 0 || !writes.some(({ write }) => write === "stop")) return apply();
+    failures += 1;
+    return Promise.reject(new Error("disk I/O error"));
+  });
+  const asks = workflow("asks", async (ctx) => ctx.task(greet, "Ada"));
+  await using engine = await createTestEngine({ definitions: [asks], store: source });
+  const run = await engine.start(asks);
+  const result = rejection(run.result());
+  await engine.clock.advance("1s");
+  expect(failures).toBe(1);
+  expect((await run.info()).status).toBe("blocked");
+  expect((await result).code).toBe("RUN_BLOCKED");
 });
