@@ -22,7 +22,7 @@ import {
 } from "../kernel/index.ts";
 import {
   Execution,
-  indexJournal,
+  freshJournal,
   type Determinism,
   type ExecutionHost,
   type LogLevel,
@@ -305,7 +305,7 @@ export class HeldRuns {
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
     const body = this.#host.registry.getWorkflow(record.definition);
-    const execution = this.#newExecution(body, record, indexJournal([first]));
+    const execution = this.#newExecution(body, record, freshJournal(first));
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     execution.start();
     execution.caughtUp();

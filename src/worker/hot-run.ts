@@ -67,7 +67,7 @@ export class HotRun {
   readonly #operations = new Map<string, Attempt | undefined>();
   /** Tasks of this run that it claimed for this worker and that have not ended. */
   #localTasks = 0;
-  readonly #closingPorts = new Set<string>();
+  #closingPorts: Set<string> | undefined;
   #ended: EndStatus | undefined;
   #gone = false;
   /** Woken in the loop already; kept by the loop. */
@@ -167,8 +167,8 @@ export class HotRun {
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
-    if (this.execution.isPortSettled(port) || this.#closingPorts.has(port)) return;
-    this.#closingPorts.add(port);
+    if (this.execution.isPortSettled(port) || this.#closingPorts?.has(port)) return;
+    (this.#closingPorts ??= new Set()).add(port);
     const waits = this.execution.waitsOn(port);
     const { at } = this.#append(type, waits[0]?.command ?? "", data);
     for (const { command, timed } of waits) {

@@ -43,6 +43,9 @@ const ENTRY_OF: Readonly<Record<CommandType, EntryType>> = {
   State: "StateSet",
 };
 
+/** Shared by runs without a past; commands are only ever taken out. */
+const NOTHING = new Set<string>();
+
 export class Commands {
   readonly strict: boolean;
   #recorded: Recorded | undefined;
@@ -60,7 +63,8 @@ export class Commands {
   constructor(recorded: Recorded, strict: boolean) {
     this.strict = strict;
     this.#recorded = recorded;
-    this.#unmatched = new Set(recorded.byCommand.keys());
+    this.#unmatched =
+      recorded.lastIndex < 0 && recorded.byCommand.size === 0 ? NOTHING : new Set(recorded.byCommand.keys());
     for (const id of recorded.cancels.keys()) this.#unmatched.add(cancelOf(id));
   }
 

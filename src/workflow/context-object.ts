@@ -1,8 +1,16 @@
 // The context object handed to workflow code: checks what it is given and passes it on. Methods need no `this`.
 
 import { checkName, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
-import { checkPolicy, checkPriority, taskBody, type AnyTask, type Definition, type Policy } from "../kernel/index.ts";
-import type { Child, ChildOptions, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
+import {
+  checkPolicy,
+  checkPriority,
+  taskBody,
+  type AnyTask,
+  type Definition,
+  type Logger,
+  type Policy,
+} from "../kernel/index.ts";
+import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -67,6 +75,24 @@ function rejecting<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+// Made when they are used: most runs use neither.
+function loggerOf(execution: Execution): Logger {
+  return {
+    info: (message, data) => execution.log("info", message, data),
+    warn: (message, data) => execution.log("warn", message, data),
+    error: (message, data) => execution.log("error", message, data),
+  };
+}
+
+function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
+  return {
+    get: (key) => execution.state.get(key),
+    set: (key, value) => execution.setState(checkName(key, "state key"), value),
+    clear: (key) => execution.clearState(key),
+    keys: () => execution.state.keys(),
+  };
+}
+
 export function createContext(execution: Execution): WorkflowContext {
   const { id, generation } = execution.facts;
   const context = {
@@ -77,10 +103,8 @@ export function createContext(execution: Execution): WorkflowContext {
     get abortSignal() {
       return execution.abortSignal;
     },
-    log: {
-      info: (message: string, data?: object) => execution.log("info", message, data),
-      warn: (message: string, data?: object) => execution.log("warn", message, data),
-      error: (message: string, data?: object) => execution.log("error", message, data),
+    get log() {
+      return loggerOf(execution);
     },
     task: (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
       rejecting(() => runTask(execution, task, input, options)),
@@ -106,11 +130,8 @@ export function createContext(execution: Execution): WorkflowContext {
     now: () => execution.now(),
     random: () => execution.random(),
     uuid: () => execution.uuid(),
-    state: {
-      get: (key: string) => execution.state.get(key),
-      set: (key: string, value: unknown) => execution.setState(checkName(key, "state key"), value),
-      clear: (key?: string) => execution.clearState(key),
-      keys: () => execution.state.keys(),
+    get state() {
+      return stateOf(execution);
     },
   };
   return context as unknown as WorkflowContext;

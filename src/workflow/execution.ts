@@ -69,7 +69,8 @@ export class Execution {
   #draws = 0;
   #time: EpochMs;
   #seedOfRun: bigint | undefined;
-  readonly #ports = new Map<string, RecordedEntry>();
+  /** Ports that have their value. */
+  #ports: Map<string, RecordedEntry> | undefined;
   readonly state = new StateValues();
   #cancelled: CancelledError | undefined;
   #abort: AbortController | undefined;
@@ -138,7 +139,7 @@ export class Execution {
   }
 
   isPortSettled(port: string): boolean {
-    return this.#ports.has(port);
+    return this.#ports?.has(port) ?? false;
   }
 
   /** Waits on a port, oldest first; `timed` ones have a timer that is no longer needed once the port is settled. */
@@ -203,8 +204,8 @@ export class Execution {
       const seq = this.#commands.findDelivery(recorded.type, recorded.command);
       if (mismatch !== undefined) return this.#violate({ ...mismatch, where: recorded.command, seq });
     }
-    if (this.#ports.has(port)) return;
-    this.#ports.set(port, recorded);
+    if (this.isPortSettled(port)) return;
+    (this.#ports ??= new Map()).set(port, recorded);
     for (const { command } of this.#waits.on(port))
       this.#waits.settle(command, (wait) => {
         if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
@@ -344,7 +345,7 @@ export class Execution {
     const shown = entry.encodeInput(show);
     const command = this.#command("Promise", "CreatePromise", { promiseId: port });
     if (command === undefined) return never();
-    const settled = this.#ports.get(port);
+    const settled = this.#ports?.get(port);
     if (!command.known) {
       const data = entry.promiseCreatedData(command.index, port, timeoutMs, shown);
       this.asks.push({

@@ -50,6 +50,23 @@ export function decodeEntry(entry: Entry): RecordedEntry {
   };
 }
 
+const NO_ENTRIES: ReadonlyMap<string, RecordedEntry> = new Map();
+const NO_COMMANDS: ReadonlySet<string> = new Set();
+
+/** The journal of a run that has only been started: nothing to index. */
+export function freshJournal(first: Entry): Recorded {
+  return {
+    started: decodeEntry(first),
+    deliveries: [],
+    byCommand: NO_ENTRIES,
+    cancels: NO_ENTRIES,
+    closedTimers: NO_COMMANDS,
+    retries: NO_ENTRIES,
+    lastIndex: -1,
+    end: undefined,
+  };
+}
+
 /** Indexes a whole journal; entry 1 must be there. */
 export function indexJournal(entries: readonly Entry[]): Recorded {
   const deliveries: RecordedEntry[] = [];

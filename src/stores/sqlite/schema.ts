@@ -64,7 +64,7 @@ create index runs_suspect on runs (definition) where turn_due = 2;
 create index runs_held on runs (turn_worker) where turn_worker is not null;
 create index runs_by_definition on runs (definition);
 create index runs_unhappy on runs (status) where ${UNHAPPY};
-create index runs_by_root on runs (root);
+create index runs_by_root on runs (root) where root <> run;
 
 create table tags (run integer not null, tag text not null, primary key (run, tag)) strict;
 create index tags_by_tag on tags (tag, run);

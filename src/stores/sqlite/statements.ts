@@ -149,11 +149,14 @@ const SQL = {
   dropLeftover: "delete from leftovers where run = ?",
 
   // care
-  oldFamilies: `select root from runs indexed by runs_by_root where root >= ?1 and root < ?2
-    group by root having sum(ended_at is null or ended_at >= ?3) = 0`,
-  familyLives: `select 1 from runs indexed by runs_by_root
-    where root = ?1 and (ended_at is null or ended_at >= ?2) limit 1`,
-  family: "select run from runs indexed by runs_by_root where root = ?",
+  oldFamilies: `select run as root from runs where run >= ?1 and run < ?2 and root = run and ended_at < ?3 and not exists (
+      select 1 from runs as other indexed by runs_by_root
+      where other.root = runs.run and other.root <> other.run and (other.ended_at is null or other.ended_at >= ?3))`,
+  familyLives: `select 1 from runs where run = ?1 and (ended_at is null or ended_at >= ?2) union all
+    select 1 from runs indexed by runs_by_root
+    where root = ?1 and root <> run and (ended_at is null or ended_at >= ?2) limit 1`,
+  family: `select run from runs where run = ?1 union all
+    select run from runs indexed by runs_by_root where root = ?1 and root <> run`,
   dropRun: "delete from runs where run = ?",
   dropTags: "delete from tags where run = ?",
   countStatuses: "select status, count(*) as count from runs where run >= ? and run < ? group by status",
