@@ -58,7 +58,7 @@ export class Rig implements AsyncDisposable {
     const inProcess = this.workers === 1;
     this.#engine = await openEngine(this.path, inProcess);
     if (inProcess) return;
-    const file = new URL("worker-process.ts", import.meta.url);
+    const file = new URL(import.meta.url.endsWith(".ts") ? "worker-process.ts" : "worker-process.js", import.meta.url);
     this.#children = Array.from({ length: this.workers }, () => fork(file, [this.path]));
     await Promise.all(this.#children.map((child) => once(child, "message")));
   }
