@@ -128,3 +128,20 @@ describe.each(Object.keys(FAULTS) as (keyof typeof FAULTS)[])("a batch that is %
     expect(hits).toBe(batches);
   });
 });
+
+test("a start whose answer was lost is found by starting again, and runs", async () => {
+  let armed = false;
+  const source = storeAround(async (writes, apply) => {
+    const outcomes = await apply();
+    if (!armed || !writes.every(({ write }) => write === "start")) return outcomes;
+    armed = false;
+    throw ioError();
+  });
+  const plain = workflow("plain", async (ctx) => ctx.run("step", () => "ran"));
+  await using engine = await createTestEngine({ definitions: [plain], store: source });
+  await engine.clock.advance(0);
+  armed = true;
+  await expect(engine.start(plain, undefined, { id: "run-1" })).rejects.toMatchObject({ code: "STORE_IO" });
+  const run = await engine.start(plain, undefined, { id: "run-1" });
+  expect(await run.result()).toBe("ran");
+});

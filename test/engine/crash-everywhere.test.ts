@@ -2,7 +2,8 @@
 
 import { expect, test } from "vitest";
 import { FatalError, promise, task, workflow, type RepriseError } from "reprise";
-import { crashEverywhere, stub } from "reprise/testing";
+import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
+import { storeAround } from "./world.ts";
 
 const charge = task("charge", { retry: { maxAttempts: 3 } }, (_ctx, cents: number) => ({ paid: cents }));
 const refund = task("refund", (_ctx, payment: { paid: number }) => ({ refunded: payment.paid }));
@@ -172,6 +173,29 @@ test("ACCEPTANCE 37: a promise resolved before, and one that runs out", async ()
     },
   });
   expect(output).toEqual({ late: undefined, bare: undefined, early: 7, again: 7 });
+});
+
+test("ACCEPTANCE 37: a promise that is the first thing the code asks for, resolved before the code has run", async () => {
+  const first = workflow("first", { ports: { go: promise<number>() } }, async (ctx) =>
+    ctx.promise("go", { timeout: "1 day" }),
+  );
+  const { output } = await crashEverywhere(first, undefined, {
+    drive: (engine, id) => engine.run(first, id).resolve("go", 4),
+  });
+  expect(output).toBe(4);
+});
+
+test("a timer that is cancelled in the turn that started it leaves nothing behind", async () => {
+  const source = storeAround((_writes, apply) => apply());
+  const fickle = workflow("fickle", { ports: { go: promise() } }, async (ctx) => {
+    ctx.sleep("1 day").cancel();
+    await ctx.promise("go");
+  });
+  await using engine = await createTestEngine({ definitions: [fickle], store: source });
+  const run = await engine.start(fickle);
+  await engine.clock.advance(0);
+  expect((await run.info()).status).toBe("waiting");
+  expect((await source.store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
 
 test("a run that waits for something nobody does is named, not waited for", async () => {

@@ -219,7 +219,7 @@ test("ACCEPTANCE 42: an arrival while the holder's last commit is in flight wake
   expect(await run.result()).toBe(5);
 });
 
-test("ACCEPTANCE 42: an arrival while the run is being replayed wakes it", async () => {
+test("ACCEPTANCE 42: an arrival while the run is being replayed is heard at once, not when its operation ends", async () => {
   let resolved: Promise<void> | undefined;
   let armed = false;
   const source = storeAround(async (writes, apply) => {
@@ -227,17 +227,23 @@ test("ACCEPTANCE 42: an arrival while the run is being replayed wakes it", async
     const claimed = writes.some(
       ({ write }, index) => write === "claim-turns" && (outcomes[index] as unknown[]).length > 0,
     );
-    if (armed && claimed) resolved ??= engine.run(waiter, "run-1").resolve("go", 3);
+    if (armed && claimed) resolved ??= engine.run(opener, "run-1").resolve("go", 3);
     return outcomes;
   });
-  await using engine = await createTestEngine({ definitions: [waiter], store: source });
-  hold = createGate();
-  const run = await engine.start(waiter, true, { id: "run-1" });
-  await hold.reached;
+  const gate = createGate();
+  const opener = workflow("opener", { ports: { go: promise<number>() } }, async (ctx) => {
+    const held = ctx.run("hold", () => gate.wait());
+    const got = await ctx.promise("go");
+    gate.open();
+    await held;
+    return got;
+  });
+  await using engine = await createTestEngine({ definitions: [opener], store: source });
+  const run = await engine.start(opener, undefined, { id: "run-1" });
+  await gate.reached;
   armed = true;
   await engine.crash();
   await resolved;
-  hold.open(0);
   expect(resolved).toBeDefined();
   expect(await run.result()).toBe(3);
 });
