@@ -176,6 +176,7 @@ export class EngineCore implements Engine {
   close(options: { grace?: Duration } = {}): Promise<void> {
     const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
     this.#closing ??= this.#drain(graceMs).then(() => {
+      this.worker.close();
       this.#waiters.close();
       return this.#parts.store.close();
     });

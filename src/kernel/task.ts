@@ -1,5 +1,6 @@
 // Task: work any worker may claim. Registered beside definitions, so that a worker knows what it can run.
 
+import { inspect } from "node:util";
 import { checkName, checkRetryPolicy, RepriseError, toMs, type Duration, type RetryPolicy } from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
 import type { Schema } from "./schema.ts";
@@ -75,7 +76,7 @@ export function checkPolicy(policy: Policy, what: string): void {
 
 export function checkPriority(priority: unknown, what: string): void {
   if (priority !== undefined && !Number.isSafeInteger(priority))
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected a whole number as priority, got ${String(priority)}.`);
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected a whole number as priority, got ${inspect(priority)}.`);
 }
 
 /**

@@ -159,12 +159,12 @@ export class HeldRuns {
   }
 
   #loadInbox(run: HotRun): void {
-    this.#host.store.readInbox(run.record.run, run.read).then(
-      (rows) => {
+    this.#host.store
+      .readInbox(run.record.run, run.read)
+      .then((rows) => {
         if (!this.#stopped && rows.length > 0) run.applyInbox(rows);
-      },
-      (error: unknown) => this.#host.report(error),
-    );
+      })
+      .catch((error: unknown) => this.#host.report(error));
   }
 
   drained(run: HotRun): void {

@@ -23,6 +23,7 @@ const BEATS = 3;
 export class Lease {
   readonly #host: LeaseHost;
   #worker = 0;
+  #old = 0;
   #cancel: (() => void) | undefined;
   #stopped = false;
 
@@ -49,13 +50,18 @@ export class Lease {
     this.#host.tookOver();
   }
 
-  /** Gives up everything held under the old number and goes on under a new one; until then nothing may be claimed. */
-  async renew(): Promise<void> {
-    const old = this.#worker;
+  /** From now on nothing may be claimed under this number; `renew` gives back what is held under it. */
+  giveUp(): void {
+    if (this.#worker !== 0) this.#old = this.#worker;
     this.#worker = 0;
+  }
+
+  /** Goes on under a new number. */
+  async renew(): Promise<void> {
     const { store, name, leaseMs } = this.#host;
-    if (old !== 0) await store.releaseWorker(old);
-    this.#worker = await store.registerWorker(name, leaseMs);
+    if (this.#old !== 0) await store.releaseWorker(this.#old);
+    this.#old = 0;
+    if (!this.#stopped) this.#worker = await store.registerWorker(name, leaseMs);
   }
 
   #schedule(): void {
@@ -83,6 +89,6 @@ export class Lease {
 
   async release(): Promise<void> {
     this.stop();
-    if (this.#worker !== 0) await this.#host.store.releaseWorker(this.#worker);
+    for (const worker of [this.#worker, this.#old]) if (worker !== 0) await this.#host.store.releaseWorker(worker);
   }
 }

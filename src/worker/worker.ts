@@ -78,6 +78,7 @@ export class Worker {
   readonly #operationHost: OperationHost;
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
+  #beginning = false;
   #draining = false;
   #stopped = false;
 
@@ -238,16 +239,26 @@ export class Worker {
   }
 
   #beginAnew(): void {
-    if (!this.#options.works || this.#stopped) return;
+    if (!this.#options.works || this.#stopped || this.#beginning) return;
+    this.#beginning = true;
+    this.#lease.giveUp();
     this.#runs.evictAll();
     this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
-    this.#lease.renew().then(
-      () => this.wake(),
-      (error: unknown) => {
-        this.#report(error);
-        this.#options.timers.set(INSIST_MS, () => this.#beginAnew(), { ref: false });
-      },
-    );
+    // What was finished goes out first, while its tokens still count.
+    this.pump
+      .quiet()
+      .then(() => this.#lease.renew())
+      .then(
+        () => {
+          this.#beginning = false;
+          this.wake();
+        },
+        (error: unknown) => {
+          this.#beginning = false;
+          this.#report(error);
+          this.#options.timers.set(INSIST_MS, () => this.#beginAnew(), { ref: false });
+        },
+      );
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
@@ -312,9 +323,15 @@ export class Worker {
     }
   }
 
+  /** After `drain`: whoever still waits for runs that others carry on is not told any more. */
+  close(): void {
+    this.#lookOut.stop();
+  }
+
   /** As if the process had died: nothing is given back, nothing more is written. */
   crash(): void {
     this.#stop();
+    this.#lookOut.stop();
     this.#lease.stop();
   }
 
@@ -325,7 +342,6 @@ export class Worker {
   #stop(): void {
     this.#stopped = true;
     this.pump.stop();
-    this.#lookOut.stop();
     this.#lease.stop();
     this.#tasks.abandonAll(() => new CancelledError("The worker has stopped."));
     this.#runs.stop();

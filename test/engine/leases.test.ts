@@ -125,6 +125,18 @@ test("drain lets what is at work finish, starts nothing new, and gives the rest 
   expect(executions).toBe(2);
 });
 
+test("a drained engine still tells who waits that another one has ended the run", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const waits = workflow("waits", { ports: { go: promise<string>() } }, async (ctx) => ctx.promise("go"));
+  await using drained = await createEngine({ store, definitions: [waits] });
+  const result = (await drained.start(waits, undefined, { id: "run-1" })).result();
+  await drained.drain();
+  await using engine = await createEngine({ store, definitions: [waits] });
+  await engine.run(waits, "run-1").resolve("go", "from elsewhere");
+  expect(await result).toBe("from elsewhere");
+});
+
 test("a drain whose grace runs out leaves the function behind; another worker repeats it at once", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;

@@ -3,7 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cli, finished, jsonLines, ROOT, startNode, TemporaryFolder } from "./cli-process.ts";
+import { cli, finished, jsonLines, ROOT, startNode, TemporaryFolder } from "../cli/cli-process.ts";
 
 const MAIN = join(ROOT, "examples/first-run/main.ts");
 

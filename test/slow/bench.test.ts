@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const MAIN = fileURLToPath(new URL("../bench/main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
 const RATED = ["perSecond", "p50Ms", "p99Ms", "rawPerSecond", "ratio"];
 const ALWAYS = ["bytesPerStep", "rssMb", "fsyncMs", "cpuUsPerStep", "runs", "steps", "elapsedMs"];
 
