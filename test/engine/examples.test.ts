@@ -1,0 +1,81 @@
+// Every example, killed at every commit and resumed, and run as its README says.
+
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { RepriseError, type Run } from "reprise";
+import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
+import { expect, test } from "vitest";
+import * as approval from "../../examples/approval/main.ts";
+import * as fanOut from "../../examples/fan-out/main.ts";
+import * as firstRun from "../../examples/first-run/order.ts";
+
+/** Resolves a port that may have its value already, as after a crash. */
+async function resolveOnce(resolving: Promise<void>): Promise<void> {
+  await resolving.catch((error: unknown) => {
+    if (!(error instanceof RepriseError && ["PROMISE_ALREADY_RESOLVED", "RUN_ENDED"].includes(error.code))) throw error;
+  });
+}
+
+test(
+  "ACCEPTANCE 37: the order of the first run ends the same, killed at every commit",
+  { timeout: 120_000 },
+  async () => {
+    const { order, charge, reserve, notify } = firstRun;
+    const input = { id: "7", cents: 4990, to: "ann@example.org" };
+    const { output, crashes } = await crashEverywhere(order, input, {
+      definitions: [charge, reserve, notify],
+      // The printer and the mail really take their time, for the story's sake.
+      stubs: [stub("print label", () => "LABEL 7"), stub("send mail", () => ({ mailed: input.to }))],
+      drive: (engine, id) => resolveOnce(engine.run(order, id).resolve("approval", { by: "Eve" })),
+    });
+    expect(output).toMatchObject({ status: "shipped", approvedBy: "Eve", mailed: "ann@example.org" });
+    expect(crashes).toBeGreaterThan(10);
+  },
+);
+
+test.each([
+  { ok: true, expected: { status: "booked", confirmation: "confirmation for Ann" } },
+  { ok: false, expected: { status: "refunded", refunded: 900, because: "refused by Eve" } },
+])("ACCEPTANCE 37: a booking decided with ok: $ok ends the same, killed at every commit", async ({ ok, expected }) => {
+  const { book, definitions } = approval;
+  const { output, crashes } = await crashEverywhere(
+    book,
+    { guest: "Ann", cents: 900 },
+    {
+      definitions,
+      drive: (engine, id) =>
+        resolveOnce((engine.run(book, id) as Run<typeof book>).resolve("decision", { ok, by: "Eve" })),
+    },
+  );
+  expect(output).toEqual(expected);
+  expect(crashes).toBeGreaterThan(5);
+});
+
+test("a booking nobody decides is refunded after a day", async () => {
+  await using engine = await createTestEngine({ definitions: approval.definitions });
+  const run = await engine.start(approval.book, { guest: "Ann", cents: 900 });
+  await engine.clock.advance("1 day");
+  expect(await run.result()).toEqual({ status: "refunded", refunded: 900, because: "nobody decided within a day" });
+});
+
+test("ACCEPTANCE 37: a fan-out of 40 pages ends the same, killed at every commit", { timeout: 60_000 }, async () => {
+  const { report, definitions } = fanOut;
+  const { output, crashes } = await crashEverywhere(report, { site: "example.org", pages: 40 }, { definitions });
+  expect(output).toEqual({ site: "example.org", words: 40 * 100 + (39 * 40) / 2 - 113, missing: [13] });
+  expect(crashes).toBeGreaterThan(3);
+});
+
+const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
+
+test("every example has a README, and runs as it says", async () => {
+  for (const name of readdirSync(FOLDER)) {
+    expect(readdirSync(`${FOLDER}${name}`), name).toEqual(expect.arrayContaining(["README.md", "main.ts"]));
+    // The first run has a test of its own, as long as its story.
+    if (name === "first-run") continue;
+    const main = `${FOLDER}${name}/main.ts`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=reprise-source", main]);
+    expect(stdout, name).not.toBe("");
+  }
+});
