@@ -77,17 +77,29 @@ interface ReadyItem {
   readonly failures: string | null;
 }
 
+interface RunOfItem {
+  readonly id: string;
+  readonly generation: number;
+  readonly status: Status;
+}
+
 export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly ClaimedItem[] {
   const limit = write.tokens.length;
   const claimed: ClaimedItem[] = [];
   if (limit === 0 || !isRegistered(sql, write.worker)) return claimed;
   const suspect = findSuspectItem(sql, write);
+  // A wide run's items come together: its row is read once, not once per item.
+  const runs = new Map<number, RunOfItem | undefined>();
+  const findRunOf = (run: number): RunOfItem | undefined => {
+    if (!runs.has(run)) runs.set(run, sql.runOfItem.get(run) as RunOfItem | undefined);
+    return runs.get(run);
+  };
   const names = namesWithReadyItems(sql, write.names);
   let dropped: boolean;
   do {
     dropped = false;
     for (const item of suspect === undefined ? readyItems(sql, names, limit - claimed.length) : [suspect]) {
-      const run = sql.runOfItem.get(item.run) as { id: string; generation: number; status: Status } | undefined;
+      const run = findRunOf(item.run);
       if (run === undefined || hasEnded(run.status)) {
         // A leftover of a run with too many items to delete at its end.
         sql.dropItem.run(item.run, item.item);
