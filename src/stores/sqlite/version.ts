@@ -11,9 +11,10 @@ export function pragma(db: DatabaseSync, name: string): unknown {
 
 /** Passes our own databases up to our own schema, and empty ones. */
 export function checkVersion(db: DatabaseSync, path: string): void {
+  // Tables first: another process may make the store between the two looks, and its tables come with its mark.
+  const { tables } = db.prepare("select count(*) as tables from sqlite_schema").get() as { tables: number };
   const applicationId = pragma(db, "application_id");
   if (applicationId === APPLICATION_ID) return refuseNewer(Number(pragma(db, "user_version")), path);
-  const { tables } = db.prepare("select count(*) as tables from sqlite_schema").get() as { tables: number };
   if (applicationId !== 0 || tables !== 0) throw notReprise(path);
 }
 
