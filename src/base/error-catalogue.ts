@@ -118,6 +118,11 @@ export const ERROR_CATALOGUE = {
     summary: "The code did something else than the journal recorded.",
     next: "Compare expected and actual in the details; restore the code, then resume the run.",
   },
+  STALLED: {
+    family: "determinism",
+    summary: "A workflow waits for a promise the engine does not own, so nothing recorded could ever wake it.",
+    next: "Put what takes time into ctx.run() or a task, wait with ctx.sleep(), then resume the run.",
+  },
 
   // store: the operator of the database must act
   STORE_BUSY: {

@@ -265,6 +265,7 @@ export class HotRun {
     this.#takeAsks();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
+    else this.execution.checkStalled();
     this.#host.markDirty(this);
   }
 

@@ -59,6 +59,7 @@ export class Commands {
     State: 0,
   };
   #index = 0;
+  #last: string | undefined;
 
   constructor(recorded: Recorded, strict: boolean) {
     this.strict = strict;
@@ -66,6 +67,11 @@ export class Commands {
     this.#unmatched =
       recorded.lastIndex < 0 && recorded.byCommand.size === 0 ? NOTHING : new Set(recorded.byCommand.keys());
     for (const id of recorded.cancels.keys()) this.#unmatched.add(cancelOf(id));
+  }
+
+  /** The command asked for most recently. */
+  get last(): string | undefined {
+    return this.#last;
   }
 
   /** How many commands of a type there are: the sequence the next one gets. */
@@ -99,6 +105,7 @@ export class Commands {
     strictly?: StrictCheck,
   ): Command | Violation {
     const id = `${type}(${this.#counts[type]++})`;
+    this.#last = id;
     const index = this.#index++;
     const journal = this.#recorded;
     if (journal === undefined) return { id, index, known: false, retried: undefined };

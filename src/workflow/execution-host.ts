@@ -27,7 +27,7 @@ export type CodeOutcome =
 /** Why an execution cannot go on, in the words of its evidence. */
 export interface Stop {
   readonly status: "determinism_violation" | "blocked";
-  readonly code: "DETERMINISM_VIOLATION" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
+  readonly code: "DETERMINISM_VIOLATION" | "STALLED" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
   readonly message: string;
   readonly where: string;
   readonly seq: number | undefined;
@@ -51,5 +51,19 @@ export function unregistered(
     message: `Workflow ${workflow} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
     expected: name,
     actual: undefined,
+  };
+}
+
+/** Code waits, and for nothing that was asked of the engine: no journal could ever wake it. */
+export function stalled(workflow: string, lastCommand: string | undefined): Stop {
+  const where = lastCommand === undefined ? "before its first command" : `after ${lastCommand}`;
+  return {
+    status: "blocked",
+    code: "STALLED",
+    where,
+    seq: undefined,
+    message: `Workflow ${workflow} waits for a promise the engine does not own, ${where}: a timer, a fetch, an import. Put what takes time into ctx.run() or a task and wait with ctx.sleep(), then resume the run`,
+    expected: "a promise made by ctx",
+    actual: "another promise",
   };
 }

@@ -27,6 +27,7 @@ import type { Determinism, OperationContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import * as entry from "./entry-data.ts";
 import {
+  stalled,
   unregistered,
   type CodeOutcome,
   type ExecutionHost,
@@ -121,6 +122,12 @@ export class Execution {
   caughtUp(): void {
     this.#live = true;
     this.#commands.forgetJournal();
+  }
+
+  /** To be asked when the code has done all it can: it must have ended, or wait for something that can come. */
+  checkStalled(): void {
+    if (this.outcome === undefined && this.stop === undefined && this.#waits.isEmpty)
+      void this.#halt(stalled(this.#body.name, this.#commands.last));
   }
 
   // ── what the worker delivers ──

@@ -44,6 +44,10 @@ export class Waits {
     return { promise, early: () => settle(wait) };
   }
 
+  get isEmpty(): boolean {
+    return this.#open.size === 0;
+  }
+
   get(command: string): Wait | undefined {
     return this.#open.get(command);
   }

@@ -173,3 +173,42 @@ test("a stop that the store could not take is made again", async () => {
   expect((await run.info()).status).toBe("blocked");
   expect((await result).code).toBe("RUN_BLOCKED");
 });
+
+describe("a workflow that waits for a promise the engine does not own", () => {
+  const foreign = (wait: () => Promise<unknown>) =>
+    workflow("foreign", async (ctx) => {
+      await ctx.run("first", () => 1);
+      await wait();
+      return ctx.run("second", () => 2);
+    });
+
+  test("is blocked with the place and what to do, instead of waiting for ever", async () => {
+    const gate = Promise.withResolvers<void>();
+    const waits = foreign(() => gate.promise);
+    await using engine = await createTestEngine({ definitions: [waits] });
+    const run = await engine.start(waits, undefined, { id: "run-1" });
+    const error = await rejection(run.result());
+    expect(error.code).toBe("RUN_BLOCKED");
+    expect(error.message).toContain("after Operation(0)");
+    expect(error.message).toContain("ctx.run()");
+    expect((error as RepriseError).details).toMatchObject({ code: "STALLED", expected: "a promise made by ctx" });
+    // What it does when the promise comes after all is not heard.
+    gate.resolve();
+    await engine.clock.advance("1 hour");
+    expect(await run.info()).toMatchObject({ status: "blocked", entries: 2 });
+  });
+
+  test("goes on when the code is right and the run is resumed", async () => {
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("foreign.db")}`;
+    {
+      await using engine = await createTestEngine({ definitions: [foreign(() => new Promise(() => {}))], store });
+      await rejection((await engine.start("foreign", undefined, { id: "run-1" })).result());
+    }
+    const right = foreign(() => Promise.resolve());
+    await using engine = await createTestEngine({ definitions: [right], store });
+    const run = engine.run(right, "run-1");
+    await run.resume();
+    expect(await run.result()).toBe(2);
+  });
+});
