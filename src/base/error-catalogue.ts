@@ -94,7 +94,7 @@ export const ERROR_CATALOGUE = {
   UNKNOWN_DEFINITION: {
     family: "usage",
     summary: "No definition of this name is registered.",
-    next: "Add it to `definitions` of the engine or worker.",
+    next: "Add it to `definitions` of the engine or worker; for the command line, export it from the file.",
   },
   UNKNOWN_PORT: {
     family: "usage",
@@ -180,7 +180,7 @@ export const ERROR_CATALOGUE = {
   CANCELLED: {
     family: "outcome",
     summary: "The run was cancelled.",
-    next: "Nothing; clean up in `finally` or with `undo`.",
+    next: "Nothing; clean up in `finally`.",
   },
   FATAL: {
     family: "outcome",
@@ -190,7 +190,7 @@ export const ERROR_CATALOGUE = {
   MAX_ATTEMPTS_EXCEEDED: {
     family: "outcome",
     summary: "Every attempt the retry policy allows has failed.",
-    next: "Read the cause, the failure of the last attempt; repair it and retry the run.",
+    next: "Read the cause, the failure of the last attempt; repair it and start a new run.",
   },
   RESULT_TIMEOUT: {
     family: "outcome",
@@ -211,7 +211,7 @@ export const ERROR_CATALOGUE = {
   RUN_FAILED: {
     family: "outcome",
     summary: "The run ended with an error.",
-    next: "Read the cause; repair it and retry or restart the run.",
+    next: "Read the cause; repair it and start a new run.",
   },
 
   // invariant: we must act

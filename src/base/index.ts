@@ -18,6 +18,7 @@ export {
   type RepriseErrorOptions,
 } from "./errors.ts";
 export { checkName, checkRunId } from "./names.ts";
+export { checkOptionNames } from "./options.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { RetryLater } from "./retry-later.ts";

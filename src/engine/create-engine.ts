@@ -1,10 +1,10 @@
 // createEngine: options checked, parts found, engine started.
 
 import { hostname } from "node:os";
-import { RepriseError, systemClock, systemRandom, systemTimers, toMs } from "../base/index.ts";
+import { checkOptionNames, RepriseError, systemClock, systemRandom, systemTimers, toMs } from "../base/index.ts";
 import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
 import { Registry } from "../worker/index.ts";
-import type { DefinitionsIn, Engine, EngineOptions } from "./api.ts";
+import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
 import { stderrLogger } from "./logger.ts";
 import { storeOf } from "./store-url.ts";
@@ -16,6 +16,18 @@ export const DEFAULT_LEASE_MS = 15_000;
 export function runtimeText(): string {
   const { node, v8, icu, tz } = process.versions;
   return JSON.stringify({ node, v8, icu, tz });
+}
+
+function checkObject(value: unknown, expected: string): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new RepriseError("BAD_OPTIONS", `${expected}, got ${String(value)}.`);
+}
+
+function workerSettings(worker: false | WorkerSettings = {}): WorkerSettings {
+  if (worker === false) return {};
+  checkObject(worker, "worker: expected false, or an object of settings");
+  checkOptionNames(worker, ["concurrency", "lease"], "worker");
+  return worker;
 }
 
 function checkConcurrency(concurrency: number): number {
@@ -62,10 +74,12 @@ export function registryOf(definitions: unknown): Registry {
 export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
+  checkObject(options, "createEngine: expected an object of options");
+  checkOptionNames(options, ["definitions", "durability", "logger", "store", "worker"], "createEngine");
   const registry = registryOf(options.definitions);
   const source = storeOf(options.store);
   const durability = checkDurability(options.durability ?? "full");
-  const settings = options.worker === false ? {} : (options.worker ?? {});
+  const settings = workerSettings(options.worker);
   const parts = {
     clock: systemClock,
     timers: systemTimers,

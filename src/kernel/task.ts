@@ -1,7 +1,15 @@
 // Task: work any worker may claim. Registered beside definitions, so that a worker knows what it can run.
 
 import { inspect } from "node:util";
-import { checkName, checkRetryPolicy, RepriseError, toMs, type Duration, type RetryPolicy } from "../base/index.ts";
+import {
+  checkName,
+  checkOptionNames,
+  checkRetryPolicy,
+  RepriseError,
+  toMs,
+  type Duration,
+  type RetryPolicy,
+} from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
 import type { Schema } from "./schema.ts";
 
@@ -107,6 +115,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
+  checkOptionNames(options, ["input", "priority", "retry", "timeout"], `Task ${name}`);
   checkPolicy(options, `Task ${name}`);
   checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {

@@ -1,6 +1,6 @@
 // Defining a workflow: a name, options, an async function.
 
-import { checkName, RepriseError } from "../base/index.ts";
+import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import type { Definition, Ports, Schema } from "../kernel/index.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
@@ -84,6 +84,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
+  checkOptionNames(options, ["determinism", "input", "ports", "state", "version"], `Workflow ${name}`);
   const { determinism } = options;
   if (determinism !== undefined && determinism !== "strict" && determinism !== "per-type")
     throw new RepriseError(
