@@ -9,12 +9,12 @@ const DEFAULT_STORE = "sqlite:reprise.db";
 
 const EXIT_CODES = `
 Exit codes:
-  0  fine
-  1  a problem was found, or the run failed
-  2  wrong usage, or no such run
-  3  the store is not there, or cannot be used
-  4  the code and the journal disagree, or the run is stopped
-  130  Ctrl-C`;
+    0  fine
+    1  a problem was found, or the run failed
+    2  wrong usage, bad input, or no such run
+    3  the store is not there, or cannot be used
+    4  the code and the journal disagree, or the run is stopped
+  130  Ctrl-C (143: SIGTERM)`;
 
 let exitCode = 0;
 
@@ -153,7 +153,7 @@ function version(): string {
 /** An error of the command line itself becomes one of ours. */
 async function explain(error: CommanderError): Promise<Error> {
   const { RepriseError } = await import("../base/index.ts");
-  const message = error.message.replace(/^error: /, "");
+  const message = error.message.replace(/^error: /, "").replace(/\n/g, " ");
   return new RepriseError("USAGE", /[.)?]$/.test(message) ? message : `${message}.`);
 }
 

@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { decode, encode, formatMs, RepriseError } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { loadDefinitions } from "./load-definitions.ts";
+import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { onInterrupt } from "./signals.ts";
 import { isoOf } from "./shown-run.ts";
@@ -29,6 +29,7 @@ export async function run(
   sqlitePathOf(options.store);
   const input = await readInput(inputText, options.inputFile);
   const definitions = await loadDefinitions(file);
+  checkWorkflow(definitions, name, file);
   const engine = await createEngine({ store: options.store, definitions });
   // What is at work may finish; the run goes on where it stopped when it is started again.
   onInterrupt(() => engine.close());
@@ -55,6 +56,14 @@ export async function run(
   } finally {
     await engine.close();
   }
+}
+
+/** Before the store is opened, and in words of the command line. */
+function checkWorkflow(definitions: Loaded, name: string, file: string): void {
+  const names = definitions.filter(({ kind }) => kind === "workflow").map((definition) => definition.name);
+  if (names.includes(name)) return;
+  const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow called ${name}; ${there}.`);
 }
 
 interface Waiting {

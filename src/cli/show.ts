@@ -117,6 +117,8 @@ function waitLines(record: RunRecord, steps: readonly Step[], now: number): stri
       const open = waitsFor(record, steps).map((step) => waitLine(step, now));
       if (record.status === "queued") open.unshift(`a worker that has the definition ${plain(record.definition)}`);
       else if (record.status === "running") open.unshift("a worker is at it");
+      else if (record.status === "waiting" && open.length === 0)
+        open.push("nothing that can come: its code awaits something that ctx did not give; see `reprise doctor`");
       else if (record.status === "paused") open.unshift("somebody who resumes it");
       return open;
     }

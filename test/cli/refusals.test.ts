@@ -9,6 +9,7 @@ import { charge, pay } from "./definitions.ts";
 
 const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says: RegExp])[] = [
   [["frobnicate"], "USAGE", /unknown command 'frobnicate'/],
+  [["shw"], "USAGE", /unknown command 'shw' \(Did you mean show\?\)/],
   [["list", "--colour"], "USAGE", /unknown option '--colour'/],
   [["list", "extra"], "USAGE", /too many arguments/],
   [["list", "--limit", "many"], "USAGE", /Expected a whole number/],
@@ -139,7 +140,7 @@ test("help shows examples and exit codes, and is no error when asked for", async
     cli(["--version"]),
   ]);
   expect([bare.code, help.code, sub.code, version.code]).toEqual([2, 0, 0, 0]);
-  expect(help.stdout).toMatch(/Examples:\n {2}\$ reprise run [\s\S]*Exit codes:\n {2}0 /);
+  expect(help.stdout).toMatch(/Examples:\n {2}\$ reprise run [\s\S]*Exit codes:\n {4}0 /);
   expect(sub.stdout).toMatch(/--input-file[\s\S]*--store[\s\S]*Examples:/);
   expect(bare.stdout).toBe(help.stdout);
   expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
