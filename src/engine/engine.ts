@@ -62,7 +62,7 @@ export class EngineCore implements Engine {
   readonly #waiters = new Waiters();
   readonly #handleHost: HandleHost;
   #closing: Promise<void> | undefined;
-  #drained = false;
+  #drained: Promise<void> | undefined;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -105,7 +105,8 @@ export class EngineCore implements Engine {
 
   start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
     this.#checkOpen();
-    if (this.#drained) throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
+    if (this.#drained !== undefined)
+      throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
     const { registry, random, runtime } = this.#parts;
     const body = registry.getWorkflow(nameOf(what));
     const options = checkOptions(args[1]);
@@ -163,9 +164,12 @@ export class EngineCore implements Engine {
     await this.#drain(options.grace === undefined ? DRAIN_MS : toMs(options.grace, "drain: grace"));
   }
 
-  async #drain(graceMs: number): Promise<void> {
-    if (this.#drained) return;
-    this.#drained = true;
+  #drain(graceMs: number): Promise<void> {
+    this.#drained ??= this.#drainWorker(graceMs);
+    return this.#drained;
+  }
+
+  async #drainWorker(graceMs: number): Promise<void> {
     const finished = await this.worker.drain(graceMs);
     if (!finished)
       this.#parts.logger.warn("Work was still going on when the grace time was over; another worker will repeat it.", {
@@ -175,12 +179,19 @@ export class EngineCore implements Engine {
 
   close(options: { grace?: Duration } = {}): Promise<void> {
     const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
-    this.#closing ??= this.#drain(graceMs).then(() => {
+    this.#closing ??= this.#close(graceMs);
+    return this.#closing;
+  }
+
+  /** Also when the store could not be told: nothing may keep the process alive after this. */
+  async #close(graceMs: number): Promise<void> {
+    try {
+      await this.#drain(graceMs);
+    } finally {
       this.worker.close();
       this.#waiters.close();
-      return this.#parts.store.close();
-    });
-    return this.#closing;
+      await this.#parts.store.close();
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -99,7 +99,10 @@ export interface TurnWrite {
   /** Items no longer wanted: cancelled timers and tasks. */
   readonly dropped: readonly string[];
   readonly children: readonly NewChild[];
-  /** To other runs, in the same transaction: the parent's answer, a child's cancel. Dropped where the run has ended. */
+  /**
+   * To other runs, in the same transaction: the parent's answer, by number; a child's cancel, by id. Dropped where the run
+   * has ended, or where the id is not a child of this run: it may belong to somebody else.
+   */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
   readonly then: "hold" | "release" | EndStatus;
 }

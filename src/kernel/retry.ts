@@ -23,7 +23,15 @@ export function decideRetry(
   jitter01: number,
 ): RetryDecision {
   const later = error instanceof RetryLater;
-  if (!later && (policy === undefined || !isRetryable(policy, error))) return { retry: false, error };
+  if (!later) {
+    if (policy === undefined) return { retry: false, error };
+    try {
+      if (!isRetryable(policy, error)) return { retry: false, error };
+    } catch (thrown) {
+      const message = `\`retryable\` threw instead of answering: ${messageOf(thrown)}`;
+      return { retry: false, error: new RepriseError("BAD_POLICY", message, { cause: error }) };
+    }
+  }
   const maxAttempts = policy?.maxAttempts ?? Number.POSITIVE_INFINITY;
   if (attempt + 1 < maxAttempts) {
     if (later) return { retry: true, delayMs: error.afterMs };
@@ -34,8 +42,18 @@ export function decideRetry(
     retry: false,
     error: new RepriseError(
       "MAX_ATTEMPTS_EXCEEDED",
-      `All ${maxAttempts} attempts failed; the last said: ${error instanceof Error ? error.message : String(error)}`,
+      `All ${maxAttempts} attempts failed; the last said: ${messageOf(error)}`,
       { cause: error },
     ),
   };
 }
+
+/** Anything can be thrown, also what cannot be turned into text. */
+function messageOf(thrown: unknown): string {
+  try {
+    return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, MESSAGE_LIMIT);
+  } catch {
+    return "something that cannot be turned into text";
+  }
+}
+const MESSAGE_LIMIT = 4_000;

@@ -73,13 +73,16 @@ export class Attempt implements TaskContext {
     this.#handlers = handlers;
     if (timeoutMs !== undefined) this.#limitTime(timeoutMs);
     let result: unknown;
+    let later: boolean;
     try {
       result = call();
+      // Looking at it may run user code too: a getter, a proxy.
+      later = isThenable(result);
     } catch (error) {
       return this.#fail(error);
     }
-    if (!isThenable(result)) return this.#complete(result);
-    result.then(
+    if (!later) return this.#complete(result);
+    Promise.resolve(result).then(
       (value: unknown) => this.#complete(value),
       (error: unknown) => this.#fail(error),
     );
@@ -100,7 +103,7 @@ export class Attempt implements TaskContext {
   }
 
   #fail(error: unknown): void {
-    if (this.#settle()) this.#handlers?.failed(error);
+    if (this.#settle()) this.#handlers?.failed(approachable(error));
   }
 
   /** True once. */
@@ -126,6 +129,16 @@ export class Attempt implements TaskContext {
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** What was thrown, or a stand-in for what cannot even be asked what it is: a revoked proxy. */
+function approachable(thrown: unknown): unknown {
+  try {
+    void (thrown instanceof Error);
+    return thrown;
+  } catch {
+    return new Error("What was thrown cannot be looked at.");
+  }
 }

@@ -109,7 +109,7 @@ export class HeldRuns {
   take({ record, token, inbox }: ClaimedTurn): void {
     const cached = this.#runs.get(record.run);
     if (cached !== undefined && !cached.isGone && cached.head === record.head) {
-      cached.retake(token);
+      cached.retake(token, readBefore(record, inbox));
       this.#runs.hold(record.run, cached);
       cached.applyInbox(inbox);
       this.#host.pump.markRunning(cached);
@@ -140,7 +140,7 @@ export class HeldRuns {
     }
     const { execution, entries } = loaded;
     if (isObserved()) emit({ event: "run.resumed", run: record.id, definition: record.definition, entries });
-    const hot = this.#hold(record, execution, token, inbox[0] === undefined ? record.arrivals : inbox[0].arrival - 1);
+    const hot = this.#hold(record, execution, token, readBefore(record, inbox));
     hot.applyInbox(inbox);
     if (arrived) this.#loadInbox(hot);
   }
@@ -311,4 +311,9 @@ export class HeldRuns {
     execution.caughtUp();
     this.#hold(record, execution, token, 0);
   }
+}
+
+/** Up to which arrival a run has read, when a claim came with `inbox`. */
+function readBefore({ arrivals }: RunRecord, [first]: readonly InboxRow[]): number {
+  return first === undefined ? arrivals : first.arrival - 1;
 }

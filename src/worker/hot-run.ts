@@ -109,8 +109,11 @@ export class HotRun {
   }
 
   /** Takes a cached run up again with a new token; the caller has checked that the journal has not moved. */
-  retake(token: string): void {
+  retake(token: string, read: number): void {
     this.#token = token;
+    // Another worker may have read, and dropped, messages without an entry.
+    this.#read = read;
+    this.#readCommitted = read;
     this.#releasing = false;
   }
 

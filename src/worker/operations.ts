@@ -11,13 +11,15 @@ export interface OperationHost {
   readonly timers: Timers;
   readonly slots: Slots;
   now(): EpochMs;
+  /** False while the worker drains: what waits in line, or for its next try, is left to the next holder. */
+  mayStart(): boolean;
   readonly logger: (runId: string, step: string) => Logger;
 }
 
 /** Runs an operation to its end, attempts and pauses included. */
 export function runOperation(host: OperationHost, run: HotRun, ask: OperationAsk): void {
   const waitMs = ask.dueAt === undefined ? 0 : ask.dueAt - host.now();
-  if (waitMs > 0) host.timers.set(waitMs, () => attemptOperation(host, run, ask, ask.attempt));
+  if (waitMs > 0) host.timers.set(waitMs, () => attemptOperation(host, run, ask, ask.attempt), { ref: false });
   else attemptOperation(host, run, ask, ask.attempt);
 }
 
@@ -36,7 +38,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
       timers: host.timers,
       logger: host.logger,
     });
-    if (!run.operationStarted(ask.command, context)) return host.slots.give();
+    if (!host.mayStart() || !run.operationStarted(ask.command, context)) return host.slots.give();
     const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
     context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
       over: () => host.slots.give(),
@@ -84,5 +86,7 @@ function fail(host: OperationHost, run: HotRun, ask: OperationAsk, fields: Field
   const text = entryData.operationFailedData(fields, error, decision.delayMs);
   const dueAt = run.operationRetried(ask, text, decision.delayMs);
   if (dueAt === undefined) return;
-  host.timers.set(Math.max(0, dueAt - host.now()), () => attemptOperation(host, run, ask, fields.attempt + 1));
+  // A pause may be long: a process whose engine was closed must not stay for it.
+  const again = (): void => attemptOperation(host, run, ask, fields.attempt + 1);
+  host.timers.set(Math.max(0, dueAt - host.now()), again, { ref: false });
 }

@@ -50,6 +50,7 @@ export class Pump {
   #stopped = false;
   #holding = false;
   #idleWaiters: (() => void)[] = [];
+  #writtenWaiters: (() => void)[] = [];
 
   constructor(store: Store, timers: Timers, listener: PumpListener) {
     this.#store = store;
@@ -116,6 +117,15 @@ export class Pump {
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
+  /** Resolves when everything submitted so far has been written, or refused; what comes after is not waited for. */
+  written(): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#writtenWaiters.push(resolve);
+      this.kick();
+    });
+  }
+
   kick(): void {
     if (this.#scheduled || this.#stopped) return;
     this.#scheduled = true;
@@ -162,13 +172,17 @@ export class Pump {
       turns.push(write);
     }
     this.#dirty.clear();
-    if (submitted.length === 0 && turns.length === 0) return this.#settleIdle();
+    const waiters = this.#writtenWaiters.splice(0);
+    if (submitted.length === 0 && turns.length === 0) {
+      for (const resolve of waiters) resolve();
+      return this.#settleIdle();
+    }
     this.#submitted = [];
     this.#flushing = true;
     const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#store.write(writes);
+      outcomes = await this.#store.write(writes).finally(() => waiters.forEach((resolve) => resolve()));
     } catch (error) {
       this.#flushing = false;
       if (this.#stopped) return;

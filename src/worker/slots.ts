@@ -5,6 +5,7 @@ import { Fifo } from "../base/index.ts";
 export class Slots {
   readonly size: number;
   #taken = 0;
+  #handingOut = false;
   readonly #idleWaiters: (() => void)[] = [];
   readonly #waiting = new Fifo<() => void>();
 
@@ -32,16 +33,27 @@ export class Slots {
 
   /** Runs `start` now, or when a slot is free; first come, first served. */
   whenFree(start: () => void): void {
-    if (this.#taken < this.size) {
+    if (this.#taken < this.size && this.#waiting.length === 0) {
       this.#taken += 1;
       start();
     } else this.#waiting.push(start);
   }
 
   give(): void {
-    const next = this.#taken <= this.size ? this.#waiting.shift() : undefined;
-    if (next !== undefined) return next();
     this.#taken -= 1;
+    // Work that ends at once gives its slot back from in here: a loop, or a long line of it would overflow the stack.
+    if (this.#handingOut) return;
+    this.#handingOut = true;
+    try {
+      while (this.#taken < this.size) {
+        const next = this.#waiting.shift();
+        if (next === undefined) break;
+        this.#taken += 1;
+        next();
+      }
+    } finally {
+      this.#handingOut = false;
+    }
     if (this.#taken === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 }

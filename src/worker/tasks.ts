@@ -41,9 +41,17 @@ function policyOf(body: TaskBody, scheduled: Scheduled): Policy {
   return { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
 }
 
-/** Starts one attempt of a claimed item. */
-export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Attempt {
-  const scheduled = decode(item.data) as Scheduled;
+/** Starts one attempt of a claimed item; undefined when its entry is damaged. */
+export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Attempt | undefined {
+  let scheduled: Scheduled;
+  try {
+    scheduled = decode(item.data) as Scheduled;
+  } catch (damage) {
+    // Its failure wakes the run, whose journal then is looked at as a whole: it is stopped, and nothing else is.
+    host.taskOver(item);
+    end(host, item, damage);
+    return undefined;
+  }
   const policy = policyOf(body, scheduled);
   const context = new Attempt({
     runId: item.runId,

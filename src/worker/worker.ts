@@ -108,6 +108,7 @@ export class Worker {
       timers,
       slots: this.#slots,
       now: () => store.now(),
+      mayStart: () => !this.#draining,
       logger: (runId, step) => this.#logger(runId, step),
     };
     this.#claimer = new Claimer(this.#claimerHost());
@@ -244,9 +245,9 @@ export class Worker {
     this.#lease.giveUp();
     this.#runs.evictAll();
     this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
-    // What was finished goes out first, while its tokens still count.
+    // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
     this.pump
-      .quiet()
+      .written()
       .then(() => this.#lease.renew())
       .then(
         () => {

@@ -88,7 +88,7 @@ function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
   return {
     get: (key) => execution.state.get(key),
     set: (key, value) => execution.setState(checkName(key, "state key"), value),
-    clear: (key) => execution.clearState(key),
+    clear: (key) => execution.clearState(key === undefined ? undefined : checkName(key, "state key")),
     keys: () => execution.state.keys(),
   };
 }

@@ -139,7 +139,7 @@ export function operationFailedData(fields: OperationFields, error: unknown, del
   return record(
     ["attempt", attempt],
     ["delay", delay === undefined ? undefined : String(delay)],
-    ["error", encode(asError(error))],
+    ["error", errorText(error)],
     ["index", index],
     ["input", input],
     ["operationName", encode(fields.name)],
@@ -153,7 +153,7 @@ export function taskCompletedData(attempt: number, result: string | undefined, f
 export function taskFailedData(attempt: number, error: unknown, failures: Part): string {
   return record(
     ["attempt", attempt === 0 ? undefined : String(attempt)],
-    ["error", encode(asError(error))],
+    ["error", errorText(error)],
     ["failures", failures],
     ["stack", stackText(error)],
   );
@@ -163,7 +163,7 @@ export function childCompletedData(childExecutionId: string, output: string | un
   return record(["childExecutionId", encode(childExecutionId)], ["output", output]);
 }
 export function childFailedData(childExecutionId: string, error: unknown): string {
-  return record(["childExecutionId", encode(childExecutionId)], ["error", encode(asError(error))]);
+  return record(["childExecutionId", encode(childExecutionId)], ["error", errorText(error)]);
 }
 
 export function childIdTakenData(childExecutionId: string): string {
@@ -184,7 +184,7 @@ export function runCompletedData(output: string | undefined): string {
   return record(["output", output]);
 }
 export function runFailedData(error: unknown): string {
-  return record(["error", encode(asError(error))], ["stack", stackText(error)]);
+  return record(["error", errorText(error)], ["stack", stackText(error)]);
 }
 
 /** Anything can be thrown; what is recorded is always an Error. */
@@ -195,10 +195,33 @@ export function asError(thrown: unknown): Error {
 }
 
 const STACK_LIMIT = 4_000;
+const MESSAGE_LIMIT = 4_000;
+
+/** What is recorded of anything thrown. Never throws: a failure that is too large, or lies in wait, is still a failure. */
+export function errorText(thrown: unknown): string {
+  try {
+    return encode(asError(thrown));
+  } catch (reason) {
+    const why = reason instanceof RepriseError ? reason.message : "reading it fails";
+    return encode(new Error(`${shortMessage(thrown)} (The error itself cannot be recorded: ${why})`));
+  }
+}
+
+function shortMessage(thrown: unknown): string {
+  try {
+    return asError(thrown).message.slice(0, MESSAGE_LIMIT).toWellFormed();
+  } catch {
+    return "Something was thrown.";
+  }
+}
 
 function stackText(error: unknown): Part {
-  const stack = error instanceof Error ? error.stack : undefined;
-  return typeof stack === "string" ? encode(stack.slice(0, STACK_LIMIT).toWellFormed()) : undefined;
+  try {
+    const stack = error instanceof Error ? error.stack : undefined;
+    return typeof stack === "string" ? encode(stack.slice(0, STACK_LIMIT).toWellFormed()) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The error of a failure entry, its stack put back for whoever reads the logs. */
@@ -212,7 +235,7 @@ export function errorOf(data: Readonly<Record<string, unknown>>): unknown {
 /** The errors of earlier attempts, as one array; the newest few are enough to see what happened. */
 export function addFailure(failures: string | undefined, error: unknown): string {
   const earlier = failures === undefined || failures === "[]" ? [] : splitFailures(failures);
-  return `[${[...earlier.slice(1 - FAILURES_KEPT), encode(asError(error))].join(",")}]`;
+  return `[${[...earlier.slice(1 - FAILURES_KEPT), errorText(error)].join(",")}]`;
 }
 const FAILURES_KEPT = 10;
 

@@ -6,7 +6,7 @@
 import { encode, type Timers } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
 import type { WorkflowBody } from "./definition.ts";
-import { asError, encodeInput } from "./entry-data.ts";
+import { encodeInput, errorText } from "./entry-data.ts";
 import { Execution } from "./execution.ts";
 import type { ExecutionHost, RunFacts, Stop } from "./execution-host.ts";
 import { indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
@@ -62,10 +62,10 @@ function outcomeText(execution: Execution): string | undefined {
       return `completed ${encodeInput(outcome.value) ?? ""}`;
     } catch (notData) {
       // The run failed of it too.
-      return `failed ${encode(asError(notData))}`;
+      return `failed ${errorText(notData)}`;
     }
   if (execution.endStatus === "cancelled") return "cancelled";
-  return `failed ${encode(asError(outcome.error))}`;
+  return `failed ${errorText(outcome.error)}`;
 }
 
 /** Replays a journal strictly against today's code; nothing outside is called, nothing is written. */

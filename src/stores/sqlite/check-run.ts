@@ -93,7 +93,7 @@ function checkEnded(sql: CheckStatements, run: CheckedRun, items: readonly Item[
 /** Stopped runs wait for a person; the others need a turn, an item, or an answer that is still to come. */
 function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): boolean {
   if (run.status !== "queued" && run.status !== "running" && run.status !== "waiting") return false;
-  if (run.due === 1 || run.token !== null) return false;
+  if (run.due !== 0 || run.token !== null) return false;
   // A message that nobody is woken for.
   if (run.arrivals > run.read) return true;
   // What graphs and flows wait for does not stand in the journal as commands.

@@ -318,3 +318,27 @@ test("pruning takes long journals and many runs in pieces, and leaves nothing be
   expect(await store.readJournal(held.run, 0)).toEqual([]);
   expect((await store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
+
+// ── leases under clocks that disagree ──
+
+test("a lease counts from the latest time any writer knows", async () => {
+  const ahead = await openSqliteStore({
+    path,
+    clock: { now: () => systemClock.now() + 3_600_000, monotonic: systemClock.monotonic },
+    timers: systemTimers,
+    random: systemRandom,
+  });
+  const other = await ahead.registerWorker("ahead", 7_200_000);
+  expect(await store.renewLease(worker, 60_000)).toBe(true);
+  await store.registerWorker("behind", 60_000);
+  expect(await ahead.reap(other)).toEqual({ workers: 0, turns: 0, items: 0 });
+  await ahead.close();
+});
+
+test("a turn that waits as a suspect is not stuck", async () => {
+  await store.write([startWrite("suspect")]);
+  const db = new DatabaseSync(path);
+  db.exec("update runs set turn_due = 2, takeovers = 2 where id = 'suspect'");
+  db.close();
+  expect(await store.check()).toEqual([]);
+});

@@ -28,7 +28,7 @@ import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
 import { findRun, listRuns, readInbox, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
-import { Session } from "./session.ts";
+import { Session, type Tx } from "./session.ts";
 
 export interface SqliteStoreOptions {
   /** A file, or ":memory:" for a store that lives as long as the process. */
@@ -129,11 +129,17 @@ export class SqliteStore implements Store {
   }
 
   registerWorker(name: string, leaseMs: number): Promise<number> {
-    return this.#session.transact("Registering a worker", (tx) => registerWorker(tx, name, leaseMs));
+    return this.#session.transact("Registering a worker", (tx) => registerWorker(this.#caughtUp(tx), name, leaseMs));
   }
 
   renewLease(worker: number, leaseMs: number): Promise<boolean> {
-    return this.#session.transact("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs));
+    return this.#session.transact("Renewing a lease", (tx) => renewLease(this.#caughtUp(tx), worker, leaseMs));
+  }
+
+  /** With the latest time any writer knows: a lease that is short of it looks expired to the others at once. */
+  #caughtUp(tx: Tx): Tx {
+    this.#session.catchUp();
+    return { ...tx, now: this.now() };
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -170,7 +176,13 @@ export class SqliteStore implements Store {
   }
 
   hasChanged(): boolean {
-    const version = this.#readDataVersion();
+    let version: number;
+    try {
+      version = this.#readDataVersion();
+    } catch {
+      // Busy or out of reach for a moment: the next look compares with the same number.
+      return false;
+    }
     const changed = version !== this.#dataVersion;
     this.#dataVersion = version;
     return changed;

@@ -62,6 +62,7 @@ const SQL = {
   run: `select ${RUN_COLUMNS} from runs where run = ?`,
   newestRun: `select ${RUN_COLUMNS} from runs where id = ? order by generation desc limit 1`,
   newestStatus: "select run, status from runs where id = ? order by generation desc limit 1",
+  childById: "select run from runs where id = ? and parent = ? order by generation desc limit 1",
   runOfItem: "select id, generation, status from runs where run = ?",
   rootOf: "select root from runs where run = ?",
   pulse: "select run, status, arrivals, turn_token as token from runs where run = ?",

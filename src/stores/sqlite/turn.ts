@@ -30,7 +30,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   }
   const { children, taken } = startChildren(tx, turn);
   for (const { to, arrival } of turn.messages) {
-    const target = typeof to === "number" ? to : (sql.newestStatus.get(to) as { run: number } | undefined)?.run;
+    const target = typeof to === "number" ? to : (sql.childById.get(to, run) as { run: number } | undefined)?.run;
     if (target !== undefined && arrive(tx, target, arrival) && target === run) more = true;
   }
   return { status: "committed", more: more || taken, children };

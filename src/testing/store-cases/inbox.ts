@@ -7,6 +7,7 @@ import {
   COMPLETES,
   getRun,
   message,
+  newRun,
   registerWorker,
   resolved,
   send,
@@ -166,31 +167,36 @@ export const inboxCases: readonly StoreCase[] = [
     assert.equal((await store.readInbox(run.run, 0)).length, 2);
   }),
 
-  storeCase("a turn's messages reach other runs in the same commit, by id and by number", async (store) => {
-    const worker = await registerWorker(store);
-    const [byId, byNumber] = [
-      await startWaiting(store, worker, "by-id"),
-      await startWaiting(store, worker, "by-number"),
-    ];
-    const held = await startHeld(store, worker, "sender");
-    await commitTurn(store, held, {
-      ...COMPLETES,
-      messages: [
-        { to: "by-id", arrival: resolved('"id"') },
-        { to: byNumber.run, arrival: resolved('"number"') },
-        { to: byNumber.run, arrival: resolved('"again"') },
-      ],
-    });
-    assert.deepEqual(
-      (await store.readInbox(byId.run, 0)).map((row) => row.data),
-      ['"id"'],
-    );
-    assert.deepEqual(
-      (await store.readInbox(byNumber.run, 0)).map((row) => row.data),
-      ['"number"', '"again"'],
-    );
-    assert.equal((await claimTurns(store, worker)).length, 2);
-  }),
+  storeCase(
+    "a turn's messages reach other runs in the same commit, by number, and its children by id",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const stranger = await startWaiting(store, worker, "stranger");
+      const byNumber = await startWaiting(store, worker, "by-number");
+      const held = await startHeld(store, worker, "sender");
+      const taken = { type: "ChildWorkflowFailed", target: "ChildWorkflow(0)", data: "{}" } as const;
+      await commitTurn(store, held, {
+        ...COMPLETES,
+        children: [{ run: newRun("by-id"), command: "ChildWorkflow(0)", detached: false, taken }],
+        messages: [
+          { to: "by-id", arrival: resolved('"id"') },
+          { to: "stranger", arrival: resolved('"not its child"') },
+          { to: byNumber.run, arrival: resolved('"number"') },
+          { to: byNumber.run, arrival: resolved('"again"') },
+        ],
+      });
+      assert.deepEqual(
+        (await store.readInbox((await getRun(store, "by-id")).run, 0)).map((row) => row.data),
+        ['"id"'],
+      );
+      assert.deepEqual(await store.readInbox(stranger.run, 0), []);
+      assert.deepEqual(
+        (await store.readInbox(byNumber.run, 0)).map((row) => row.data),
+        ['"number"', '"again"'],
+      );
+      assert.equal((await claimTurns(store, worker)).length, 2);
+    },
+  ),
 
   storeCase("a turn's messages to ended and unknown runs are dropped without harm", async (store) => {
     const worker = await registerWorker(store);

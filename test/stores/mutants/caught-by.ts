@@ -62,7 +62,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "parents and children that end in one batch are all answered",
     "a child's answer reaches its parent in the commit that ends the child",
   ],
-  "messages of a turn by id get lost": ["a turn's messages reach other runs in the same commit, by id and by number"],
+  "messages of a turn by id get lost": [
+    "a turn's messages reach other runs in the same commit, by number, and its children by id",
+  ],
   "children are not started": ["a child goes on when its parent has ended, and its answer is dropped"],
   "a child whose id is taken is passed over in silence": [
     "a child's id that belongs to another run puts `taken` into the parent's inbox",
