@@ -6,6 +6,7 @@
 
 import {
   checkName,
+  checkOptionNames,
   checkRunId,
   decode,
   encode,
@@ -112,7 +113,10 @@ export class EngineCore implements Engine {
     const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
-    const input = entryData.encodeInput(await parse(body.schema, args[0], `workflow ${body.name}`));
+    const input = entryData.encodeNamed(
+      `The input of workflow ${body.name}`,
+      await parse(body.schema, args[0], `workflow ${body.name}`),
+    );
     const claim = this.worker.preclaim();
     const run = newRun(body, { id, input, tags, priority, runtime });
     const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
@@ -206,7 +210,10 @@ function nameOf(what: unknown): string {
 }
 
 function checkOptions(options: unknown = {}): StartOptions {
-  if (typeof options === "object" && options !== null) return options;
+  if (typeof options === "object" && options !== null) {
+    checkOptionNames(options, ["id", "tags", "priority"], "start");
+    return options;
+  }
   throw new RepriseError("BAD_OPTIONS", `start: expected an object of options, got ${typeof options}.`);
 }
 
@@ -219,10 +226,9 @@ function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: readonly
   return { tags: [...new Set(tags)], priority };
 }
 
-function checkFilter({ status, limit = Number.POSITIVE_INFINITY }: Filter): {
-  statuses: readonly Status[] | undefined;
-  limit: number;
-} {
+function checkFilter(filter: Filter): { statuses: readonly Status[] | undefined; limit: number } {
+  checkOptionNames(filter, ["definition", "status", "tag", "after", "limit"], "list");
+  const { status, limit = Number.POSITIVE_INFINITY } = filter;
   const statuses = status === undefined || typeof status !== "string" ? status : [status];
   for (const one of statuses ?? [])
     if (!STATUSES.includes(one))

@@ -77,7 +77,7 @@ export class RunHandle implements Run<any> {
     const stopped = stopOf(record);
     if (stopped !== undefined) throw stopped;
     if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
-    if (last?.type === "RunCancelled") throw new CancelledError(`Run ${this.id} was cancelled.`);
+    if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
     const cause = failureOf(last);
     throw new RepriseError("RUN_FAILED", `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`, {
       cause,
@@ -121,7 +121,7 @@ export class RunHandle implements Run<any> {
     this.#checkPort(name);
     const port = this.#body.ports[name] as { readonly schema?: Schema<never, unknown> };
     const value = await parse(port.schema, args[0], `promise ${name} of ${this.#body.name}`);
-    const data = entryData.promiseResolvedData(name, entryData.encodeInput(value));
+    const data = entryData.promiseResolvedData(name, entryData.encodeNamed(`The value of promise ${name}`, value));
     await this.#send({ type: "PromiseResolved", target: name, data }, true);
   }
 
@@ -233,4 +233,9 @@ export async function tellIfOver({ store, waiters }: HandleHost, record: RunReco
   if (!hasEnded(record.status)) return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
   waiters.tell(record.id, { record, last });
+}
+
+function cancelledText(id: string, data: string): string {
+  const { reason } = decode(data) as { reason?: string };
+  return reason === undefined ? `Run ${id} was cancelled.` : `Run ${id} was cancelled: ${reason}`;
 }

@@ -1,6 +1,7 @@
 // StoreSource: a store named but not opened. What `sqlite(path)` gives and `createEngine({ store })` takes.
 
-import type { Clock, Random, Timers } from "../base/index.ts";
+import { inspect } from "node:util";
+import { RepriseError, type Clock, type Random, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
@@ -27,5 +28,7 @@ export interface StoreSource {
  * ```
  */
 export function sqlite(path: string): StoreSource {
+  if (typeof path !== "string" || path === "")
+    throw new RepriseError("BAD_STORE_URL", `sqlite: expected the path of a file or ":memory:", got ${inspect(path)}.`);
   return { "~open": (options) => openSqliteStore({ path, ...options }) };
 }

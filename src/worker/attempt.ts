@@ -2,7 +2,7 @@
 
 import { RepriseError, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, type TaskContext } from "../kernel/index.ts";
-import { idempotencyKeyOf } from "../workflow/index.ts";
+import { callInStep, idempotencyKeyOf } from "../workflow/index.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
@@ -75,7 +75,7 @@ export class Attempt implements TaskContext {
     let result: unknown;
     let later: boolean;
     try {
-      result = call();
+      result = callInStep(name, call);
       // Looking at it may run user code too: a getter, a proxy.
       later = isThenable(result);
     } catch (error) {

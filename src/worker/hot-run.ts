@@ -362,7 +362,8 @@ export class HotRun {
         error = notData;
       }
     if (status === "completed") this.#append("RunCompleted", "", entryData.runCompletedData(output));
-    else if (status === "cancelled") this.#append("RunCancelled", "", "{}");
+    else if (status === "cancelled")
+      this.#append("RunCancelled", "", entryData.cancelRequestedData(this.execution.cancelReason));
     else this.#append("RunFailed", "", entryData.runFailedData(error));
     this.#answerParent(status, output, error);
     this.#ended = status;

@@ -74,7 +74,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
 function complete(host: TaskHost, item: ClaimedItem, value: unknown): void {
   let result: string | undefined;
   try {
-    result = entryData.encodeInput(value);
+    result = entryData.encodeNamed(`The result of task ${item.name}`, value);
   } catch (notData) {
     return end(host, item, notData);
   }

@@ -12,6 +12,7 @@ import {
 } from "../kernel/index.ts";
 import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
+import { refused } from "./refusals.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -54,6 +55,8 @@ function startChild(
   input: unknown,
   options: ChildOptions = {},
 ): Child<Definition> {
+  if (typeof definition?.name !== "string")
+    throw new RepriseError("UNKNOWN_DEFINITION", "ctx.child: expected what workflow() made, got something else.");
   if (options.id !== undefined) checkRunId(options.id);
   const { id, promise } = execution.startChild(definition, input, options);
   return Object.assign(promise, { id }) as Child<Definition>;
@@ -63,15 +66,12 @@ function asTimer(timer: { readonly promise: Promise<void>; cancel(): void }): Ti
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
-/** A refusal inside user code is a rejection, like every other failure of an awaited call; and like those, one that
- * nobody awaits is the workflow's business, not the process's. */
+/** A refusal inside user code is a rejection, like every other failure of an awaited call. */
 function rejecting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return call();
   } catch (error) {
-    const refusal = Promise.reject<T>(error as Error);
-    refusal.catch(() => {});
-    return refusal;
+    return refused(error as Error);
   }
 }
 

@@ -22,6 +22,20 @@ export function encodeInput(value: unknown): string | undefined {
   return value === undefined ? undefined : encode(value);
 }
 
+/** As `encodeInput`; a refusal says what could not be kept. */
+export function encodeNamed(what: string, value: unknown): string | undefined {
+  try {
+    return encodeInput(value);
+  } catch (error) {
+    if (!(error instanceof RepriseError)) throw error;
+    const { code, message, details } = error;
+    throw new RepriseError(code, `${what} cannot be kept: ${message}`, {
+      cause: error.cause,
+      ...(details && { details }),
+    });
+  }
+}
+
 function retryText(retry: RetryPolicy | undefined): Part {
   if (retry === undefined) return undefined;
   return record(

@@ -37,18 +37,11 @@ import {
 } from "./execution-host.ts";
 import { Commands, compareInput, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
 import { compareFields, type CommandName } from "./matrix.ts";
+import { callOutsideSteps, refuseInsideStep } from "./operation-scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
+import { ignore, never, refused } from "./refusals.ts";
 import { StateValues } from "./state-values.ts";
 import { Waits, type Wait } from "./waits.ts";
-
-const ignore = (): void => {};
-/** Never shared: a caller may hang a property on it. */
-const never = (): Promise<never> => new Promise(ignore);
-function refused(error: Error): Promise<never> {
-  const promise = Promise.reject<never>(error);
-  promise.catch(ignore);
-  return promise;
-}
 
 export class Execution {
   /** What was asked for and is not journaled yet, in the order asked. The worker takes it after each drain. */
@@ -74,6 +67,7 @@ export class Execution {
   #ports: Map<string, RecordedEntry> | undefined;
   readonly state = new StateValues();
   #cancelled: CancelledError | undefined;
+  cancelReason: string | undefined;
   #abort: AbortController | undefined;
 
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
@@ -92,7 +86,7 @@ export class Execution {
     const input = this.#started.data["input"];
     let promise: Promise<unknown>;
     try {
-      promise = Promise.resolve(this.#body.run(createContext(this), input));
+      promise = callOutsideSteps(() => Promise.resolve(this.#body.run(createContext(this), input)));
     } catch (error) {
       promise = Promise.reject(error);
     }
@@ -222,9 +216,9 @@ export class Execution {
 
   #cancel(reason: unknown): void {
     if (this.#cancelled !== undefined) return;
-    this.#cancelled = new CancelledError(
-      typeof reason === "string" ? `The run was cancelled: ${reason}` : "The run was cancelled.",
-    );
+    if (typeof reason === "string") this.cancelReason = reason;
+    const said = this.cancelReason === undefined ? "." : `: ${this.cancelReason}`;
+    this.#cancelled = new CancelledError(`The run was cancelled${said}`);
     this.#abort?.abort(this.#cancelled);
     for (const { command } of this.#waits.all()) this.#fail(command, this.#cancelled);
   }
@@ -464,6 +458,7 @@ export class Execution {
     fields: Readonly<Record<string, unknown>>,
     strictly?: StrictCheck,
   ): Command | undefined {
+    refuseInsideStep();
     if (this.stop !== undefined) return undefined;
     const command = this.#commands.next(type, name, fields, strictly);
     if (!isViolation(command)) return command;
