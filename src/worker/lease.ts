@@ -14,6 +14,8 @@ export interface LeaseHost {
   lost(): void;
   /** Others' work is free. */
   tookOver(): void;
+  /** The lease was renewed: time for what should be looked at now and then. */
+  renewed(): void;
   failed(error: unknown): void;
 }
 
@@ -79,7 +81,9 @@ export class Lease {
       if (isObserved()) emit({ event: "lease.lost", worker: this.#worker, run: undefined });
       this.#host.lost();
     }
-    if (this.#worker !== 0 && !this.#stopped) await this.reap();
+    if (this.#worker === 0 || this.#stopped) return;
+    await this.reap();
+    this.#host.renewed();
   }
 
   stop(): void {

@@ -133,6 +133,8 @@ export class Worker {
       heartbeats,
       lost: () => this.#beginAnew(),
       tookOver: () => this.wake(),
+      // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
+      renewed: () => this.#claimer.want("due"),
       failed: (error) => this.#report(error),
     });
     this.#lookOut = new LookOut({

@@ -281,3 +281,24 @@ test("a task whose entry is damaged stops its own run, and no other", async () =
   expect(await sound.result({ timeout: "5 s" })).toBe("other");
   expect((await rejection(damaged.result({ timeout: "5 s" }))).code).toBe("RUN_BLOCKED");
 });
+
+test("a timer that came due while the machine slept fires soon after", async () => {
+  using folder = createFolder();
+  let sleptMs = 0;
+  const store: StoreSource = {
+    "~open": (options) =>
+      sqlite(folder.file("runs.db"))["~open"]({
+        ...options,
+        clock: { now: () => options.clock.now() + sleptMs, monotonic: () => options.clock.monotonic() },
+      }),
+  };
+  const subject = workflow("subject", async (ctx) => {
+    await ctx.sleep("1 hour");
+    return "awake";
+  });
+  await using engine = await createEngine({ store, definitions: [subject], worker: { lease: 150 }, logger: silent });
+  const run = await engine.start(subject);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  sleptMs = 2 * 3_600_000;
+  expect(await run.result({ timeout: "5 s" })).toBe("awake");
+});
