@@ -25,11 +25,12 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
   if (record.status !== "blocked" && record.status !== "determinism_violation") return undefined;
   const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
   const violated = record.status === "determinism_violation";
+  const said = (evidence.message ?? "no evidence was kept").replace(/\.$/, "");
+  const cure = violated ? "Put the code back" : "Remove the cause";
+  const next = said.endsWith("resume the run") ? "" : ` ${cure}, then resume the run.`;
   return new RepriseError(
     violated ? "DETERMINISM_VIOLATION" : "RUN_BLOCKED",
-    `Run ${record.id} is stopped: ${(evidence.message ?? "no evidence was kept").replace(/\.$/, "")}. ${
-      violated ? "Put the code back or patch it, then resume the run." : "Remove the cause, then resume the run."
-    }`,
+    `Run ${record.id} is stopped: ${said}.${next}`,
     { details: { run: record.id, ...evidence } },
   );
 }
