@@ -55,6 +55,8 @@ export interface EngineParts {
 
 const PAGE = 100;
 const DRAIN_MS = 30_000;
+const LOOKS_AT_ONCE = 200;
+const LOOK_PAUSE_MS = 20;
 const CLOSE_MS = 10_000;
 
 export class EngineCore implements Engine {
@@ -63,6 +65,10 @@ export class EngineCore implements Engine {
   readonly #waiters = new Waiters();
   readonly #handleHost: HandleHost;
   #closing: Promise<void> | undefined;
+  /** Waiters not yet looked at since the last change by another process. */
+  #rest: readonly string[] = [];
+  #changes = 0;
+  #seenChanges = 0;
   #drained: Promise<void> | undefined;
 
   constructor(parts: EngineParts) {
@@ -77,7 +83,7 @@ export class EngineCore implements Engine {
       log: (level, message, data) => logger[level](message, data),
       onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
       onUnheld: (record) => this.#look([record.id]),
-      onChanged: () => this.#look(this.#waiters.ids),
+      onChanged: () => this.#lookAtAll(),
     });
     this.#handleHost = {
       store,
@@ -91,6 +97,22 @@ export class EngineCore implements Engine {
   #checkOpen(): void {
     if (this.#closing !== undefined)
       throw new RepriseError("ENGINE_CLOSED", "The engine is closed. Make a new one with createEngine.");
+  }
+
+  /** Another process wrote: whatever is waited for may be over. Thousands of waiters are looked at some at a time. */
+  #lookAtAll(): void {
+    this.#changes += 1;
+    if (this.#rest.length > 0) return;
+    this.#seenChanges = this.#changes;
+    this.#rest = this.#waiters.ids;
+    this.#lookOn();
+  }
+
+  #lookOn(): void {
+    this.#look(this.#rest.slice(0, LOOKS_AT_ONCE));
+    this.#rest = this.#rest.slice(LOOKS_AT_ONCE);
+    if (this.#rest.length > 0) this.#parts.timers.set(LOOK_PAUSE_MS, () => this.#lookOn(), { ref: false });
+    else if (this.#seenChanges < this.#changes && this.#closing === undefined) this.#lookAtAll();
   }
 
   /** Reads how the runs stand that somebody waits for. */

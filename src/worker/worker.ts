@@ -310,7 +310,9 @@ export class Worker {
       this.#slots.idle().then(() => true),
       new Promise<boolean>((resolve) => timers.set(graceMs, () => resolve(false), { ref: false })),
     ]);
-    await this.pump.quiet();
+    // Twice: what was under way may leave something behind. Not `quiet`: under load it never is.
+    await this.pump.written();
+    await this.pump.written();
     this.#stop();
     if (this.#options.works) await this.#lease.release();
     return finished;

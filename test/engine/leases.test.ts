@@ -125,6 +125,18 @@ test("drain lets what is at work finish, starts nothing new, and gives the rest 
   expect(executions).toBe(2);
 });
 
+test("a client that waits for 600 runs is told of every end, whoever ran them", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const echo = workflow("echo", async (ctx, n: number) => ctx.run("echo", () => n));
+  await using client = await createEngine({ store, definitions: [echo], worker: false });
+  const numbers = Array.from({ length: 600 }, (_, n) => n);
+  const runs = await Promise.all(numbers.map((n) => client.start(echo, n)));
+  const results = Promise.all(runs.map((run) => run.result()));
+  await using _engine = await createEngine({ store, definitions: [echo] });
+  expect(await results).toEqual(numbers);
+});
+
 test("a drained engine still tells who waits that another one has ended the run", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
