@@ -26,7 +26,9 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
   const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
   const violated = record.status === "determinism_violation";
   const said = (evidence.message ?? "no evidence was kept").replace(/\.$/, "");
-  const cure = violated ? "Put the code back" : "Remove the cause";
+  const cure = violated
+    ? "Expected is what the code asks for now, got is what the journal has. Put the code back"
+    : "Remove the cause";
   const next = said.endsWith("resume the run") ? "" : ` ${cure}, then resume the run.`;
   return new RepriseError(
     violated ? "DETERMINISM_VIOLATION" : "RUN_BLOCKED",
