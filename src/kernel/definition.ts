@@ -12,7 +12,6 @@ export type InputOf<D> = D extends { readonly "~types"?: { input: (value: infer 
 /** The output a definition or task gives. */
 export type OutputOf<D> = D extends { readonly "~types"?: { output: infer O } } ? O : never;
 export type PortsOf<D> = D extends { readonly "~types"?: { ports: infer M } } ? M : never;
-export type StateOfDef<D> = D extends { readonly "~types"?: { state: infer S } } ? S : never;
 
 /** `void` input: no argument. */
 export type Args<Input, Options> = [Input] extends [void]

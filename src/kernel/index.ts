@@ -36,7 +36,7 @@ export type {
   TurnWrite,
   Write,
 } from "./commit.ts";
-export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOfDef } from "./definition.ts";
+export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export {
   CHAIN_START,

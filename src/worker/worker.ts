@@ -340,10 +340,6 @@ export class Worker {
     this.#lease.stop();
   }
 
-  get workerNumber(): number {
-    return this.#lease.worker;
-  }
-
   #stop(): void {
     this.#stopped = true;
     this.pump.stop();

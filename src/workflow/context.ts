@@ -94,6 +94,7 @@ export type Determinism = "strict" | "per-type";
 export interface WorkflowOptions<Input, Parsed, M, State> {
   input?: Schema<Input, Parsed>;
   ports?: M;
+  /** Carries the type of `ctx.state`; values are not checked against it. */
   state?: Schema<any, State>;
   version?: number;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */

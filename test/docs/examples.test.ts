@@ -18,9 +18,6 @@ const examples = sources.flatMap((path) => examplesIn(ROOT, path)).filter(({ nam
 const inSources = examples.flatMap(({ blocks }) => blocks);
 const all = [...documented, ...inSources];
 
-/** Public names whose example is only a sketch. */
-const SKETCHES: Readonly<Record<string, string>> = {};
-
 // Inside the repository, so that "reprise" means its sources; git and the other tests look past this folder.
 const folder = join(ROOT, ".reprise", `examples-${process.pid}`);
 const outside = mkdtempSync(join(tmpdir(), "reprise-docs-test-"));
@@ -66,7 +63,7 @@ test("there are examples to check", () => {
 });
 
 test("every example of a public name is fenced, so that it can be compiled", () => {
-  const bare = examples.filter(({ blocks, name }) => blocks.length === 0 && !Object.hasOwn(SKETCHES, name));
+  const bare = examples.filter(({ blocks, name }) => blocks.length === 0);
   expect(bare.map(({ place }) => place)).toEqual([]);
 });
 
