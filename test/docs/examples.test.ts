@@ -63,7 +63,7 @@ test("there are examples to check", () => {
 });
 
 test("every example of a public name is fenced, so that it can be compiled", () => {
-  const bare = examples.filter(({ blocks, name }) => blocks.length === 0);
+  const bare = examples.filter(({ blocks }) => blocks.length === 0);
   expect(bare.map(({ place }) => place)).toEqual([]);
 });
 
