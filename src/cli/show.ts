@@ -1,11 +1,11 @@
 // reprise show: one run — where it stands, what happened, what it waits for, what to do when it is stuck.
 
 import { formatMs } from "../base/index.ts";
-import { hasEnded, type Entry, type RunRecord } from "../kernel/index.ts";
+import { hasEnded, journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { getRun, reading } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
-import { isoOf, paintStatus, runJson, shownEntry, troubleOf, type Trouble } from "./shown-run.ts";
+import { isoOf, paintStatus, runJson, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { countOf, plain, plainLines, showValue } from "./text.ts";
 import { renderTimeline } from "./timeline.ts";
@@ -17,7 +17,7 @@ export async function show(id: string, options: GlobalOptions): Promise<number> 
   return reading(options.store, async (store) => {
     const record = await getRun(store, id);
     const entries = await store.readJournal(record.run, 0, record.head);
-    const steps = stepsOf(entries.map(shownEntry));
+    const steps = stepsOf(entries.map(journalEntryOf));
     const trouble = troubleOf(record, entries.at(-1));
     if (options.json) await printJson(showJson(record, entries, steps, trouble));
     else await printRun(record, entries, steps, trouble, store.now());
@@ -86,7 +86,7 @@ async function printRun(
   if (unread > 0) await print(paint("yellow", `${countOf(unread, "message", "messages")} came too late to be read`));
   await print("");
   const options = { width: lineWidth(), paint };
-  const lines = renderTimeline(entries.map(shownEntry), options);
+  const lines = renderTimeline(entries.map(journalEntryOf), options);
   for (const line of middleLeftOut(lines)) await print(line);
   const waits = waitLines(record, steps, now);
   if (waits.length > 0) await print(`\n${paint("bold", "waits for")}\n${waits.map((line) => `  ${line}`).join("\n")}`);

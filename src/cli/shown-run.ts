@@ -3,7 +3,7 @@
 import { decode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
 import { hasEnded, type Entry, type RunRecord, type Status } from "../kernel/index.ts";
 import type { Paint } from "./output.ts";
-import { textOf, type ShownEntry } from "./steps.ts";
+import { textOf } from "./steps.ts";
 
 export function runJson(record: RunRecord): Record<string, unknown> {
   return {
@@ -33,16 +33,6 @@ export function entryJson(entry: Entry): Record<string, unknown> {
 
 export function isoOf(ms: number | Date | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
-}
-
-export function shownEntry(entry: Entry): ShownEntry {
-  return {
-    seq: entry.seq,
-    type: entry.type,
-    ...(entry.command !== "" && { command: entry.command }),
-    data: decode(entry.data),
-    at: new Date(entry.at),
-  };
 }
 
 export function paintStatus(paint: Paint, status: Status, text: string = status): string {

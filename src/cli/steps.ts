@@ -1,15 +1,6 @@
 // Steps: a journal by command. What a run has done, and what it waits for.
 
-import { isTerminal, type EntryType } from "../kernel/index.ts";
-
-/** An entry as people see it: decoded, its time a Date. The same shape as `JournalEntry` of the public interface. */
-export interface ShownEntry {
-  readonly seq: number;
-  readonly type: EntryType;
-  readonly command?: string;
-  readonly data: unknown;
-  readonly at: Date;
-}
+import { isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
 export type StepKind = "task" | "child" | "sleep" | "operation" | "promise";
 
@@ -29,7 +20,7 @@ export interface Step {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export function fieldsOf(entry: ShownEntry): Fields {
+export function fieldsOf(entry: JournalEntry): Fields {
   return typeof entry.data === "object" && entry.data !== null ? (entry.data as Fields) : {};
 }
 
@@ -38,7 +29,7 @@ export function textOf(value: unknown, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }
 
-export function stepsOf(entries: Iterable<ShownEntry>): Step[] {
+export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
   for (const entry of entries) {
     const { command, type, at } = entry;
@@ -56,7 +47,7 @@ export function stepsOf(entries: Iterable<ShownEntry>): Step[] {
   return [...steps.values()];
 }
 
-function opened({ type, at }: ShownEntry, command: string, fields: Fields): Step | undefined {
+function opened({ type, at }: JournalEntry, command: string, fields: Fields): Step | undefined {
   const text = (field: string): string => textOf(fields[field], "?");
   const step = (kind: StepKind, name: string, startedAt: Date | undefined, until?: Date): Step => ({
     command,

@@ -6,7 +6,8 @@
 
 import { formatMs } from "../base/index.ts";
 import type { Paint } from "./output.ts";
-import { dueOf, fieldsOf, textOf, type Fields, type ShownEntry } from "./steps.ts";
+import { dueOf, fieldsOf, textOf, type Fields } from "./steps.ts";
+import type { JournalEntry } from "../kernel/index.ts";
 import { clip, plain, showValue } from "./text.ts";
 
 /** Something that happened around the run and does not stand in its journal: a crash, a new worker. */
@@ -43,7 +44,7 @@ const TIME_WIDTH = 11;
 const MAX_NAME_WIDTH = 28;
 
 /** The lines of a timeline, from the first entry to the last. */
-export function renderTimeline(entries: readonly ShownEntry[], options: TimelineOptions): string[] {
+export function renderTimeline(entries: readonly JournalEntry[], options: TimelineOptions): string[] {
   const [first] = entries;
   if (first === undefined) return [];
   const startedAt = first.at.getTime();
@@ -95,7 +96,7 @@ function renderMark({ at, text, bad }: TimelineMark, startedAt: number, { width,
 }
 
 /** What one entry says. `opened` remembers names and times of commands, for the entries that settle them. */
-function lineOf(entry: ShownEntry, opened: Map<string, { name: string; at: Date }>, startedAt: number): Line {
+function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Date }>, startedAt: number): Line {
   const fields = fieldsOf(entry);
   const command = entry.command ?? "";
   const open = (name: unknown, text: string): Line => {
@@ -188,7 +189,7 @@ function line(tone: Tone, name: string, text: string): Line {
   return { tone, name, text, under: [] };
 }
 
-function sleepText(fields: Fields, { at }: ShownEntry, startedAt: number): string {
+function sleepText(fields: Fields, { at }: JournalEntry, startedAt: number): string {
   return `until ${offsetText(dueOf(fields, at).getTime() - startedAt)}`;
 }
 

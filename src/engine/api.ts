@@ -5,7 +5,7 @@ import type {
   AnyTask,
   Args,
   Definition,
-  EntryType,
+  JournalEntry,
   InputOf,
   Logger,
   Named,
@@ -32,15 +32,6 @@ export interface RunInfo {
   readonly digest: string;
   /** Why it failed or was stopped; only from `info()` and `find()`. */
   readonly error?: Error;
-}
-
-/** One line of a run's journal, decoded. */
-export interface JournalEntry {
-  readonly seq: number;
-  readonly type: EntryType;
-  readonly command?: string;
-  readonly data: unknown;
-  readonly at: Date;
 }
 
 export interface StartOptions {

@@ -81,7 +81,6 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   const durability = checkDurability(options.durability ?? "full");
   const settings = workerSettings(options.worker);
   const parts = {
-    clock: systemClock,
     timers: systemTimers,
     random: systemRandom,
     registry,
@@ -96,7 +95,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     determinism: process.env["NODE_ENV"] === "production" ? "per-type" : "strict",
   } as const;
   const store = await source["~open"]({
-    clock: parts.clock,
+    clock: systemClock,
     timers: parts.timers,
     random: parts.random,
     durability,

@@ -12,10 +12,7 @@ import {
   encode,
   RepriseError,
   toMs,
-  type Clock,
   type Duration,
-  type Random,
-  type Timers,
 } from "../base/index.ts";
 import {
   parse,
@@ -25,32 +22,17 @@ import {
   type RunRecord,
   type StartOutcome,
   type Status,
-  type Store,
 } from "../kernel/index.ts";
-import { entryData, type Determinism } from "../workflow/index.ts";
-import { newRun, Worker, type Registry } from "../worker/index.ts";
+import { entryData } from "../workflow/index.ts";
+import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
 import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import { infoOf } from "./run-info.ts";
 import { Waiters } from "./waiters.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
-export interface EngineParts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly random: Random;
-  readonly registry: Registry;
+export interface EngineParts extends Omit<WorkerOptions, "log" | "onEnded" | "onUnheld" | "onChanged"> {
   readonly logger: Logger;
-  readonly name: string;
-  readonly runtime: string;
-  readonly works: boolean;
-  readonly concurrency: number;
-  readonly leaseMs: number;
-  readonly heartbeats: boolean;
-  readonly polls: boolean;
-  readonly determinism: Determinism;
-  readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
 }
 
 const PAGE = 100;
@@ -67,19 +49,15 @@ export class EngineCore implements Engine {
   #closing: Promise<void> | undefined;
   /** Waiters not yet looked at since the last change by another process. */
   #rest: readonly string[] = [];
-  #changes = 0;
-  #seenChanges = 0;
+  /** Something changed while they were being looked at. */
+  #looksAgain = false;
   #drained: Promise<void> | undefined;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
-    const { store, timers, random, registry, logger } = parts;
+    const { store, timers, logger } = parts;
     this.worker = new Worker({
       ...parts,
-      store,
-      timers,
-      random,
-      registry,
       log: (level, message, data) => logger[level](message, data),
       onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
       onUnheld: (record) => this.#look([record.id]),
@@ -101,9 +79,8 @@ export class EngineCore implements Engine {
 
   /** Another process wrote: whatever is waited for may be over. Thousands of waiters are looked at some at a time. */
   #lookAtAll(): void {
-    this.#changes += 1;
-    if (this.#rest.length > 0) return;
-    this.#seenChanges = this.#changes;
+    this.#looksAgain = this.#rest.length > 0;
+    if (this.#looksAgain) return;
     this.#rest = this.#waiters.ids;
     this.#lookOn();
   }
@@ -112,7 +89,7 @@ export class EngineCore implements Engine {
     this.#look(this.#rest.slice(0, LOOKS_AT_ONCE));
     this.#rest = this.#rest.slice(LOOKS_AT_ONCE);
     if (this.#rest.length > 0) this.#parts.timers.set(LOOK_PAUSE_MS, () => this.#lookOn(), { ref: false });
-    else if (this.#seenChanges < this.#changes && this.#closing === undefined) this.#lookAtAll();
+    else if (this.#looksAgain && this.#closing === undefined) this.#lookAtAll();
   }
 
   /** Reads how the runs stand that somebody waits for. */

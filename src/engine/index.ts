@@ -6,7 +6,6 @@ export type {
   Engine,
   EngineOptions,
   Filter,
-  JournalEntry,
   Picked,
   Run,
   RunInfo,

@@ -13,8 +13,10 @@ import {
 import {
   findJournalFault,
   hasEnded,
+  journalEntryOf,
   parse,
   type Arrival,
+  type JournalEntry,
   type RunNumber,
   type RunRecord,
   type Schema,
@@ -22,8 +24,8 @@ import {
 } from "../kernel/index.ts";
 import { entryData, replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Worker } from "../worker/index.ts";
-import type { JournalEntry, Run, RunInfo } from "./api.ts";
-import { failureOf, infoOf, journalEntryOf, stopOf } from "./run-info.ts";
+import type { Run, RunInfo } from "./api.ts";
+import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 
 /** What a handle needs from its engine. */

@@ -2,7 +2,7 @@
 
 import { decode, RepriseError } from "../base/index.ts";
 import type { Entry, RunRecord } from "../kernel/index.ts";
-import type { JournalEntry, RunInfo } from "./api.ts";
+import type { RunInfo } from "./api.ts";
 
 /** The error of a failed run's last entry, with its recorded stack. */
 export function failureOf(last: Entry | undefined): Error | undefined {
@@ -51,15 +51,5 @@ export function infoOf(record: RunRecord, last?: Entry): RunInfo {
     entries: record.head,
     digest: `sha256:${record.chain}`,
     ...(error && { error }),
-  };
-}
-
-export function journalEntryOf(entry: Entry): JournalEntry {
-  return {
-    seq: entry.seq,
-    type: entry.type,
-    ...(entry.command !== "" && { command: entry.command }),
-    data: decode(entry.data),
-    at: new Date(entry.at),
   };
 }

@@ -44,10 +44,12 @@ export {
   END_ENTRIES,
   findJournalFault,
   isTerminal,
+  journalEntryOf,
   markOf,
   type CommandType,
   type Entry,
   type EntryType,
+  type JournalEntry,
   type JournalFault,
 } from "./journal.ts";
 export {

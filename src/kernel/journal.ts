@@ -5,7 +5,7 @@
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
 // J4. A command has at most one terminal entry.
 
-import { digestOf, sha256Hex, type EpochMs } from "../base/index.ts";
+import { decode, digestOf, sha256Hex, type EpochMs } from "../base/index.ts";
 
 export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
 
@@ -43,6 +43,19 @@ export interface Entry {
   readonly data: string;
   readonly at: EpochMs;
   readonly mark: number;
+}
+
+/** One line of a run's journal, decoded. */
+export interface JournalEntry {
+  readonly seq: number;
+  readonly type: EntryType;
+  readonly command?: string;
+  readonly data: unknown;
+  readonly at: Date;
+}
+
+export function journalEntryOf({ seq, type, command, data, at }: Entry): JournalEntry {
+  return { seq, type, ...(command !== "" && { command }), data: decode(data), at: new Date(at) };
 }
 
 /** The chain value before the first entry. */

@@ -44,7 +44,6 @@ export class Life {
     this.core = new EngineCore({
       store: mortal.store,
       timers: mortal.timers,
-      clock: time.clock,
       random: systemRandom,
       registry: registryOf(withStubs(definitions, stubs)),
       logger,

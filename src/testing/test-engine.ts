@@ -12,11 +12,10 @@ import {
   type Engine,
   type EngineOptions,
   type Filter,
-  type JournalEntry,
   type Run,
   type RunInfo,
 } from "../engine/index.ts";
-import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, Store, JournalEntry } from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import { Crashed, Life, type World } from "./life.ts";
 import type { Cut } from "./mortal.ts";

@@ -139,7 +139,12 @@ export class HeldRuns {
       return this.#stopWith(record, token, evidence, "blocked", message);
     }
     const { execution, entries } = loaded;
-    if (isObserved()) emit({ event: "run.resumed", run: record.id, definition: record.definition, entries });
+    if (isObserved()) {
+      const { id: run, definition } = record;
+      emit(
+        entries === 1 ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries },
+      );
+    }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
     hot.applyInbox(inbox);
     if (arrived) this.#loadInbox(hot);

@@ -36,12 +36,10 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
   return typeof value === "object" && value !== null && BODY in value;
 }
 
-const PORT_KINDS = new Set(["signal", "promise", "query", "update", "stream"]);
-
 function checkPorts(name: string, ports: Ports): void {
   for (const [port, declared] of Object.entries(ports)) {
     checkName(port, `Workflow ${name}: port name`);
-    if (!PORT_KINDS.has(declared?.port))
+    if (declared?.port !== "promise")
       throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: port ${port} is not made by promise().`);
   }
 }
