@@ -225,38 +225,22 @@ export interface FireDueOutcome {
   readonly nextAt: EpochMs | undefined;
 }
 
-export type Write =
-  | StartWrite
-  | TurnWrite
-  | TurnBackWrite
-  | ItemEndWrite
-  | ItemBackWrite
-  | MessageWrite
-  | StopWrite
-  | ResumeWrite
-  | ClaimTurnsWrite
-  | ClaimItemsWrite
-  | FireDueWrite;
+/** Every kind of write, and the outcome it answers with. */
+export interface Writes {
+  readonly start: [StartWrite, StartOutcome];
+  readonly turn: [TurnWrite, TurnOutcome];
+  readonly "turn-back": [TurnBackWrite, ItemOutcome];
+  readonly "item-end": [ItemEndWrite, ItemOutcome];
+  readonly "item-back": [ItemBackWrite, ItemOutcome];
+  readonly message: [MessageWrite, MessageOutcome];
+  readonly stop: [StopWrite, StopOutcome];
+  readonly resume: [ResumeWrite, ResumeOutcome];
+  readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
+  readonly "claim-items": [ClaimItemsWrite, readonly ClaimedItem[]];
+  readonly "fire-due": [FireDueWrite, FireDueOutcome];
+}
 
-/** The outcome each kind of write answers with. */
-export type OutcomeOf<W extends Write> = W extends StartWrite
-  ? StartOutcome
-  : W extends TurnWrite
-    ? TurnOutcome
-    : W extends ItemEndWrite | ItemBackWrite | TurnBackWrite
-      ? ItemOutcome
-      : W extends MessageWrite
-        ? MessageOutcome
-        : W extends StopWrite
-          ? StopOutcome
-          : W extends ResumeWrite
-            ? ResumeOutcome
-            : W extends ClaimTurnsWrite
-              ? readonly ClaimedTurn[]
-              : W extends ClaimItemsWrite
-                ? readonly ClaimedItem[]
-                : W extends FireDueWrite
-                  ? FireDueOutcome
-                  : never;
-
-export type Outcome = OutcomeOf<Write>;
+export type Write = Writes[keyof Writes][0];
+/** The outcome a write answers with. */
+export type OutcomeOf<W extends Write> = Writes[W["write"]][1];
+export type Outcome = Writes[keyof Writes][1];

@@ -121,7 +121,18 @@ create table workers (
 create table writers (writer text primary key, batch integer not null, mark integer not null) strict, without rowid;
 `;
 
+// Number two, one part per capability.
+const MESSAGES = "";
+const CONTROL = "";
+const GENERATIONS = "";
+const QUEUES = "";
+const SCHEDULES = "";
+const STREAMS = "";
+const OUTBOX = "";
+
+const SECOND = [MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX].join("\n");
+
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
-export const MIGRATIONS: readonly string[] = [FIRST];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
