@@ -29,9 +29,10 @@ import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.t
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import { infoOf } from "./run-info.ts";
 import { Waiters } from "./waiters.ts";
+import { Watchers } from "./watchers.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
-export interface EngineParts extends Omit<WorkerOptions, "log" | "onEnded" | "onUnheld" | "onChanged"> {
+export interface EngineParts extends Omit<WorkerOptions, "log" | "onEnded" | "onMoved" | "onUnheld" | "onChanged"> {
   readonly logger: Logger;
 }
 
@@ -45,6 +46,7 @@ export class EngineCore implements Engine {
   readonly worker: Worker;
   readonly #parts: EngineParts;
   readonly #waiters = new Waiters();
+  readonly #watchers = new Watchers();
   readonly #handleHost: HandleHost;
   #closing: Promise<void> | undefined;
   /** Waiters not yet looked at since the last change by another process. */
@@ -60,14 +62,22 @@ export class EngineCore implements Engine {
       ...parts,
       log: (level, message, data) => logger[level](message, data),
       onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
-      onUnheld: (record) => this.#look([record.id]),
-      onChanged: () => this.#lookAtAll(),
+      onMoved: (record) => this.#watchers.moved(record.id),
+      onUnheld: (record) => {
+        this.#look([record.id]);
+        this.#watchers.moved(record.id);
+      },
+      onChanged: () => {
+        this.#lookAtAll();
+        this.#watchers.allMoved();
+      },
     });
     this.#handleHost = {
       store,
       timers,
       worker: this.worker,
       waiters: this.#waiters,
+      watchers: this.#watchers,
       checkOpen: () => this.#checkOpen(),
     };
   }

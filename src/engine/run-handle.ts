@@ -1,32 +1,23 @@
 // RunHandle: everything about one run.
 
-import {
-  CancelledError,
-  checkName,
-  checkRunId,
-  decode,
-  RepriseError,
-  toMs,
-  type Duration,
-  type Timers,
-} from "../base/index.ts";
+import { CancelledError, checkRunId, decode, RepriseError, toMs, type Duration, type Timers } from "../base/index.ts";
 import {
   findJournalFault,
   hasEnded,
   journalEntryOf,
-  parse,
-  type Arrival,
   type JournalEntry,
   type RunNumber,
   type RunRecord,
-  type Schema,
   type Store,
 } from "../kernel/index.ts";
-import { entryData, replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
+import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Worker } from "../worker/index.ts";
 import type { Run, RunInfo } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
+import { cancelRun, resumeRun } from "./run-control.ts";
+import { rejectPort, resolvePort, type Target } from "./run-messages.ts";
 import type { Ending, Waiters } from "./waiters.ts";
+import type { Watchers } from "./watchers.ts";
 
 /** What a handle needs from its engine. */
 export interface HandleHost {
@@ -34,6 +25,7 @@ export interface HandleHost {
   readonly timers: Timers;
   readonly worker: Worker;
   readonly waiters: Waiters;
+  readonly watchers: Watchers;
   checkOpen(): void;
 }
 
@@ -51,6 +43,10 @@ export class RunHandle implements Run<any> {
     this.#body = body;
     this.id = checkRunId(id);
     this.#number = number;
+  }
+
+  get #target(): Target {
+    return { host: this.#host, body: this.#body, id: this.id };
   }
 
   async #record(): Promise<RunRecord> {
@@ -119,70 +115,21 @@ export class RunHandle implements Run<any> {
     });
   }
 
-  async resolve(name: string, ...args: readonly unknown[]): Promise<void> {
-    this.#checkPort(name);
-    const port = this.#body.ports[name] as { readonly schema?: Schema<never, unknown> };
-    const value = await parse(port.schema, args[0], `promise ${name} of ${this.#body.name}`);
-    const data = entryData.promiseResolvedData(name, entryData.encodeNamed(`The value of promise ${name}`, value));
-    await this.#send({ type: "PromiseResolved", target: name, data }, true);
+  resolve(name: string, ...args: readonly unknown[]): Promise<void> {
+    return resolvePort(this.#target, name, args[0]);
   }
 
-  async reject(name: string, error: Error): Promise<void> {
-    this.#checkPort(name);
-    await this.#send({ type: "PromiseRejected", target: name, data: entryData.promiseRejectedData(name, error) }, true);
-  }
-
-  #checkPort(name: string): void {
-    checkName(name, "port name");
-    const ports = this.#body.ports;
-    if (Object.hasOwn(ports, name) && ports[name]?.port === "promise") return;
-    const known = Object.keys(ports).join(", ") || "none";
-    throw new RepriseError(
-      "UNKNOWN_PORT",
-      `Workflow ${this.#body.name} has no promise ${name}; its ports are: ${known}.`,
-    );
+  reject(name: string, error: Error): Promise<void> {
+    return rejectPort(this.#target, name, error);
   }
 
   async cancel(reason?: string): Promise<void> {
-    const data = entryData.cancelRequestedData(reason);
-    const record = await this.#record();
-    if (hasEnded(record.status)) return;
-    await this.#send({ type: "CancelRequested", target: "", data }, false, true);
-  }
-
-  async #send(arrival: Arrival, once: boolean, endedIsFine = false): Promise<void> {
-    this.#host.checkOpen();
-    const { worker } = this.#host;
-    const outcome = await worker.pump.submit({ write: "message", to: this.id, arrival, once });
-    switch (outcome.status) {
-      case "committed":
-        return worker.runs.arrived(outcome.run);
-      case "no-run":
-        throw new RepriseError(
-          "RUN_NOT_FOUND",
-          `There is no run ${this.id}. Start it first, or check the id and the store.`,
-        );
-      case "ended":
-        if (endedIsFine) return;
-        throw new RepriseError("RUN_ENDED", `Run ${this.id} has ended (${outcome.as}) and takes no more messages.`);
-      case "duplicate":
-        throw new RepriseError(
-          "PROMISE_ALREADY_RESOLVED",
-          `The promise ${arrival.target} of run ${this.id} already has its value; the first one is kept.`,
-        );
-    }
+    if (hasEnded((await this.#record()).status)) return;
+    await cancelRun(this.#target, reason);
   }
 
   async resume(): Promise<void> {
-    this.#host.checkOpen();
-    const { worker } = this.#host;
-    const outcome = await worker.pump.submit({ write: "resume", id: this.id });
-    if (outcome.status === "committed") return worker.runs.arrived(outcome.run);
-    if (outcome.status === "no-run") throw new RepriseError("RUN_NOT_FOUND", `There is no run ${this.id}.`);
-    throw new RepriseError(
-      "USAGE",
-      `Run ${this.id} is ${outcome.as}; only a blocked, violated or paused run can be resumed.`,
-    );
+    await resumeRun(this.#target);
   }
 
   async *journal(options: { after?: number } = {}): AsyncIterable<JournalEntry> {

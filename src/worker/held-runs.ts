@@ -52,6 +52,7 @@ export interface HeldRunsHost {
   readonly hotRunHost: HotRunHost;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
   readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  readonly onMoved: (record: RunRecord) => void;
   readonly onUnheld: (record: RunRecord) => void;
   dueAt(at: EpochMs | undefined): void;
   /** Nobody can say what is held any more. */
@@ -221,6 +222,7 @@ export class HeldRuns {
     if (outcome.status === "already-committed") return this.#host.beginAnew();
     if (outcome.status !== "committed") return this.#evict(run, true);
     const { localItems, children, released } = run.committed();
+    this.#host.onMoved(run.record);
     for (const item of localItems) this.#host.tasks.start(item, true);
     this.#adoptChildren(children, outcome.children);
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);

@@ -7,30 +7,23 @@
 // H5. The turn is held while something of the run is in flight here, and given back in the commit after which nothing is.
 
 import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/index.ts";
-import {
-  chainAfter,
-  markOf,
-  type Arrival,
-  type ClaimedItem,
-  type EndStatus,
-  type Entry,
-  type EntryType,
-  type InboxRow,
-  type ItemFence,
-  type NewChild,
-  type RunRecord,
-  type TurnWrite,
+import type {
+  Arrival,
+  ClaimedItem,
+  EndStatus,
+  EntryType,
+  InboxRow,
+  ItemFence,
+  NewChild,
+  RunRecord,
+  TurnWrite,
 } from "../kernel/index.ts";
-import {
-  entryData,
-  type Ask,
-  type ChildAsk,
-  type Execution,
-  type OperationAsk,
-  type TaskAsk,
-} from "../workflow/index.ts";
+import type { Ask, ChildAsk, Execution, OperationAsk } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
+import { Draft } from "./draft.ts";
+import { appendEnd } from "./run-end.ts";
+import { takeAsk } from "./take-ask.ts";
 
 /** What a hot run needs from the worker that holds it. */
 export interface HotRunHost {
@@ -55,11 +48,9 @@ export class HotRun {
   readonly execution: Execution;
   readonly #host: HotRunHost;
   #token: string | undefined;
-  #head: number;
-  #chain: string;
+  readonly #draft: Draft;
   #read: number;
   #readCommitted: number;
-  #batch = new Batch();
   #inFlight: Batch | undefined;
   #releasing = false;
   readonly #deliverable = new Fifo<Delivery>();
@@ -78,8 +69,7 @@ export class HotRun {
     this.execution = execution;
     this.#host = host;
     this.#token = token;
-    this.#head = record.head;
-    this.#chain = record.chain;
+    this.#draft = new Draft(record, host);
     this.#read = read;
     this.#readCommitted = read;
   }
@@ -88,7 +78,7 @@ export class HotRun {
     return this.#token;
   }
   get head(): number {
-    return this.#head;
+    return this.#draft.head;
   }
   get read(): number {
     return this.#read;
@@ -105,7 +95,7 @@ export class HotRun {
   }
   /** How many entries wait for a commit. */
   get waiting(): number {
-    return this.#batch.entries.length;
+    return this.#draft.batch.entries.length;
   }
 
   /** Takes a cached run up again with a new token; the caller has checked that the journal has not moved. */
@@ -123,7 +113,7 @@ export class HotRun {
     this.#token = undefined;
     this.#abandonOperations(reason);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
-    for (const batch of [this.#inFlight, this.#batch]) if (batch !== undefined) this.#unclaimLocal(batch);
+    for (const batch of [this.#inFlight, this.#draft.batch]) if (batch !== undefined) this.#unclaimLocal(batch);
   }
 
   #unclaimLocal(batch: Batch): void {
@@ -140,18 +130,9 @@ export class HotRun {
 
   // ── what comes in ──
 
-  #append(type: EntryType, command: string, data: string): Entry {
-    this.#head += 1;
-    this.#chain = chainAfter(this.#chain, type, command, data);
-    const entry = { seq: this.#head, type, command, data, at: this.#host.now(), mark: markOf(this.#chain) };
-    this.#batch.entries.push(entry);
-    return entry;
-  }
-
   #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
-    const { at } = this.#append(type, command, text);
+    this.#draft.appendDelivery(type, command, text, data);
     this.execution.close(command);
-    this.#batch.deliveries = added(this.#batch.deliveries, { type, command, data, at });
   }
 
   /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
@@ -170,49 +151,34 @@ export class HotRun {
   }
 
   #applyPort(type: EntryType, port: string, data: string): void {
-    if (this.execution.isPortSettled(port) || this.#closingPorts?.has(port)) return;
+    if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
     (this.#closingPorts ??= new Set()).add(port);
     const waits = this.execution.waitsOn(port);
-    const { at } = this.#append(type, waits[0]?.command ?? "", data);
+    this.#draft.appendDelivery(type, waits[0]?.command ?? "", data, asRecord(data));
     for (const { command, timed } of waits) {
       this.execution.close(command);
-      if (timed) this.#batch.dropped = added(this.#batch.dropped, command);
+      if (timed) this.#draft.drop(command);
     }
-    this.#batch.deliveries = added(this.#batch.deliveries, {
-      type,
-      command: waits[0]?.command ?? "",
-      data: asRecord(data),
-      at,
-    });
   }
 
   #applyCancel(data: string): void {
-    const { at } = this.#append("CancelRequested", "", data);
+    const draft = this.#draft;
+    draft.appendDelivery("CancelRequested", "", data, asRecord(data));
     for (const { command, type, timed, name } of this.execution.openWaits()) {
       this.execution.close(command);
-      if (type === "ChildWorkflow")
-        this.#batch.messages = added(this.#batch.messages, {
-          to: name,
-          arrival: { type: "CancelRequested", target: "", data },
-        });
-      else if (type === "Task" || timed) this.#batch.dropped = added(this.#batch.dropped, command);
+      if (type === "ChildWorkflow") draft.send(name, { type: "CancelRequested", target: "", data });
+      else if (type === "Task" || timed) draft.drop(command);
     }
     this.#abandonOperations(() => new CancelledError());
-    this.#localTasks -= this.#batch.localItems.length + this.#host.abandonTasks(this);
-    this.#unclaimLocal(this.#batch);
-    this.#batch.deliveries = added(this.#batch.deliveries, {
-      type: "CancelRequested",
-      command: "",
-      data: asRecord(data),
-      at,
-    });
+    this.#localTasks -= draft.batch.localItems.length + this.#host.abandonTasks(this);
+    this.#unclaimLocal(draft.batch);
   }
 
   /** A task this worker held for this run has ended; its item goes with the same commit. */
   taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
     if (wasLocal) this.#localTasks -= 1;
-    this.#batch.finished = added(this.#batch.finished, { item: item.item, token: item.token });
-    this.#batch.arrivals = added(this.#batch.arrivals, arrival);
+    this.#draft.batch.finished = added(this.#draft.batch.finished, { item: item.item, token: item.token });
+    this.#draft.batch.arrivals = added(this.#draft.batch.arrivals, arrival);
     if (this.execution.isOpen(item.item))
       this.#appendTerminal(arrival.type, arrival.target, arrival.data, asRecord(arrival.data));
     this.#host.markDirty(this);
@@ -246,7 +212,7 @@ export class HotRun {
   operationRetried({ command }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
     if (!this.accepts || !this.#operations.has(command)) return undefined;
     this.#operations.set(command, undefined);
-    const { at } = this.#append("OperationRetried", command, text);
+    const { at } = this.#draft.append("OperationRetried", command, text);
     this.#host.markDirty(this);
     return at + delayMs;
   }
@@ -280,104 +246,17 @@ export class HotRun {
   }
 
   #ask(ask: Ask): void {
-    switch (ask.ask) {
-      case "operation":
-        this.#operations.set(ask.command, undefined);
-        return this.#host.runOperation(this, ask);
-      case "task":
-        return this.#askTask(ask);
-      case "child":
-        return this.#askChild(ask);
-      case "timer": {
-        const { seq, at } = this.#append("TimerStarted", ask.command, ask.data);
-        const availableAt = "at" in ask.due ? ask.due.at : at + ask.due.afterMs;
-        return this.#addTimer(ask.command, "TimerFired", availableAt, seq);
-      }
-      case "cancel-timer":
-        this.#append("TimerCancelled", ask.command, ask.data);
-        this.#batch.dropped = added(this.#batch.dropped, ask.command);
-        return;
-      case "promise": {
-        const { seq, at } = this.#append("PromiseCreated", ask.command, ask.data);
-        if (ask.timeoutMs !== undefined) this.#addTimer(ask.command, "PromiseTimedOut", at + ask.timeoutMs, seq);
-        return;
-      }
-      case "state":
-        this.#append(ask.type, ask.command, ask.data);
+    if (ask.ask !== "operation") {
+      this.#localTasks += takeAsk(this.#draft, this.#host, ask);
+      return;
     }
-  }
-
-  #addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
-    this.#batch.items = added(this.#batch.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
-  }
-
-  #askTask({ command, data, task, priority }: TaskAsk): void {
-    const { seq } = this.#append("TaskScheduled", command, data);
-    const claim = this.#host.preclaimTask(task.name);
-    const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
-    this.#batch.items = added(this.#batch.items, claim === undefined ? item : { ...item, claim });
-    if (claim === undefined) return;
-    this.#localTasks += 1;
-    this.#batch.localItems = added(this.#batch.localItems, {
-      run: this.record.run,
-      runId: this.record.id,
-      generation: this.record.generation,
-      item: command,
-      name: task.name,
-      token: claim.token,
-      attempt: 0,
-      failures: undefined,
-      data,
-      suspect: false,
-    });
-  }
-
-  #askChild(ask: ChildAsk): void {
-    this.#append("ChildWorkflowInitiated", ask.command, ask.data);
-    const taken: Arrival = {
-      type: "ChildWorkflowFailed",
-      target: ask.command,
-      data: entryData.childIdTakenData(ask.childId),
-    };
-    const claim = this.#host.preclaimChild();
-    this.#batch.children = added(this.#batch.children, {
-      run: this.#host.newChild(ask),
-      command: ask.command,
-      detached: ask.detached,
-      ...(claim && { claim }),
-      taken,
-    });
+    this.#operations.set(ask.command, undefined);
+    this.#host.runOperation(this, ask);
   }
 
   #end(): void {
-    const { outcome, endStatus } = this.execution;
-    let status = endStatus ?? "failed";
-    let error: unknown = outcome?.status === "threw" ? outcome.error : undefined;
-    let output: string | undefined;
-    if (outcome?.status === "returned")
-      try {
-        output = entryData.encodeInput(outcome.value);
-      } catch (notData) {
-        status = "failed";
-        error = notData;
-      }
-    if (status === "completed") this.#append("RunCompleted", "", entryData.runCompletedData(output));
-    else if (status === "cancelled")
-      this.#append("RunCancelled", "", entryData.cancelRequestedData(this.execution.cancelReason));
-    else this.#append("RunFailed", "", entryData.runFailedData(error));
-    this.#answerParent(status, output, error);
-    this.#ended = status;
+    this.#ended = appendEnd(this.#draft, this.execution);
     this.#abandonOperations(() => new CancelledError("The run has ended."));
-  }
-
-  #answerParent(status: EndStatus, output: string | undefined, error: unknown): void {
-    const { parent, parentCommand, id } = this.record;
-    if (parent === undefined || parentCommand === undefined) return;
-    const arrival: Arrival =
-      status === "completed"
-        ? { type: "ChildWorkflowCompleted", target: parentCommand, data: entryData.childCompletedData(id, output) }
-        : { type: "ChildWorkflowFailed", target: parentCommand, data: entryData.childFailedData(id, error) };
-    this.#batch.messages = added(this.#batch.messages, { to: parent, arrival });
   }
 
   // ── commits ──
@@ -387,14 +266,14 @@ export class HotRun {
       this.#operations.size === 0 &&
       this.#localTasks === 0 &&
       this.#deliverable.length === 0 &&
-      this.#batch.deliveries.length === 0
+      this.#draft.batch.deliveries.length === 0
     );
   }
 
   /** H3. Undefined when there is nothing to commit, or a batch is in flight. */
   takeWrite(): TurnWrite | undefined {
     if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
-    const batch = this.#batch;
+    const { batch } = this.#draft;
     const then = this.#ended ?? (this.#isIdle ? "release" : "hold");
     if (
       then === "hold" &&
@@ -403,7 +282,7 @@ export class HotRun {
       this.#read === this.#readCommitted
     )
       return undefined;
-    this.#batch = new Batch();
+    this.#draft.batch = new Batch();
     this.#inFlight = batch;
     this.#readCommitted = this.#read;
     this.#releasing = then !== "hold";
@@ -411,9 +290,9 @@ export class HotRun {
       write: "turn",
       run: this.record.run,
       token: this.#token,
-      head: this.#head - batch.entries.length,
+      head: this.#draft.head - batch.entries.length,
       entries: batch.entries,
-      chain: this.#chain,
+      chain: this.#draft.chain,
       read: this.#read,
       finished: batch.finished,
       items: batch.wantedItems(),
@@ -451,7 +330,7 @@ export class HotRun {
 
   /** Results of items that a void commit took down with it, to be sent on their own. */
   salvage(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [this.#inFlight, this.#batch].flatMap((batch) =>
+    return [this.#inFlight, this.#draft.batch].flatMap((batch) =>
       batch === undefined
         ? []
         : batch.finished.flatMap((fence, index) => {

@@ -52,6 +52,8 @@ export interface WorkerOptions {
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
   /** A run ended in this process; its last entry says how. */
   readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  /** A commit of a run held here is durable. */
+  readonly onMoved: (record: RunRecord) => void;
   /** A run was stopped, or is no longer held here: whoever waits for it must look. */
   readonly onUnheld: (record: RunRecord) => void;
   /** Called instead of an operation's own function, in tests. */

@@ -10,8 +10,15 @@ import {
   type Logger,
   type Policy,
 } from "../kernel/index.ts";
+import type { OperationAsk } from "./ask.ts";
+import { askChild } from "./ask-child.ts";
+import { askOperation } from "./ask-operation.ts";
+import { clearState, setState } from "./ask-state.ts";
+import { askTask } from "./ask-task.ts";
+import { askTimer, type AskedTimer } from "./ask-timer.ts";
 import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
 import type { Execution } from "./execution.ts";
+import { askPromise } from "./promise-ports.ts";
 import { refused } from "./refusals.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -34,7 +41,7 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
     ...(options.retry && { retry: options.retry }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
   };
-  return execution.runTask(task, input, policy, options.priority ?? body.priority);
+  return askTask(execution, task, input, policy, options.priority ?? body.priority);
 }
 
 function runOperation(execution: Execution, name: string, rest: readonly unknown[]): Promise<unknown> {
@@ -46,7 +53,7 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
     throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected a function, got ${typeof call}.`);
   checkPolicy(options, `Operation ${name}`);
   const input = hasInput ? { value: rest[0] } : undefined;
-  return execution.perform(name, input, call as AnyFunction as Parameters<Execution["perform"]>[2], options);
+  return askOperation(execution, name, input, call as AnyFunction as OperationAsk["call"], options);
 }
 
 function startChild(
@@ -58,11 +65,11 @@ function startChild(
   if (typeof definition?.name !== "string")
     throw new RepriseError("UNKNOWN_DEFINITION", "ctx.child: expected what workflow() made, got something else.");
   if (options.id !== undefined) checkRunId(options.id);
-  const { id, promise } = execution.startChild(definition, input, options);
+  const { id, promise } = askChild(execution, definition, input, options);
   return Object.assign(promise, { id }) as Child<Definition>;
 }
 
-function asTimer(timer: { readonly promise: Promise<void>; cancel(): void }): Timer {
+function asTimer(timer: AskedTimer): Timer {
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
@@ -87,8 +94,8 @@ function loggerOf(execution: Execution): Logger {
 function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
   return {
     get: (key) => execution.state.get(key),
-    set: (key, value) => execution.setState(checkName(key, "state key"), value),
-    clear: (key) => execution.clearState(key === undefined ? undefined : checkName(key, "state key")),
+    set: (key, value) => setState(execution, checkName(key, "state key"), value),
+    clear: (key) => clearState(execution, key === undefined ? undefined : checkName(key, "state key")),
     keys: () => execution.state.keys(),
   };
 }
@@ -113,19 +120,19 @@ export function createContext(execution: Execution): WorkflowContext {
       startChild(execution, definition, input, options),
     promise: (name: string, options: { timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
       rejecting(() =>
-        execution.waitFor(
+        askPromise(
+          execution,
           name,
           options.timeout === undefined ? undefined : toMs(options.timeout, `ctx.promise(${name}): timeout`),
           options.show,
         ),
       ),
-    sleep: (duration: Parameters<typeof toMs>[0]) =>
-      asTimer(execution.startTimer("sleep", toMs(duration, "ctx.sleep"))),
+    sleep: (duration: Parameters<typeof toMs>[0]) => asTimer(askTimer(execution, "sleep", toMs(duration, "ctx.sleep"))),
     sleepUntil: (date: Date) => {
       const at = date instanceof Date ? date.getTime() : Number.NaN;
       if (!Number.isFinite(at))
         throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
-      return asTimer(execution.startTimer("sleepUntil", at));
+      return asTimer(askTimer(execution, "sleepUntil", at));
     },
     now: () => execution.now(),
     random: () => execution.random(),

@@ -23,7 +23,7 @@ export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export type { CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
-export { callInStep } from "./operation-scope.ts";
+export { callInStep } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";
 export { CURRENT_FLAGS, REPLAY_FLAGS, unknownFlags } from "./replay-flags.ts";

@@ -1,0 +1,54 @@
+// Draft: the end of a run's journal as its holder writes it, ahead of the store by what is not committed yet (H1).
+
+import type { EpochMs } from "../base/index.ts";
+import { chainAfter, markOf, type Arrival, type Entry, type EntryType, type RunRecord } from "../kernel/index.ts";
+import { added, Batch, type Delivery } from "./batch.ts";
+
+export class Draft {
+  readonly record: RunRecord;
+  readonly #clock: { now(): EpochMs };
+  #head: number;
+  #chain: string;
+  /** What goes into the next commit. */
+  batch = new Batch();
+
+  constructor(record: RunRecord, clock: { now(): EpochMs }) {
+    this.record = record;
+    this.#clock = clock;
+    this.#head = record.head;
+    this.#chain = record.chain;
+  }
+
+  get head(): number {
+    return this.#head;
+  }
+  get chain(): string {
+    return this.#chain;
+  }
+
+  append(type: EntryType, command: string, data: string): Entry {
+    this.#head += 1;
+    this.#chain = chainAfter(this.#chain, type, command, data);
+    const entry = { seq: this.#head, type, command, data, at: this.#clock.now(), mark: markOf(this.#chain) };
+    this.batch.entries.push(entry);
+    return entry;
+  }
+
+  /** An entry the code is given once it is durable. */
+  appendDelivery(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
+    const { at } = this.append(type, command, text);
+    this.batch.deliveries = added(this.batch.deliveries, { type, command, data, at });
+  }
+
+  drop(item: string): void {
+    this.batch.dropped = added(this.batch.dropped, item);
+  }
+
+  send(to: number | string, arrival: Arrival): void {
+    this.batch.messages = added(this.batch.messages, { to, arrival });
+  }
+
+  addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
+    this.batch.items = added(this.batch.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
+  }
+}

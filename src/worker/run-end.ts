@@ -1,0 +1,36 @@
+// How a run ends: its last entry, and the answer to its parent.
+
+import type { Arrival, EndStatus } from "../kernel/index.ts";
+import { entryData, type Execution } from "../workflow/index.ts";
+import type { Draft } from "./draft.ts";
+
+/** Appends the end of a run whose code has ended. */
+export function appendEnd(draft: Draft, execution: Execution): EndStatus {
+  const { outcome, endStatus } = execution;
+  let status = endStatus ?? "failed";
+  let error: unknown = outcome?.status === "threw" ? outcome.error : undefined;
+  let output: string | undefined;
+  if (outcome?.status === "returned")
+    try {
+      output = entryData.encodeInput(outcome.value);
+    } catch (notData) {
+      status = "failed";
+      error = notData;
+    }
+  if (status === "completed") draft.append("RunCompleted", "", entryData.runCompletedData(output));
+  else if (status === "cancelled")
+    draft.append("RunCancelled", "", entryData.cancelRequestedData(execution.cancelReason));
+  else draft.append("RunFailed", "", entryData.runFailedData(error));
+  answerParent(draft, status, output, error);
+  return status;
+}
+
+function answerParent(draft: Draft, status: EndStatus, output: string | undefined, error: unknown): void {
+  const { parent, parentCommand, id } = draft.record;
+  if (parent === undefined || parentCommand === undefined) return;
+  const arrival: Arrival =
+    status === "completed"
+      ? { type: "ChildWorkflowCompleted", target: parentCommand, data: entryData.childCompletedData(id, output) }
+      : { type: "ChildWorkflowFailed", target: parentCommand, data: entryData.childFailedData(id, error) };
+  draft.send(parent, arrival);
+}

@@ -1,0 +1,75 @@
+// What code asks for becomes entries and work of the next commit. Operations are not among it: they have no entry yet.
+
+import type { Arrival } from "../kernel/index.ts";
+import { entryData, type Ask, type ChildAsk, type OperationAsk, type TaskAsk } from "../workflow/index.ts";
+import { added } from "./batch.ts";
+import type { Draft } from "./draft.ts";
+import type { HotRunHost } from "./hot-run.ts";
+
+/** Answers how many tasks this worker claimed for itself. */
+export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, OperationAsk>): number {
+  switch (ask.ask) {
+    case "task":
+      return takeTask(draft, host, ask);
+    case "child":
+      takeChild(draft, host, ask);
+      return 0;
+    case "timer": {
+      const { seq, at } = draft.append("TimerStarted", ask.command, ask.data);
+      draft.addTimer(ask.command, "TimerFired", "at" in ask.due ? ask.due.at : at + ask.due.afterMs, seq);
+      return 0;
+    }
+    case "cancel-timer":
+      draft.append("TimerCancelled", ask.command, ask.data);
+      draft.drop(ask.command);
+      return 0;
+    case "promise": {
+      const { seq, at } = draft.append("PromiseCreated", ask.command, ask.data);
+      if (ask.timeoutMs !== undefined) draft.addTimer(ask.command, "PromiseTimedOut", at + ask.timeoutMs, seq);
+      return 0;
+    }
+    case "state":
+      draft.append(ask.type, ask.command, ask.data);
+      return 0;
+  }
+}
+
+function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priority }: TaskAsk): number {
+  const { record, batch } = draft;
+  const { seq } = draft.append("TaskScheduled", command, data);
+  const claim = host.preclaimTask(task.name);
+  const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
+  batch.items = added(batch.items, claim === undefined ? item : { ...item, claim });
+  if (claim === undefined) return 0;
+  batch.localItems = added(batch.localItems, {
+    run: record.run,
+    runId: record.id,
+    generation: record.generation,
+    item: command,
+    name: task.name,
+    token: claim.token,
+    attempt: 0,
+    failures: undefined,
+    data,
+    suspect: false,
+  });
+  return 1;
+}
+
+function takeChild(draft: Draft, host: HotRunHost, ask: ChildAsk): void {
+  const { batch } = draft;
+  draft.append("ChildWorkflowInitiated", ask.command, ask.data);
+  const taken: Arrival = {
+    type: "ChildWorkflowFailed",
+    target: ask.command,
+    data: entryData.childIdTakenData(ask.childId),
+  };
+  const claim = host.preclaimChild();
+  batch.children = added(batch.children, {
+    run: host.newChild(ask),
+    command: ask.command,
+    detached: ask.detached,
+    ...(claim && { claim }),
+    taken,
+  });
+}

@@ -1,0 +1,49 @@
+// ctx.child: another run, answered by its command.
+
+import { digest, digestOf, encode, RepriseError } from "../base/index.ts";
+import type { Definition } from "../kernel/index.ts";
+import { compareInput } from "./commands.ts";
+import type { ChildOptions } from "./context.ts";
+import { childInitiatedData, encodeInput } from "./entry-data.ts";
+import { unregistered } from "./execution-host.ts";
+import type { Execution } from "./execution.ts";
+import { never, refused } from "./refusals.ts";
+
+export interface AskedChild {
+  readonly id: string;
+  readonly promise: Promise<unknown>;
+}
+
+export function askChild(
+  execution: Execution,
+  definition: Definition,
+  input: unknown,
+  options: ChildOptions,
+): AskedChild {
+  const { facts, host, refusal } = execution;
+  const sequence = execution.commands.count("ChildWorkflow");
+  const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, sequence).slice(0, 32);
+  if (refusal !== undefined) return { id, promise: refused(refusal) };
+  const accepted = host.acceptChild(definition, input);
+  const text = encodeInput(accepted === undefined ? input : accepted.input);
+  const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
+  const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
+  const compare = compareInput("Child workflow", input);
+  const command = execution.command("ChildWorkflow", "ScheduleChildWorkflow", fields, compare);
+  if (command === undefined) return { id, promise: never() };
+  if (!command.known) {
+    if (accepted === undefined) {
+      const stop = unregistered("UNKNOWN_DEFINITION", execution.body.name, definition.name, command.id);
+      return { id, promise: execution.halt(stop) };
+    }
+    const data = childInitiatedData({ index: command.index, childExecutionId: id, ...fields, input: text, given });
+    const detached = options.detached ?? false;
+    execution.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
+  }
+  if (options.detached === true) return { id, promise: refused(doesNotAnswer(id)) };
+  return { id, promise: execution.open("ChildWorkflow", command.id, id, false) };
+}
+
+function doesNotAnswer(child: string): RepriseError {
+  return new RepriseError("USAGE", `Child ${child} is detached and does not answer; read it with engine.run.`);
+}

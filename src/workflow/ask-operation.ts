@@ -1,0 +1,45 @@
+// ctx.run: a call to the outside whose answer the journal keeps.
+
+import { encode } from "../base/index.ts";
+import type { Policy } from "../kernel/index.ts";
+import type { OperationAsk } from "./ask.ts";
+import { compareInput, type Command } from "./commands.ts";
+import type { Execution } from "./execution.ts";
+import { never, refused } from "./refusals.ts";
+
+export function askOperation(
+  execution: Execution,
+  name: string,
+  input: { readonly value: unknown } | undefined,
+  call: OperationAsk["call"],
+  policy: Policy,
+): Promise<unknown> {
+  const { refusal } = execution;
+  if (refusal !== undefined) return refused(refusal);
+  const text = input === undefined ? undefined : encode(input.value);
+  const compare = compareInput("Operation", input?.value);
+  const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
+  if (command === undefined) return never();
+  if (!command.known) execution.asks.push(operationAsk(command, name, text, call, policy));
+  return execution.open("Operation", command.id, name, false);
+}
+
+function operationAsk(
+  { id, index, retried }: Command,
+  name: string,
+  input: string | undefined,
+  call: OperationAsk["call"],
+  policy: Policy,
+): OperationAsk {
+  return {
+    ask: "operation",
+    command: id,
+    name,
+    index,
+    input,
+    call,
+    policy,
+    attempt: retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1,
+    dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
+  };
+}

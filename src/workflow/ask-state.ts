@@ -1,0 +1,29 @@
+// ctx.state: named values the journal keeps.
+
+import { encode } from "../base/index.ts";
+import { stateClearedData, stateSetData } from "./entry-data.ts";
+import type { Execution } from "./execution.ts";
+
+export function setState(execution: Execution, key: string, value: unknown): void {
+  const text = encode(value);
+  if (execution.refusal !== undefined) throw execution.refusal;
+  const command = execution.command("State", "SetState", { key }, (recorded) => {
+    const then = encode(recorded.data["value"]);
+    return text === then ? undefined : { what: "State value", expected: text, actual: then };
+  });
+  if (command === undefined) return;
+  execution.state.set(key, text);
+  const { id, index } = command;
+  if (!command.known)
+    execution.asks.push({ ask: "state", type: "StateSet", command: id, data: stateSetData(index, key, text) });
+}
+
+export function clearState(execution: Execution, key: string | undefined): void {
+  if (execution.refusal !== undefined) throw execution.refusal;
+  const command = execution.command("State", "ClearState", { key });
+  if (command === undefined) return;
+  execution.state.clear(key);
+  const { id, index } = command;
+  if (!command.known)
+    execution.asks.push({ ask: "state", type: "StateCleared", command: id, data: stateClearedData(index, key) });
+}

@@ -1,0 +1,33 @@
+// ctx.task: work any worker may claim.
+
+import { digest, encode } from "../base/index.ts";
+import type { AnyTask, Policy } from "../kernel/index.ts";
+import { compareInput } from "./commands.ts";
+import { encodeInput, taskScheduledData } from "./entry-data.ts";
+import { unregistered } from "./execution-host.ts";
+import type { Execution } from "./execution.ts";
+import { never, refused } from "./refusals.ts";
+
+export function askTask(
+  execution: Execution,
+  task: AnyTask,
+  input: unknown,
+  policy: Policy,
+  priority: number,
+): Promise<unknown> {
+  const { refusal } = execution;
+  if (refusal !== undefined) return refused(refusal);
+  // Everything that can be refused is refused before the command takes its number: a number without an entry is a gap.
+  const accepted = execution.host.acceptTask(task, input);
+  const text = encodeInput(accepted === undefined ? input : accepted.input);
+  const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
+  const command = execution.command("Task", "ScheduleTask", { taskType: task.name }, compareInput("Task", input));
+  if (command === undefined) return never();
+  if (!command.known) {
+    if (accepted === undefined)
+      return execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, task.name, command.id));
+    const data = taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy });
+    execution.asks.push({ ask: "task", command: command.id, data, task, priority });
+  }
+  return execution.open("Task", command.id, task.name, false);
+}

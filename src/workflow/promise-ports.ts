@@ -1,0 +1,73 @@
+// Promise ports: values somebody outside the run provides once. Kept when they come before the code waits.
+
+import { RepriseError } from "../base/index.ts";
+import { encodeInput, promiseCreatedData } from "./entry-data.ts";
+import type { Execution } from "./execution.ts";
+import { compareFields } from "./matrix.ts";
+import type { RecordedEntry } from "./recorded.ts";
+import { never, refused } from "./refusals.ts";
+
+/** The ports of one run that have their value. */
+export class PromisePorts {
+  #settled: Map<string, RecordedEntry> | undefined;
+
+  find(port: string): RecordedEntry | undefined {
+    return this.#settled?.get(port);
+  }
+
+  settle(execution: Execution, recorded: RecordedEntry): void {
+    const { waits, commands } = execution;
+    const port = String(recorded.data["promiseId"]);
+    // The journal says who waited when it was written; the code that waits now must be the same.
+    const waiter = recorded.command === "" ? undefined : waits.get(recorded.command);
+    if (waiter !== undefined && waiter.name !== port) {
+      const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
+      const seq = commands.findDelivery(recorded.type, recorded.command);
+      if (mismatch !== undefined) return execution.violate({ ...mismatch, where: recorded.command, seq });
+    }
+    if (this.find(port) !== undefined) return;
+    (this.#settled ??= new Map()).set(port, recorded);
+    for (const { command } of waits.on(port))
+      waits.settle(command, (wait) => {
+        if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
+        else wait.resolve(portValue(recorded, wait.timed));
+      });
+  }
+}
+
+/** ctx.promise */
+export function askPromise(
+  execution: Execution,
+  port: string,
+  timeoutMs: number | undefined,
+  show: unknown,
+): Promise<unknown> {
+  const { refusal, body } = execution;
+  if (refusal !== undefined) return refused(refusal);
+  if (body.ports[port]?.port !== "promise")
+    return refused(
+      new RepriseError(
+        "UNKNOWN_PORT",
+        `Workflow ${body.name} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
+      ),
+    );
+  const shown = encodeInput(show);
+  const command = execution.command("Promise", "CreatePromise", { promiseId: port });
+  if (command === undefined) return never();
+  const settled = execution.promisePorts.find(port);
+  const timed = timeoutMs !== undefined;
+  if (!command.known) {
+    const data = promiseCreatedData(command.index, port, timeoutMs, shown);
+    const left = settled === undefined ? timeoutMs : undefined;
+    execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: left });
+  }
+  if (settled === undefined) return execution.open("Promise", command.id, port, timed);
+  if (settled.type === "PromiseRejected") return refused(settled.data["error"] as Error);
+  return Promise.resolve(portValue(settled, timed));
+}
+
+/** A port without payload answers `true` to a wait that could have run out, so that the two can be told apart. */
+function portValue(recorded: RecordedEntry, timed: boolean): unknown {
+  const value = recorded.data["value"];
+  return value === undefined && timed ? true : value;
+}
