@@ -1,12 +1,16 @@
 // reprise: the front door.
 
 export {
+  aesGcm,
   CancelledError,
   FatalError,
   RepriseError,
   RetryLater,
+  type AesGcmOptions,
   type Duration,
   type ErrorCode,
+  type PayloadCodec,
+  type PayloadContext,
   type RetryPolicy,
 } from "./base/index.ts";
 export {

@@ -2,6 +2,7 @@ import { MAX_PAYLOAD_DEPTH } from "./encode.ts";
 import { reviveError } from "./error-value.ts";
 import type { RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
+import { unreadableReason } from "./unreadable.ts";
 
 /** The value of a text written by `encode`; anything else is refused with BAD_PAYLOAD. */
 export function decode(text: string): unknown {
@@ -10,7 +11,7 @@ export function decode(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw payloadError("BAD_PAYLOAD", undefined, "expected canonical JSON.", cause);
+    throw unreadableReason(text) ?? payloadError("BAD_PAYLOAD", undefined, "expected canonical JSON.", cause);
   }
   if (typeof value !== "object" || value === null) {
     if (typeof value === "string" && !value.isWellFormed()) throw bad(undefined, "a lone surrogate is not text.");

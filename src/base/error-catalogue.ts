@@ -125,6 +125,16 @@ export const ERROR_CATALOGUE = {
   },
 
   // store: the operator of the database must act
+  PAYLOAD_KEY_MISSING: {
+    family: "store",
+    summary: "Payloads are encrypted with a key, or written with a codec, that this process was not given.",
+    next: "Give every process the codec with the key named in the message, then resume what is blocked.",
+  },
+  PAYLOAD_UNREADABLE: {
+    family: "store",
+    summary: "The codec cannot bring a payload back: it has another key, or the bytes were changed or moved.",
+    next: "Compare the key with the one the store was written with; if it is right, restore the store from a backup.",
+  },
   STORE_BUSY: {
     family: "store",
     summary: "The store did not answer in time because others hold it.",

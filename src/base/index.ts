@@ -4,6 +4,7 @@
 // B1. Apart from system.ts, everything here is a function of its arguments.
 // B2. Whatever this room refuses, it refuses with a RepriseError whose code is in the catalogue.
 
+export { aesGcm, type AesGcmOptions } from "./aes-gcm.ts";
 export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
 export { canonicalJson, decode, encode, type PayloadLimits } from "./codec.ts";
 export { digest, digestOf, sha256Hex } from "./digest.ts";
@@ -20,7 +21,9 @@ export {
 export { checkName, checkRunId } from "./names.ts";
 export { checkOptionNames } from "./options.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
+export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { RetryLater } from "./retry-later.ts";
 export { systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
+export { SEALED, unreadableReason, unreadableText } from "./unreadable.ts";

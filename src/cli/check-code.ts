@@ -37,9 +37,13 @@ async function refuseDamage(store: Store, id: string): Promise<void> {
   const record = await getRun(store, id);
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
-  throw new RepriseError("STORE_CORRUPT", `The journal of run ${id} is damaged: ${fault.problem}.`, {
-    details: { run: id, seq: fault.seq },
-  });
+  throw new RepriseError(
+    fault.code ?? "STORE_CORRUPT",
+    `The journal of run ${id} cannot be verified: ${fault.problem}.`,
+    {
+      details: { run: id, seq: fault.seq },
+    },
+  );
 }
 
 function verdictJson(verdict: Replay): Record<string, unknown> {

@@ -1,6 +1,6 @@
 // The public surface of an engine: handles, filters, options. Types only.
 
-import type { Duration } from "../base/index.ts";
+import type { Duration, PayloadCodec } from "../base/index.ts";
 import type {
   AnyTask,
   Args,
@@ -109,6 +109,8 @@ export interface EngineOptions<Defs> {
   worker?: false | WorkerSettings;
   /** `"relaxed"` may lose the last commits in a power cut, never their order. */
   durability?: "full" | "relaxed";
+  /** What payloads are written and read with, such as `aesGcm({ keys, current })`; default: kept as they are. */
+  codec?: PayloadCodec;
   /** Where `ctx.log` and the engine's own messages go; default: one line each on standard error. */
   logger?: Logger;
 }

@@ -1,7 +1,16 @@
 // createEngine: options checked, parts found, engine started.
 
 import { hostname } from "node:os";
-import { checkOptionNames, RepriseError, systemClock, systemRandom, systemTimers, toMs } from "../base/index.ts";
+import { inspect } from "node:util";
+import {
+  checkOptionNames,
+  RepriseError,
+  systemClock,
+  systemRandom,
+  systemTimers,
+  toMs,
+  type PayloadCodec,
+} from "../base/index.ts";
 import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
 import { Registry } from "../worker/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
@@ -52,6 +61,17 @@ function checkLogger(logger: Logger): Logger {
   return logger;
 }
 
+export function checkCodec(codec: unknown): PayloadCodec | undefined {
+  if (codec === undefined) return undefined;
+  const { name, encode, decode } = (typeof codec === "object" && codec !== null ? codec : {}) as Partial<PayloadCodec>;
+  if (typeof name === "string" && name !== "" && typeof encode === "function" && typeof decode === "function")
+    return codec as PayloadCodec;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `codec: expected { name, encode, decode } such as aesGcm(…) gives, got ${inspect(codec, { depth: 0 })}.`,
+  );
+}
+
 /** The definitions among what a caller gave; refuses anything that is not a list of them. */
 export function registryOf(definitions: unknown): Registry {
   if (!Array.isArray(definitions))
@@ -75,11 +95,12 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
   checkObject(options, "createEngine: expected an object of options");
-  checkOptionNames(options, ["definitions", "durability", "logger", "store", "worker"], "createEngine");
+  checkOptionNames(options, ["codec", "definitions", "durability", "logger", "store", "worker"], "createEngine");
   const registry = registryOf(options.definitions);
   const source = storeOf(options.store);
   const durability = checkDurability(options.durability ?? "full");
   const settings = workerSettings(options.worker);
+  const codec = checkCodec(options.codec);
   const parts = {
     timers: systemTimers,
     random: systemRandom,
@@ -87,6 +108,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,
     runtime: runtimeText(),
+    newSalt: codec && (() => systemRandom.token()),
     works: options.worker !== false,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
@@ -99,6 +121,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     timers: parts.timers,
     random: parts.random,
     durability,
+    codec,
   });
   const engine = new EngineCore({ ...parts, store });
   try {

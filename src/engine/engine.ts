@@ -27,7 +27,7 @@ import { entryData } from "../workflow/index.ts";
 import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
 import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
-import { infoOf } from "./run-info.ts";
+import { listedInfoOf } from "./run-info.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -117,7 +117,7 @@ export class EngineCore implements Engine {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
-    const { registry, random, runtime } = this.#parts;
+    const { registry, random, runtime, newSalt } = this.#parts;
     const body = registry.getWorkflow(nameOf(what));
     const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
@@ -127,7 +127,7 @@ export class EngineCore implements Engine {
       await parse(body.schema, args[0], `workflow ${body.name}`),
     );
     const claim = this.worker.preclaim();
-    const run = newRun(body, { id, input, tags, priority, runtime });
+    const run = newRun(body, { id, input, tags, priority, runtime, salt: newSalt?.() });
     const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
     const { record, first } = outcome;
     if (outcome.status === "exists") checkSameStart(outcome, body.name, input);
@@ -159,7 +159,7 @@ export class EngineCore implements Engine {
         ...(before !== undefined && { before }),
         limit: Math.min(PAGE, left),
       });
-      for (const record of page) yield infoOf(record);
+      for (const record of page) yield listedInfoOf(record);
       left -= page.length;
       before = page.at(-1)?.run;
       if (page.length < PAGE) return;

@@ -12,7 +12,14 @@ export type {
   StartOptions,
   WorkerSettings,
 } from "./api.ts";
-export { createEngine, DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, registryOf, runtimeText } from "./create-engine.ts";
+export {
+  checkCodec,
+  createEngine,
+  DEFAULT_CONCURRENCY,
+  DEFAULT_LEASE_MS,
+  registryOf,
+  runtimeText,
+} from "./create-engine.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
 export { stderrLogger } from "./logger.ts";
 export { sqlitePathOf, storeOf } from "./store-url.ts";

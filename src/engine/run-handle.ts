@@ -156,6 +156,8 @@ export class RunHandle implements Run<any> {
     const { store, worker, timers } = this.#host;
     const entries = await store.readJournal(record.run, 0);
     const fault = checkChain ? findJournalFault(entries, record) : undefined;
+    if (fault?.code !== undefined)
+      throw new RepriseError(fault.code, `${fault.problem}.`, { details: { run: this.id, seq: fault.seq } });
     if (fault !== undefined)
       return {
         status: "mismatch",

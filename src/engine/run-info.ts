@@ -39,6 +39,11 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
 
 export function infoOf(record: RunRecord, last?: Entry): RunInfo {
   const error = failureOf(last) ?? stopOf(record);
+  return { ...listedInfoOf(record), ...(error && { error }) };
+}
+
+/** As a list shows it: nothing that would have to be read from a payload. */
+export function listedInfoOf(record: RunRecord): RunInfo {
   return {
     id: record.id,
     definition: record.definition,
@@ -50,6 +55,5 @@ export function infoOf(record: RunRecord, last?: Entry): RunInfo {
     tags: record.tags,
     entries: record.head,
     digest: `sha256:${record.chain}`,
-    ...(error && { error }),
   };
 }

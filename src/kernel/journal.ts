@@ -5,7 +5,7 @@
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
 // J4. A command has at most one terminal entry.
 
-import { decode, digestOf, sha256Hex, type EpochMs } from "../base/index.ts";
+import { decode, digestOf, sha256Hex, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
 
 export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
 
@@ -101,6 +101,15 @@ export const END_ENTRIES: readonly EntryType[] = ["RunCompleted", "RunFailed", "
 export interface JournalFault {
   readonly seq: number;
   readonly problem: string;
+  /** Set when the entry is not damaged but cannot be read here: a key is missing. */
+  readonly code?: ErrorCode;
+}
+
+/** What to say of an entry whose mark does not match. */
+export function faultOf({ seq, data }: Entry): JournalFault {
+  const unreadable = unreadableReason(data);
+  if (unreadable === undefined) return { seq, problem: `entry ${seq} does not match its mark` };
+  return { seq, problem: unreadable.message.replace(/\.$/, ""), code: unreadable.code };
 }
 
 /** Checks J1 and J3 over a whole journal against the head its run claims. */
@@ -113,7 +122,7 @@ export function findJournalFault(
   for (const entry of entries) {
     if (entry.seq !== expected) return { seq: expected, problem: `entry ${expected} is missing; found ${entry.seq}` };
     chain = chainAfter(chain, entry.type, entry.command, entry.data);
-    if (markOf(chain) !== entry.mark) return { seq: entry.seq, problem: `entry ${entry.seq} does not match its mark` };
+    if (markOf(chain) !== entry.mark) return faultOf(entry);
     expected += 1;
   }
   if (entries.length !== head.head)

@@ -57,9 +57,18 @@ export interface StoreInfo {
   readonly schemaVersion: number;
   readonly durability: "full" | "relaxed";
   readonly bytes: number;
+  /** How payloads have been written, such as `aes-256-gcm 2026-11`; empty when they are kept as they are. */
+  readonly codecs: readonly string[];
   readonly runs: Readonly<Partial<Record<Status, number>>>;
   readonly workers: readonly WorkerInfo[];
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
+}
+
+/** What became of the payloads that were to be written anew. */
+export interface Rekeyed {
+  readonly payloads: number;
+  /** Could not be read, and were left as they are. */
+  readonly unreadable: number;
 }
 
 export interface Store {
@@ -91,6 +100,8 @@ export interface Store {
   // care
   prune(endedBefore: EpochMs): Promise<{ readonly runs: number }>;
   backup(path: string): Promise<void>;
+  /** Writes every payload anew with today's codec, some at a time, while work goes on. */
+  rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed>;
   info(): Promise<StoreInfo>;
   /** Every invariant that can be seen in the data; an empty list is a healthy store. */
   check(onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]>;

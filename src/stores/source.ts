@@ -1,7 +1,7 @@
 // StoreSource: a store named but not opened. What `sqlite(path)` gives and `createEngine({ store })` takes.
 
 import { inspect } from "node:util";
-import { RepriseError, type Clock, type Random, type Timers } from "../base/index.ts";
+import { RepriseError, type Clock, type PayloadCodec, type Random, type Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
@@ -10,6 +10,8 @@ export interface OpenOptions {
   readonly timers: Timers;
   readonly random: Random;
   readonly durability: "full" | "relaxed";
+  /** What payloads are written and read with. */
+  readonly codec?: PayloadCodec | undefined;
 }
 
 /** A database to open; made by `sqlite(path)`. */

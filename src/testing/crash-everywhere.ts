@@ -133,6 +133,7 @@ class Trial {
       definitions: definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions],
       stubs,
       logger: silent,
+      salted: false,
       works: true,
       concurrency: 256,
       leaseMs: 0, // Y2

@@ -18,6 +18,8 @@ export interface World {
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly stubs: readonly Stub[];
   readonly logger: Logger;
+  /** Whether runs are salted, as with a codec. */
+  readonly salted: boolean;
   readonly works: boolean;
   readonly concurrency: number;
   readonly leaseMs: number;
@@ -35,7 +37,7 @@ export class Life {
   #isOver = false;
 
   private constructor(world: World, cut: Cut | undefined) {
-    const { time, store, definitions, stubs, logger, works, concurrency, leaseMs } = world;
+    const { time, store, definitions, stubs, logger, salted, works, concurrency, leaseMs } = world;
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
     this.#kill = () => mortal.kill();
@@ -49,6 +51,7 @@ export class Life {
       logger,
       name: "test",
       runtime: runtimeText(),
+      newSalt: salted ? () => systemRandom.token() : undefined,
       works,
       concurrency,
       leaseMs,

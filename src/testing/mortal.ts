@@ -56,6 +56,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       hasChanged: () => !dead && store.hasChanged(),
       prune: pass("prune"),
       backup: pass("backup"),
+      rekey: pass("rekey"),
       info: pass("info"),
       check: pass("check"),
       close: pass("close"),

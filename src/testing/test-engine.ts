@@ -5,6 +5,7 @@
 
 import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
+  checkCodec,
   DEFAULT_CONCURRENCY,
   storeOf,
   type Client,
@@ -55,6 +56,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     definitions: options.definitions,
     stubs: options.stubs ?? [],
     logger: options.logger ?? silent,
+    salted: options.codec !== undefined,
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
@@ -64,13 +66,14 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
 /** Its clock is virtual; waiting for another connection's lock is not. */
 function openStore(
   time: VirtualTime,
-  options: Pick<EngineOptions<never>, "durability"> & { store?: unknown },
+  options: Pick<EngineOptions<never>, "codec" | "durability"> & { store?: unknown },
 ): Promise<Store> {
   return storeOf(options.store ?? "sqlite::memory:")["~open"]({
     clock: time.clock,
     timers: systemTimers,
     random: systemRandom,
     durability: options.durability ?? "full",
+    codec: checkCodec(options.codec),
   });
 }
 

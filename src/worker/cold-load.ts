@@ -21,8 +21,8 @@ export async function loadCold(
   if (fault !== undefined)
     return {
       status: "unfit",
-      code: "STORE_CORRUPT",
-      message: `The journal is damaged: ${fault.problem}.`,
+      code: fault.code ?? "STORE_CORRUPT",
+      message: `${fault.code === undefined ? "The journal is damaged: " : ""}${fault.problem}.`,
       seq: fault.seq,
     };
   const strange = unknownFlags(flagsOf(entries));

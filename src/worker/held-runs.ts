@@ -4,7 +4,7 @@
 // R2. Work starts only when the commit that created or claimed it is durable.
 // R3. After any outcome but `committed` the run is dropped and its turn given back; finished tasks are sent on their own.
 
-import { CancelledError, encode, type EpochMs, type Timers } from "../base/index.ts";
+import { CancelledError, encode, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -112,7 +112,7 @@ export class HeldRuns {
     if (cached !== undefined && !cached.isGone && cached.head === record.head) {
       cached.retake(token, readBefore(record, inbox));
       this.#runs.hold(record.run, cached);
-      cached.applyInbox(inbox);
+      this.#applyInbox(cached, inbox);
       this.#host.pump.markRunning(cached);
       return;
     }
@@ -147,7 +147,7 @@ export class HeldRuns {
       );
     }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
-    hot.applyInbox(inbox);
+    this.#applyInbox(hot, inbox);
     if (arrived) this.#loadInbox(hot);
   }
 
@@ -168,9 +168,18 @@ export class HeldRuns {
     this.#host.store
       .readInbox(run.record.run, run.read)
       .then((rows) => {
-        if (!this.#stopped && rows.length > 0) run.applyInbox(rows);
+        if (!this.#stopped && rows.length > 0) this.#applyInbox(run, rows);
       })
       .catch((error: unknown) => this.#host.report(error));
+  }
+
+  /** A message that cannot be read stops the run it came for, and nothing else. */
+  #applyInbox(run: HotRun, rows: readonly InboxRow[]): void {
+    try {
+      run.applyInbox(rows);
+    } catch (error) {
+      this.#stopBroken(run, error);
+    }
   }
 
   drained(run: HotRun): void {
@@ -178,12 +187,17 @@ export class HeldRuns {
     try {
       run.afterDrain();
     } catch (error) {
-      this.#host.report(error);
-      this.#stopRun(run, encode({ code: "INVARIANT", message: String(error), status: "blocked" }), "blocked");
-      return;
+      return this.#stopBroken(run, error);
     }
     const { stop } = run.execution;
     if (stop !== undefined) this.#stopRun(run, run.evidence() ?? "{}", stop.status);
+  }
+
+  #stopBroken(run: HotRun, error: unknown): void {
+    this.#host.report(error);
+    const { code, message } =
+      error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
+    this.#stopRun(run, encode({ code, message, status: "blocked" }), "blocked");
   }
 
   #stopRun(run: HotRun, evidence: string, status: "determinism_violation" | "blocked"): void {

@@ -10,11 +10,14 @@ export interface NewRunOptions {
   readonly tags?: readonly string[];
   readonly priority?: number;
   readonly runtime: string;
+  /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
+  readonly salt?: string | undefined;
 }
 
-export function newRun(body: WorkflowBody, { id, input, tags = [], priority = 0, runtime }: NewRunOptions): NewRun {
+export function newRun(body: WorkflowBody, options: NewRunOptions): NewRun {
+  const { id, input, tags = [], priority = 0, runtime, salt } = options;
   const { name, version } = body;
-  const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input });
+  const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input, salt });
   return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime };
 }
 

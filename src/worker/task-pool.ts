@@ -5,7 +5,7 @@ import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "./registry.ts";
 import type { Slots } from "./slots.ts";
-import { runTask } from "./tasks.ts";
+import { runTask, type NextAttempt } from "./tasks.ts";
 
 export interface TaskPoolHost {
   readonly timers: Timers;
@@ -14,11 +14,8 @@ export interface TaskPoolHost {
   now(): EpochMs;
   logger(runId: string, step: string): Logger;
   taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void;
-  taskFailed(
-    item: ClaimedItem,
-    next: { readonly availableAt: EpochMs; readonly failures: string },
-    wasLocal: boolean,
-  ): void;
+  taskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void;
+  report(error: unknown): void;
   /** A slot is free. */
   slotFreed(): void;
 }
@@ -52,6 +49,7 @@ export class TaskPool {
         timers: host.timers,
         now: () => host.now(),
         logger: (runId, step) => host.logger(runId, step),
+        report: (error) => host.report(error),
         taskOver: () => this.#leave(item),
         taskEnded: (ended, arrival) => host.taskEnded(ended, arrival, local),
         taskFailed: (failed, next) => host.taskFailed(failed, next, local),

@@ -1,6 +1,15 @@
 // Tasks: items of the queue, run by whichever worker claimed them.
 
-import { drawUnit, decode, seedOf, toMs, type EpochMs, type RetryPolicy, type Timers } from "../base/index.ts";
+import {
+  drawUnit,
+  decode,
+  RepriseError,
+  seedOf,
+  toMs,
+  type EpochMs,
+  type RetryPolicy,
+  type Timers,
+} from "../base/index.ts";
 import {
   decideRetry,
   emit,
@@ -20,11 +29,21 @@ export interface TaskHost {
   readonly logger: (runId: string, step: string) => Logger;
   /** The attempt is over, whatever came of it; its slot is free. */
   taskOver(item: ClaimedItem): void;
+  report(error: unknown): void;
   /** The item has its terminal entry. */
   taskEnded(item: ClaimedItem, arrival: Arrival): void;
   /** The item goes back and waits for its next attempt. */
-  taskFailed(item: ClaimedItem, next: { readonly availableAt: EpochMs; readonly failures: string }): void;
+  taskFailed(item: ClaimedItem, next: NextAttempt): void;
 }
+
+export interface NextAttempt {
+  readonly availableAt: EpochMs;
+  readonly attempt: number;
+  readonly failures?: string;
+}
+
+/** How long an item waits that this worker has no key for: another one may have it, or this one after a restart. */
+const KEY_PAUSE_MS = 10_000;
 
 interface Scheduled {
   readonly input?: unknown;
@@ -46,10 +65,18 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
   let scheduled: Scheduled;
   try {
     scheduled = decode(item.data) as Scheduled;
+    // Handed on as text: looked at before it stands in an entry.
+    if (item.failures !== undefined) decode(item.failures);
   } catch (damage) {
+    if (damage instanceof RepriseError && damage.code === "PAYLOAD_KEY_MISSING") {
+      host.taskOver(item);
+      host.report(damage);
+      host.taskFailed(item, { availableAt: host.now() + KEY_PAUSE_MS, attempt: item.attempt });
+      return undefined;
+    }
     // Its failure wakes the run, whose journal then is looked at as a whole: it is stopped, and nothing else is.
     host.taskOver(item);
-    end(host, item, damage);
+    end(host, { ...item, failures: undefined }, damage);
     return undefined;
   }
   const policy = policyOf(body, scheduled);
@@ -103,6 +130,7 @@ function fail(host: TaskHost, retry: RetryPolicy | undefined, item: ClaimedItem,
   if (!decision.retry) return end(host, item, decision.error);
   host.taskFailed(item, {
     availableAt: host.now() + decision.delayMs,
+    attempt: item.attempt + 1,
     failures: entryData.addFailure(item.failures, error),
   });
 }

@@ -34,6 +34,7 @@ import type { Registry } from "./registry.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
+import type { NextAttempt } from "./tasks.ts";
 
 export interface WorkerOptions {
   readonly store: Store;
@@ -49,6 +50,8 @@ export interface WorkerOptions {
   readonly polls: boolean;
   readonly determinism: Determinism;
   readonly runtime: string;
+  /** What a new run's first entry is salted with, where payloads are encrypted. */
+  readonly newSalt?: (() => string) | undefined;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
   /** A run ended in this process; its last entry says how. */
   readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
@@ -104,6 +107,7 @@ export class Worker {
       logger: (runId, step) => this.#logger(runId, step),
       taskEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
+      report: (error) => this.#report(error),
       slotFreed: () => this.#claimer.wants("items") && this.pump.kick(),
     });
     this.#operationHost = {
@@ -226,6 +230,7 @@ export class Worker {
         id: ask.childId,
         input: ask.input,
         runtime: this.#options.runtime,
+        salt: this.#options.newSalt?.(),
       }),
     runOperation: (run: HotRun, ask: OperationAsk): void => {
       const stub = this.#options.stubOperation?.(ask.name);
@@ -273,11 +278,11 @@ export class Worker {
     this.#insist({ write: "item-end", run: item.run, item: item.item, token: item.token, arrival });
   }
 
-  #onTaskFailed(item: ClaimedItem, next: { availableAt: EpochMs; failures: string }, wasLocal: boolean): void {
-    const { run, token, attempt } = item;
+  #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
+    const { run, token } = item;
     this.#solitude.end(`${run} ${item.item}`);
     if (wasLocal) this.#runs.find(run)?.taskLeft();
-    this.#insist({ write: "item-back", run, item: item.item, token, attempt: attempt + 1, ...next });
+    this.#insist({ write: "item-back", run, item: item.item, token, ...next });
     this.#lookOut.dueAt(next.availableAt);
   }
 

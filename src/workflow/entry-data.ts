@@ -50,12 +50,15 @@ export interface StartedFields {
   readonly version: number;
   readonly flags: readonly number[];
   readonly input: string | undefined;
+  /** Random; only where payloads are encrypted. */
+  readonly salt?: string | undefined;
 }
 export function startedData(fields: StartedFields): string {
   return record(
     ["definition", encode(fields.definition)],
     ["flags", `[${fields.flags.join(",")}]`],
     ["input", fields.input],
+    ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
     ["version", String(fields.version)],
   );
 }

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemRandom, systemTimers } from "../../src/base/index.ts";
+import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import type { StoreTest } from "../../src/testing/store-cases.ts";
@@ -17,6 +17,7 @@ export interface SqliteWorld extends StoreTest {
 export interface SqliteWorldOptions {
   readonly memory?: boolean;
   readonly durability?: "full" | "relaxed";
+  readonly codec?: PayloadCodec;
   /** Stands between the cases and every store they open. */
   readonly wrap?: (store: Store, clock: { now(): number }) => Store;
 }
@@ -29,9 +30,9 @@ export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld
 
   // Real timers: waiting for another connection's lock is not a thing the cases have time pass for.
   async function open(path: string): Promise<Store> {
-    const { durability } = options;
+    const { durability, codec } = options;
     const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
-    const store = await openSqliteStore({ path, ...ports, ...(durability === undefined ? {} : { durability }) });
+    const store = await openSqliteStore({ path, ...ports, codec, ...(durability === undefined ? {} : { durability }) });
     return wrap(store, time.clock);
   }
 

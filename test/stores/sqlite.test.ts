@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { aesGcm } from "../../src/base/index.ts";
 import { storeCases } from "../../src/testing/store-cases.ts";
 import { createSqliteWorld } from "./sqlite-world.ts";
 
@@ -42,6 +43,18 @@ describe("SQLite in memory", () => {
     test(name, async (context) => {
       if (reason !== undefined) return context.skip(reason);
       await using world = createSqliteWorld({ memory: true });
+      await run(world);
+    });
+  }
+});
+
+// Every promise, with every payload encrypted.
+const codec = aesGcm({ keys: { one: new Uint8Array(32).fill(1) }, current: "one" });
+
+describe("SQLite in a file, encrypted", () => {
+  for (const { name, run } of storeCases) {
+    test(name, async () => {
+      await using world = createSqliteWorld({ codec, durability: "relaxed" });
       await run(world);
     });
   }

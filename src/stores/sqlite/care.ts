@@ -8,6 +8,7 @@ import type { RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/inde
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
 import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
+import { codecNames } from "./payload-border.ts";
 import { plain } from "./rows.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
@@ -119,6 +120,7 @@ export async function describe(session: Session): Promise<StoreInfo> {
       schemaVersion: SCHEMA_VERSION,
       durability,
       bytes: Number(pragma(db, "page_count")) * Number(pragma(db, "page_size")),
+      codecs: codecNames(db),
       runs,
       workers: plain<WorkerInfo>(sql.workers.all()),
       items: { ...items },

@@ -43,9 +43,13 @@ type Progress = (done: number, total: number) => void;
 export async function check(session: Session, onProgress: Progress = () => undefined): Promise<readonly Problem[]> {
   await session.read("Checking", () => undefined);
   const { path } = session.options;
+  const { border } = session.connection;
+  // The hash chain is that of the text.
+  if (border?.isOpen === false) border.refuse();
   if (path === MEMORY) return checkThrough(session.connection.db, session, onProgress, async () => undefined);
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
+    border?.register(db);
     await patiently(session.options, "Checking", () => db.exec("begin"));
     return await checkThrough(db, session, onProgress, () => breathe(session.options));
   } catch (error) {
@@ -61,10 +65,10 @@ async function checkThrough(
   onProgress: Progress,
   breatheWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
-  const sql = Object.fromEntries(Object.entries(SQL).map(([name, text]) => [name, db.prepare(text)])) as Record<
-    keyof typeof SQL,
-    StatementSync
-  >;
+  const { border } = session.connection;
+  const sql = Object.fromEntries(
+    Object.entries(SQL).map(([name, text]) => [name, db.prepare(border?.textOf(name, text) ?? text)]),
+  ) as Record<keyof typeof SQL, StatementSync>;
   const problems: Problem[] = [...checkHealth(sql)];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;

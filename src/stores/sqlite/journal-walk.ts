@@ -4,6 +4,7 @@ import {
   CHAIN_START,
   chainAfter,
   END_ENTRIES,
+  faultOf,
   isTerminal,
   markOf,
   type CommandType,
@@ -43,7 +44,8 @@ export class JournalWalk {
     if (END_ENTRIES.includes(entry.type)) this.#ends.push(entry);
   }
 
-  #checkPlace({ seq, type, command, data, mark }: Entry): void {
+  #checkPlace(entry: Entry): void {
+    const { seq, type, command, data, mark } = entry;
     if (seq !== this.#seq + 1)
       this.#fault("I7 journal gap-free", this.#seq + 1, `Entry ${this.#seq + 1} is missing; the next one is ${seq}.`);
     this.#seq = seq;
@@ -53,10 +55,13 @@ export class JournalWalk {
     // Everything after a damaged entry fails as well; the first one says where.
     if (this.#chainBroken || markOf(this.#chain) === mark) return;
     this.#chainBroken = true;
+    const { code, problem } = faultOf(entry);
     this.#fault(
       "I8 journal hash chain",
       seq,
-      `Entry ${seq} (${type}) is not what was written: its mark does not match.`,
+      code === undefined
+        ? `Entry ${seq} (${type}) is not what was written: its mark does not match.`
+        : `${code}: ${problem}.`,
     );
   }
 

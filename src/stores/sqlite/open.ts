@@ -4,10 +4,11 @@
 // O2. Durability is set and read back on every open; SQLite ignores a pragma it cannot honour without a word.
 
 import { DatabaseSync } from "node:sqlite";
-import { RepriseError } from "../../base/index.ts";
+import { RepriseError, type PayloadCodec } from "../../base/index.ts";
 import { identityOf, MEMORY, prepareFile, readHeader, type FileIdentity } from "./location.ts";
 import { migrate } from "./migrate.ts";
 import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
+import { noteCodec, openBorder, type PayloadBorder } from "./payload-border.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { checkVersion, notReprise, pragma, refuseNewer } from "./version.ts";
@@ -17,6 +18,8 @@ export type Durability = "full" | "relaxed";
 export interface Connection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
+  /** Undefined when payloads are kept as they are. */
+  readonly border: PayloadBorder | undefined;
   /** Undefined in memory. */
   readonly identity: FileIdentity | undefined;
 }
@@ -25,6 +28,9 @@ export interface ConnectOptions extends Waiting {
   readonly path: string;
   readonly durability: Durability;
   readonly migrate: boolean;
+  readonly codec?: PayloadCodec | undefined;
+  /** Open also without the codec the payloads were written with; they can be neither read nor written then. */
+  readonly locked?: boolean | undefined;
 }
 
 export async function connect(options: ConnectOptions): Promise<Connection> {
@@ -41,8 +47,13 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     await patiently(options, what, () => setPragmas(db, inMemory, options.durability));
     await migrate(db, options);
     checkVersion(db, path);
-    const sql = await patiently(options, what, () => prepareStatements(db));
-    return { db, sql, identity: inMemory ? undefined : identityOf(path) };
+    const border = await patiently(options, what, () => openBorder(db, path, options.codec, options.locked === true));
+    if (border !== undefined) {
+      border.register(db);
+      if (options.migrate && border.isOpen) await patiently(options, what, () => noteCodec(db, border));
+    }
+    const sql = await patiently(options, what, () => prepareStatements(db, border));
+    return { db, sql, border, identity: inMemory ? undefined : identityOf(path) };
   } catch (error) {
     db.close();
     throw error;

@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Entry, InboxRow, RunFilter, RunNumber, RunPulse, RunRecord, Status } from "../../kernel/index.ts";
 import { plain, recordOf, type RunRow } from "./rows.ts";
 import { UNHAPPY } from "./schema.ts";
-import { RUN_COLUMNS, type Statements } from "./statements.ts";
+import { LISTED_COLUMNS, type Statements } from "./statements.ts";
 
 export function findRun(sql: Statements, id: string): RunRecord | undefined {
   const row = sql.newestRun.get(id) as unknown as RunRow | undefined;
@@ -52,7 +52,7 @@ export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): 
   }
   const from = filter.tag === undefined ? "runs" : "tags cross join runs";
   const order = filter.tag === undefined ? "runs.run" : "tags.run";
-  const columns = RUN_COLUMNS.replace(/^run,/, "runs.run,");
+  const columns = LISTED_COLUMNS.replace(/^run,/, "runs.run,");
   const statement: StatementSync = db.prepare(
     `select ${columns} from ${from}${where.length === 0 ? "" : ` where ${where.join(" and ")}`} order by ${order} desc limit ?`,
   );

@@ -6,13 +6,21 @@
 // S3. A poll that finds nothing writes nothing.
 
 import { resolve } from "node:path";
-import { RepriseError, type Clock, type EpochMs, type Random, type Timers } from "../../base/index.ts";
+import {
+  RepriseError,
+  type Clock,
+  type EpochMs,
+  type PayloadCodec,
+  type Random,
+  type Timers,
+} from "../../base/index.ts";
 import type {
   Entry,
   InboxRow,
   Outcome,
   OutcomeOf,
   Problem,
+  Rekeyed,
   RunFilter,
   RunNumber,
   RunPulse,
@@ -28,6 +36,7 @@ import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
 import { findRun, listRuns, readInbox, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
+import { rekey } from "./rekey.ts";
 import { Session, type Tx } from "./session.ts";
 
 export interface SqliteStoreOptions {
@@ -40,6 +49,10 @@ export interface SqliteStoreOptions {
   readonly random: Random;
   /** False: refuse a file whose schema is not the newest, instead of bringing it up to date. */
   readonly migrate?: boolean;
+  /** What payloads are written and read with. */
+  readonly codec?: PayloadCodec | undefined;
+  /** Open also without the codec the payloads were written with; they can be neither read nor written then. */
+  readonly locked?: boolean;
 }
 
 /**
@@ -200,6 +213,10 @@ export class SqliteStore implements Store {
 
   backup(path: string): Promise<void> {
     return backUp(this.#session, path);
+  }
+
+  rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
+    return rekey(this.#session, onProgress);
   }
 
   info(): Promise<StoreInfo> {

@@ -5,11 +5,13 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SUSPECT_AFTER } from "../../kernel/index.ts";
+import type { PayloadBorder } from "./payload-border.ts";
 
-/** A run's row as `RunRow` names it. */
-export const RUN_COLUMNS = `run, id, generation, definition, kind, version, status, parent, parent_command as parentCommand,
-  priority, head, chain, arrivals, read, unread, created_at as createdAt, ended_at as endedAt, runtime,
-  cast(evidence as text) as evidence`;
+/** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
+export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, status, parent,
+  parent_command as parentCommand, priority, head, chain, arrivals, read, unread, created_at as createdAt,
+  ended_at as endedAt, runtime, null as evidence`;
+const RUN_COLUMNS = LISTED_COLUMNS.replace("null as evidence", "cast(evidence as text) as evidence");
 
 const DUE = "turn_due = 1 and turn_token is null";
 const LIVE = "status in ('expected', 'queued', 'running', 'waiting', 'paused', 'blocked', 'determinism_violation')";
@@ -104,8 +106,8 @@ const SQL = {
   insertOnce: "insert into once (run, target) values (?, ?) on conflict do nothing",
 
   // journal
-  insertEntry:
-    "insert into journal (run, seq, type, command, data, at, mark) values (?, ?, ?, ?, cast(? as blob), ?, ?)",
+  insertEntry: `insert into journal (run, seq, type, command, data, at, mark)
+    values (?1, ?2, ?3, ?4, cast(?5 as blob), ?6, ?7)`,
   entry: "select seq, type, command, cast(data as text) as data, at, mark from journal where run = ? and seq = ?",
   entriesAfter: `select seq, type, command, cast(data as text) as data, at, mark from journal
     where run = ? and seq > ? order by seq limit ?`,
@@ -196,11 +198,11 @@ const SQL = {
 
 export type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;
 
-export function prepareStatements(db: DatabaseSync): Statements {
-  const statements = Object.fromEntries(Object.entries(SQL).map(([name, text]) => [name, db.prepare(text)])) as Record<
-    keyof typeof SQL,
-    StatementSync
-  >;
+export function prepareStatements(db: DatabaseSync, border: PayloadBorder | undefined): Statements {
+  const textOf = (name: string, text: string): string => border?.textOf(name, text) ?? text;
+  const statements = Object.fromEntries(
+    Object.entries(SQL).map(([name, text]) => [name, db.prepare(textOf(name, text))]),
+  ) as Record<keyof typeof SQL, StatementSync>;
   // Arrays: objects without a prototype, copied into ordinary ones, took 48 ms for 10,000 entries instead of 15.
   statements.entriesAfter.setReturnArrays(true);
   return statements;

@@ -20,6 +20,7 @@ import {
   startRun,
   startWaiting,
   startWithTasks,
+  takeItem,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -48,6 +49,29 @@ async function startChild(
 }
 
 export const careCases: readonly StoreCase[] = [
+  storeCase("writing every payload anew changes nothing that can be read", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startWithTasks(store, worker, "with tasks", 1);
+    const item = await takeItem(store, worker);
+    await store.write([
+      { write: "item-back", run: held.run, item: item.item, token: item.token, attempt: 1, failures: "[1]" },
+      { write: "message", to: "with tasks", arrival: resolved(), once: false },
+    ]);
+    const stopped = await startHeld(store, worker, "stopped");
+    await store.write([
+      { write: "stop", run: stopped.run, token: stopped.token, status: "blocked", evidence: '{"message":"m"}' },
+    ]);
+    const before = await dump(store);
+    try {
+      assert.equal((await store.rekey()).unreadable, 0);
+    } catch (error) {
+      // There is no codec to write them with.
+      assert.equal((error as { code?: unknown }).code, "BAD_OPTIONS");
+    }
+    assert.deepEqual(await dump(store), before);
+    assert.equal((await takeItem(store, worker)).failures, "[1]");
+  }),
+
   storeCase("prune removes runs that ended before the given moment, and only those", async (store, t) => {
     const worker = await registerWorker(store);
     const old = await startEnded(store, worker, "old");

@@ -6,7 +6,14 @@ export async function dump(store: Store): Promise<unknown> {
   const records = await store.listRuns({ limit: 10_000 });
   const runs = [];
   for (const record of records) {
-    runs.push({ record, journal: await store.readJournal(record.run, 0), inbox: await store.readInbox(record.run, 0) });
+    // A list does not show the evidence.
+    const evidence = (await store.findRun(record.id))?.evidence;
+    runs.push({
+      record,
+      evidence,
+      journal: await store.readJournal(record.run, 0),
+      inbox: await store.readInbox(record.run, 0),
+    });
   }
   const { items, workers } = await store.info();
   return { runs, pulses: await store.pulse(records.map((record) => record.run)), items, workers };

@@ -217,6 +217,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "prune removes nothing": ["a pruned id is free again"],
   "prune takes runs one by one": ["a live child keeps its parent and its siblings"],
+  "writing payloads anew is heard as a message": ["writing every payload anew changes nothing that can be read"],
   "a backup is empty": ["a backup opens as a store with the same runs and can go on with them"],
   "check counts beyond its total": ["a healthy store reports progress and no problem"],
   "check finds what is not there": ["concurrent starts of one id on two connections start it once"],

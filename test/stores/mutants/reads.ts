@@ -52,6 +52,21 @@ export const readsMutants: readonly Mutant[] = [
       });
     },
   },
+  methods("writing payloads anew is heard as a message", (store) => ({
+    async rekey() {
+      for (const { run, arrivals } of await store.listRuns({ limit: 10 }))
+        if (arrivals > 0)
+          await store.write([
+            {
+              write: "message",
+              to: "with tasks",
+              arrival: { type: "PromiseResolved", target: `lost ${run}`, data: "{}" },
+              once: false,
+            },
+          ]);
+      return { payloads: 0, unreadable: 0 };
+    },
+  })),
   methods("a backup is empty", () => ({ backup: async () => undefined })),
   methods("check counts beyond its total", (store) => ({
     async check(onProgress?: (done: number, total: number) => void) {

@@ -1,0 +1,55 @@
+// Payload columns: where payloads lie, and which statement reads or writes which of them.
+//
+// A new column for payloads is added to COLUMNS, every statement that casts it to a blob or to text to PLACES. That is all
+// a codec needs; without a codec neither is looked at.
+
+export interface PayloadColumn {
+  readonly table: string;
+  readonly column: string;
+  /** The columns that say which payload it is: the run's number first, 0 where there is none. */
+  readonly run: string;
+  readonly place: string;
+  /** What orders the rows: `rowid`, or the primary key of a table without one. */
+  readonly key: readonly string[];
+}
+
+/** By the name of their field in the codec's context. Never renamed: it is authenticated with every payload. */
+export const COLUMNS = {
+  journal: { table: "journal", column: "data", run: "run", place: "seq", key: ["rowid"] },
+  inbox: { table: "inbox", column: "data", run: "run", place: "arrival", key: ["rowid"] },
+  failures: { table: "queue", column: "failures", run: "run", place: "item", key: ["run", "item"] },
+  evidence: { table: "runs", column: "evidence", run: "run", place: "0", key: ["run"] },
+} as const satisfies Record<string, PayloadColumn>;
+
+export type PayloadField = keyof typeof COLUMNS;
+
+/** A field, and where a statement that cannot read it from its own columns has the run and the place. */
+export interface PayloadPlace {
+  readonly field: PayloadField;
+  readonly run?: string;
+  readonly place?: string;
+}
+
+const JOURNAL: PayloadPlace = { field: "journal" };
+const INBOX: PayloadPlace = { field: "inbox" };
+const FAILURES: PayloadPlace = { field: "failures" };
+const EVIDENCE: PayloadPlace = { field: "evidence" };
+
+/** By the name of the statement. */
+export const PLACES: Readonly<Record<string, PayloadPlace>> = {
+  insertEntry: { ...JOURNAL, run: "?1", place: "?2" },
+  entry: JOURNAL,
+  entriesAfter: JOURNAL,
+  entries: JOURNAL,
+  dataAt: JOURNAL,
+  insertInbox: { ...INBOX, place: "arrivals" },
+  inboxAfter: INBOX,
+  returnItem: FAILURES,
+  readyItems: FAILURES,
+  suspectItems: FAILURES,
+  run: EVIDENCE,
+  newestRun: EVIDENCE,
+  stop: EVIDENCE,
+  block: EVIDENCE,
+  takeOverTurns: EVIDENCE,
+};
