@@ -15,10 +15,12 @@ export {
 } from "./base/index.ts";
 export {
   createEngine,
+  rekey,
   type Client,
   type Engine,
   type EngineOptions,
   type Filter,
+  type RekeyOptions,
   type Run,
   type RunInfo,
   type StartOptions,

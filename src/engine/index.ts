@@ -21,5 +21,6 @@ export {
   runtimeText,
 } from "./create-engine.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
+export { rekey, type RekeyOptions } from "./rekey.ts";
 export { stderrLogger } from "./logger.ts";
 export { sqlitePathOf, storeOf } from "./store-url.ts";

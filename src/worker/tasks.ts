@@ -43,7 +43,7 @@ export interface NextAttempt {
 }
 
 /** How long an item waits that this worker has no key for: another one may have it, or this one after a restart. */
-const KEY_PAUSE_MS = 10_000;
+const KEY_PAUSE_MS = 1_000;
 
 interface Scheduled {
   readonly input?: unknown;

@@ -1,10 +1,12 @@
 // Programs of the public API that must compile, as users write them. Checked by `tsc`, never run.
 
 import {
+  aesGcm,
   CancelledError,
   createEngine,
   FatalError,
   promise,
+  rekey,
   RepriseError,
   RetryLater,
   task,
@@ -14,6 +16,7 @@ import {
   type ErrorCode,
   type InputOf,
   type OutputOf,
+  type PayloadCodec,
   type Run,
   type RunInfo,
   type Status,
@@ -216,7 +219,20 @@ export async function options(): Promise<void> {
     worker: { concurrency: 4, lease: "5s" },
     durability: "relaxed",
     logger: { info: () => {}, warn: () => {}, error: () => {} },
+    codec: aesGcm({ keys: { "2026-11": new Uint8Array(32), "2026-12": "base64" }, current: "2026-12" }),
   });
+  const own: PayloadCodec = {
+    name: "own",
+    encode: (text, { run, field, place }) => Buffer.from(`${run}${field}${place}${text}`),
+    decode: (bytes) => Buffer.from(bytes).toString(),
+  };
+  const { payloads, unreadable } = await rekey({
+    store: "sqlite:x.db",
+    codec: own,
+    onProgress: (done, total) => done / total,
+  });
+  same<typeof payloads, number>();
+  same<typeof unreadable, number>();
   await memory.start(bare);
   await memory.start("bare", undefined, { id: "bare-1" });
   await memory.start(child, { n: "7" });

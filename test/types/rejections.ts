@@ -1,6 +1,17 @@
 // What must not compile. Each line is wrong in one way; `tsc` complains when it is accepted. Checked, never run.
 
-import { createEngine, promise, task, workflow, type Duration, type Engine, type ErrorCode, type Run } from "reprise";
+import {
+  aesGcm,
+  createEngine,
+  promise,
+  rekey,
+  task,
+  workflow,
+  type Duration,
+  type Engine,
+  type ErrorCode,
+  type Run,
+} from "reprise";
 import { crashEverywhere, createTestEngine, expectReplay, stub } from "reprise/testing";
 import { z } from "zod";
 
@@ -173,6 +184,15 @@ void createEngine({ store: "sqlite::memory:", definitions: [async () => 1] });
 void createEngine({ store: "sqlite::memory:", definitions: [checkout], durability: "maybe" });
 // @ts-expect-error concurrency is a number
 void createEngine({ store: "sqlite::memory:", definitions: [checkout], worker: { concurrency: "many" } });
+// @ts-expect-error the current key must be named
+aesGcm({ keys: { one: "base64" } });
+// @ts-expect-error a key is bytes or text
+aesGcm({ keys: { one: 5 }, current: "one" });
+const bytes = new Uint8Array();
+// @ts-expect-error a codec is synchronous
+void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: async () => bytes, decode: () => "" } });
+// @ts-expect-error a codec decodes too
+void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: () => bytes } });
 
 // ── testing ──
 

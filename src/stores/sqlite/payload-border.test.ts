@@ -6,11 +6,11 @@ import { expect, test } from "vitest";
 import {
   aesGcm,
   decode,
-  RepriseError,
   systemClock,
   systemRandom,
   systemTimers,
   type PayloadCodec,
+  type RepriseError,
 } from "../../base/index.ts";
 import type { Store } from "../../kernel/index.ts";
 import { touchesPayloads } from "./payload-border.ts";

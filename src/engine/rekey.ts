@@ -1,0 +1,44 @@
+// rekey: every payload of a store written anew, while its workers go on.
+
+import { checkOptionNames, RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
+import type { PayloadCodec } from "../base/index.ts";
+import type { StoreSource } from "../stores/index.ts";
+import { checkCodec } from "./create-engine.ts";
+import { storeOf } from "./store-url.ts";
+
+export interface RekeyOptions {
+  /** As in `createEngine`. */
+  readonly store: string | StoreSource;
+  /** Writes with the new key and still reads the old ones. */
+  readonly codec: PayloadCodec;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/**
+ * Writes every payload of a store anew with the codec's current key; afterwards the old keys are not needed any more.
+ *
+ * @example
+ * ```ts
+ * import { randomBytes } from "node:crypto";
+ * import { aesGcm, rekey } from "reprise";
+ * const codec = aesGcm({ keys: { "2026-11": randomBytes(32), "2027-02": randomBytes(32) }, current: "2027-02" });
+ * const { payloads, unreadable } = await rekey({ store: "sqlite::memory:", codec });
+ * console.log(payloads, unreadable);
+ * ```
+ */
+export async function rekey(
+  options: RekeyOptions,
+): Promise<{ readonly payloads: number; readonly unreadable: number }> {
+  if (typeof options !== "object" || options === null)
+    throw new RepriseError("BAD_OPTIONS", `rekey: expected { store, codec }, got ${String(options)}.`);
+  checkOptionNames(options, ["codec", "onProgress", "store"], "rekey");
+  const codec = checkCodec(options.codec);
+  if (codec === undefined) throw new RepriseError("BAD_OPTIONS", "rekey: expected a `codec` to write payloads with.");
+  const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
+  const store = await storeOf(options.store)["~open"]({ ...ports, durability: "full", codec });
+  try {
+    return await store.rekey(options.onProgress);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,189 @@
+// A store whose payloads are encrypted: nothing of them is in the file, and everything else is as before.
+
+import { DatabaseSync } from "node:sqlite";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { aesGcm, createEngine, promise, rekey, task, workflow } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { createFolder, createGate } from "./world.ts";
+
+const OLD = { one: Buffer.alloc(32, 1) };
+const KEYS = { ...OLD, two: Buffer.alloc(32, 2) };
+const codec = aesGcm({ keys: OLD, current: "one" });
+
+const CANARY = "canary-7f3a91c0";
+
+const echo = task("echo", { retry: { maxAttempts: 2, baseDelay: 1 } }, (ctx, text: string) => {
+  if (ctx.attempt === 0) throw new Error(`first ${text}`);
+  return text;
+});
+const child = workflow("child", async (_ctx, text: string) => ({ text }));
+const everything = workflow("everything", { ports: { word: promise<string>() } }, async (ctx, text: string) => {
+  const echoed = await ctx.task(echo, text);
+  const said = await ctx.run("say", text, (_op, input) => input.toUpperCase());
+  const word = await ctx.promise("word");
+  const { text: back } = await ctx.child(child, word);
+  ctx.state.set("last", back);
+  return { echoed, said, back };
+});
+
+/** How often a text stands in the files of a folder, the log included. */
+function hits(folder: string, text: string): number {
+  return readdirSync(folder).filter((file) => {
+    const bytes = readFileSync(join(folder, file));
+    return bytes.includes(text) || bytes.includes(text.toUpperCase());
+  }).length;
+}
+
+test("what a run is given, says and returns is not in the file, and a crash and verify change nothing", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("e.db")}`;
+  await using engine = await createTestEngine({ store, codec, definitions: [everything, child, echo] });
+  const run = await engine.start(everything, CANARY);
+  await engine.clock.advance("1 s");
+  await engine.crash();
+  await run.resolve("word", CANARY);
+  await engine.crash();
+  expect(await run.result()).toEqual({ echoed: CANARY, said: CANARY.toUpperCase(), back: CANARY });
+  expect((await run.verify()).status).toBe("same");
+  expect(hits(folder.path, CANARY)).toBe(0);
+  await engine.close();
+  expect(hits(folder.path, CANARY)).toBe(0);
+});
+
+test("equal runs have different digests where payloads are encrypted, and equal ones where they are not", async () => {
+  const digests = async (options: { codec?: typeof codec }): Promise<Set<string>> => {
+    await using engine = await createTestEngine({ definitions: [child], ...options });
+    const runs = [await engine.start(child, "x"), await engine.start(child, "x")];
+    await Promise.all(runs.map((run) => run.result()));
+    return new Set(await Promise.all(runs.map(async (run) => (await run.info()).digest)));
+  };
+  expect((await digests({})).size).toBe(1);
+  expect((await digests({ codec })).size).toBe(2);
+});
+
+test("starting the same run again gives the same run, salt or not", async () => {
+  await using engine = await createTestEngine({ definitions: [child], codec });
+  await engine.start(child, "x", { id: "a" });
+  expect((await engine.start(child, "x", { id: "a" })).id).toBe("a");
+  await expect(engine.start(child, "y", { id: "a" })).rejects.toMatchObject({ code: "START_CONFLICT" });
+});
+
+test("a run whose payload was tampered with is blocked with the reason, and goes on when it is restored", async () => {
+  using folder = createFolder();
+  const path = folder.file("e.db");
+  const definitions = [everything, child, echo] as const;
+  const first = await createEngine({ store: `sqlite:${path}`, codec, definitions });
+  const run = await first.start(everything, "a", { id: "a" });
+  const other = await first.start(everything, "b", { id: "b" });
+  await expect.poll(async () => (await run.info()).status).toBe("waiting");
+  await expect.poll(async () => (await other.info()).status).toBe("waiting");
+  await first.close();
+  const db = new DatabaseSync(path);
+  const [row] = db.prepare("select run, data from journal where seq = 2 and run = 1").all();
+  const damaged = Uint8Array.from(row!["data"] as Uint8Array);
+  damaged[damaged.length - 1]! ^= 1;
+  db.prepare("update journal set data = ? where seq = 2 and run = 1").run(damaged);
+
+  await using engine = await createEngine({ store: `sqlite:${path}`, codec, definitions, logger: SILENT });
+  await engine.run(everything, "a").resolve("word", "w");
+  await engine.run(everything, "b").resolve("word", "w");
+  expect(await engine.run(everything, "b").result()).toMatchObject({ back: "w" });
+  const stopped = engine.run(everything, "a");
+  await expect(stopped.result()).rejects.toMatchObject({
+    code: "RUN_BLOCKED",
+    details: { code: "PAYLOAD_UNREADABLE", where: "entry 2" },
+  });
+  await expect(stopped.verify()).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
+  await expect(Array.fromAsync(stopped.journal())).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
+  db.prepare("update journal set data = ? where seq = 2 and run = 1").run(row!["data"] as Uint8Array);
+  db.close();
+  await stopped.resume();
+  expect(await stopped.result()).toMatchObject({ back: "w" });
+});
+
+test("a message that cannot be read blocks the run it came for, and no other", async () => {
+  using folder = createFolder();
+  const path = folder.file("e.db");
+  const definitions = [everything, child, echo] as const;
+  await using engine = await createEngine({ store: `sqlite:${path}`, codec, definitions, logger: SILENT });
+  const run = await engine.start(everything, "a");
+  await expect.poll(async () => (await run.info()).status).toBe("waiting");
+  const db = new DatabaseSync(path);
+  // As if somebody had written into the inbox who has no key.
+  db.exec(`begin immediate;
+    update runs set arrivals = arrivals + 1, turn_due = 1 where run = 1;
+    insert into inbox (run, arrival, type, target, data)
+      select run, arrivals, 'PromiseResolved', 'word', x'01ff00ff' from runs where run = 1;
+    commit`);
+  db.close();
+  await expect.poll(async () => (await run.info()).status, { timeout: 5_000 }).toBe("blocked");
+  expect((await run.info()).error).toMatchObject({ details: { code: "PAYLOAD_UNREADABLE" } });
+  expect(await (await engine.start(child, "x")).result()).toEqual({ text: "x" });
+});
+
+test("a task whose input this worker has no key for goes to one that has it", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("e.db")}`;
+  const gate = createGate();
+  const slow = task("slow", async (_ctx, text: string) => {
+    await gate.wait();
+    return text;
+  });
+  const both = workflow("both", async (ctx, text: string) =>
+    Promise.all([ctx.task(slow, text), ctx.task(slow, `${text}!`)]),
+  );
+  const reported: string[] = [];
+  const logger = { ...SILENT, error: (message: string) => void reported.push(message) };
+  await using ignorant = await createEngine({ store, codec, definitions: [slow], logger });
+  const wise = aesGcm({ keys: KEYS, current: "two" });
+  await using engine = await createEngine({
+    store,
+    codec: wise,
+    definitions: [both, slow],
+    worker: { concurrency: 1 },
+  });
+  const run = await engine.start(both, "x");
+  await gate.reached;
+  await expect.poll(() => reported.length, { timeout: 5_000 }).toBeGreaterThan(0);
+  expect(reported[0]).toContain("'two'");
+  await ignorant.close();
+  gate.open();
+  expect(await run.result()).toEqual(["x", "x!"]);
+});
+
+test("keys are rotated while runs go on, and rekeyed away", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("e.db")}`;
+  const definitions = [everything, child, echo] as const;
+  const before = await createEngine({ store, codec, definitions });
+  await before.start(everything, "a", { id: "a" });
+  await expect.poll(async () => (await before.run(everything, "a").info()).status).toBe("waiting");
+  await before.close();
+  const wise = aesGcm({ keys: KEYS, current: "two" });
+  const during = await createEngine({ store, codec: wise, definitions });
+  const { payloads, unreadable } = await rekey({ store, codec: wise });
+  expect([payloads > 3, unreadable]).toEqual([true, 0]);
+  await during.close();
+  const after = aesGcm({ keys: { two: KEYS.two }, current: "two" });
+  await using engine = await createEngine({ store, codec: after, definitions });
+  const run = engine.run(everything, "a");
+  await run.resolve("word", "w");
+  expect(await run.result()).toMatchObject({ echoed: "a", back: "w" });
+  expect((await run.verify()).status).toBe("same");
+});
+
+test("a store is refused to an engine without its codec, and a wrong codec option is named", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("e.db")}`;
+  await (await createEngine({ store, codec, definitions: [child] })).close();
+  await expect(createEngine({ store, definitions: [child] })).rejects.toMatchObject({ code: "PAYLOAD_KEY_MISSING" });
+  for (const wrong of [null, "aes", { name: "x" }, { name: "", encode() {}, decode() {} }])
+    await expect(createEngine({ store, definitions: [child], codec: wrong as never })).rejects.toMatchObject({
+      code: "BAD_OPTIONS",
+    });
+  await expect(rekey({ store } as never)).rejects.toMatchObject({ code: "BAD_OPTIONS" });
+});
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
