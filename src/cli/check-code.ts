@@ -37,13 +37,10 @@ async function refuseDamage(store: Store, id: string): Promise<void> {
   const record = await getRun(store, id);
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
-  throw new RepriseError(
-    fault.code ?? "STORE_CORRUPT",
-    `The journal of run ${id} cannot be verified: ${fault.problem}.`,
-    {
-      details: { run: id, seq: fault.seq },
-    },
-  );
+  const what = fault.code === undefined ? "is damaged" : "cannot be read";
+  throw new RepriseError(fault.code ?? "STORE_CORRUPT", `The journal of run ${id} ${what}: ${fault.problem}.`, {
+    details: { run: id, seq: fault.seq },
+  });
 }
 
 function verdictJson(verdict: Replay): Record<string, unknown> {
