@@ -170,6 +170,11 @@ export const ERROR_CATALOGUE = {
     summary: "The database belongs to another program.",
     next: "Name another file or database.",
   },
+  STORE_OLDER_SCHEMA: {
+    family: "store",
+    summary: "The store was written by an older version, and this call may not bring it up to date.",
+    next: "Run `reprise migrate`, which makes a backup first, or open the store with an engine.",
+  },
   STORE_REPLACED: {
     family: "store",
     summary: "The database file was replaced or removed while it was open.",

@@ -5,14 +5,18 @@ import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/in
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { progressOf } from "./progress.ts";
 import { isoOf } from "./shown-run.ts";
-import { countOf, plain } from "./text.ts";
+import { countOf, plain, sizeText } from "./text.ts";
 
 export async function doctor(options: GlobalOptions): Promise<number> {
   return reading(options.store, async (store) => {
     const described = await describe(store);
     if (!options.json && described.info !== undefined) await printInfo(described.info, store.now());
-    const problems = [...described.problems, ...(await store.check(progress()))];
+    const progress = progressOf("checking", "runs", () => store.now());
+    const found = await store.check((done, total) => progress.at(done, total));
+    progress.end();
+    const problems = [...described.problems, ...found];
     if (options.json) await printJson(doctorJson(described.info, problems, store.now()));
     else await printProblems(problems);
     return problems.length === 0 ? EXIT.ok : EXIT.problem;
@@ -28,14 +32,6 @@ async function describe(store: Store): Promise<{ info: StoreInfo | undefined; pr
     const problem = { invariant: "I34 store health", run: undefined, seq: undefined, message: error.message };
     return { info: undefined, problems: [problem] };
   }
-}
-
-/** Only for somebody who watches. */
-function progress(): ((done: number, total: number) => void) | undefined {
-  if (!process.stderr.isTTY) return undefined;
-  return (done, total) => {
-    process.stderr.write(done < total ? `\r\u001b[Kchecking … ${done} of ${total} runs` : "\r\u001b[K");
-  };
 }
 
 async function printInfo(info: StoreInfo, now: number): Promise<void> {
@@ -61,11 +57,6 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
 
 function durabilityText({ durability }: StoreInfo): string {
   return durability === "full" ? "full" : paint("yellow", "relaxed");
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(0)} kB`;
-  return bytes < 1_000_000_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(2)} GB`;
 }
 
 async function printProblems(problems: readonly Problem[]): Promise<void> {

@@ -1,10 +1,11 @@
 // reprise list: the runs of a store, newest first.
 
-import { formatMs, RepriseError } from "../base/index.ts";
-import { STATUSES, type RunFilter, type RunRecord, type Status } from "../kernel/index.ts";
+import { formatMs } from "../base/index.ts";
+import type { RunFilter, RunRecord } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, print, printJson, remark } from "./output.ts";
+import { checkStatuses } from "./pick-runs.ts";
 import { paintStatus, runJson } from "./shown-run.ts";
 import { clip, plain } from "./text.ts";
 
@@ -18,7 +19,7 @@ export interface ListOptions extends GlobalOptions {
 const PAGE = 200;
 
 export async function list(options: ListOptions): Promise<number> {
-  const statuses = options.status?.map(checkStatus);
+  const statuses = checkStatuses(options.status);
   const filter = {
     ...(statuses && { statuses }),
     ...(options.definition !== undefined && { definition: options.definition }),
@@ -52,14 +53,6 @@ function finish(shown: number, more: boolean, json: boolean): number {
   if (!json && shown === 0) remark("No runs match.");
   if (!json && more) remark(`… and older ones: raise --limit (now ${shown}).`);
   return EXIT.ok;
-}
-
-function checkStatus(status: string): Status {
-  if ((STATUSES as readonly string[]).includes(status)) return status as Status;
-  throw new RepriseError(
-    "BAD_OPTIONS",
-    `--status: expected one of ${STATUSES.join(", ")}; got ${JSON.stringify(status)}.`,
-  );
 }
 
 async function printTable(

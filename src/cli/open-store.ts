@@ -1,4 +1,4 @@
-// Opening a store to look at it: nothing is created, nothing is migrated, and workers may go on meanwhile.
+// Opening a store that is there: nothing is created, nothing is migrated, and workers may go on meanwhile.
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -7,7 +7,13 @@ import { sqlitePathOf } from "../engine/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
 import { openSqliteStore } from "../stores/index.ts";
 
-export async function openForReading(url: string): Promise<Store> {
+async function openForReading(url: string): Promise<Store> {
+  const path = fileOfStore(url);
+  return openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom, migrate: false });
+}
+
+/** The file of a store that is there. */
+export function fileOfStore(url: string): string {
   const path = sqlitePathOf(url);
   if (path === ":memory:")
     throw new RepriseError(
@@ -15,7 +21,7 @@ export async function openForReading(url: string): Promise<Store> {
       "A store in memory lives inside the process that made it; there is nothing to read here.",
     );
   checkFile(resolve(path));
-  return openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom, migrate: false });
+  return resolve(path);
 }
 
 function checkFile(path: string): void {

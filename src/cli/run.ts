@@ -1,13 +1,12 @@
 // reprise run: starts a run, works on it and waits for its end.
 
-import { readFileSync } from "node:fs";
-import { text } from "node:stream/consumers";
 import { inspect } from "node:util";
-import { decode, encode, formatMs, RepriseError } from "../base/index.ts";
+import { encode, formatMs, RepriseError } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { readInput } from "./read-input.ts";
 import { onInterrupt } from "./signals.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, plainLines } from "./text.ts";
@@ -32,7 +31,7 @@ export async function run(
   checkWorkflow(definitions, name, file);
   const engine = await createEngine({ store: options.store, definitions });
   // What is at work may finish; the run goes on where it stopped when it is started again.
-  onInterrupt(() => engine.close());
+  onInterrupt({ cleanUp: () => engine.close() });
   try {
     const handle = await engine.start(name, input as undefined, options.id === undefined ? {} : { id: options.id });
     remark(paintError("dim", `run ${plain(handle.id)}`));
@@ -84,32 +83,6 @@ async function waitFor(handle: Waiting, options: RunOptions): Promise<unknown> {
     ),
   );
   return handle.result();
-}
-
-async function readInput(inputText: string | undefined, inputFile: string | undefined): Promise<unknown> {
-  if (inputText !== undefined && inputFile !== undefined)
-    throw new RepriseError("USAGE", "Give the input once: as an argument or with --input-file, not both.");
-  if (inputText !== undefined) return parseInput(inputText, "the argument");
-  if (inputFile === undefined) return undefined;
-  if (inputFile === "-") return parseInput(await text(process.stdin), "standard input");
-  let content: string;
-  try {
-    content = readFileSync(inputFile, "utf8");
-  } catch (cause) {
-    throw new RepriseError("USAGE", `--input-file: ${inputFile} cannot be read.`, { cause });
-  }
-  return parseInput(content, inputFile);
-}
-
-/** What `--json` prints can be given back: `{"$":"date","v":0}` is a Date. */
-function parseInput(content: string, where: string): unknown {
-  try {
-    JSON.parse(content);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new RepriseError("BAD_INPUT", `Expected JSON in ${where}: ${reason}.`, { cause });
-  }
-  return decode(content);
 }
 
 function outputText(output: unknown): string {

@@ -2,12 +2,23 @@
 
 import { EXIT } from "./output.ts";
 
-let cleanUp: (() => Promise<void>) | undefined;
+export interface OnInterrupt {
+  /** What to do before the process ends. */
+  readonly cleanUp: () => Promise<void>;
+  /** A command that is meant to be ended this way ends well when it could clean up. */
+  readonly isUsualEnd?: boolean;
+  /** Says that it is stopping, where the usual words do not fit. */
+  readonly say?: () => void;
+  /** What the second time does besides ending at once. */
+  readonly abandon?: () => void;
+}
+
+let handler: OnInterrupt | undefined;
 let interrupted = false;
 
-/** What to do before the process ends on Ctrl-C; without it the process ends at once. */
-export function onInterrupt(work: () => Promise<void>): void {
-  cleanUp = work;
+/** Without it the process ends at once. */
+export function onInterrupt(given: OnInterrupt): void {
+  handler = given;
 }
 
 /** True once Ctrl-C was pressed: whatever a command still reports is only its echo. */
@@ -15,15 +26,23 @@ export function isInterrupted(): boolean {
   return interrupted;
 }
 
+function sayStopping(): void {
+  process.stderr.write("stopping: what is at work may finish; once more to stop at once\n");
+}
+
 export function listenForSignals(): void {
   const end = (code: number): void => {
     // The second time somebody means it.
-    if (interrupted || cleanUp === undefined) process.exit(code);
+    if (interrupted || handler === undefined) {
+      handler?.abandon?.();
+      process.exit(code);
+    }
     interrupted = true;
-    process.stderr.write("stopping: what is at work may finish; once more to stop at once\n");
+    const { cleanUp, isUsualEnd = false, say = sayStopping } = handler;
+    say();
     cleanUp().then(
-      () => process.exit(code),
-      () => process.exit(code),
+      () => process.exit(isUsualEnd ? EXIT.ok : code),
+      () => process.exit(isUsualEnd ? EXIT.problem : code),
     );
   };
   process.on("SIGINT", () => end(EXIT.interrupted));

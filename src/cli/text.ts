@@ -52,3 +52,8 @@ export function jsonText(value: unknown): string {
 export function countOf(count: number, one: string, several: string): string {
   return `${count} ${count === 1 ? one : several}`;
 }
+
+export function sizeText(bytes: number): string {
+  if (bytes < 1_000_000) return `${(bytes / 1_000).toFixed(0)} kB`;
+  return bytes < 1_000_000_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(2)} GB`;
+}

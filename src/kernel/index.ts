@@ -79,8 +79,10 @@ export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
   MAX_TAKEOVERS,
   SUSPECT_AFTER,
+  type OnProgress,
   type Problem,
   type Rekeyed,
+  type PruneOptions,
   type RunFilter,
   type RunPulse,
   type Store,

@@ -71,6 +71,15 @@ export interface Rekeyed {
   readonly unreadable: number;
 }
 
+/** Told now and then how far long work has come; the last call may fall short of `total`. */
+export type OnProgress = (done: number, total: number) => void;
+
+export interface PruneOptions {
+  /** Only counts. */
+  readonly dryRun?: boolean;
+  readonly onProgress?: OnProgress;
+}
+
 export interface Store {
   // time
   now(): EpochMs;
@@ -98,12 +107,12 @@ export interface Store {
   hasChanged(): boolean;
 
   // care
-  prune(endedBefore: EpochMs): Promise<{ readonly runs: number }>;
-  backup(path: string): Promise<void>;
+  prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;
+  backup(path: string, onProgress?: OnProgress): Promise<void>;
   /** Writes every payload anew with today's codec, some at a time, while work goes on. */
-  rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed>;
+  rekey(onProgress?: OnProgress): Promise<Rekeyed>;
   info(): Promise<StoreInfo>;
   /** Every invariant that can be seen in the data; an empty list is a healthy store. */
-  check(onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]>;
+  check(onProgress?: OnProgress): Promise<readonly Problem[]>;
   close(): Promise<void>;
 }

@@ -1,4 +1,6 @@
 // Stores: how a database keeps the kernel's promises. The only room with SQL and drivers.
 
+export { backUpFile } from "./sqlite/back-up.ts";
+export { readSchema } from "./sqlite/migrate.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/sqlite-store.ts";
 export { sqlite, type OpenOptions, type StoreSource } from "./source.ts";

@@ -1,13 +1,8 @@
-// Care: pruning, backups, and what an operator wants to know.
+// Care: pruning, and what an operator wants to know.
 
-import { backup, DatabaseSync } from "node:sqlite";
-import { closeSync, openSync, rmSync } from "node:fs";
-import { resolve } from "node:path";
-import { RepriseError, type EpochMs } from "../../base/index.ts";
-import type { RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
-import { storeErrorOf } from "./errors.ts";
-import { MEMORY } from "./location.ts";
-import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
+import type { EpochMs } from "../../base/index.ts";
+import type { PruneOptions, RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
+import { breathe } from "./patience.ts";
 import { codecNames } from "./payload-border.ts";
 import { plain } from "./rows.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
@@ -20,17 +15,25 @@ const PRUNE_WINDOW = 500;
 const COUNT_WINDOW = 20_000;
 
 /** C8. Families go as a whole: everything with one root has ended, and ended before `endedBefore`. */
-export async function prune(session: Session, endedBefore: EpochMs): Promise<{ readonly runs: number }> {
+export async function prune(
+  session: Session,
+  endedBefore: EpochMs,
+  { dryRun = false, onProgress }: PruneOptions,
+): Promise<{ readonly runs: number }> {
   let runs = 0;
   const highest = await highestRun(session);
   for (let from = 0; from <= highest; from += PRUNE_WINDOW) {
     const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + PRUNE_WINDOW, endedBefore));
     if (old.length > 0) {
       const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
-      runs += await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
+      runs += dryRun
+        ? await session.read("Pruning", (sql) => roots.reduce((sum, root) => sum + sql.family.all(root).length, 0))
+        : await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
     }
+    onProgress?.(Math.min(from + PRUNE_WINDOW, highest), highest);
     await breathe(session.options);
   }
+  if (dryRun) return { runs };
   // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
   while (await session.transact("Pruning", sweepLeftovers)) await breathe(session.options);
   return { runs };
@@ -55,50 +58,6 @@ function pruneFamilies({ sql }: Tx, roots: readonly RunNumber[], endedBefore: Ep
 
 async function highestRun(session: Session): Promise<RunNumber> {
   return session.read("Looking at runs", (sql) => (sql.highestRun.get() as { run: number }).run);
-}
-
-/** A consistent copy while work goes on; the target must not exist. */
-export async function backUp(session: Session, path: string): Promise<void> {
-  const target = resolve(path);
-  try {
-    closeSync(openSync(target, "wx", 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, {
-        cause: error,
-      });
-    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, {
-      cause: error,
-    });
-  }
-  try {
-    await session.read("Backing up", () => undefined);
-    if (session.options.path === MEMORY) await backup(session.connection.db, target, { rate: BACKUP_PAGES });
-    else await copySnapshot(session, target);
-  } catch (error) {
-    rmSync(target, { force: true });
-    throw storeErrorOf(error, `Backing up to ${target}`);
-  }
-}
-
-/** 4 MB at a time. */
-const BACKUP_PAGES = 1_000;
-
-/**
- * Through a connection of its own with an open read transaction: the copy is one moment, it does not begin anew whenever
- * another process writes (under load it would never end), and it never holds up our own connection.
- */
-async function copySnapshot(session: Session, target: string): Promise<void> {
-  const db = new DatabaseSync(session.options.path, { readOnly: true, timeout: BUSY_SLICE_MS });
-  try {
-    await patiently(session.options, `Backing up to ${target}`, () => {
-      if (!db.isTransaction) db.exec("begin");
-      pragma(db, "user_version");
-    });
-    await backup(db, target, { rate: BACKUP_PAGES });
-  } finally {
-    db.close();
-  }
 }
 
 export async function describe(session: Session): Promise<StoreInfo> {

@@ -1,12 +1,12 @@
 // Migrate: brings a database to the newest schema. Each step is one transaction that first looks whether another
 // process has done it already, so any number of starters may race, and a kill leaves a whole step or nothing.
 
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { RepriseError } from "../../base/index.ts";
 import type { ConnectOptions } from "./open.ts";
-import { patiently } from "./patience.ts";
+import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
-import { pragma } from "./version.ts";
+import { checkVersion, pragma } from "./version.ts";
 
 export async function migrate(db: DatabaseSync, options: ConnectOptions): Promise<void> {
   for (;;) {
@@ -14,12 +14,29 @@ export async function migrate(db: DatabaseSync, options: ConnectOptions): Promis
     if (version >= SCHEMA_VERSION) return;
     if (!options.migrate)
       throw new RepriseError(
-        "BAD_OPTIONS",
-        `${options.path} has schema ${version}, this program needs ${SCHEMA_VERSION}. Open it once with \`migrate: true\`.`,
+        "STORE_OLDER_SCHEMA",
+        `${options.path} has schema ${version}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
         { details: { found: version, needed: SCHEMA_VERSION } },
       );
     await patiently(options, `Migrating ${options.path} to schema ${version + 1}`, () => migrateOnce(db, version));
   }
+}
+
+/** The schema a file has, and the one this program brings it to; nothing is written. */
+export async function readSchema(
+  waiting: Waiting,
+  path: string,
+): Promise<{ readonly from: number; readonly to: number }> {
+  const from = await patiently(waiting, `Reading ${path}`, () => {
+    const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+    try {
+      checkVersion(db, path);
+      return schemaVersion(db);
+    } finally {
+      db.close();
+    }
+  });
+  return { from, to: SCHEMA_VERSION };
 }
 
 function schemaVersion(db: DatabaseSync): number {

@@ -84,7 +84,9 @@ test("without migrate a missing or empty file is refused and not made", async ()
   await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "STORE_IO" });
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
   writeFileSync(path, "");
-  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "BAD_OPTIONS" });
+  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({
+    code: "STORE_OLDER_SCHEMA",
+  });
 });
 
 test.runIf(process.platform === "linux")("a network file system is refused", () => {

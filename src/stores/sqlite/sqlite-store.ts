@@ -17,10 +17,12 @@ import {
 import type {
   Entry,
   InboxRow,
+  OnProgress,
   Outcome,
   OutcomeOf,
   Problem,
   Rekeyed,
+  PruneOptions,
   RunFilter,
   RunNumber,
   RunPulse,
@@ -30,7 +32,8 @@ import type {
   Write,
 } from "../../kernel/index.ts";
 import { apply, idleOutcome } from "./apply.ts";
-import { backUp, describe, prune } from "./care.ts";
+import { backUp } from "./back-up.ts";
+import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
@@ -207,12 +210,12 @@ export class SqliteStore implements Store {
     return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
   }
 
-  prune(endedBefore: EpochMs): Promise<{ readonly runs: number }> {
-    return prune(this.#session, endedBefore);
+  prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
+    return prune(this.#session, endedBefore, options);
   }
 
-  backup(path: string): Promise<void> {
-    return backUp(this.#session, path);
+  backup(path: string, onProgress?: OnProgress): Promise<void> {
+    return backUp(this.#session, path, onProgress);
   }
 
   rekey(onProgress?: (done: number, total: number) => void): Promise<Rekeyed> {
@@ -223,7 +226,7 @@ export class SqliteStore implements Store {
     return describe(this.#session);
   }
 
-  check(onProgress?: (done: number, total: number) => void): Promise<readonly Problem[]> {
+  check(onProgress?: OnProgress): Promise<readonly Problem[]> {
     return check(this.#session, onProgress);
   }
 

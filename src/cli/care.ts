@@ -1,0 +1,102 @@
+// reprise migrate, prune, backup: looking after the file.
+
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { formatMs, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import { backUpFile, openSqliteStore, readSchema } from "../stores/index.ts";
+import { confirm } from "./confirm.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { fileOfStore, reading } from "./open-store.ts";
+import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { progressOf, type Progress } from "./progress.ts";
+import { isoOf } from "./shown-run.ts";
+import { countOf, plain, sizeText } from "./text.ts";
+
+const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom };
+
+function progressHere(verb: string, unit: string): Progress {
+  return progressOf(verb, unit, () => systemClock.monotonic());
+}
+
+export interface MigrateOptions extends GlobalOptions {
+  /** A path, or false for --no-backup. */
+  readonly backup?: string | false;
+  readonly dryRun?: boolean;
+}
+
+/** The copy comes first: a migration cannot be taken back. */
+export async function migrate(options: MigrateOptions): Promise<number> {
+  const path = fileOfStore(options.store);
+  const { from, to } = await readSchema(MACHINE, path);
+  const dryRun = options.dryRun === true;
+  const due = from < to;
+  const copy = due && options.backup !== false ? resolve(options.backup ?? `${path}.schema-${from}.backup`) : undefined;
+  if (due && !dryRun) {
+    if (copy !== undefined) {
+      const progress = progressHere("copying", "pages");
+      await backUpFile(MACHINE, path, copy, (done, total) => progress.at(done, total));
+      progress.end();
+    }
+    await (await openSqliteStore({ ...MACHINE, path, migrate: true })).close();
+  }
+  if (options.json)
+    await printJson({ location: path, from, to, migrated: due && !dryRun, dryRun, backup: copy ?? null });
+  else if (!due) await print(`${paint("green", "up to date")}  ${plain(path)} has schema ${to}`);
+  else {
+    await print(`${paint("green", dryRun ? "would migrate" : "migrated")}  ${plain(path)}: schema ${from} → ${to}`);
+    if (copy !== undefined)
+      await print(paint("dim", `${dryRun ? "after a copy to" : "the file as it was:"} ${plain(copy)}`));
+    if (!dryRun)
+      remark(paintError("dim", "workers of the version before must not use this file any more; restart them"));
+  }
+  return EXIT.ok;
+}
+
+export interface PruneCommandOptions extends GlobalOptions {
+  readonly olderThan: Duration;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export async function prune(options: PruneCommandOptions): Promise<number> {
+  const ageMs = toMs(options.olderThan, "--older-than");
+  const dryRun = options.dryRun === true;
+  return reading(options.store, async (store) => {
+    const endedBefore = store.now() - ageMs;
+    const looked = progressHere("looking at", "runs");
+    const { runs: found } = await store.prune(endedBefore, {
+      dryRun: true,
+      onProgress: (...step) => looked.at(...step),
+    });
+    looked.end();
+    const what = `${countOf(found, "run", "runs")} that ended more than ${formatMs(ageMs)} ago`;
+    if (!dryRun && found > 0 && !(await confirm(`Remove ${what}, with their journals?`, options.yes))) {
+      remark("Nothing was done.");
+      return EXIT.problem;
+    }
+    const progress = progressHere("pruning", "runs");
+    const runs = dryRun
+      ? found
+      : (await store.prune(endedBefore, { onProgress: (...step) => progress.at(...step) })).runs;
+    progress.end();
+    if (options.json) await printJson({ runs, endedBefore: isoOf(endedBefore), dryRun });
+    else
+      await print(
+        `${paint("green", dryRun ? "would remove" : "removed")} ${runs === found ? what : countOf(runs, "run", "runs")}`,
+      );
+    return EXIT.ok;
+  });
+}
+
+export async function backup(target: string, options: GlobalOptions): Promise<number> {
+  return reading(options.store, async (store) => {
+    const path = resolve(target);
+    const progress = progressHere("copying", "pages");
+    await store.backup(path, (done, total) => progress.at(done, total));
+    progress.end();
+    const bytes = statSync(path).size;
+    if (options.json) await printJson({ file: path, bytes });
+    else await print(`${paint("green", "copied")} to ${plain(path)} (${sizeText(bytes)})`);
+    return EXIT.ok;
+  });
+}

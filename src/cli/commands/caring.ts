@@ -1,0 +1,41 @@
+// doctor, migrate, prune, backup: looking after the store.
+
+import type { Command } from "commander";
+import type { MigrateOptions, PruneCommandOptions } from "../care.ts";
+import { action, examples } from "../command.ts";
+import type { GlobalOptions } from "../global-options.ts";
+
+export function addCaringCommands(program: Command): void {
+  program.commandsGroup("Look after the store:");
+
+  program
+    .command("doctor")
+    .description("what the store is, and whether everything in it is as it must be")
+    .addHelpText("after", examples("doctor", "doctor --store sqlite:shop.db --json"))
+    .action(action(async (options: GlobalOptions) => (await import("../doctor.ts")).doctor(options)));
+
+  program
+    .command("migrate")
+    .description("bring the store to the schema of this version; a copy is made first")
+    .option("--backup <file>", "where the copy goes (default: beside the store)")
+    .option("--no-backup", "make no copy")
+    .option("--dry-run", "only say what would be done")
+    .addHelpText("after", examples("migrate --dry-run", "migrate --backup before.db"))
+    .action(action(async (options: MigrateOptions) => (await import("../care.ts")).migrate(options)));
+
+  program
+    .command("prune")
+    .description("remove runs that ended long ago, with their journals")
+    .requiredOption("--older-than <age>", 'such as "30d" or "12 hours"')
+    .option("--dry-run", "only count them")
+    .option("--yes", "do not ask")
+    .addHelpText("after", examples("prune --older-than 30d --dry-run", "prune --older-than 30d --yes"))
+    .action(action(async (options: PruneCommandOptions) => (await import("../care.ts")).prune(options)));
+
+  program
+    .command("backup")
+    .description("a consistent copy of the store, while work goes on")
+    .argument("<file>", "where to; must not exist")
+    .addHelpText("after", examples("backup shop-monday.db"))
+    .action(action(async (file: string, options: GlobalOptions) => (await import("../care.ts")).backup(file, options)));
+}

@@ -1,0 +1,45 @@
+// init, dev, worker, run: code at work.
+
+import type { Command } from "commander";
+import { action, examples, positiveNumber } from "../command.ts";
+import type { GlobalOptions } from "../global-options.ts";
+import type { WorkerOptions } from "../worker.ts";
+
+export function addWorkingCommands(program: Command): void {
+  program.commandsGroup("Work:");
+
+  program
+    .command("worker")
+    .description("work on the runs of a store until told to stop (SIGTERM, Ctrl-C)")
+    .argument("<file>", "a module; every workflow and task it exports is registered")
+    .option("--concurrency <count>", "how many tasks and operations run at once (default: 256)", positiveNumber)
+    .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 15 s)")
+    .option("--grace <duration>", "how long work may take to finish when told to stop", "30 s")
+    .option("--events", "also a line for everything that happens to runs")
+    .addHelpText("after", examples("worker order.ts --store sqlite:shop.db", "worker order.ts --concurrency 64 --json"))
+    .action(
+      action(async (file: string, options: WorkerOptions) => (await import("../worker.ts")).worker(file, options)),
+    );
+
+  program
+    .command("run")
+    .description("start a run of a workflow, work on it, and print its output")
+    .argument("<file>", "a module; every workflow and task it exports is registered")
+    .argument("<workflow>", "the workflow's name")
+    .argument("[input]", "its input, as JSON")
+    .option("--id <id>", "the run's id; the same id and input again give the same run")
+    .option("--input-file <file>", "read the input from a file, or - for standard input")
+    .addHelpText(
+      "after",
+      examples(
+        "run order.ts order '{\"cents\":4990}' --id order-7",
+        "run order.ts order --input-file order.json",
+        "run order.ts order --json | jq .output",
+      ),
+    )
+    .action(
+      action(async (file: string, name: string, input: string | undefined, options: GlobalOptions) =>
+        (await import("../run.ts")).run(file, name, input, options),
+      ),
+    );
+}

@@ -1,0 +1,51 @@
+// Log lines of commands that stay: for people with the time of day, for machines as JSON. They are the answer of such a
+// command, so they go to standard output.
+
+import { systemClock } from "../base/index.ts";
+import type { Logger } from "../kernel/index.ts";
+import { paint } from "./output.ts";
+import { jsonText, plain, showValue } from "./text.ts";
+
+type Level = "info" | "warn" | "error";
+
+const STYLES = { info: "dim", warn: "yellow", error: ["red", "bold"] } as const;
+
+/** `14:03:05`, where the reader is. */
+export function timeOfDay(ms: number): string {
+  const date = new Date(ms);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+export interface LogLines extends Logger {
+  /** Something that happened, by its name: `worker.started`. */
+  event(event: string, text: string, data: object): void;
+}
+
+export function logLines(json: boolean): LogLines {
+  const write = (text: string): void => void process.stdout.write(`${text}\n`);
+  const log = (level: Level) => (message: string, data: object = {}) => {
+    const now = systemClock.now();
+    if (json) return write(jsonText({ at: new Date(now).toISOString(), level, message, data: safe(data) }));
+    const details = Object.keys(data).length === 0 ? "" : ` ${paint("dim", showValue(data))}`;
+    write(`${paint("dim", timeOfDay(now))} ${paint(STYLES[level], level.padEnd(5))} ${plain(message)}${details}`);
+  };
+  return {
+    info: log("info"),
+    warn: log("warn"),
+    error: log("error"),
+    event(event, text, data) {
+      const now = systemClock.now();
+      if (json) return write(jsonText({ at: new Date(now).toISOString(), level: "info", event, ...safe(data) }));
+      write(`${paint("dim", timeOfDay(now))} ${text}`);
+    },
+  };
+}
+
+/** Data of a log line may be anything, also what JSON cannot say. */
+function safe(data: object): object {
+  try {
+    return JSON.parse(JSON.stringify(data, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
+  } catch {
+    return { text: showValue(data) };
+  }
+}

@@ -1,0 +1,29 @@
+// Progress of long work: one line on standard error that overwrites itself, only for somebody who watches.
+
+const EVERY_MS = 80;
+
+export interface Progress {
+  at(done: number, total: number): void;
+  /** Wipes the line. */
+  end(): void;
+}
+
+const CLEAR = "\r\u001b[K";
+
+/** `checking … 200 of 1000 runs`; `nowMs` is any clock that goes forward. */
+export function progressOf(verb: string, unit: string, nowMs: () => number): Progress {
+  if (!process.stderr.isTTY) return { at: () => {}, end: () => {} };
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  return {
+    at(done, total) {
+      const now = nowMs();
+      if (now - drawnAt < EVERY_MS) return;
+      drawnAt = now;
+      const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
+      process.stderr.write(`${CLEAR}${verb} … ${done} of ${total} ${unit} (${percent} %)`);
+    },
+    end() {
+      if (drawnAt !== Number.NEGATIVE_INFINITY) process.stderr.write(CLEAR);
+    },
+  };
+}

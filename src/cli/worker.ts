@@ -1,0 +1,85 @@
+// reprise worker: works on the runs of a store until it is told to stop.
+
+import { subscribe } from "node:diagnostics_channel";
+import { hostname } from "node:os";
+import { RepriseError, toMs, type Duration } from "../base/index.ts";
+import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import type { RepriseEvent } from "../kernel/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { loadDefinitions, type Loaded } from "./load-definitions.ts";
+import { logLines, type LogLines } from "./log-lines.ts";
+import { paint } from "./output.ts";
+import { onInterrupt } from "./signals.ts";
+import { countOf, plain, showValue } from "./text.ts";
+
+export interface WorkerOptions extends GlobalOptions {
+  readonly concurrency?: number;
+  readonly lease?: Duration;
+  readonly grace: Duration;
+  readonly events?: boolean;
+}
+
+export async function worker(file: string, options: WorkerOptions): Promise<number> {
+  refuseMemory(options.store);
+  toMs(options.grace, "--grace");
+  const definitions = await loadDefinitions(file);
+  const log = logLines(options.json);
+  if (options.events === true) logEvents(log);
+  const engine = await createEngine({
+    store: options.store,
+    definitions,
+    logger: log,
+    worker: {
+      ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+      ...(options.lease !== undefined && { lease: options.lease }),
+    },
+  });
+  onInterrupt({
+    isUsualEnd: true,
+    say: () => log.event("worker.stopping", "stopping: what is at work may finish; once more to stop at once", {}),
+    cleanUp: async () => {
+      await engine.close({ grace: options.grace });
+      log.event("worker.stopped", "stopped", {});
+    },
+  });
+  const name = `${hostname()}/${process.pid}`;
+  log.event("worker.started", startText(name, definitions, options.store), {
+    worker: name,
+    store: options.store,
+    workflows: namesOf(definitions, "workflow"),
+    tasks: namesOf(definitions, "task"),
+  });
+  return new Promise<number>(() => {});
+}
+
+/** Nobody could ever start a run there. */
+export function refuseMemory(store: string): void {
+  if (sqlitePathOf(store) !== ":memory:") return;
+  throw new RepriseError(
+    "BAD_STORE_URL",
+    "A store in memory can be reached by its own process only; a worker needs a file, such as sqlite:shop.db.",
+  );
+}
+
+function namesOf(definitions: Loaded, kind: Loaded[number]["kind"]): string[] {
+  return definitions.filter((definition) => definition.kind === kind).map(({ name }) => name);
+}
+
+function startText(name: string, definitions: Loaded, store: string): string {
+  const workflows = namesOf(definitions, "workflow");
+  const tasks = namesOf(definitions, "task");
+  const counts = [
+    `${countOf(workflows.length, "workflow", "workflows")} (${workflows.map(plain).join(", ")})`,
+    ...(tasks.length === 0 ? [] : [`${countOf(tasks.length, "task", "tasks")} (${tasks.map(plain).join(", ")})`]),
+  ];
+  return `${paint("green", "working")} as ${plain(name)} on ${plain(store)}: ${counts.join(", ")}`;
+}
+
+function logEvents(log: LogLines): void {
+  subscribe("reprise", (message) => {
+    const { event, ...data } = message as RepriseEvent;
+    if (event === "commit") return;
+    const shown = Object.entries(data).map(([key, value]) => `${key} ${showValue(value)}`);
+    log.event(event, `${event} ${paint("dim", shown.join(", "))}`, data);
+  });
+}

@@ -1,0 +1,74 @@
+// Backups: a consistent copy of a store while work goes on. The target must not exist.
+
+import { backup, DatabaseSync } from "node:sqlite";
+import { closeSync, openSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { RepriseError } from "../../base/index.ts";
+import type { OnProgress } from "../../kernel/index.ts";
+import { storeErrorOf } from "./errors.ts";
+import { MEMORY } from "./location.ts";
+import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
+import type { Session } from "./session.ts";
+import { pragma } from "./version.ts";
+
+export async function backUp(session: Session, path: string, onProgress?: OnProgress): Promise<void> {
+  const target = resolve(path);
+  await intoNewFile(target, async () => {
+    await session.read("Backing up", () => undefined);
+    if (session.options.path === MEMORY) await copy(session.connection.db, target, onProgress);
+    else await copySnapshot(session.options, session.options.path, target, onProgress);
+  });
+}
+
+/** Of a file that nobody has opened here, whatever its schema: before a migration. */
+export async function backUpFile(waiting: Waiting, path: string, to: string, onProgress?: OnProgress): Promise<void> {
+  const target = resolve(to);
+  await intoNewFile(target, () => copySnapshot(waiting, path, target, onProgress));
+}
+
+async function intoNewFile(target: string, work: () => Promise<void>): Promise<void> {
+  try {
+    closeSync(openSync(target, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, {
+        cause: error,
+      });
+    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, {
+      cause: error,
+    });
+  }
+  try {
+    await work();
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw storeErrorOf(error, `Backing up to ${target}`);
+  }
+}
+
+/** 4 MB at a time. */
+const BACKUP_PAGES = 1_000;
+
+async function copy(db: DatabaseSync, target: string, onProgress: OnProgress | undefined): Promise<void> {
+  await backup(db, target, {
+    rate: BACKUP_PAGES,
+    progress: ({ totalPages, remainingPages }) => onProgress?.(totalPages - remainingPages, totalPages),
+  });
+}
+
+/**
+ * Through a connection of its own with an open read transaction: the copy is one moment, it does not begin anew whenever
+ * another process writes (under load it would never end), and it never holds up our own connection.
+ */
+async function copySnapshot(waiting: Waiting, path: string, target: string, onProgress?: OnProgress): Promise<void> {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  try {
+    await patiently(waiting, `Backing up to ${target}`, () => {
+      if (!db.isTransaction) db.exec("begin");
+      pragma(db, "user_version");
+    });
+    await copy(db, target, onProgress);
+  } finally {
+    db.close();
+  }
+}
