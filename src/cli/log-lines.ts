@@ -8,7 +8,7 @@ import { jsonText, plain, showValue } from "./text.ts";
 
 type Level = "info" | "warn" | "error";
 
-const STYLES = { info: "dim", warn: "yellow", error: ["red", "bold"] } as const;
+const STYLES = { info: "dim", warn: "yellow", error: "red" } as const;
 
 /** `14:03:05`, where the reader is. */
 export function timeOfDay(ms: number): string {
@@ -23,12 +23,14 @@ export interface LogLines extends Logger {
 
 export function logLines(json: boolean): LogLines {
   const write = (text: string): void => void process.stdout.write(`${text}\n`);
-  const log = (level: Level) => (message: string, data: object = {}) => {
-    const now = systemClock.now();
-    if (json) return write(jsonText({ at: new Date(now).toISOString(), level, message, data: safe(data) }));
-    const details = Object.keys(data).length === 0 ? "" : ` ${paint("dim", showValue(data))}`;
-    write(`${paint("dim", timeOfDay(now))} ${paint(STYLES[level], level.padEnd(5))} ${plain(message)}${details}`);
-  };
+  const log =
+    (level: Level) =>
+    (message: string, data: object = {}) => {
+      const now = systemClock.now();
+      if (json) return write(jsonText({ at: new Date(now).toISOString(), level, message, data: safe(data) }));
+      const details = Object.keys(data).length === 0 ? "" : ` ${paint("dim", showValue(data))}`;
+      write(`${paint("dim", timeOfDay(now))} ${paint(STYLES[level], level.padEnd(5))} ${plain(message)}${details}`);
+    };
   return {
     info: log("info"),
     warn: log("warn"),
@@ -44,7 +46,9 @@ export function logLines(json: boolean): LogLines {
 /** Data of a log line may be anything, also what JSON cannot say. */
 function safe(data: object): object {
   try {
-    return JSON.parse(JSON.stringify(data, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
+    return JSON.parse(
+      JSON.stringify(data, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value)),
+    );
   } catch {
     return { text: showValue(data) };
   }

@@ -261,8 +261,11 @@ export class HotRun {
 
   // ── commits ──
 
+  /** H5. What the code has asked for, or how it ended, may not have been taken: a worker that drains no longer looks. */
   get #isIdle(): boolean {
     return (
+      this.execution.asks.length === 0 &&
+      this.execution.outcome === undefined &&
       this.#operations.size === 0 &&
       this.#localTasks === 0 &&
       this.#deliverable.length === 0 &&

@@ -53,14 +53,16 @@ export function cli(args: readonly string[], options: CliOptions = {}): Promise<
   return finished(startCli(args, options));
 }
 
-/** Resolves when the process has said `words` on standard error; what it says stays readable for `finished`. */
+/** Resolves when the process has said `words` on either stream; what it says stays readable for `finished`. */
 export function saying(child: ReturnType<typeof startNode>, words: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let said = "";
-    child.stderr.on("data", (chunk) => {
+    const listen = (chunk: unknown): void => {
       said += String(chunk);
       if (said.includes(words)) resolve();
-    });
+    };
+    child.stderr.on("data", listen);
+    child.stdout.on("data", listen);
     child.once("exit", () => reject(new Error(`The process ended without saying "${words}", but: ${said}`)));
   });
 }

@@ -2,6 +2,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { FatalError, promise, task, workflow } from "reprise";
+import { z } from "zod";
 
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: 20 } }, (ctx, cents: number) => {
   if (ctx.attempt === 0) throw new Error("no answer\u001b[31m\nfrom the card network");
@@ -28,6 +29,15 @@ export const review = workflow("review", { ports: { approval: promise<{ ok: bool
   reminder.cancel();
   return approval?.ok ?? false;
 });
+
+export const order = workflow(
+  "order",
+  { ports: { payment: promise(z.object({ cents: z.number().int() })) } },
+  async (ctx) => {
+    await ctx.sleep("1 day");
+    return ctx.promise("payment");
+  },
+);
 
 export const many = workflow("many", async (ctx, count: number) => {
   for (let index = 0; index < count; index += 1) ctx.state.set(`key-${index}`, "x".repeat(200));

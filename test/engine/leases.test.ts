@@ -1,7 +1,8 @@
 // Several workers on one store: taking over, zombies, and leaving in good order.
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow } from "reprise";
+import { createEngine, promise, task, workflow, type RepriseEvent } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createFreezer, createGate, rejection, watchEvents } from "./world.ts";
 
@@ -147,6 +148,36 @@ test("a drained engine still tells who waits that another one has ended the run"
   await using engine = await createEngine({ store, definitions: [waits] });
   await engine.run(waits, "run-1").resolve("go", "from elsewhere");
   expect(await result).toBe("from elsewhere");
+});
+
+test("a run that is being replayed when its worker drains is given back, not left behind", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const gate = createGate<string>();
+  const works = workflow("works", async (ctx) => ctx.run("work", () => gate.wait()));
+  {
+    await using first = await createEngine({ store, definitions: [works] });
+    await first.start(works, undefined, { id: "run-1" });
+    await gate.reached;
+    const drained = first.drain();
+    gate.open("worked");
+    await drained;
+  }
+  {
+    await using second = await createEngine({ store, definitions: [works] });
+    await new Promise<void>((resolve, reject) => {
+      const onEvent = (event: unknown): void => {
+        if ((event as RepriseEvent).event !== "run.resumed") return;
+        unsubscribe("reprise", onEvent);
+        // Its code has run to the end; nobody has looked at it yet.
+        second.drain().then(resolve, reject);
+      };
+      subscribe("reprise", onEvent);
+    });
+    expect((await second.find("run-1"))?.status).toBe("queued");
+  }
+  await using third = await createEngine({ store, definitions: [works] });
+  expect(await third.run(works, "run-1").result({ timeout: "10 s" })).toBe("worked");
 });
 
 test("a drain whose grace runs out leaves the function behind; another worker repeats it at once", async () => {

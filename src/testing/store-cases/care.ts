@@ -89,6 +89,23 @@ export const careCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 0 });
   }),
 
+  storeCase("a dry run of prune counts what it would remove, families whole, and removes nothing", async (store, t) => {
+    const worker = await registerWorker(store);
+    await startEnded(store, worker, "alone");
+    const start = await startHeld(store, worker, "parent");
+    const [parent, child] = await startChild(store, worker, start, "child");
+    await commitTurn(store, child, COMPLETES);
+    await commitTurn(store, parent, COMPLETES);
+    t.clock.advance(HOUR);
+    await startEnded(store, worker, "young");
+    let last: readonly [number, number] = [0, 0];
+    const onProgress = (done: number, total: number): void => void (last = [done, total]);
+    assert.deepEqual(await store.prune(store.now() - HOUR / 2, { dryRun: true, onProgress }), { runs: 3 });
+    assert.ok(last[0] <= last[1] && last[1] > 0);
+    assert.equal((await store.listRuns({ limit: 10 })).length, 4);
+    assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 3 });
+  }),
+
   storeCase("a family is pruned whole, and only when all of it has ended long enough ago", async (store, t) => {
     const worker = await registerWorker(store);
     const start = await startHeld(store, worker, "grandparent");

@@ -215,6 +215,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "prune removes runs that ended before the given moment, and only those",
     "a family is pruned whole, and only when all of it has ended long enough ago",
   ],
+  "a dry run prunes": ["a dry run of prune counts what it would remove, families whole, and removes nothing"],
   "prune removes nothing": ["a pruned id is free again"],
   "prune takes runs one by one": ["a live child keeps its parent and its siblings"],
   "writing payloads anew is heard as a message": ["writing every payload anew changes nothing that can be read"],

@@ -36,6 +36,7 @@ export const readsMutants: readonly Mutant[] = [
     info: async () => ({ ...(await store.info()), runs: {}, workers: [], items: { ready: 9, leased: 9, delayed: 9 } }),
   })),
   methods("prune does not look at the age", (store) => ({ prune: () => store.prune(Number.MAX_SAFE_INTEGER) })),
+  methods("a dry run prunes", (store) => ({ prune: (endedBefore: number) => store.prune(endedBefore) })),
   methods("prune removes nothing", () => ({ prune: async () => ({ runs: 0 }) })),
   {
     name: "prune takes runs one by one",

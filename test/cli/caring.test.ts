@@ -1,0 +1,108 @@
+// migrate, prune, backup.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { MIGRATIONS, SCHEMA_VERSION, APPLICATION_ID } from "../../src/stores/sqlite/schema.ts";
+import { cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
+import { charge, pay, review } from "./definitions.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const shop = (): Promise<StoreWithRuns> =>
+  new StoreWithRuns([pay, charge, review]).start(
+    { id: "pay-1", what: pay, input: 1, until: "completed" },
+    { id: "review-1", what: review, until: "waiting" },
+  );
+
+/** A database as the first version made it. */
+function makeFirst(path: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(MIGRATIONS[0] ?? "");
+  db.exec(`insert into meta values ('application', 'reprise'), ('schema', '1');
+           pragma application_id = ${APPLICATION_ID}; pragma user_version = 1; pragma journal_mode = wal;`);
+  db.close();
+}
+
+test("migrate brings an older store up to date, after a copy; other commands refuse the older one", async () => {
+  using folder = new TemporaryFolder();
+  const path = folder.file("shop.db");
+  makeFirst(path);
+  const store = ["--store", `sqlite:${path}`];
+  const refused = await cli(["list", ...store]);
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toMatch(
+    /^error STORE_OLDER_SCHEMA: .*has schema 1, this program needs \d+\. `reprise migrate`/,
+  );
+  const before = readFileSync(path);
+  const [planned] = jsonLines((await cli(["migrate", "--dry-run", "--json", ...store])).stdout);
+  const copy = `${path}.schema-1.backup`;
+  expect(planned).toEqual({ location: path, from: 1, to: SCHEMA_VERSION, migrated: false, dryRun: true, backup: copy });
+  expect(existsSync(copy)).toBe(false);
+  expect(readFileSync(path).equals(before)).toBe(true);
+
+  const { code, stdout } = await cli(["migrate", ...store]);
+  expect(code).toBe(0);
+  expect(stdout).toContain(`shop.db: schema 1 → ${SCHEMA_VERSION}\nthe file as it was: ${copy}`);
+  expect(new DatabaseSync(copy, { readOnly: true }).prepare("pragma user_version").get()).toEqual({ user_version: 1 });
+  expect((await cli(["doctor", ...store])).code).toBe(0);
+  const again = await cli(["migrate", ...store]);
+  expect([again.code, again.stdout]).toEqual([0, `up to date  ${path} has schema ${SCHEMA_VERSION}\n`]);
+});
+
+test("a copy that is there already is never overwritten, and nothing is migrated without it", async () => {
+  using folder = new TemporaryFolder();
+  const path = folder.file("shop.db");
+  makeFirst(path);
+  const args = ["migrate", "--backup", folder.file("copy.db"), "--store", `sqlite:${path}`];
+  makeFirst(folder.file("copy.db"));
+  const { code, stderr } = await cli(args);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/copy\.db exists already/);
+  expect((await cli(["migrate", "--dry-run", "--json", "--store", `sqlite:${path}`])).stdout).toContain('"from":1');
+  const [done] = jsonLines((await cli(["migrate", "--no-backup", "--json", "--store", `sqlite:${path}`])).stdout);
+  expect(done).toMatchObject({ migrated: true, backup: null });
+});
+
+test("prune counts, asks, and removes ended runs that are old enough, with their journals", async () => {
+  using store = await shop();
+  const [dry] = jsonLines((await store.cli("prune", "--older-than", "0s", "--dry-run", "--json")).stdout);
+  expect(dry).toEqual({ runs: 1, endedBefore: expect.stringMatching(/Z$/), dryRun: true });
+  const [young] = jsonLines((await store.cli("prune", "--older-than", "30d", "--yes", "--json")).stdout);
+  expect(young).toMatchObject({ runs: 0, dryRun: false });
+  const refused = await store.cli("prune", "--older-than", "0s");
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain(
+    "Remove 1 run that ended more than 0 ms ago, with their journals? Nobody can be asked",
+  );
+  expect(await store.statusOf("pay-1")).toBe("completed");
+  const { code, stdout } = await store.cli("prune", "--older-than", "0s", "--yes");
+  expect([code, stdout]).toEqual([0, "removed 1 run that ended more than 0 ms ago\n"]);
+  const ids = jsonLines((await store.cli("list", "--json")).stdout).map(({ id }) => id as string);
+  expect(ids).toEqual(["review-1"]);
+  const bad = await store.cli("prune", "--older-than", "soon");
+  expect(bad.stderr).toMatch(/^error BAD_DURATION: --older-than/);
+});
+
+test("a backup is a store like the one it was made from, and never overwrites", async () => {
+  using store = await shop();
+  const copy = store.folder.file("copy.db");
+  const [made] = jsonLines((await store.cli("backup", copy, "--json")).stdout);
+  expect(made).toEqual({ file: copy, bytes: expect.any(Number) });
+  const of = async (url: string): Promise<string> => (await cli(["list", "--json", "--store", url])).stdout;
+  expect(await of(`sqlite:${copy}`)).toBe(await of(store.url));
+  const again = await store.cli("backup", copy);
+  expect(again.code).toBe(2);
+  expect(again.stderr).toContain("exists already");
+});
+
+test("caring for a store that is not there creates nothing", async () => {
+  using folder = new TemporaryFolder();
+  for (const args of [
+    ["migrate"],
+    ["prune", "--older-than", "1d", "--yes"],
+    ["backup", "copy.db"],
+    ["cancel", "--all"],
+  ])
+    expect((await cli(args, { cwd: folder.path })).code).toBe(3);
+  expect(readdirSync(folder.path)).toEqual([]);
+});

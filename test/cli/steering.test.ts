@@ -1,0 +1,73 @@
+// cancel, resume: one run, several, all that a filter finds.
+
+import { expect, test } from "vitest";
+import { jsonLines } from "./cli-process.ts";
+import { charge, incomplete, pay, review } from "./definitions.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const shop = (): Promise<StoreWithRuns> =>
+  new StoreWithRuns([pay, charge, review, incomplete]).start(
+    { id: "pay-1", what: pay, input: 1, until: "completed" },
+    { id: "review-1", what: review, tags: ["eu"], until: "waiting" },
+    { id: "review-2", what: review, tags: ["us"], until: "waiting" },
+    { id: "incomplete-1", what: incomplete, until: "blocked" },
+  );
+
+test("cancel asks a run to stop, with the reason in its journal", async () => {
+  using store = await shop();
+  const { code, stdout } = await store.cli("cancel", "review-1", "--reason", "wrong customer");
+  expect([code, stdout]).toEqual([0, "asked to stop review-1 review\n"]);
+  expect(await store.finish("review-1")).toMatchObject({ status: "cancelled" });
+  expect((await store.cli("show", "review-1")).stdout).toContain("wrong customer");
+});
+
+test("a run that has ended is passed over, and said so", async () => {
+  using store = await shop();
+  const { code, stdout, stderr } = await store.cli("cancel", "pay-1", "review-1");
+  expect([code, stdout]).toEqual([0, "asked to stop review-1 review\n"]);
+  expect(stderr).toContain("passed over pay-1: it has ended (completed)");
+  const [json] = jsonLines((await store.cli("resume", "pay-1", "--json")).stdout);
+  expect(json).toEqual({
+    action: "resume",
+    dryRun: false,
+    count: 0,
+    ids: [],
+    passedOver: [{ id: "pay-1", reason: "it has ended (completed)" }],
+  });
+});
+
+test("a filter needs a yes where nobody can be asked; a dry run only says which", async () => {
+  using store = await shop();
+  const refused = await store.cli("cancel", "--definition", "review");
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain("error USAGE: Cancel 2 runs? Nobody can be asked here: say --yes");
+  const [dry] = jsonLines((await store.cli("cancel", "--definition", "review", "--dry-run", "--json")).stdout);
+  expect(dry).toMatchObject({ dryRun: true, count: 2, ids: ["review-1", "review-2"] });
+  expect(await store.statusOf("review-1")).toBe("waiting");
+  const [done] = jsonLines((await store.cli("cancel", "--tag", "eu", "--yes", "--json")).stdout);
+  expect(done).toEqual({ action: "cancel", dryRun: false, count: 1, ids: ["review-1"], passedOver: [] });
+  expect(await store.finish("review-1")).toMatchObject({ status: "cancelled" });
+  expect(await store.statusOf("review-2")).toBe("waiting");
+});
+
+test("--all takes every run it can have an effect on, and no other", async () => {
+  using store = await shop();
+  const [done] = jsonLines((await store.cli("resume", "--all", "--yes", "--json")).stdout);
+  expect(done).toMatchObject({ count: 1, ids: ["incomplete-1"], passedOver: [] });
+  expect(await store.statusOf("incomplete-1")).toBe("queued");
+});
+
+test("what names nothing, or names it twice, is refused before the store is opened", async () => {
+  using store = await shop();
+  for (const [args, says] of [
+    [[], /name at least one run/],
+    [["review-1", "--all"], /by their ids or by a filter/],
+    [["--all", "--tag", "eu"], /leave out either/],
+    [["--status", "sad"], /--status: expected one of/],
+    [["nope"], /There is no run nope/],
+  ] as const) {
+    const { code, stdout, stderr } = await store.cli("cancel", ...args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(says);
+  }
+});

@@ -1,0 +1,61 @@
+// A store on disk with runs in it, made by a real engine that is gone again.
+
+import { createEngine, type AnyTask, type Definition, type Status } from "reprise";
+import { cli, TemporaryFolder, type Finished } from "./cli-process.ts";
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+
+interface Start {
+  readonly id: string;
+  readonly what: Definition;
+  readonly input?: unknown;
+  readonly tags?: readonly string[];
+  /** Waited for before the engine closes. */
+  readonly until: Status;
+}
+
+export class StoreWithRuns implements Disposable {
+  readonly folder = new TemporaryFolder();
+  readonly url: string;
+  readonly #definitions: readonly (Definition | AnyTask)[];
+
+  constructor(definitions: readonly (Definition | AnyTask)[]) {
+    this.url = `sqlite:${this.folder.file("shop.db")}`;
+    this.#definitions = definitions;
+  }
+
+  async start(...starts: readonly Start[]): Promise<this> {
+    await using engine = await createEngine({ store: this.url, definitions: this.#definitions, logger: SILENT });
+    for (const { id, what, input, tags = [], until } of starts) {
+      const run = await engine.start(what, input as undefined, { id, tags });
+      while ((await run.info()).status !== until) await new Promise((resolve) => setImmediate(resolve));
+    }
+    return this;
+  }
+
+  /** Works until the run has ended, and answers how. */
+  async finish(id: string): Promise<{ readonly status: Status; readonly output?: unknown; readonly error?: unknown }> {
+    await using engine = await createEngine({ store: this.url, definitions: this.#definitions, logger: SILENT });
+    const found = await engine.find(id);
+    if (found === undefined) throw new Error(`There is no run ${id}.`);
+    const run = engine.run(found.definition, id);
+    const outcome = await run.result().then(
+      (output: unknown) => ({ output }),
+      (error: unknown) => ({ error }),
+    );
+    return { status: (await run.info()).status, ...outcome };
+  }
+
+  cli(...args: readonly string[]): Promise<Finished> {
+    return cli([...args, "--store", this.url]);
+  }
+
+  async statusOf(id: string): Promise<Status | undefined> {
+    await using engine = await createEngine({ store: this.url, definitions: this.#definitions, worker: false });
+    return (await engine.find(id))?.status;
+  }
+
+  [Symbol.dispose](): void {
+    this.folder[Symbol.dispose]();
+  }
+}

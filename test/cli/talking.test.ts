@@ -1,0 +1,84 @@
+// resolve, reject: messages into runs, with and without their code.
+
+import { expect, test } from "vitest";
+import { DEFINITIONS, jsonLines } from "./cli-process.ts";
+import { order, review } from "./definitions.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const shop = (): Promise<StoreWithRuns> =>
+  new StoreWithRuns([review, order]).start(
+    { id: "review-1", what: review, until: "waiting" },
+    { id: "review-2", what: review, until: "waiting" },
+    { id: "order-1", what: order, until: "waiting" },
+  );
+
+test("resolve needs no code: the journal shows what the run asked for, and the run goes on with the value", async () => {
+  using store = await shop();
+  const { code, stdout, stderr } = await store.cli("resolve", "review-1", "approval", '{"ok":true}');
+  expect([code, stdout]).toEqual([0, "resolved approval of review-1\n"]);
+  expect(stderr).toContain("with --file the workflow's schema checks it first");
+  const [json] = jsonLines((await store.cli("resolve", "review-2", "approval", '{"ok":false}', "--json")).stdout);
+  expect(json).toEqual({ action: "resolve", id: "review-2", name: "approval", checked: false });
+  expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
+  expect(await store.finish("review-2")).toMatchObject({ status: "completed", output: false });
+});
+
+test("a promise takes one value; the second is refused and the first stands", async () => {
+  using store = await shop();
+  await store.cli("resolve", "review-1", "approval", '{"ok":true}');
+  const again = await store.cli("reject", "review-1", "approval", "too late");
+  expect(again.code).toBe(2);
+  expect(again.stderr).toMatch(/^error PROMISE_ALREADY_RESOLVED:/);
+  expect(await store.finish("review-1")).toMatchObject({ status: "completed", output: true });
+});
+
+test("reject gives the run an error with the message", async () => {
+  using store = await shop();
+  const { code, stdout } = await store.cli("reject", "review-1", "approval", "out of stock");
+  expect([code, stdout]).toEqual([0, "rejected approval of review-1\n"]);
+  const { status, error } = await store.finish("review-1");
+  expect(status).toBe("failed");
+  expect(String(error)).toContain("out of stock");
+});
+
+test("a name the run has not asked for is refused without the code, and nothing is written", async () => {
+  using store = await shop();
+  for (const [id, name, says] of [
+    ["review-1", "aproval", "it has asked for: approval"],
+    ["order-1", "payment", "it has asked for none"],
+  ] as const) {
+    const { code, stderr } = await store.cli("resolve", id, name, "1");
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error UNKNOWN_PORT: .* so far; /);
+    expect(stderr).toContain(says);
+  }
+  const [shown] = jsonLines((await store.cli("show", "order-1", "--json")).stdout);
+  expect(shown).toMatchObject({ status: "waiting", unread: 0 });
+});
+
+test("with the code, a promise may be resolved before the run asks, and its schema is kept", async () => {
+  using store = await shop();
+  const wrong = await store.cli("resolve", "order-1", "payment", '{"cents":"many"}', "--file", DEFINITIONS);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toMatch(/^error BAD_INPUT: .*cents/);
+  const unknown = await store.cli("resolve", "order-1", "paiment", "1", "--file", DEFINITIONS);
+  expect(unknown.stderr).toMatch(/^error UNKNOWN_PORT: Workflow order has no promise paiment; its ports are: payment/);
+  const { code, stdout } = await store.cli(
+    "resolve",
+    "order-1",
+    "payment",
+    '{"cents":5}',
+    "--file",
+    DEFINITIONS,
+    "--json",
+  );
+  expect(code).toBe(0);
+  expect(jsonLines(stdout)).toEqual([{ action: "resolve", id: "order-1", name: "payment", checked: true }]);
+});
+
+test("text without quotes is refused with the quotes it needs", async () => {
+  using store = await shop();
+  const { code, stderr } = await store.cli("resolve", "review-1", "approval", "yes");
+  expect(code).toBe(2);
+  expect(stderr).toContain(`Text needs quotes inside quotes: '"yes"'`);
+});

@@ -1,0 +1,83 @@
+// reprise worker: works until told to stop, and gives back what it has.
+
+import { expect, test } from "vitest";
+import { createEngine } from "reprise";
+import { DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder, cli } from "./cli-process.ts";
+import { pay, slow } from "./definitions.ts";
+
+test("a worker works on what others start, says what it is, and ends well on SIGTERM", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  const child = startCli(["worker", DEFINITIONS, "--concurrency", "4", "--store", store]);
+  const ended = finished(child);
+  await saying(child, "working as");
+  {
+    await using client = await createEngine({ store, definitions: [pay], worker: false });
+    expect(await (await client.start(pay, 7, { id: "pay-1" })).result()).toMatchObject({ label: expect.any(String) });
+  }
+  child.kill("SIGTERM");
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/\d\d:\d\d:\d\d working as .* workflows \(.*pay.*\), 1 task \(charge\)\n/);
+  expect(stdout).toMatch(/stopping: .*\n.*stopped\n$/);
+});
+
+test("with --json every line of a worker is one JSON value", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
+  const ended = finished(child);
+  await saying(child, "worker.started");
+  {
+    await using client = await createEngine({ store, definitions: [pay], worker: false });
+    await (await client.start(pay, 7, { id: "pay-1" })).result();
+  }
+  child.kill("SIGINT");
+  const { code, stdout, stderr } = await ended;
+  expect([code, stderr]).toEqual([0, ""]);
+  const lines = jsonLines(stdout);
+  expect(lines[0]).toMatchObject({ level: "info", event: "worker.started", tasks: ["charge"], at: expect.any(String) });
+  expect(lines.map(({ event }) => event as string)).toEqual(
+    expect.arrayContaining(["attempt.failed", "run.ended", "worker.stopping", "worker.stopped"]),
+  );
+});
+
+test("what is at work when a worker is told to stop is finished; a second signal ends it at once, and nothing is lost", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  await using client = await createEngine({ store, definitions: [slow], worker: false });
+  const start = async (id: string) => {
+    const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
+    const ended = finished(child);
+    await saying(child, "worker.started");
+    await client.start(slow, undefined, { id });
+    await saying(child, "attempt.started");
+    child.kill("SIGTERM");
+    await saying(child, "worker.stopping");
+    return { child, ended };
+  };
+  const patient = await start("slow-1");
+  expect((await patient.ended).code).toBe(0);
+  const [entry] = jsonLines((await cli(["journal", "slow-1", "--after", "1", "--json", "--store", store])).stdout);
+  expect(entry).toMatchObject({ type: "OperationCompleted" });
+
+  const hasty = await start("slow-2");
+  hasty.child.kill("SIGTERM");
+  expect((await hasty.ended).code).toBe(143);
+  expect((await cli(["doctor", "--store", store])).stdout).toContain("healthy");
+});
+
+test("a worker refuses a store in memory, a file without definitions, and wrong settings", async () => {
+  using folder = new TemporaryFolder();
+  for (const [args, code, says] of [
+    [["worker", DEFINITIONS, "--store", "sqlite::memory:"], 3, /error BAD_STORE_URL: .*a worker needs a file/],
+    [["worker", "nowhere.ts"], 2, /There is no file/],
+    [["worker", DEFINITIONS, "--concurrency", "0"], 2, /1 or more/],
+    [["worker", DEFINITIONS, "--lease", "never"], 2, /error BAD_DURATION: worker\.lease/],
+    [["worker", DEFINITIONS, "--grace", "never"], 2, /error BAD_DURATION: --grace/],
+  ] as const) {
+    const result = await cli(args, { cwd: folder.path });
+    expect([args, result.code]).toEqual([args, code]);
+    expect(result.stderr).toMatch(says);
+  }
+});
