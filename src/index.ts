@@ -28,6 +28,7 @@ export {
 } from "./engine/index.ts";
 export {
   promise,
+  signal,
   task,
   typed,
   type AnyTask,
@@ -40,6 +41,7 @@ export {
   type PromisePort,
   type RepriseEvent,
   type Schema,
+  type Signal,
   type Status,
   type Task,
   type TaskContext,

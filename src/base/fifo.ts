@@ -7,6 +7,11 @@ export class Fifo<T> {
     return this.#items.length - this.#first;
   }
 
+  /** The one `shift` would take. */
+  get first(): T | undefined {
+    return this.#items[this.#first];
+  }
+
   push(item: T): void {
     this.#items.push(item);
   }
@@ -22,5 +27,10 @@ export class Fifo<T> {
       this.#first = 0;
     }
     return item;
+  }
+
+  /** What is in it, first in first. */
+  all(): readonly T[] {
+    return this.#items.slice(this.#first);
   }
 }

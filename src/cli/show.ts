@@ -138,6 +138,8 @@ function waitLine({ kind, name, command, until, attempts }: Step, now: number): 
       return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
     case "promise":
       return `promise ${shown} from outside${left === "" ? "" : `, runs out ${left}`} ${place}`;
+    case "signal":
+      return `signal ${shown}${left === "" ? "" : `, runs out ${left}`} ${place}`;
     case "operation":
       return `operation ${shown}, attempt ${attempts + 1} ${place}`;
   }

@@ -2,7 +2,7 @@
 
 import { isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
-export type StepKind = "task" | "child" | "sleep" | "operation" | "promise";
+export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal";
 
 export interface Step {
   readonly command: string;
@@ -67,7 +67,7 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     case "TimerStarted":
       return step("sleep", text("timerId"), at, dueOf(fields, at));
     case "PromiseCreated":
-      return step("promise", text("promiseId"), at, timeoutOf(fields, at));
+      return step("receives" in fields ? "signal" : "promise", text("promiseId"), at, timeoutOf(fields, at));
     // An operation has no entry until an attempt of it has ended.
     case "OperationCompleted":
     case "OperationFailed":

@@ -154,7 +154,7 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     case "PromiseCreated":
       return open(
         fields["promiseId"],
-        `promise${"timeout" in fields ? `, waits ${formatMs(Number(fields["timeout"]))} at most` : ", waits"}`,
+        `${"receives" in fields ? "signal" : "promise"}${"timeout" in fields ? `, waits ${formatMs(Number(fields["timeout"]))} at most` : ", waits"}`,
       );
     case "PromiseResolved":
       return close(
@@ -170,6 +170,12 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       );
     case "PromiseTimedOut":
       return close("quiet", (took) => `ran out after ${took}`);
+    case "SignalReceived":
+      return close(
+        "good",
+        (took) => `signal${took === "" ? "" : ` after ${took}`}${arrow(fields, "value")}`,
+        fields["name"],
+      );
     case "StateSet":
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
     case "StateCleared":

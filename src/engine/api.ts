@@ -34,6 +34,11 @@ export interface RunInfo {
   readonly error?: Error;
 }
 
+export interface SignalOptions {
+  /** A second signal with the same id to the same run is dropped in silence, for a day at least. */
+  dedupId?: string;
+}
+
 export interface StartOptions {
   /** Starting the same id with the same input again gives the same run; with another input it is refused. */
   id?: string;
@@ -48,6 +53,11 @@ export interface Run<D> {
   /** Waits for the end: gives the output, or throws what went wrong. */
   result(options?: { timeout?: Duration }): Promise<OutputOf<D>>;
   info(): Promise<RunInfo>;
+  /** Sends a signal: the run takes it when it is ready for it, in the order signals came. */
+  signal<K extends Named<PortsOf<D>, "signal">>(
+    name: K,
+    ...value: Args<Payload<PortsOf<D>[K]>, SignalOptions>
+  ): Promise<void>;
   /** Gives a promise port its value; a second value is refused. */
   resolve<K extends Named<PortsOf<D>, "promise">>(name: K, ...value: Args<Payload<PortsOf<D>[K]>, {}>): Promise<void>;
   reject(name: Named<PortsOf<D>, "promise">, error: Error): Promise<void>;

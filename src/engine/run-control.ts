@@ -6,7 +6,11 @@ import { send, type Target } from "./run-messages.ts";
 
 /** A cancel is a request; a run that has ended meanwhile needs none. */
 export async function cancelRun(target: Target, reason: string | undefined): Promise<void> {
-  await send(target, { type: "CancelRequested", target: "", data: entryData.cancelRequestedData(reason) }, false, true);
+  await send(
+    target,
+    { type: "CancelRequested", target: "", data: entryData.cancelRequestedData(reason) },
+    { endedIsFine: true },
+  );
 }
 
 export async function resumeRun({ host, id }: Target): Promise<void> {

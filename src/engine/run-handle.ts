@@ -12,10 +12,10 @@ import {
 } from "../kernel/index.ts";
 import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Worker } from "../worker/index.ts";
-import type { Run, RunInfo } from "./api.ts";
+import type { Run, RunInfo, SignalOptions } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import { cancelRun, resumeRun } from "./run-control.ts";
-import { rejectPort, resolvePort, type Target } from "./run-messages.ts";
+import { rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -113,6 +113,10 @@ export class RunHandle implements Run<any> {
           reject(error as Error);
         });
     });
+  }
+
+  signal(name: string, ...args: readonly unknown[]): Promise<void> {
+    return signalRun(this.#target, name, args[0], args[1] as SignalOptions | undefined);
   }
 
   resolve(name: string, ...args: readonly unknown[]): Promise<void> {

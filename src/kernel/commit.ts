@@ -105,6 +105,8 @@ export interface TurnWrite {
    */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
   readonly then: "hold" | "release" | EndStatus;
+  /** With an end: messages that are in the journal and that the code never took. */
+  readonly unread?: number;
 }
 export type TurnOutcome =
   /** `more`: messages beyond `read` are waiting. `children`: those that were started, in order. */
@@ -140,14 +142,18 @@ export interface TurnBackWrite {
 }
 export type ItemOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
 
-/** From outside: resolve, reject, cancel. */
+/** From outside: signal, resolve, reject, cancel. */
 export interface MessageWrite {
   readonly write: "message";
   readonly to: string;
   readonly arrival: Arrival;
   /** Refuses a second message to the same target. */
   readonly once: boolean;
+  /** Refuses a second message with the same id, for `DEDUP_MS` at least. */
+  readonly dedupId?: string;
 }
+/** How long a store remembers the ids of messages. */
+export const DEDUP_MS = 86_400_000;
 export type MessageOutcome =
   | { readonly status: "committed"; readonly run: RunNumber }
   | { readonly status: "no-run" }

@@ -36,6 +36,7 @@ export type {
   TurnWrite,
   Write,
 } from "./commit.ts";
+export { DEDUP_MS } from "./commit.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export {
@@ -55,11 +56,13 @@ export {
 } from "./journal.ts";
 export {
   promise,
+  signal,
   type Named,
   type Payload,
   type Ports,
   type PromisePort,
   type Query,
+  type Received,
   type Signal,
   type Stream,
   type Timed,

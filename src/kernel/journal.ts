@@ -27,6 +27,7 @@ export type EntryType =
   | "PromiseResolved"
   | "PromiseRejected"
   | "PromiseTimedOut"
+  | "SignalReceived"
   | "StateSet"
   | "StateCleared"
   | "CancelRequested"
@@ -88,6 +89,7 @@ const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseResolved",
   "PromiseRejected",
   "PromiseTimedOut",
+  "SignalReceived",
 ]);
 
 /** Whether an entry of this type settles the command it names. */

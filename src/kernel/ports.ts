@@ -2,8 +2,10 @@
 
 import type { Schema } from "./schema.ts";
 
+/** A message the run takes when it is ready for it, first in first out. */
 export interface Signal<T> {
   readonly port: "signal";
+  readonly schema?: Schema<any, T>;
   readonly "~t"?: T;
 }
 /** A value somebody outside the run will provide once. */
@@ -43,9 +45,33 @@ export function promise<T>(schema?: Schema<any, T>): PromisePort<T> {
   return schema === undefined ? { port: "promise" } : { port: "promise", schema };
 }
 
+/**
+ * Declares a message that anybody may send to the run, any number of times; the run takes them in the order they came.
+ *
+ * @example
+ * ```ts
+ * import { signal, workflow } from "reprise";
+ * const cart = workflow("cart", { ports: { add: signal<string>(), checkout: signal() } }, async (ctx) => {
+ *   const items: string[] = [];
+ *   for (;;) {
+ *     const message = await ctx.receive(["add", "checkout"], { timeout: "1 day" });
+ *     if (message?.name !== "add") return items;
+ *     items.push(message.value);
+ *   }
+ * });
+ * ```
+ */
+export function signal(): Signal<void>;
+export function signal<T>(schema?: Schema<any, T>): Signal<T>;
+export function signal<T>(schema?: Schema<any, T>): Signal<T> {
+  return schema === undefined ? { port: "signal" } : { port: "signal", schema };
+}
+
 export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, any> | Update<any, any> | Stream<any>>;
 export type Named<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
 export type Payload<P> =
   P extends Signal<infer T> ? T : P extends PromisePort<infer T> ? T : P extends Stream<infer T> ? T : never;
 /** A wait that ran out gives `undefined`; a port without payload gives `true` when it came. */
 export type Timed<T> = ([T] extends [void] ? true : T) | undefined;
+/** What a wait for one of several signals gives: which one came, and what it carries. */
+export type Received<M, K extends keyof M> = { [P in K]: { readonly name: P; readonly value: Payload<M[P]> } }[K];

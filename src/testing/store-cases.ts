@@ -13,6 +13,7 @@ import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
 import { listCases } from "./store-cases/list.ts";
+import { messageCases } from "./store-cases/messages.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
 import { startCases } from "./store-cases/start.ts";
 import { stopCases } from "./store-cases/stop.ts";
@@ -29,6 +30,7 @@ export const storeCases: readonly StoreCase[] = [
   ...fenceCases,
   ...endCases,
   ...inboxCases,
+  ...messageCases,
   ...wakeUpCases,
   ...stopCases,
   ...claimCases,

@@ -210,8 +210,8 @@ export class TestEngineFacade implements TestEngine {
       id,
       result: (options) => this.#result(handle, options),
       info: () => this.#ask((life) => handle(life).info()),
-      resolve: (name: string, ...value: readonly unknown[]) =>
-        tell((run) => (run.resolve as (name: string, ...value: readonly unknown[]) => Promise<void>)(name, ...value)),
+      signal: (name: string, ...value: readonly unknown[]) => tell((run) => (run.signal as AnyTell)(name, ...value)),
+      resolve: (name: string, ...value: readonly unknown[]) => tell((run) => (run.resolve as AnyTell)(name, ...value)),
       reject: (name: never, error: Error) => tell((run) => run.reject(name, error)),
       cancel: (reason) => tell((run) => run.cancel(reason)),
       resume: () => tell((run) => run.resume()),
@@ -239,6 +239,7 @@ export class TestEngineFacade implements TestEngine {
   }
 }
 
+type AnyTell = (name: string, ...value: readonly unknown[]) => Promise<void>;
 type AnyStart = (what: Definition | string, ...args: readonly unknown[]) => Promise<Run<any>>;
 
 function graceOf(options: { grace?: Duration }): number {

@@ -144,6 +144,7 @@ export class HotRun {
       if (arrival <= this.#read) continue;
       this.#read = arrival;
       if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
+      else if (type === "SignalReceived") this.#applySignal(target, data);
       else if (type === "CancelRequested") this.#applyCancel(data);
       else if (this.execution.isOpen(target)) this.#appendTerminal(type, target, data, asRecord(data));
     }
@@ -159,6 +160,15 @@ export class HotRun {
       this.execution.close(command);
       if (timed) this.#draft.drop(command);
     }
+  }
+
+  #applySignal(name: string, data: string): void {
+    const decoded = asRecord(data);
+    const wait = this.execution.signals.announce(this.execution, name, decoded["value"]);
+    this.#draft.appendDelivery("SignalReceived", wait?.command ?? "", data, decoded);
+    if (wait === undefined) return;
+    this.execution.close(wait.command);
+    if (wait.timed) this.#draft.drop(wait.command);
   }
 
   #applyCancel(data: string): void {
@@ -303,6 +313,7 @@ export class HotRun {
       children: batch.children,
       messages: batch.messages,
       then,
+      ...(this.#ended !== undefined && { unread: this.execution.unreceived }),
     };
   }
 

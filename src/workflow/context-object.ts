@@ -1,6 +1,6 @@
 // The context object handed to workflow code: checks what it is given and passes it on. Methods need no `this`.
 
-import { checkName, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
+import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
 import {
   checkPolicy,
   checkPriority,
@@ -20,6 +20,7 @@ import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, Workflo
 import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
 import { refused } from "./refusals.ts";
+import { askReceive } from "./signals.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -127,6 +128,12 @@ export function createContext(execution: Execution): WorkflowContext {
           options.show,
         ),
       ),
+    receive: (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
+      rejecting(() => {
+        checkOptionNames(options, ["timeout"], "ctx.receive");
+        const { timeout } = options;
+        return askReceive(execution, names, timeout === undefined ? undefined : toMs(timeout, "ctx.receive: timeout"));
+      }),
     sleep: (duration: Parameters<typeof toMs>[0]) => asTimer(askTimer(execution, "sleep", toMs(duration, "ctx.sleep"))),
     sleepUntil: (date: Date) => {
       const at = date instanceof Date ? date.getTime() : Number.NaN;

@@ -13,6 +13,7 @@ import type {
   OutputOf,
   Payload,
   Policy,
+  Received,
   Schema,
   TaskContext,
   Timed,
@@ -85,6 +86,14 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
   readonly "~input"?: (input: Input) => void;
   sleep(duration: Duration): Timer;
   sleepUntil(date: Date): Timer;
+  /** Takes the next signal, first in first out. Never race two `receive`: name both, or give a timeout. */
+  receive<K extends Named<M, "signal">>(name: K): Promise<Payload<M[K]>>;
+  receive<K extends Named<M, "signal">>(name: K, options: { timeout: Duration }): Promise<Timed<Payload<M[K]>>>;
+  receive<K extends Named<M, "signal">>(names: readonly K[]): Promise<Received<M, K>>;
+  receive<K extends Named<M, "signal">>(
+    names: readonly K[],
+    options: { timeout: Duration },
+  ): Promise<Received<M, K> | undefined>;
   readonly state: DurableState<State>;
 }
 

@@ -36,11 +36,17 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
   return typeof value === "object" && value !== null && BODY in value;
 }
 
+/** Those that can be declared. */
+const PORTS: readonly Ports[string]["port"][] = ["promise", "signal"];
+
 function checkPorts(name: string, ports: Ports): void {
   for (const [port, declared] of Object.entries(ports)) {
     checkName(port, `Workflow ${name}: port name`);
-    if (declared?.port !== "promise")
-      throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: port ${port} is not made by promise().`);
+    if (!PORTS.includes(declared?.port))
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `Workflow ${name}: port ${port} is not made by ${PORTS.map((kind) => `${kind}()`).join(" or ")}.`,
+      );
   }
 }
 

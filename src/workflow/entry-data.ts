@@ -116,6 +116,21 @@ export function promiseCreatedData(index: number, promiseId: string, timeout: nu
     ["timeout", timeout === undefined ? undefined : String(timeout)],
   );
 }
+/** A wait for signals: the first of them that comes. */
+export function receiveCreatedData(index: number, names: readonly string[], timeout: number | undefined): string {
+  return record(
+    ["index", String(index)],
+    ["promiseId", encode(receiveId(names))],
+    ["receives", encode(names)],
+    ["timeout", timeout === undefined ? undefined : String(timeout)],
+  );
+}
+export function receiveId(names: readonly string[]): string {
+  return names.join(" | ");
+}
+export function signalReceivedData(name: string, value: string | undefined): string {
+  return record(["name", encode(name)], ["value", value]);
+}
 export function promiseResolvedData(promiseId: string, value: string | undefined): string {
   return record(["promiseId", encode(promiseId)], ["value", value]);
 }

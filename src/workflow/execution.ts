@@ -30,6 +30,7 @@ import { PromisePorts } from "./promise-ports.ts";
 import { callWorkflow, refuseInsideStep } from "./scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 import { never } from "./refusals.ts";
+import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
 import { Waits, type Wait } from "./waits.ts";
 
@@ -54,6 +55,7 @@ export class Execution {
   #time: EpochMs;
   #seedOfRun: bigint | undefined;
   readonly promisePorts = new PromisePorts();
+  #signals: Signals | undefined;
   readonly state = new StateValues();
   #cancelled: CancelledError | undefined;
   cancelReason: string | undefined;
@@ -88,6 +90,15 @@ export class Execution {
   #end(outcome: CodeOutcome): void {
     this.outcome ??= outcome;
     if (this.#live) this.checkLeftovers();
+  }
+
+  get signals(): Signals {
+    return (this.#signals ??= new Signals());
+  }
+
+  /** Signals that the code never took. */
+  get unreceived(): number {
+    return this.#signals === undefined ? 0 : this.#signals.left().length;
   }
 
   /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
@@ -161,6 +172,8 @@ export class Execution {
       case "PromiseResolved":
       case "PromiseRejected":
         return this.promisePorts.settle(this, { seq: 0, type, command, data, at });
+      case "SignalReceived":
+        return this.signals.deliver(this, { seq: 0, command, data });
       case "CancelRequested":
         return this.#cancel(data["reason"]);
       default:

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { promise, task, workflow } from "reprise";
+import { promise, signal, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -51,7 +51,7 @@ test("what runs really write is on the page of entries", async () => {
   });
   const parent = workflow(
     "parent",
-    { ports: { yes: promise<number>(), no: promise(), late: promise() } },
+    { ports: { yes: promise<number>(), no: promise(), late: promise(), word: signal<string>() } },
     async (ctx, input: string) => {
       await ctx.task(flaky, undefined, { retry: { maxAttempts: 3, baseDelay: 1, maxDelay: 2 }, timeout: 500 });
       await ctx.task(broken).catch(() => {});
@@ -67,6 +67,7 @@ test("what runs really write is on the page of entries", async () => {
       await ctx.promise("yes", { timeout: "1 day", show: 1 });
       await ctx.promise("no").catch(() => {});
       await ctx.promise("late", { timeout: 5 });
+      await ctx.receive(["word"], { timeout: "1 day" });
       return input;
     },
   );
@@ -76,6 +77,7 @@ test("what runs really write is on the page of entries", async () => {
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
   await run.reject("no", new Error("no"));
+  await run.signal("word", "hi");
   const cancelled = await engine.start(stopped);
   await cancelled.cancel("enough");
   const failed = await engine.start(failing);

@@ -205,6 +205,11 @@ export class LiveRun {
     const data = entryData.promiseResolvedData(port, entryData.encodeInput(answer.value));
     return { type: "PromiseResolved", command: "", data, at: this.now };
   }
+  /** As `settles`. */
+  signals(name: string, value?: unknown): Arrival {
+    const data = entryData.signalReceivedData(name, entryData.encodeInput(value));
+    return { type: "SignalReceived", command: "", data, at: this.now };
+  }
   cancels(reason?: string): Arrival {
     return { type: "CancelRequested", command: "", data: entryData.cancelRequestedData(reason), at: this.now };
   }
@@ -275,6 +280,10 @@ export class LiveRun {
       const waits = this.execution.waitsOn(port);
       command = waits[0]?.command ?? "";
       for (const wait of waits) this.execution.close(wait.command);
+    } else if (type === "SignalReceived") {
+      const { name, value } = decode(data) as { name: string; value?: unknown };
+      command = this.execution.signals.announce(this.execution, name, value)?.command ?? "";
+      this.execution.close(command);
     } else if (type === "CancelRequested") {
       for (const open of this.open()) this.execution.close(open);
     } else if (this.execution.isOpen(command)) this.execution.close(command);

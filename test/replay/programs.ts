@@ -4,11 +4,12 @@
 // inputs, conditions and the result. So two executions that resume branches in a different order end differently.
 
 import { FatalError } from "../../src/base/index.ts";
-import { promise, task, type Definition } from "../../src/kernel/index.ts";
+import { promise, signal, task, type Definition } from "../../src/kernel/index.ts";
 import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
 import type { Chance } from "./seeded.ts";
 
 export const PORTS = ["approval", "payment", "reply"] as const;
+export const SIGNALS = ["tick", "tock"] as const;
 const STATE_KEYS = ["a", "b"] as const;
 const CALLEES = [0, 1, 2] as const;
 
@@ -23,6 +24,7 @@ export type Program =
   | { readonly do: "child" }
   | { readonly do: "sleep"; readonly ms: number }
   | { readonly do: "wait"; readonly port: (typeof PORTS)[number]; readonly timed: boolean }
+  | { readonly do: "receive"; readonly names: string | readonly string[]; readonly timed: boolean }
   | { readonly do: "hop"; readonly times: number }
   | { readonly do: "random" | "now" | "throw" }
   | { readonly do: "set" | "get" | "clear"; readonly key: string }
@@ -35,7 +37,20 @@ export type Program =
 
 // ── making one ──
 
-const LEAVES = ["task", "task", "task", "run", "run", "run", "sleep", "wait", "child", "small", "small"] as const;
+const LEAVES = [
+  "task",
+  "task",
+  "task",
+  "run",
+  "run",
+  "run",
+  "sleep",
+  "wait",
+  "receive",
+  "child",
+  "small",
+  "small",
+] as const;
 const SMALL = ["hop", "hop", "random", "now", "set", "get", "clear", "throw"] as const;
 const SHAPES = [
   "seq",
@@ -104,6 +119,10 @@ function leafOf(chance: Chance): Program {
       return { do: "sleep", ms: 1 + chance.below(50) };
     case "wait":
       return { do: "wait", port: chance.pick(PORTS), timed: chance.happens(0.5) };
+    case "receive": {
+      const names = chance.pick([...SIGNALS, SIGNALS, [SIGNALS[0]]]);
+      return { do: "receive", names, timed: chance.happens(0.5) };
+    }
     case "small": {
       const small = chance.pick(SMALL);
       if (small === "hop") return { do: "hop", times: 1 + chance.below(4) };
@@ -150,6 +169,11 @@ class Follower {
       case "wait": {
         const wait = ctx.promise as (name: string, options?: object) => Promise<unknown>;
         return this.#mix(await wait(program.port, program.timed ? { timeout: 20 } : undefined));
+      }
+      case "receive": {
+        const receive = ctx.receive as (names: unknown, options?: object) => Promise<unknown>;
+        const got = await receive(program.names, program.timed ? { timeout: 20 } : undefined);
+        return this.#mix(typeof got === "object" ? JSON.stringify(got) : got);
       }
       case "hop":
         for (let hop = 0; hop < program.times; hop += 1) await Promise.resolve();
@@ -230,7 +254,8 @@ function hashOf(text: string): number {
 
 export function definitionOf(program: Program): Definition {
   const ports = { approval: promise<number>(), payment: promise<number>(), reply: promise<number>() };
-  return workflow("program", { ports }, async (ctx) => {
+  const signals = { tick: signal<number>(), tock: signal<number>() };
+  return workflow("program", { ports: { ...ports, ...signals } }, async (ctx) => {
     const follower = new Follower(ctx as unknown as WorkflowContext);
     const value = await follower.follow(program);
     return { value, mixed: follower.mixed };

@@ -71,6 +71,7 @@ const REACHABLE: readonly EntryType[] = [
   "PromiseResolved",
   "PromiseRejected",
   "PromiseTimedOut",
+  "SignalReceived",
   "StateSet",
   "StateCleared",
   "CancelRequested",

@@ -1,6 +1,6 @@
 // A seeded world around a LiveRun: it chooses what happens next, until the run is over.
 
-import { PORTS } from "./programs.ts";
+import { PORTS, SIGNALS } from "./programs.ts";
 import type { LiveRun, Arrival } from "./live-run.ts";
 import type { Chance } from "./seeded.ts";
 
@@ -11,10 +11,12 @@ export interface Weather {
   readonly cancels: number;
   /** How often somebody settles a port nobody waits for. */
   readonly earlySettles: number;
+  /** How often somebody signals whatever the run waits for. */
+  readonly signals: number;
 }
 
-export const CALM: Weather = { failures: 0, together: 0, cancels: 0, earlySettles: 0 };
-export const ROUGH: Weather = { failures: 0.2, together: 0.3, cancels: 0.01, earlySettles: 0.05 };
+export const CALM: Weather = { failures: 0, together: 0, cancels: 0, earlySettles: 0, signals: 0 };
+export const ROUGH: Weather = { failures: 0.2, together: 0.3, cancels: 0.01, earlySettles: 0.05, signals: 0.05 };
 
 function answer(chance: Chance, weather: Weather): { value: number } | { error: Error } {
   if (!chance.happens(weather.failures)) return { value: chance.below(1000) };
@@ -28,13 +30,18 @@ function answer(chance: Chance, weather: Weather): { value: number } | { error: 
 function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | undefined {
   if (chance.happens(weather.cancels)) return run.cancels("enough");
   if (chance.happens(weather.earlySettles)) return run.settles(chance.pick(PORTS), answer(chance, weather));
+  if (chance.happens(weather.signals)) return run.signals(chance.pick(SIGNALS), chance.below(1000));
   const open = run.execution.openWaits().filter(({ command }) => run.execution.isOpen(command));
   if (open.length === 0) return undefined;
   const { command, type, name, timed } = chance.pick(open);
   run.now += chance.below(30);
   if (type === "Timer") return run.fires(command);
   if (type !== "Promise") return run.answerOf(command, answer(chance, weather));
-  return timed && chance.happens(0.5) ? run.timesOut(command) : run.settles(name, answer(chance, weather));
+  if (timed && chance.happens(0.5)) return run.timesOut(command);
+  const signalled = SIGNALS.filter((each) => name.split(" | ").includes(each));
+  return signalled.length > 0
+    ? run.signals(chance.pick(signalled), chance.below(1000))
+    : run.settles(name, answer(chance, weather));
 }
 
 /** Far more than any program needs. */

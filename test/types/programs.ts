@@ -9,6 +9,7 @@ import {
   rekey,
   RepriseError,
   RetryLater,
+  signal,
   task,
   typed,
   workflow,
@@ -246,4 +247,43 @@ export async function options(): Promise<void> {
     if (error instanceof CancelledError) console.log(error.message);
     else if (error instanceof RepriseError) console.log(error.code, error.family, error.cause, durations, codes);
   }
+}
+
+// ── API.md, program 4: a cart driven by signals ──
+
+interface Item {
+  sku: string;
+  qty: number;
+}
+export const cart = workflow(
+  "cart",
+  { ports: { add: signal<Item>(), checkout: signal(), note: signal(z.string()) } },
+  async (ctx) => {
+    const items: Item[] = [];
+    const one = await ctx.receive("add");
+    same<typeof one, Item>();
+    const timed = await ctx.receive("add", { timeout: "1 day" });
+    same<typeof timed, Item | undefined>();
+    const bare = await ctx.receive("checkout", { timeout: "1 day" });
+    same<typeof bare, true | undefined>();
+    const either = await ctx.receive(["add", "note"]);
+    same<
+      typeof either,
+      { readonly name: "add"; readonly value: Item } | { readonly name: "note"; readonly value: string }
+    >();
+    for (;;) {
+      const message = await ctx.receive(["add", "checkout"], { timeout: "1 day" });
+      if (!message) return { status: "abandoned" as const };
+      if (message.name === "checkout") return { status: "bought" as const, items };
+      items.push(message.value);
+    }
+  },
+);
+export async function shopping(): Promise<void> {
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [cart] });
+  const run = await engine.start(cart);
+  await run.signal("add", { sku: "a", qty: 2 });
+  await run.signal("add", { sku: "a", qty: 2 }, { dedupId: "click-1" });
+  await run.signal("checkout");
+  await run.signal("checkout", undefined, { dedupId: "click-2" });
 }

@@ -5,6 +5,7 @@ import {
   createEngine,
   promise,
   rekey,
+  signal,
   task,
   workflow,
   type Duration,
@@ -214,3 +215,32 @@ void createTestEngine({ definitions: [checkout, charge] }).then(async (made) => 
 });
 
 export { wrongOutput, wrongRun, duration, code };
+
+// ── signals ──
+
+const cart = workflow("cart", { ports: { add: signal<Order>(), checkout: signal(), go: promise() } }, async (ctx) => {
+  // @ts-expect-error no signal has this name
+  await ctx.receive("ad");
+  // @ts-expect-error one of them is not a signal
+  await ctx.receive(["add", "go"]);
+  // @ts-expect-error a timeout is a duration
+  await ctx.receive("add", { timeout: "soon" });
+  // @ts-expect-error a signal is not awaited as a promise
+  await ctx.promise("add");
+  const timed = await ctx.receive("add", { timeout: "1 day" });
+  // @ts-expect-error it may have run out
+  return timed.cents;
+});
+declare const shopping: Run<typeof cart>;
+// @ts-expect-error no signal has this name
+void shopping.signal("ad", { id: "7", cents: 1 });
+// @ts-expect-error the payload is missing
+void shopping.signal("add");
+// @ts-expect-error the payload has the wrong type
+void shopping.signal("add", { id: 7 });
+// @ts-expect-error this one carries nothing
+void shopping.signal("checkout", 5);
+// @ts-expect-error a promise takes no signals
+void shopping.signal("go");
+// @ts-expect-error an option that is not there
+void shopping.signal("add", { id: "7", cents: 1 }, { dedup: "x" });

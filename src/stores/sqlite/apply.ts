@@ -89,12 +89,18 @@ interface Newest {
   readonly status: Status;
 }
 
-function applyMessage(tx: Tx, { to, arrival, once }: MessageWrite): MessageOutcome {
+/** No target of ours starts like this: names hold no control characters. */
+const DEDUP = "\u0001";
+
+function applyMessage(tx: Tx, { to, arrival, once, dedupId }: MessageWrite): MessageOutcome {
   const newest = tx.sql.newestStatus.get(to) as unknown as Newest | undefined;
   if (newest === undefined) return { status: "no-run" };
   const { run, status } = newest;
   if (hasEnded(status)) return { status: "ended", as: status satisfies EndStatus };
-  if (once && tx.sql.insertOnce.run(run, arrival.target).changes === 0) return { status: "duplicate" };
+  const { insertOnce } = tx.sql;
+  if (once && insertOnce.run(run, arrival.target, 0).changes === 0) return { status: "duplicate" };
+  if (dedupId !== undefined && insertOnce.run(run, DEDUP + dedupId, tx.now).changes === 0)
+    return { status: "duplicate" };
   arrive(tx, run, arrival);
   return { status: "committed", run };
 }

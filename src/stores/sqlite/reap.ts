@@ -4,7 +4,7 @@ import type { EpochMs } from "../../base/index.ts";
 import { MAX_TAKEOVERS } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
-import { sweepLeftovers } from "./sweep.ts";
+import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
 export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number): number {
   return Number(sql.insertWorker.run(name, now + leaseMs, now).lastInsertRowid);
@@ -45,11 +45,12 @@ export function reap(tx: Tx, self: number): Reaped {
     sql.deleteWorker.run(worker);
   }
   sweepLeftovers(tx);
+  sweepOldIds(tx);
   return { workers: dead.length, turns, items };
 }
 
 export function hasNothingToReap(sql: Statements, now: EpochMs, self: number): boolean {
-  return sql.leftover.get() === undefined && deadWorkers(sql, now, self).length === 0;
+  return sql.leftover.get() === undefined && !hasOldIds(sql, now) && deadWorkers(sql, now, self).length === 0;
 }
 
 /** Those whose lease ran out, at `now` included, and holders nobody knows: a lease without a row would last for ever. */

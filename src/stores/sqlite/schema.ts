@@ -6,7 +6,7 @@
 // as a suspect (2) and is handed out alone, like an item in state 4. `journal` is the record itself, in
 // order. `queue` is work besides turns: tasks and timers, delayed (0), ready (1), leased (2), or stopped (3) until its
 // blocked run is resumed; a row names the journal entry with its input and holds no payload. `inbox` keeps entries that have no place in the journal yet; `once`
-// remembers targets that take only one message. `workers` has one lease per worker, `writers` one line per open store:
+// remembers targets that take only one message, and for a day the ids senders gave to theirs. `workers` has one lease per worker, `writers` one line per open store:
 // the number of its last batch, which says whether a batch is in, and its clock. `leftovers` names runs that ended or
 // were pruned with more rows than one transaction should delete.
 //
@@ -122,7 +122,11 @@ create table writers (writer text primary key, batch integer not null, mark inte
 `;
 
 // Number two, one part per capability.
-const MESSAGES = "";
+const MESSAGES = `
+-- Zero: for as long as the run lives. Otherwise the id of a message, forgotten some time after this moment.
+alter table once add column at integer not null default 0;
+create index once_by_time on once (at) where at > 0;
+`;
 const CONTROL = "";
 const GENERATIONS = "";
 const QUEUES = "";

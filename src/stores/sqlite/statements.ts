@@ -21,7 +21,7 @@ const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6";
 // Touches no indexed column.
 const HOLD = `${MOVE_HEAD} ${FENCE}`;
 const RELEASE = `${MOVE_HEAD}, status = 'waiting', turn_due = arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
-const END = `${MOVE_HEAD}, status = ?7, ended_at = ?8, unread = arrivals - ?3, turn_due = 0, turn_token = null,
+const END = `${MOVE_HEAD}, status = ?7, ended_at = ?8, unread = arrivals - ?3 + ?9, turn_due = 0, turn_token = null,
   turn_worker = null ${FENCE}`;
 
 /** The different values of an index's first column, one seek each, however many rows there are. */
@@ -103,7 +103,10 @@ const SQL = {
   inboxAfter: `select arrival, type, target, cast(data as text) as data from inbox
     where run = ? and arrival > ? order by arrival`,
   dropRead: "delete from inbox where run = ? and arrival <= ?",
-  insertOnce: "insert into once (run, target) values (?, ?) on conflict do nothing",
+  insertOnce: "insert into once (run, target, at) values (?, ?, ?) on conflict do nothing",
+  oldOnce: "select 1 from once indexed by once_by_time where at > 0 and at < ? limit 1",
+  clearOldOnce: `delete from once where (run, target) in (
+    select run, target from once indexed by once_by_time where at > 0 and at < ? limit ?)`,
 
   // journal
   insertEntry: `insert into journal (run, seq, type, command, data, at, mark)

@@ -1,8 +1,10 @@
 // Sweep: removes what a run leaves behind when it ends, a bounded number of rows at a time.
 
 import type { StatementSync } from "node:sqlite";
-import type { RunNumber } from "../../kernel/index.ts";
+import type { EpochMs } from "../../base/index.ts";
+import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
 import type { Tx } from "./session.ts";
+import type { Statements } from "./statements.ts";
 
 /** Rows of one table deleted in the transaction that ends a run; the rest waits for `sweepLeftovers`. */
 const SWEEP_LIMIT = 1_000;
@@ -35,4 +37,13 @@ export function sweepLeftovers({ sql }: Tx): boolean {
     rows += 10 + counts.reduce((sum, count) => sum + count, 0);
   }
   return true;
+}
+
+export function hasOldIds(sql: Statements, now: EpochMs): boolean {
+  return sql.oldOnce.get(now - DEDUP_MS) !== undefined;
+}
+
+/** Forgets ids of messages that nobody will repeat any more: a run that lives for years would keep them all. */
+export function sweepOldIds({ sql, now }: Tx): void {
+  sql.clearOldOnce.run(now - DEDUP_MS, SWEEP_LIMIT);
 }

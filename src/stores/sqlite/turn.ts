@@ -49,9 +49,9 @@ function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
     return (sql.releaseUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)
       ?.arrivals;
   }
-  if (sql.end.run(newHead, chain, read, run, token, head, then, now).changes === 1) return read;
-  const row = sql.endUnread.get(newHead, chain, read, run, token, head, then, now) as { arrivals: number } | undefined;
-  return row?.arrivals;
+  if (sql.end.run(newHead, chain, read, run, token, head, then, now, turn.unread ?? 0).changes === 1) return read;
+  const row = sql.endUnread.get(newHead, chain, read, run, token, head, then, now, turn.unread ?? 0);
+  return (row as { arrivals: number } | undefined)?.arrivals;
 }
 
 /** Why a fence did not hold. The mark covers everything up to its entry, so equal marks are equal commits. */

@@ -251,4 +251,13 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a payload of nothing comes back byte for byte",
     "a payload of a quoted empty text comes back byte for byte",
   ],
+  "the ids of messages are not looked at": [
+    "a second message with the same id is a duplicate, whatever it carries",
+    "the id of a message is remembered for a day, and then forgotten",
+  ],
+  "the id of a message is taken for a target": ["the id of a message is not the name of a target that takes one"],
+  "the ids of messages are never forgotten": ["the id of a message is remembered for a day, and then forgotten"],
+  "what the code never took is not counted": [
+    "an end counts what is in the journal and was never taken to what was never read",
+  ],
 };

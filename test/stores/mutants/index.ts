@@ -2,6 +2,7 @@ import { claimsMutants } from "./claims.ts";
 import { fencesMutants } from "./fences.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
+import { messagesMutants } from "./messages.ts";
 import { payloadsMutants } from "./payloads.ts";
 import { readsMutants } from "./reads.ts";
 import { startsMutants } from "./starts.ts";
@@ -21,4 +22,5 @@ export const mutants: readonly Mutant[] = [
   ...leasesMutants,
   ...readsMutants,
   ...payloadsMutants,
+  ...messagesMutants,
 ];

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { DEDUP_MS, type Arrival, type MessageWrite } from "../../kernel/index.ts";
+import { commitTurn, COMPLETES, getRun, inboxData, message, registerWorker, startHeld, startRun } from "./moves.ts";
+import { storeCase, type StoreCase } from "./store-case.ts";
+
+function signalled(data: string, target = "add"): Arrival {
+  return { type: "SignalReceived", target, data };
+}
+
+function withId(dedupId: string, to: string, arrival: Arrival): MessageWrite {
+  return { ...message(to, arrival), dedupId };
+}
+
+export const messageCases: readonly StoreCase[] = [
+  storeCase("a second message with the same id is a duplicate, whatever it carries", async (store) => {
+    const run = await startRun(store, "order-1");
+    const other = await startRun(store, "order-2");
+    const outcomes = await store.write([
+      withId("a", "order-1", signalled("1")),
+      withId("a", "order-1", signalled("2", "remove")),
+      withId("b", "order-1", signalled("3")),
+      withId("a", "order-2", signalled("4")),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["committed", "duplicate", "committed", "committed"],
+    );
+    assert.deepEqual(await inboxData(store, run.run), ["1", "3"]);
+    assert.deepEqual(await inboxData(store, other.run), ["4"]);
+  }),
+
+  storeCase("the id of a message is not the name of a target that takes one", async (store) => {
+    await startRun(store, "order-1");
+    const once: MessageWrite = { ...message("order-1"), once: true };
+    const outcomes = await store.write([withId("approval", "order-1", signalled("1")), once]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["committed", "committed"],
+    );
+  }),
+
+  storeCase("the id of a message is remembered for a day, and then forgotten", async (store, { clock }) => {
+    await startRun(store, "order-1");
+    const once: MessageWrite = { ...message("order-1"), once: true };
+    const statuses = async (): Promise<readonly string[]> =>
+      (await store.write([withId("a", "order-1", signalled("1")), once])).map(({ status }) => status);
+    assert.deepEqual(await statuses(), ["committed", "committed"]);
+    clock.advance(DEDUP_MS - 1);
+    await store.reap(0);
+    assert.deepEqual(await statuses(), ["duplicate", "duplicate"]);
+    clock.advance(2);
+    await store.reap(0);
+    assert.deepEqual(await statuses(), ["committed", "duplicate"]);
+  }),
+
+  storeCase("an end counts what is in the journal and was never taken to what was never read", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await store.write([1, 2, 3].map((n) => message("order-1", signalled(`${n}`))));
+    const read = await commitTurn(store, held, { entries: [["SignalReceived", "", "1"]], read: 1 });
+    await commitTurn(store, read, { ...COMPLETES, unread: 1 });
+    assert.equal((await getRun(store, "order-1")).unread, 3);
+  }),
+];

@@ -1,0 +1,16 @@
+import { methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
+
+export const messagesMutants: readonly Mutant[] = [
+  rewriting("the ids of messages are not looked at", (write) =>
+    write.write === "message" ? without(write, "dedupId") : write,
+  ),
+  rewriting("the id of a message is taken for a target", (write) =>
+    write.write === "message" && write.dedupId !== undefined
+      ? { ...without(write, "dedupId"), once: true, arrival: { ...write.arrival, target: write.dedupId } }
+      : write,
+  ),
+  methods("the ids of messages are never forgotten", () => ({
+    reap: async () => ({ workers: 0, turns: 0, items: 0 }),
+  })),
+  turns("what the code never took is not counted", (turn) => without(turn, "unread")),
+];
