@@ -20,6 +20,7 @@ export {
   type Engine,
   type EngineOptions,
   type Filter,
+  type RedactOptions,
   type RekeyOptions,
   type Run,
   type RunInfo,

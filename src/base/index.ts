@@ -23,6 +23,7 @@ export { checkOptionNames } from "./options.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
 export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
+export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";
 export { systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";

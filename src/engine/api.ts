@@ -16,6 +16,7 @@ import type {
 } from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
+import type { RedactOptions } from "./redaction.ts";
 
 /** What is known about a run without reading its journal. */
 export interface RunInfo {
@@ -121,6 +122,8 @@ export interface EngineOptions<Defs> {
   durability?: "full" | "relaxed";
   /** What payloads are written and read with, such as `aesGcm({ keys, current })`; default: kept as they are. */
   codec?: PayloadCodec;
+  /** What is a secret in log lines and errors, besides the usual names; `false`: nothing is. */
+  redact?: false | RedactOptions;
   /** Where `ctx.log` and the engine's own messages go; default: one line each on standard error. */
   logger?: Logger;
 }

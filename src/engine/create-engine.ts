@@ -16,6 +16,7 @@ import { Registry } from "../worker/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
 import { stderrLogger } from "./logger.ts";
+import { checkRedact } from "./redaction.ts";
 import { storeOf } from "./store-url.ts";
 
 export const DEFAULT_CONCURRENCY = 256;
@@ -95,7 +96,11 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   options: EngineOptions<Defs>,
 ): Promise<Engine<DefinitionsIn<Defs>>> {
   checkObject(options, "createEngine: expected an object of options");
-  checkOptionNames(options, ["codec", "definitions", "durability", "logger", "store", "worker"], "createEngine");
+  checkOptionNames(
+    options,
+    ["codec", "definitions", "durability", "logger", "redact", "store", "worker"],
+    "createEngine",
+  );
   const registry = registryOf(options.definitions);
   const source = storeOf(options.store);
   const durability = checkDurability(options.durability ?? "full");
@@ -105,6 +110,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     timers: systemTimers,
     random: systemRandom,
     registry,
+    redaction: checkRedact(options.redact),
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,
     runtime: runtimeText(),

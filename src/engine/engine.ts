@@ -16,6 +16,7 @@ import {
 } from "../base/index.ts";
 import {
   parse,
+  registerSecrets,
   STATUSES,
   type Definition,
   type Logger,
@@ -27,6 +28,7 @@ import { entryData } from "../workflow/index.ts";
 import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
 import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
+import type { Redaction } from "./redaction.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
@@ -34,6 +36,7 @@ import { Watchers } from "./watchers.ts";
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
 export interface EngineParts extends Omit<WorkerOptions, "log" | "onEnded" | "onMoved" | "onUnheld" | "onChanged"> {
   readonly logger: Logger;
+  readonly redaction: Redaction;
 }
 
 const PAGE = 100;
@@ -48,6 +51,7 @@ export class EngineCore implements Engine {
   readonly #waiters = new Waiters();
   readonly #watchers = new Watchers();
   readonly #handleHost: HandleHost;
+  readonly #forgetSecrets: () => void;
   #closing: Promise<void> | undefined;
   /** Waiters not yet looked at since the last change by another process. */
   #rest: readonly string[] = [];
@@ -56,8 +60,10 @@ export class EngineCore implements Engine {
   #drained: Promise<void> | undefined;
 
   constructor(parts: EngineParts) {
-    this.#parts = parts;
-    const { store, timers, logger } = parts;
+    const { store, timers, redaction } = parts;
+    const logger = redaction.logger(parts.logger);
+    this.#parts = { ...parts, logger };
+    this.#forgetSecrets = redaction.values === undefined ? () => undefined : registerSecrets(redaction.values);
     this.worker = new Worker({
       ...parts,
       log: (level, message, data) => logger[level](message, data),
@@ -78,6 +84,7 @@ export class EngineCore implements Engine {
       worker: this.worker,
       waiters: this.#waiters,
       watchers: this.#watchers,
+      redaction,
       checkOpen: () => this.#checkOpen(),
     };
   }
@@ -130,7 +137,7 @@ export class EngineCore implements Engine {
     const run = newRun(body, { id, input, tags, priority, runtime, salt: newSalt?.() });
     const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
     const { record, first } = outcome;
-    if (outcome.status === "exists") checkSameStart(outcome, body.name, input);
+    if (outcome.status === "exists") checkSameStart(outcome, body.name, input, this.#parts.redaction);
     else if (claim === undefined) this.worker.wake();
     else this.worker.runs.adopt(record, first, claim.token);
     return new RunHandle(this.#handleHost, body, id, record.run);
@@ -144,7 +151,7 @@ export class EngineCore implements Engine {
   async find(id: string): Promise<RunInfo | undefined> {
     this.#checkOpen();
     const record = await this.#parts.store.findRun(checkRunId(id));
-    return record && readInfo(this.#parts.store, record);
+    return record && readInfo(this.#handleHost, record);
   }
 
   async *list(filter: Filter = {}): AsyncIterable<RunInfo> {
@@ -204,6 +211,7 @@ export class EngineCore implements Engine {
       this.worker.close();
       this.#waiters.close();
       await this.#parts.store.close();
+      this.#forgetSecrets();
     }
   }
 
@@ -251,18 +259,27 @@ function checkFilter(filter: Filter): { statuses: readonly Status[] | undefined;
 }
 
 /** N2 */
-function checkSameStart({ record, first }: StartOutcome, definition: string, input: string | undefined): void {
+function checkSameStart(
+  { record, first }: StartOutcome,
+  definition: string,
+  input: string | undefined,
+  redaction: Redaction,
+): void {
   const there = entryData.encodeInput((decode(first.data) as { input?: unknown }).input);
   if (record.definition === definition && there === input) return;
   const [expected, actual] =
     record.definition === definition
-      ? [`input ${shorten(there)}`, `input ${shorten(input)}`]
+      ? [`input ${shorten(redacted(there, redaction))}`, `input ${shorten(redacted(input, redaction))}`]
       : [`definition ${record.definition}`, `definition ${definition}`];
   throw new RepriseError(
     "START_CONFLICT",
     `Run ${record.id} exists with ${expected}; it cannot be started again with ${actual}. Use another id, or engine.run to get the one that is there.`,
     { details: { run: record.id, expected, actual } },
   );
+}
+
+function redacted(text: string | undefined, redaction: Redaction): string | undefined {
+  return text === undefined ? undefined : encode(redaction.data(decode(text)));
 }
 
 function shorten(text = encode(undefined)): string {

@@ -21,6 +21,7 @@ export {
   runtimeText,
 } from "./create-engine.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
+export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { stderrLogger } from "./logger.ts";
 export { sqlitePathOf, storeOf } from "./store-url.ts";

@@ -2,6 +2,7 @@
 
 import { CancelledError, checkRunId, decode, RepriseError, toMs, type Duration, type Timers } from "../base/index.ts";
 import {
+  dataWithoutSecrets,
   findJournalFault,
   hasEnded,
   journalEntryOf,
@@ -14,6 +15,7 @@ import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index
 import type { Worker } from "../worker/index.ts";
 import type { Run, RunInfo, SignalOptions } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
+import type { Redaction } from "./redaction.ts";
 import { cancelRun, resumeRun } from "./run-control.ts";
 import { rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import type { Ending, Waiters } from "./waiters.ts";
@@ -26,6 +28,7 @@ export interface HandleHost {
   readonly worker: Worker;
   readonly waiters: Waiters;
   readonly watchers: Watchers;
+  readonly redaction: Redaction;
   checkOpen(): void;
 }
 
@@ -66,20 +69,20 @@ export class RunHandle implements Run<any> {
   }
 
   async info(): Promise<RunInfo> {
-    return readInfo(this.#host.store, await this.#record());
+    return readInfo(this.#host, await this.#record());
   }
 
   async result(options: { timeout?: Duration } = {}): Promise<any> {
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
     const { record, last } = await this.#ending(timeoutMs);
     const stopped = stopOf(record);
-    if (stopped !== undefined) throw stopped;
+    const { redaction } = this.#host;
+    if (stopped !== undefined) throw redaction.error(stopped);
     if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
     if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
     const cause = failureOf(last);
-    throw new RepriseError("RUN_FAILED", `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`, {
-      cause,
-    });
+    const message = `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`;
+    throw redaction.error(new RepriseError("RUN_FAILED", message, { cause }));
   }
 
   #ending(timeoutMs: number | undefined): Promise<Ending> {
@@ -177,9 +180,11 @@ export class RunHandle implements Run<any> {
 }
 
 /** Reads what is needed to describe a run, its failure included. */
-export async function readInfo(store: Store, record: RunRecord): Promise<RunInfo> {
+export async function readInfo({ store, redaction }: HandleHost, record: RunRecord): Promise<RunInfo> {
   const last = record.status === "failed" ? await store.readJournal(record.run, record.head - 1, 1) : [];
-  return infoOf(record, last[0]);
+  const { error, ...info } = infoOf(record, last[0]);
+  if (error === undefined) return info;
+  return { ...info, error: error instanceof RepriseError ? redaction.error(error) : dataWithoutSecrets(error) };
 }
 
 /** Tells whoever waits for the run, if it has ended or was stopped. */

@@ -2,6 +2,7 @@
 
 import { channel } from "node:diagnostics_channel";
 import type { EndStatus, Status } from "./run.ts";
+import { dataWithoutSecrets } from "./secrets.ts";
 
 /** A structured event; `event` says which. Subscribe with `diagnostics_channel.subscribe("reprise", handler)`. */
 export type RepriseEvent =
@@ -37,5 +38,5 @@ export function isObserved(): boolean {
 }
 
 export function emit(event: RepriseEvent): void {
-  events.publish(event);
+  events.publish("error" in event || "message" in event ? dataWithoutSecrets(event) : event);
 }

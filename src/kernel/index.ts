@@ -106,3 +106,4 @@ export {
   type TaskContext,
   type TaskOptions,
 } from "./task.ts";
+export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";

@@ -6,7 +6,7 @@
 // Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
 
 import { encode, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
-import { storeOf } from "../engine/index.ts";
+import { Redaction, storeOf } from "../engine/index.ts";
 import type { AnyTask, Definition, FireDueOutcome, InputOf, OutputOf, Store } from "../kernel/index.ts";
 import type { World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
@@ -133,6 +133,7 @@ class Trial {
       definitions: definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions],
       stubs,
       logger: silent,
+      redaction: new Redaction(),
       salted: false,
       works: true,
       concurrency: 256,

@@ -5,7 +5,7 @@
 //     something the test does later. Time goes on without it.
 
 import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
-import { EngineCore, registryOf, runtimeText } from "../engine/index.ts";
+import { EngineCore, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
 import { createMortal, type Cut } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
@@ -18,6 +18,7 @@ export interface World {
   readonly definitions: readonly (Definition | AnyTask)[];
   readonly stubs: readonly Stub[];
   readonly logger: Logger;
+  readonly redaction: Redaction;
   /** Whether runs are salted, as with a codec. */
   readonly salted: boolean;
   readonly works: boolean;
@@ -37,7 +38,7 @@ export class Life {
   #isOver = false;
 
   private constructor(world: World, cut: Cut | undefined) {
-    const { time, store, definitions, stubs, logger, salted, works, concurrency, leaseMs } = world;
+    const { time, store, definitions, stubs, logger, redaction, salted, works, concurrency, leaseMs } = world;
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
     this.#kill = () => mortal.kill();
@@ -49,6 +50,7 @@ export class Life {
       random: systemRandom,
       registry: registryOf(withStubs(definitions, stubs)),
       logger,
+      redaction,
       name: "test",
       runtime: runtimeText(),
       newSalt: salted ? () => systemRandom.token() : undefined,

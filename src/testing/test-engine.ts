@@ -6,6 +6,7 @@
 import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
   checkCodec,
+  checkRedact,
   DEFAULT_CONCURRENCY,
   storeOf,
   type Client,
@@ -56,6 +57,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     definitions: options.definitions,
     stubs: options.stubs ?? [],
     logger: options.logger ?? silent,
+    redaction: checkRedact(options.redact),
     salted: options.codec !== undefined,
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,

@@ -6,6 +6,7 @@
 
 import { CancelledError, encode, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import {
+  dataWithoutSecrets,
   emit,
   isObserved,
   type ClaimedTurn,
@@ -197,7 +198,7 @@ export class HeldRuns {
     this.#host.report(error);
     const { code, message } =
       error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
-    this.#stopRun(run, encode({ code, message, status: "blocked" }), "blocked");
+    this.#stopRun(run, encode(dataWithoutSecrets({ code, message, status: "blocked" })), "blocked");
   }
 
   #stopRun(run: HotRun, evidence: string, status: "determinism_violation" | "blocked"): void {

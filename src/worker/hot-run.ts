@@ -7,16 +7,17 @@
 // H5. The turn is held while something of the run is in flight here, and given back in the commit after which nothing is.
 
 import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/index.ts";
-import type {
-  Arrival,
-  ClaimedItem,
-  EndStatus,
-  EntryType,
-  InboxRow,
-  ItemFence,
-  NewChild,
-  RunRecord,
-  TurnWrite,
+import {
+  dataWithoutSecrets,
+  type Arrival,
+  type ClaimedItem,
+  type EndStatus,
+  type EntryType,
+  type InboxRow,
+  type ItemFence,
+  type NewChild,
+  type RunRecord,
+  type TurnWrite,
 } from "../kernel/index.ts";
 import type { Ask, ChildAsk, Execution, OperationAsk } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
@@ -357,7 +358,7 @@ export class HotRun {
   /** The evidence of a stop, as it is kept beside the journal. */
   evidence(): string | undefined {
     const { stop } = this.execution;
-    return stop === undefined ? undefined : encode({ ...stop, head: this.record.head });
+    return stop === undefined ? undefined : encode(dataWithoutSecrets({ ...stop, head: this.record.head }));
   }
 }
 

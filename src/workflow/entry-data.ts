@@ -3,7 +3,7 @@
 // Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
 
 import { decode, encode, RepriseError, type RetryPolicy, toMs } from "../base/index.ts";
-import type { Policy } from "../kernel/index.ts";
+import { dataWithoutSecrets, withoutSecrets, type Policy } from "../kernel/index.ts";
 
 type Part = string | undefined;
 
@@ -135,7 +135,7 @@ export function promiseResolvedData(promiseId: string, value: string | undefined
   return record(["promiseId", encode(promiseId)], ["value", value]);
 }
 export function promiseRejectedData(promiseId: string, error: unknown): string {
-  return record(["error", encode(asError(error))], ["promiseId", encode(promiseId)]);
+  return record(["error", errorText(error)], ["promiseId", encode(promiseId)]);
 }
 
 export function stateSetData(index: number, key: string, value: string): string {
@@ -232,16 +232,25 @@ const MESSAGE_LIMIT = 4_000;
 /** What is recorded of anything thrown. Never throws: a failure that is too large, or lies in wait, is still a failure. */
 export function errorText(thrown: unknown): string {
   try {
-    return encode(asError(thrown));
+    return redactedText(encode(asError(thrown)));
   } catch (reason) {
     const why = reason instanceof RepriseError ? reason.message : "reading it fails";
-    return encode(new Error(`${shortMessage(thrown)} (The error itself cannot be recorded: ${why})`));
+    return encode(new Error(`${shortMessage(thrown)} (The error itself cannot be recorded: ${withoutSecrets(why)})`));
   }
+}
+
+/** In the values, not in the text: a secret may be a word that stands in every entry. */
+function redactedText(text: string): string {
+  if (withoutSecrets(text) === text) return text;
+  const error = dataWithoutSecrets(decode(text)) as Error;
+  const clean = encode(error);
+  // Left over is what stands in a name of a member: such an error is recorded by its message alone.
+  return withoutSecrets(clean) === clean ? clean : encode(new Error(error.message));
 }
 
 function shortMessage(thrown: unknown): string {
   try {
-    return asError(thrown).message.slice(0, MESSAGE_LIMIT).toWellFormed();
+    return withoutSecrets(asError(thrown).message).slice(0, MESSAGE_LIMIT).toWellFormed();
   } catch {
     return "Something was thrown.";
   }
@@ -250,7 +259,7 @@ function shortMessage(thrown: unknown): string {
 function stackText(error: unknown): Part {
   try {
     const stack = error instanceof Error ? error.stack : undefined;
-    return typeof stack === "string" ? encode(stack.slice(0, STACK_LIMIT).toWellFormed()) : undefined;
+    return typeof stack === "string" ? encode(withoutSecrets(stack).slice(0, STACK_LIMIT).toWellFormed()) : undefined;
   } catch {
     return undefined;
   }

@@ -3,7 +3,7 @@
 // Bursts of immediates: microtasks drain between two immediates, so each delivery still gets its full drain (E2).
 // Measured on 10,000 entries: bursts of 256 26 ms, one chained immediate per entry 43 ms.
 
-import { encode, type Timers } from "../base/index.ts";
+import { encode, REDACTED, type Timers } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { encodeInput, errorText } from "./entry-data.ts";
@@ -68,6 +68,14 @@ function outcomeText(execution: Execution): string | undefined {
   return `failed ${errorText(outcome.error)}`;
 }
 
+/** Where a secret was taken out of what was recorded, anything may stand: whoever replays need not know it. */
+function isSameEnd(actual: string | undefined, recorded: string): boolean {
+  if (actual === recorded) return true;
+  if (actual === undefined || !recorded.includes(REDACTED)) return false;
+  const pieces = recorded.split(REDACTED).map((piece) => RegExp.escape(piece));
+  return new RegExp(`^${pieces.join("[^]*?")}$`).test(actual);
+}
+
 /** Replays a journal strictly against today's code; nothing outside is called, nothing is written. */
 export async function replayJournal(
   body: WorkflowBody,
@@ -83,7 +91,7 @@ export async function replayJournal(
   if (execution.stop !== undefined) return stopped(execution.stop);
   const actual = outcomeText(execution);
   const { end } = recorded;
-  if (end !== undefined && actual !== endText(end))
+  if (end !== undefined && !isSameEnd(actual, endText(end)))
     return {
       status: "mismatch",
       where: `entry ${end.seq}`,

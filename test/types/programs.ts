@@ -220,6 +220,7 @@ export async function options(): Promise<void> {
     worker: { concurrency: 4, lease: "5s" },
     durability: "relaxed",
     logger: { info: () => {}, warn: () => {}, error: () => {} },
+    redact: { keys: ["cardNumber", /^x-internal-/], values: () => [process.env["API_KEY"] ?? ""] },
     codec: aesGcm({ keys: { "2026-11": new Uint8Array(32), "2026-12": "base64" }, current: "2026-12" }),
   });
   const own: PayloadCodec = {
@@ -240,7 +241,12 @@ export async function options(): Promise<void> {
   const run = await memory.start(everything, { id: "x" });
   await run.resolve("bare");
   await run.resolve("checked", { ok: true });
-  await using client = await createEngine({ store: "sqlite::memory:", definitions: [bare], worker: false });
+  await using client = await createEngine({
+    store: "sqlite::memory:",
+    definitions: [bare],
+    worker: false,
+    redact: false,
+  });
   try {
     await client.run(bare, "x").result();
   } catch (error) {

@@ -189,6 +189,10 @@ void createEngine({ store: "sqlite::memory:", definitions: [checkout], worker: {
 aesGcm({ keys: { one: "base64" } });
 // @ts-expect-error a key is bytes or text
 aesGcm({ keys: { one: 5 }, current: "one" });
+// @ts-expect-error secrets are asked for, so that they can be rotated
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: { values: ["x"] } });
+// @ts-expect-error a name is text or a pattern
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: { keys: [5] } });
 const bytes = new Uint8Array();
 // @ts-expect-error a codec is synchronous
 void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: async () => bytes, decode: () => "" } });
