@@ -30,6 +30,7 @@ export {
 export {
   promise,
   signal,
+  stream,
   task,
   typed,
   type AnyTask,
@@ -44,6 +45,7 @@ export {
   type Schema,
   type Signal,
   type Status,
+  type Stream,
   type Task,
   type TaskContext,
   type TaskOptions,

@@ -62,6 +62,14 @@ export interface Run<D> {
   /** Gives a promise port its value; a second value is refused. */
   resolve<K extends Named<PortsOf<D>, "promise">>(name: K, ...value: Args<Payload<PortsOf<D>[K]>, {}>): Promise<void>;
   reject(name: Named<PortsOf<D>, "promise">, error: Error): Promise<void>;
+  /**
+   * The chunks of a stream behind the offset `after`, those to come included; ends with the run. Offsets are dense from 1:
+   * whoever keeps the last one it has seen goes on from there, in any process.
+   */
+  stream<K extends Named<PortsOf<D>, "stream">>(
+    name: K,
+    options?: { after?: number },
+  ): AsyncIterable<{ readonly offset: number; readonly value: Payload<PortsOf<D>[K]> }>;
   /** Asks the run to stop: what it waits for rejects with `CancelledError`. */
   cancel(reason?: string): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */

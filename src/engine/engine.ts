@@ -210,6 +210,7 @@ export class EngineCore implements Engine {
     } finally {
       this.worker.close();
       this.#waiters.close();
+      this.#watchers.allMoved();
       await this.#parts.store.close();
       this.#forgetSecrets();
     }

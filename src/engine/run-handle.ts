@@ -18,6 +18,7 @@ import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
 import { cancelRun, resumeRun } from "./run-control.ts";
 import { rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
+import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -137,6 +138,10 @@ export class RunHandle implements Run<any> {
 
   async resume(): Promise<void> {
     await resumeRun(this.#target);
+  }
+
+  stream(name: string, options?: { after?: number }): AsyncIterable<StreamChunk<never>> {
+    return readRunStream(this.#target, () => this.#record(), name, options);
   }
 
   async *journal(options: { after?: number } = {}): AsyncIterable<JournalEntry> {

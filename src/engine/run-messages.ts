@@ -44,7 +44,7 @@ export async function signalRun(
 }
 
 /** The declared port, refused when there is none of that kind. */
-function getPort(
+export function getPort(
   { name: workflow, ports }: WorkflowBody,
   name: string,
   kind: Ports[string]["port"],

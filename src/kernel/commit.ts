@@ -9,6 +9,7 @@
 import type { EpochMs } from "../base/index.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
+import type { Emit } from "./stream.ts";
 
 /** A run about to exist. `started` is the data of its first entry, input included. */
 export interface NewRun {
@@ -104,6 +105,8 @@ export interface TurnWrite {
    * has ended, or where the id is not a child of this run: it may belong to somebody else.
    */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
+  /** Chunks of streams, in order. */
+  readonly emits: readonly Emit[];
   readonly then: "hold" | "release" | EndStatus;
   /** With an end: messages that are in the journal and that the code never took. */
   readonly unread?: number;

@@ -57,6 +57,7 @@ export {
 export {
   promise,
   signal,
+  stream,
   type Named,
   type Payload,
   type Ports,
@@ -92,6 +93,7 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export type { Chunk, Emit } from "./stream.ts";
 export {
   checkPolicy,
   checkPriority,

@@ -67,6 +67,23 @@ export function signal<T>(schema?: Schema<any, T>): Signal<T> {
   return schema === undefined ? { port: "signal" } : { port: "signal", schema };
 }
 
+/**
+ * Declares chunks a run shows while it goes on: `ctx.emit` writes them, `run.stream` reads them.
+ *
+ * @example
+ * ```ts
+ * import { stream, workflow } from "reprise";
+ * const report = workflow("report", { ports: { progress: stream<number>() } }, async (ctx) => {
+ *   ctx.emit("progress", 0);
+ *   await ctx.run("render", (op) => op.emit("progress", 50));
+ *   ctx.emit("progress", 100);
+ * });
+ * ```
+ */
+export function stream<T>(): Stream<T> {
+  return { port: "stream" };
+}
+
 export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, any> | Update<any, any> | Stream<any>>;
 export type Named<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
 export type Payload<P> =

@@ -13,6 +13,7 @@ import type { EpochMs } from "../base/index.ts";
 import type { InboxRow, OutcomeOf, Write } from "./commit.ts";
 import type { Entry } from "./journal.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
+import type { Chunk } from "./stream.ts";
 
 /** S5. Takeovers in company, which prove nothing by themselves. */
 export const SUSPECT_AFTER = 2;
@@ -102,6 +103,10 @@ export interface Store {
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
+  /** Chunks of a stream behind an offset, of all generations of the run. */
+  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;
+  /** Q2. How many chunks the code of this generation has emitted, by stream. */
+  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>>;
   pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;

@@ -52,6 +52,8 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       listRuns: pass("listRuns"),
       readJournal: pass("readJournal"),
       readInbox: pass("readInbox"),
+      readStream: pass("readStream"),
+      readEmitted: pass("readEmitted"),
       pulse: pass("pulse"),
       hasChanged: () => !dead && store.hasChanged(),
       prune: pass("prune"),

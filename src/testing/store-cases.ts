@@ -18,6 +18,7 @@ import { payloadCases } from "./store-cases/payloads.ts";
 import { startCases } from "./store-cases/start.ts";
 import { stopCases } from "./store-cases/stop.ts";
 import type { StoreCase } from "./store-cases/store-case.ts";
+import { streamCases } from "./store-cases/streams.ts";
 import { timerCases } from "./store-cases/timers.ts";
 import { turnCases } from "./store-cases/turn.ts";
 import { wakeUpCases } from "./store-cases/wake-up.ts";
@@ -42,4 +43,5 @@ export const storeCases: readonly StoreCase[] = [
   ...careCases,
   ...timeCases,
   ...payloadCases,
+  ...streamCases,
 ];

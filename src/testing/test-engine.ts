@@ -217,10 +217,44 @@ export class TestEngineFacade implements TestEngine {
       reject: (name: never, error: Error) => tell((run) => run.reject(name, error)),
       cancel: (reason) => tell((run) => run.cancel(reason)),
       resume: () => tell((run) => run.resume()),
+      stream: (name: never, options) => {
+        // Refused at once, as by any engine.
+        handle(this.#life).stream(name, options);
+        return this.#stream(handle, name, options);
+      },
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
       replay: (): Promise<Replay> => this.#ask((life) => handle(life).replay()),
       verify: (): Promise<Replay> => this.#ask((life) => handle(life).verify()),
     };
+  }
+
+  /** G2 */
+  async *#stream(
+    handle: (life: Life) => Run<any>,
+    name: never,
+    options: { after?: number } = {},
+  ): AsyncGenerator<{ readonly offset: number; readonly value: never }, void, undefined> {
+    for (let after = options.after; ;) {
+      const life = this.#life;
+      const next = this.#nextLife.promise;
+      const chunks = handle(life)
+        .stream(name, after === undefined ? {} : { after })
+        [Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const { done, value } = await life.answer(chunks.next());
+          if (done === true) return;
+          yield value;
+          after = value.offset;
+        }
+      } catch (error) {
+        if (!(error instanceof Crashed)) throw error;
+      } finally {
+        // Never answered when the life is over.
+        void chunks.return?.();
+      }
+      await next;
+    }
   }
 
   /** G2 */

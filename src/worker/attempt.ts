@@ -1,8 +1,8 @@
 // Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
 
 import { RepriseError, type Timers } from "../base/index.ts";
-import { emit, isObserved, type Logger, type TaskContext } from "../kernel/index.ts";
-import { callInStep, idempotencyKeyOf } from "../workflow/index.ts";
+import { emit, isObserved, type Logger } from "../kernel/index.ts";
+import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
@@ -15,6 +15,8 @@ export interface AttemptOptions {
   readonly timers: Timers;
   /** Made when it is first used. */
   readonly logger: (runId: string, step: string) => Logger;
+  /** Where an operation's chunks go; a task has no streams. */
+  readonly streams?: { emit(stream: string, chunk: unknown): void };
 }
 
 export interface AttemptHandlers {
@@ -25,7 +27,7 @@ export interface AttemptHandlers {
 }
 
 /** The context user code gets is the attempt itself: made once per call, its costly parts only when they are used. */
-export class Attempt implements TaskContext {
+export class Attempt implements OperationContext {
   readonly runId: string;
   readonly attempt: number;
   readonly #options: AttemptOptions;
@@ -49,6 +51,12 @@ export class Attempt implements TaskContext {
 
   get idempotencyKey(): string {
     return idempotencyKeyOf(this.runId, this.#options.generation, this.#options.step);
+  }
+
+  get emit(): (stream: string, chunk: unknown) => void {
+    return (stream, chunk) => {
+      if (!this.#settled) this.#options.streams?.emit(stream, chunk);
+    };
   }
 
   get abortSignal(): AbortSignal {

@@ -1,7 +1,7 @@
 // Batch: what a hot run has produced since its last commit.
 
 import type { EpochMs } from "../base/index.ts";
-import type { Arrival, ClaimedItem, Entry, EntryType, ItemFence, NewChild, NewItem } from "../kernel/index.ts";
+import type { Arrival, ClaimedItem, Emit, Entry, EntryType, ItemFence, NewChild, NewItem } from "../kernel/index.ts";
 
 /** A completion the code is given once its commit is durable. */
 export interface Delivery {
@@ -25,6 +25,7 @@ export class Batch {
   dropped: readonly string[] = NONE;
   children: readonly NewChild[] = NONE;
   messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = NONE;
+  emits: readonly Emit[] = NONE;
   localItems: readonly ClaimedItem[] = NONE;
 
   /** Without those that were dropped before they were ever written. */

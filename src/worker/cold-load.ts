@@ -2,7 +2,14 @@
 
 import { decode, type Timers } from "../base/index.ts";
 import { findJournalFault, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
-import { driveThrough, indexJournal, unknownFlags, type Execution, type Recorded } from "../workflow/index.ts";
+import {
+  driveThrough,
+  EmittedChunks,
+  indexJournal,
+  unknownFlags,
+  type Execution,
+  type Recorded,
+} from "../workflow/index.ts";
 
 export type Loaded =
   | { readonly status: "ready"; readonly execution: Execution; readonly entries: number }
@@ -35,6 +42,8 @@ export async function loadCold(
     };
   const recorded = indexJournal(entries);
   const execution = newExecution(recorded);
+  if (Object.values(execution.body.ports).some(({ port }) => port === "stream"))
+    execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
   await driveThrough(execution, recorded, timers);
   if (execution.stop === undefined) execution.caughtUp();
   return { status: "ready", execution, entries: entries.length };

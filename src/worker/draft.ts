@@ -48,6 +48,10 @@ export class Draft {
     this.batch.messages = added(this.batch.messages, { to, arrival });
   }
 
+  emit(stream: string, number: number | undefined, data: string): void {
+    this.batch.emits = added(this.batch.emits, { stream, number, data });
+  }
+
   addTimer(item: string, name: string, availableAt: EpochMs, seq: number): void {
     this.batch.items = added(this.batch.items, { item, kind: "timer", name, priority: 0, availableAt, seq });
   }

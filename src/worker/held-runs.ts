@@ -231,7 +231,8 @@ export class HeldRuns {
   }
 
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
-    this.#host.proved(run.record.run);
+    // Chunks alone prove nothing: a function may emit, and then kill its worker.
+    if (write.entries.length > 0) this.#host.proved(run.record.run);
     if (run.isGone) return;
     // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
     if (outcome.status === "already-committed") return this.#host.beginAnew();

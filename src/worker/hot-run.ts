@@ -19,7 +19,7 @@ import {
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
-import type { Ask, ChildAsk, Execution, OperationAsk } from "../workflow/index.ts";
+import { encodeChunk, type Ask, type ChildAsk, type Execution, type OperationAsk } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
@@ -228,6 +228,14 @@ export class HotRun {
     return at + delayMs;
   }
 
+  /** A chunk from an operation at work; it does not wait for the operation's end. */
+  emit(stream: string, chunk: unknown): void {
+    const data = encodeChunk(this.execution.body, stream, chunk);
+    if (!this.accepts) return;
+    this.#draft.emit(stream, undefined, data);
+    this.#host.markDirty(this);
+  }
+
   // ── what goes out ──
 
   get hasDeliverable(): boolean {
@@ -293,6 +301,7 @@ export class HotRun {
       then === "hold" &&
       batch.entries.length === 0 &&
       batch.finished.length === 0 &&
+      batch.emits.length === 0 &&
       this.#read === this.#readCommitted
     )
       return undefined;
@@ -313,6 +322,7 @@ export class HotRun {
       dropped: batch.dropped,
       children: batch.children,
       messages: batch.messages,
+      emits: batch.emits,
       then,
       ...(this.#ended !== undefined && { unread: this.execution.unreceived }),
     };

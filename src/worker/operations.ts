@@ -37,6 +37,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
       timeoutMs: timeout === undefined ? undefined : toMs(timeout),
       timers: host.timers,
       logger: host.logger,
+      streams: run,
     });
     if (!host.mayStart() || !run.operationStarted(ask.command, context)) return host.slots.give();
     const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };

@@ -31,6 +31,9 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
     case "state":
       draft.append(ask.type, ask.command, ask.data);
       return 0;
+    case "emit":
+      draft.emit(ask.stream, ask.number, ask.data);
+      return 0;
   }
 }
 

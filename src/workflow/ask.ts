@@ -39,6 +39,14 @@ export interface StateAsk extends Journaled {
   readonly ask: "state";
   readonly type: "StateSet" | "StateCleared";
 }
+/** A chunk of a stream: no entry, and no command. */
+export interface EmitAsk {
+  readonly ask: "emit";
+  readonly stream: string;
+  /** From 0, per stream. */
+  readonly number: number;
+  readonly data: string;
+}
 /** An operation has no entry until it ends (W3). */
 export interface OperationAsk {
   readonly ask: "operation";
@@ -54,4 +62,4 @@ export interface OperationAsk {
   readonly dueAt: EpochMs | undefined;
 }
 
-export type Ask = TaskAsk | ChildAsk | TimerAsk | CancelTimerAsk | PromiseAsk | StateAsk | OperationAsk;
+export type Ask = TaskAsk | ChildAsk | TimerAsk | CancelTimerAsk | PromiseAsk | StateAsk | EmitAsk | OperationAsk;

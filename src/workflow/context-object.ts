@@ -14,6 +14,7 @@ import type { OperationAsk } from "./ask.ts";
 import { askChild } from "./ask-child.ts";
 import { askOperation } from "./ask-operation.ts";
 import { clearState, setState } from "./ask-state.ts";
+import { emitChunk } from "./emit-chunk.ts";
 import { askTask } from "./ask-task.ts";
 import { askTimer, type AskedTimer } from "./ask-timer.ts";
 import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
@@ -141,6 +142,7 @@ export function createContext(execution: Execution): WorkflowContext {
         throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
       return asTimer(askTimer(execution, "sleepUntil", at));
     },
+    emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
     now: () => execution.now(),
     random: () => execution.random(),
     uuid: () => execution.uuid(),

@@ -42,18 +42,21 @@ export interface Timer extends Promise<void> {
 }
 
 /** What an operation's function is given. */
-export type OperationContext = TaskContext;
+export interface OperationContext<M = {}> extends TaskContext {
+  /** Shows a chunk at once, before the operation has ended; what a failed or repeated attempt emitted stays. */
+  emit<K extends Named<M, "stream">>(name: K, chunk: Payload<M[K]>): void;
+}
 
 /** What durable code of any kind can ask for. */
 export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt"> {
   /** Queues a task for any worker and gives its result. */
   task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions>): Promise<OutputOf<T>>;
   /** Calls the outside here and now and keeps the answer; on replay the kept answer is given, nothing is called. */
-  run<T>(name: string, call: (op: OperationContext) => Awaitable<T & Data<T>>, options?: Policy): Promise<T>;
+  run<T>(name: string, call: (op: OperationContext<M>) => Awaitable<T & Data<T>>, options?: Policy): Promise<T>;
   run<I, T>(
     name: string,
     input: I,
-    call: (op: OperationContext, input: I) => Awaitable<T & Data<T>>,
+    call: (op: OperationContext<M>, input: I) => Awaitable<T & Data<T>>,
     options?: Policy,
   ): Promise<T>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
@@ -64,6 +67,8 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
     name: K,
     options: { timeout: Duration; show?: unknown },
   ): Promise<Timed<Payload<M[K]>>>;
+  /** Shows a chunk of a stream, once however often the code is replayed; never waits for a reader. */
+  emit<K extends Named<M, "stream">>(name: K, chunk: Payload<M[K]>): void;
   /** The time of the journal entry the code has got to. */
   now(): Date;
   /** In [0, 1), the same on every replay. Not for secrets. */

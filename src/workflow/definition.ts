@@ -37,7 +37,7 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
 }
 
 /** Those that can be declared. */
-const PORTS: readonly Ports[string]["port"][] = ["promise", "signal"];
+const PORTS: readonly Ports[string]["port"][] = ["promise", "signal", "stream"];
 
 function checkPorts(name: string, ports: Ports): void {
   for (const [port, declared] of Object.entries(ports)) {

@@ -15,6 +15,7 @@ import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
 import type { Determinism } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
+import type { EmittedChunks } from "./emit-chunk.ts";
 import { errorOf } from "./entry-data.ts";
 import {
   stalled,
@@ -57,6 +58,8 @@ export class Execution {
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
   readonly state = new StateValues();
+  /** Q2. Most runs have no streams. */
+  emitted: EmittedChunks | undefined;
   #cancelled: CancelledError | undefined;
   cancelReason: string | undefined;
   #abort: AbortController | undefined;

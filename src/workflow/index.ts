@@ -4,7 +4,17 @@
 // journal (`matrix.ts`, `recorded.ts`), the text of entries (`entry-data.ts`), our own replay flags.
 // What it does not: who holds the run, when something is durable, what executes a task. Invariants E1–E5.
 
-export type { Ask, CancelTimerAsk, ChildAsk, OperationAsk, PromiseAsk, StateAsk, TaskAsk, TimerAsk } from "./ask.ts";
+export type {
+  Ask,
+  CancelTimerAsk,
+  ChildAsk,
+  EmitAsk,
+  OperationAsk,
+  PromiseAsk,
+  StateAsk,
+  TaskAsk,
+  TimerAsk,
+} from "./ask.ts";
 export type {
   Child,
   ChildOptions,
@@ -18,6 +28,7 @@ export type {
   WorkflowOptions,
 } from "./context.ts";
 export { idempotencyKeyOf } from "./context-object.ts";
+export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";

@@ -23,11 +23,10 @@ export function callWorkflow<T>(call: () => T): T {
   return scope.run(WORKFLOW, call);
 }
 
-export function refuseInsideStep(): void {
+export function refuseInsideStep(
+  instead = "A step is one call to the outside: take the inner step out of it and await them one after the other, or start a child.",
+): void {
   const step = scope.getStore();
   if (typeof step === "string")
-    throw new RepriseError(
-      "USAGE",
-      `ctx of the workflow was used inside the function of the step ${step}. A step is one call to the outside: take the inner step out of it and await them one after the other, or start a child.`,
-    );
+    throw new RepriseError("USAGE", `ctx of the workflow was used inside the function of the step ${step}. ${instead}`);
 }

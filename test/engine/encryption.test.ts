@@ -4,9 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { aesGcm, createEngine, promise, rekey, task, workflow } from "reprise";
+import { aesGcm, createEngine, promise, rekey, stream, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { createFolder, createGate } from "./world.ts";
+import { collect, createFolder, createGate } from "./world.ts";
 
 const OLD = { one: Buffer.alloc(32, 1) };
 const KEYS = { ...OLD, two: Buffer.alloc(32, 2) };
@@ -19,7 +19,9 @@ const echo = task("echo", { retry: { maxAttempts: 2, baseDelay: 1 } }, (ctx, tex
   return text;
 });
 const child = workflow("child", async (_ctx, text: string) => ({ text }));
-const everything = workflow("everything", { ports: { word: promise<string>() } }, async (ctx, text: string) => {
+const ports = { word: promise<string>(), chunks: stream<string>() };
+const everything = workflow("everything", { ports }, async (ctx, text: string) => {
+  ctx.emit("chunks", text);
   const echoed = await ctx.task(echo, text);
   const said = await ctx.run("say", text, (_op, input) => input.toUpperCase());
   const word = await ctx.promise("word");
@@ -47,6 +49,7 @@ test("what a run is given, says and returns is not in the file, and a crash and 
   await engine.crash();
   expect(await run.result()).toEqual({ echoed: CANARY, said: CANARY.toUpperCase(), back: CANARY });
   expect((await run.verify()).status).toBe("same");
+  expect(await collect(run.stream("chunks"))).toEqual([{ offset: 1, value: CANARY }]);
   expect(hits(folder.path, CANARY)).toBe(0);
   await engine.close();
   expect(hits(folder.path, CANARY)).toBe(0);

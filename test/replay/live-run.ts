@@ -317,6 +317,7 @@ export class LiveRun {
   }
 
   #ask(ask: Ask): void {
+    if (ask.ask === "emit") return;
     this.asked.push(ask.ask === "cancel-timer" ? `${ask.command} cancel` : ask.command);
     if (ask.ask === "operation") {
       this.#operations.set(ask.command, ask);
@@ -362,6 +363,7 @@ export class LiveRun {
       abortSignal: new AbortController().signal,
       log,
       heartbeat: () => {},
+      emit: () => {},
     };
   }
 }

@@ -51,6 +51,7 @@ export async function checkRun(
   const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   checkTurn(sql, run, fault);
+  checkStreams(sql, run, fault);
   for (const item of items) checkItem(sql, item, walk, fault);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
   else if (isStuck(run, items, walk))
@@ -72,6 +73,14 @@ function checkTurn(sql: CheckStatements, run: CheckedRun, fault: Report): void {
   const { count, lowest } = sql.inbox.get(run.run, run.read) as { count: number; lowest: number | null };
   if (!hasEnded(run.status) && (count !== run.arrivals - run.read || (lowest !== null && lowest !== run.read + 1)))
     fault("I23 inbound messages", `${run.arrivals - run.read} messages should wait after ${run.read}; ${count} do.`);
+}
+
+function checkStreams(sql: CheckStatements, { run }: CheckedRun, fault: Report): void {
+  for (const row of sql.chunks.all(run)) {
+    const { stream, count, first, last } = row as { stream: string; count: number; first: number; last: number };
+    if (first !== 1 || last !== count)
+      fault("I7 streams gap-free", `Stream ${stream} has ${count} chunks at offsets ${first} to ${last}.`);
+  }
 }
 
 function checkItem(sql: CheckStatements, { item, state, token, worker }: Item, walk: JournalWalk, fault: Report): void {

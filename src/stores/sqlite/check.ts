@@ -28,10 +28,14 @@ const SQL = {
     where run = ? and seq > ? order by seq limit ?`,
   items: "select item, state, token, worker from queue where run = ?",
   inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
+  chunks:
+    "select stream, count(*) as count, min(position) as first, max(position) as last from chunks where run = ? group by stream",
   worker: "select 1 from workers where worker = ?",
   orphanEntries: ORPHANS("journal"),
   orphanItems: ORPHANS("queue"),
   orphanMessages: ORPHANS("inbox"),
+  orphanChunks: ORPHANS("chunks"),
+  orphanCounts: ORPHANS("emitted"),
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
 } as const;
@@ -122,6 +126,8 @@ function findOrphans(sql: CheckStatements, after: number, upTo: number): readonl
     ["Journal entries", sql.orphanEntries],
     ["Queue items", sql.orphanItems],
     ["Messages", sql.orphanMessages],
+    ["Chunks", sql.orphanChunks],
+    ["Counts of chunks", sql.orphanCounts],
   ] as const)
     for (const { run } of statement.all(after, upTo) as { run: number }[]) {
       const message = `${what} belong to run number ${run}, which does not exist.`;

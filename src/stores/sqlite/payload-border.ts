@@ -139,6 +139,7 @@ function contextOf(run: unknown, place: unknown, field: unknown): PayloadContext
 const NAMES: Readonly<Record<string, (place: string) => string>> = {
   journal: (place) => `Entry ${place}`,
   inbox: (place) => `Message ${place}`,
+  chunk: (place) => `Chunk ${place}`,
   failures: (place) => `What failed before in ${place}`,
   evidence: () => "The evidence",
   probe: (place) => `What ${place} left in the store`,

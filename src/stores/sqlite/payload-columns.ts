@@ -18,6 +18,7 @@ export const COLUMNS = {
   journal: { table: "journal", column: "data", run: "run", place: "seq", key: ["rowid"] },
   inbox: { table: "inbox", column: "data", run: "run", place: "arrival", key: ["rowid"] },
   failures: { table: "queue", column: "failures", run: "run", place: "item", key: ["run", "item"] },
+  chunk: { table: "chunks", column: "data", run: "run", place: "stream || '/' || position", key: ["rowid"] },
   evidence: { table: "runs", column: "evidence", run: "run", place: "0", key: ["run"] },
 } as const satisfies Record<string, PayloadColumn>;
 
@@ -47,6 +48,8 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   returnItem: FAILURES,
   readyItems: FAILURES,
   suspectItems: FAILURES,
+  insertChunk: { field: "chunk", run: "?1", place: "?2 || '/' || cast(?3 as integer)" },
+  chunksAfter: { field: "chunk" },
   run: EVIDENCE,
   newestRun: EVIDENCE,
   stop: EVIDENCE,

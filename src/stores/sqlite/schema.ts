@@ -131,7 +131,23 @@ const CONTROL = "";
 const GENERATIONS = "";
 const QUEUES = "";
 const SCHEDULES = "";
-const STREAMS = "";
+// `chunks` stand under the number of their run's first generation, at `position`, dense from 1. `emitted` counts what the
+// code of one generation has emitted; an operation's chunks are not among it.
+const STREAMS = `
+create table chunks (
+  run integer not null,
+  stream text not null,
+  position integer not null,
+  data blob not null,
+  primary key (run, stream, position)
+) strict;
+create table emitted (
+  run integer not null,
+  stream text not null,
+  count integer not null,
+  primary key (run, stream)
+) strict, without rowid;
+`;
 const OUTBOX = "";
 
 const SECOND = [MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX].join("\n");

@@ -15,6 +15,7 @@ import {
   type Timers,
 } from "../../base/index.ts";
 import type {
+  Chunk,
   Entry,
   InboxRow,
   OnProgress,
@@ -41,6 +42,7 @@ import { findRun, listRuns, readInbox, readJournal, readPulses } from "./read.ts
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
 import { Session, type Tx } from "./session.ts";
+import { readEmitted, readStream } from "./streams.ts";
 
 export interface SqliteStoreOptions {
   /** A file, or ":memory:" for a store that lives as long as the process. */
@@ -185,6 +187,14 @@ export class SqliteStore implements Store {
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
     return this.#session.read("Reading an inbox", (sql) => readInbox(sql, run, after));
+  }
+
+  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
+    return this.#session.read("Reading a stream", (sql) => readStream(sql, run, stream, after, limit));
+  }
+
+  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
+    return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
   }
 
   pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {

@@ -18,6 +18,8 @@ const LIVE = "status in ('expected', 'queued', 'running', 'waiting', 'paused', '
 
 const MOVE_HEAD = "update runs set head = ?1, chain = ?2, read = ?3, takeovers = 0";
 const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6";
+// Without entries nothing has moved, so whoever kept killing its worker is still a suspect.
+const STAY = `update runs set head = ?1, chain = ?2, read = ?3 ${FENCE}`;
 // Touches no indexed column.
 const HOLD = `${MOVE_HEAD} ${FENCE}`;
 const RELEASE = `${MOVE_HEAD}, status = 'waiting', turn_due = arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
@@ -75,6 +77,8 @@ const SQL = {
   hold: `${HOLD} and arrivals = ?3`,
   release: `${RELEASE} and arrivals = ?3`,
   end: `${END} and arrivals = ?3`,
+  stay: `${STAY} and arrivals = ?3`,
+  stayUnread: `${STAY} returning arrivals`,
   holdUnread: `${HOLD} returning arrivals`,
   releaseUnread: `${RELEASE} returning arrivals`,
   endUnread: `${END} returning arrivals`,
@@ -117,6 +121,18 @@ const SQL = {
   markAt: "select mark from journal where run = ? and seq = ?",
   dataAt: "select cast(data as text) as data from journal where run = ? and seq = ?",
 
+  // streams
+  firstGeneration: `select first.run from runs join runs as first on first.id = runs.id and first.generation = 0
+    where runs.run = ?`,
+  insertChunk: "insert into chunks (run, stream, position, data) values (?1, ?2, ?3, cast(?4 as blob))",
+  lastChunk: "select max(position) as last from chunks where run = ? and stream = ?",
+  chunksAfter: `select position as offset, cast(data as text) as data from chunks
+    where run = ? and stream = ? and position > ? order by position limit ?`,
+  emitted: "select count from emitted where run = ? and stream = ?",
+  emittedByStream: "select stream, count from emitted where run = ?",
+  noteEmitted: `insert into emitted (run, stream, count) values (?, ?, ?)
+    on conflict (run, stream) do update set count = max(count, excluded.count)`,
+
   // queue
   insertItem: `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -150,6 +166,8 @@ const SQL = {
   clearOnce: "delete from once where run = ?1 and target in (select target from once where run = ?1 limit ?2)",
   clearJournal:
     "delete from journal where run = ?1 and seq in (select seq from journal where run = ?1 order by seq limit ?2)",
+  clearChunks: "delete from chunks where rowid in (select rowid from chunks where run = ?1 limit ?2)",
+  clearEmitted: "delete from emitted where run = ?1 and stream in (select stream from emitted where run = ?1 limit ?2)",
   insertLeftover: "insert into leftovers (run) values (?) on conflict do nothing",
   leftover: "select run, exists (select 1 from runs where runs.run = leftovers.run) as kept from leftovers limit 1",
   dropLeftover: "delete from leftovers where run = ?",

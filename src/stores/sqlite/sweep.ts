@@ -29,8 +29,8 @@ export function sweepLeftovers({ sql }: Tx): boolean {
     const run = sql.leftover.get() as { run: number; kept: number } | undefined;
     if (run === undefined) return swept > 0;
     const clears = [sql.clearQueue, sql.clearInbox, sql.clearOnce];
-    // The journal of an ended run stays; that of a pruned one goes.
-    if (run.kept === 0) clears.push(sql.clearJournal);
+    // The journal and the streams of an ended run stay; those of a pruned one go.
+    if (run.kept === 0) clears.push(sql.clearJournal, sql.clearChunks, sql.clearEmitted);
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
     if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);
     // A run without rows costs as much as ten rows.

@@ -7,6 +7,7 @@ import type { NewItem, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/in
 import { arrive } from "./arrive.ts";
 import type { Tx } from "./session.ts";
 import { insertRun, type Parent } from "./start.ts";
+import { writeEmits } from "./streams.ts";
 import { clearEnded } from "./sweep.ts";
 
 export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
@@ -19,6 +20,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   const { run } = turn;
   for (const { seq, type, command, data, at, mark } of turn.entries)
     sql.insertEntry.run(run, seq, type, command, data, at, mark);
+  if (turn.emits.length > 0) writeEmits(tx, run, turn.emits);
   for (const { item } of turn.finished) sql.dropItem.run(run, item);
   for (const item of turn.dropped) sql.dropItem.run(run, item);
   for (const item of turn.items) insertItem(tx, run, item);
@@ -40,6 +42,10 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
 function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
   const { run, token, head, chain, read, then } = turn;
   const newHead = head + turn.entries.length;
+  if (then === "hold" && turn.entries.length === 0) {
+    if (sql.stay.run(newHead, chain, read, run, token, head).changes === 1) return read;
+    return (sql.stayUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+  }
   if (then === "hold") {
     if (sql.hold.run(newHead, chain, read, run, token, head).changes === 1) return read;
     return (sql.holdUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;

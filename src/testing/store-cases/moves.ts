@@ -158,6 +158,7 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
     dropped: [],
     children: [],
     messages: [],
+    emits: [],
     then: "hold",
     ...rest,
   };

@@ -6,6 +6,7 @@
 export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the token of a turn is not checked": [
     "a commit with a wrong token writes nothing anywhere",
+    "a void commit shows nothing",
     "the token of one run is void for another",
     "in a batch with void writes the others are unaffected",
   ],
@@ -192,6 +193,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "after too many takeovers of its turn without a commit a run is blocked with evidence",
   ],
   "nobody is a suspect": [
+    "chunks alone do not clear a suspect",
     "a suspect turn is handed out alone, before others, one at a time per worker",
     "a suspect item is handed out alone, before others, one at a time per worker",
   ],
@@ -260,4 +262,15 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "what the code never took is not counted": [
     "an end counts what is in the journal and was never taken to what was never read",
   ],
+  "chunks are not kept": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
+  "chunks of a commit are written in reverse": ["a stream is read behind an offset, as many chunks as asked for"],
+  "a chunk is written as often as it is said": ["a chunk of the code that is in already is not written again"],
+  "an operation's chunks are counted as the code's": [
+    "a store knows how many chunks the code has emitted, an operation's not among them",
+  ],
+  "all streams of a run are one": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
+  "a stream is always read from its beginning": ["a stream is read behind an offset, as many chunks as asked for"],
+  "a stream is read without limit": ["a stream is read behind an offset, as many chunks as asked for"],
+  "chunks are trimmed": ["a chunk comes back byte for byte"],
+  "chunks outlive their pruned run": ["streams outlive their run and go when it is pruned"],
 };

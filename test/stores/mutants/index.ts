@@ -7,6 +7,7 @@ import { payloadsMutants } from "./payloads.ts";
 import { readsMutants } from "./reads.ts";
 import { startsMutants } from "./starts.ts";
 import { stopsMutants } from "./stops.ts";
+import { streamsMutants } from "./streams.ts";
 import { turnsMutants } from "./turns.ts";
 import type { Mutant } from "./mutant.ts";
 
@@ -23,4 +24,5 @@ export const mutants: readonly Mutant[] = [
   ...readsMutants,
   ...payloadsMutants,
   ...messagesMutants,
+  ...streamsMutants,
 ];

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import type { Emit, Store } from "../../kernel/index.ts";
+import {
+  after,
+  claimTurns,
+  commitTurn,
+  COMPLETES,
+  LEASE_MS,
+  newToken,
+  registerWorker,
+  startHeld,
+  takeTurn,
+  turnWrite,
+  WAITS,
+} from "./moves.ts";
+import { storeCase, type StoreCase } from "./store-case.ts";
+
+/** What the code of a run emits, counted from `first`. */
+function says(stream: string, first: number, ...data: readonly string[]): readonly Emit[] {
+  return data.map((text, index) => ({ stream, number: first + index, data: text }));
+}
+
+/** What an operation emits. */
+function shows(stream: string, ...data: readonly string[]): readonly Emit[] {
+  return data.map((text) => ({ stream, number: undefined, data: text }));
+}
+
+async function chunksOf(store: Store, run: number, stream: string): Promise<readonly (readonly [number, string])[]> {
+  return (await store.readStream(run, stream, 0, 100)).map(({ offset, data }) => [offset, data] as const);
+}
+
+export const streamCases: readonly StoreCase[] = [
+  storeCase("chunks get dense offsets from 1 per stream, in the order they were emitted", async (store) => {
+    const worker = await registerWorker(store);
+    let held = await startHeld(store, worker, "order-1");
+    held = await commitTurn(store, held, { emits: [...says("words", 0, "a"), ...says("bytes", 0, "1")] });
+    held = await commitTurn(store, held, { emits: [...shows("words", "b"), ...says("words", 1, "c")] });
+    const other = await startHeld(store, worker, "order-2");
+    await commitTurn(store, other, { emits: says("words", 0, "z") });
+    assert.deepEqual(await chunksOf(store, held.run, "words"), [
+      [1, "a"],
+      [2, "b"],
+      [3, "c"],
+    ]);
+    assert.deepEqual(await chunksOf(store, held.run, "bytes"), [[1, "1"]]);
+    assert.deepEqual(await chunksOf(store, other.run, "words"), [[1, "z"]]);
+    assert.deepEqual(await chunksOf(store, held.run, "silence"), []);
+  }),
+
+  storeCase("a chunk of the code that is in already is not written again", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await commitTurn(store, held, { emits: says("words", 0, "a", "b") });
+    await commitTurn(store, held, { emits: [...says("words", 0, "a", "b", "c"), ...shows("words", "x")] });
+    assert.deepEqual(await chunksOf(store, held.run, "words"), [
+      [1, "a"],
+      [2, "b"],
+      [3, "c"],
+      [4, "x"],
+    ]);
+  }),
+
+  storeCase("a store knows how many chunks the code has emitted, an operation's not among them", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    assert.deepEqual(await store.readEmitted(held.run), new Map());
+    await commitTurn(store, held, { emits: [...says("words", 0, "a", "b"), ...shows("words", "x")] });
+    await commitTurn(store, held, { emits: [...says("words", 2, "c"), ...shows("bytes", "1")] });
+    assert.deepEqual(await store.readEmitted(held.run), new Map([["words", 3]]));
+  }),
+
+  storeCase("a void commit shows nothing", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    const [outcome] = await store.write([
+      turnWrite(store, { ...held, token: newToken() }, { emits: [...says("words", 0, "a"), ...shows("words", "b")] }),
+    ]);
+    assert.equal(outcome.status, "lease-lost");
+    assert.deepEqual(await chunksOf(store, held.run, "words"), []);
+    assert.deepEqual(await store.readEmitted(held.run), new Map());
+  }),
+
+  storeCase("a stream is read behind an offset, as many chunks as asked for", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await commitTurn(store, held, { emits: says("words", 0, "a", "b", "c", "d") });
+    const page = await store.readStream(held.run, "words", 1, 2);
+    assert.deepEqual(page, [
+      { offset: 2, data: "b" },
+      { offset: 3, data: "c" },
+    ]);
+    assert.deepEqual(await store.readStream(held.run, "words", 4, 2), []);
+  }),
+
+  storeCase("a chunk comes back byte for byte", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    const texts = ["", "{}", ' {"b":1.0e2, "a":"ä a\u0308 \u0000 👩‍👩‍👧 \u2028"}  '];
+    await commitTurn(store, held, { emits: shows("words", ...texts) });
+    assert.deepEqual(
+      (await chunksOf(store, held.run, "words")).map(([, data]) => data),
+      texts,
+    );
+  }),
+
+  storeCase("streams outlive their run and go when it is pruned", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await commitTurn(store, held, { ...COMPLETES, emits: says("words", 0, "last words") });
+    assert.deepEqual(await chunksOf(store, held.run, "words"), [[1, "last words"]]);
+    t.clock.advance(1);
+    await store.prune(store.now());
+    assert.deepEqual(await chunksOf(store, held.run, "words"), []);
+    assert.deepEqual(await store.readEmitted(held.run), new Map());
+  }),
+
+  storeCase("chunks alone do not clear a suspect", async (store, t) => {
+    const dies = async (doing: (worker: number) => Promise<void>): Promise<void> => {
+      await doing(await registerWorker(store, "dies"));
+      t.clock.advance(LEASE_MS);
+      await store.reap(await registerWorker(store, "reaper"));
+    };
+    await dies(async (worker) => {
+      const held = await startHeld(store, worker, "order-1");
+      await store.write([turnWrite(store, held, { emits: shows("words", "a") })]);
+    });
+    await dies(async (worker) => {
+      const held = await takeTurn(store, worker);
+      await store.write([turnWrite(store, held, { emits: shows("words", "b") })]);
+    });
+    const worker = await registerWorker(store);
+    const [turn] = await claimTurns(store, worker);
+    assert.equal(turn?.suspect, true);
+    const { run, id, head, chain } = turn.record;
+    const held = { run, id, token: turn.token, head, chain, read: 0, inbox: [] };
+    const write = turnWrite(store, held, { entries: [WAITS], emits: shows("words", "c"), then: "release" });
+    assert.equal((await store.write([write]))[0].status, "committed");
+    assert.equal(after(held, write).head, head + 1);
+  }),
+];

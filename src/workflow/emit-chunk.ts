@@ -1,0 +1,44 @@
+// ctx.emit: chunks of streams. They have no entry: what keeps a replay from showing them twice is that they are counted,
+// and that the store knows how many are in (Q2).
+
+import { encode, RepriseError } from "../base/index.ts";
+import type { WorkflowBody } from "./definition.ts";
+import { encodeNamed } from "./entry-data.ts";
+import type { Execution } from "./execution.ts";
+import { refuseInsideStep } from "./scope.ts";
+
+/** How many chunks of each stream the code has emitted, and how many of those are in the store. */
+export class EmittedChunks {
+  readonly #stored: ReadonlyMap<string, number> | undefined;
+  readonly #counts = new Map<string, number>();
+
+  constructor(stored?: ReadonlyMap<string, number>) {
+    this.#stored = stored;
+  }
+
+  /** The chunk's number, undefined when it is in. */
+  next(stream: string): number | undefined {
+    const number = this.#counts.get(stream) ?? 0;
+    this.#counts.set(stream, number + 1);
+    return number < (this.#stored?.get(stream) ?? 0) ? undefined : number;
+  }
+}
+
+export function emitChunk(execution: Execution, stream: string, chunk: unknown): void {
+  refuseInsideStep("Use `emit` of the step's own first argument.");
+  const data = encodeChunk(execution.body, stream, chunk);
+  if (execution.stop !== undefined || execution.outcome !== undefined) return;
+  execution.emitted ??= new EmittedChunks();
+  const number = execution.emitted.next(stream);
+  if (number !== undefined) execution.asks.push({ ask: "emit", stream, number, data });
+}
+
+/** The chunk's text, refused when there is no such stream or when it is not data. */
+export function encodeChunk({ name, ports }: WorkflowBody, stream: string, chunk: unknown): string {
+  if (!Object.hasOwn(ports, stream) || ports[stream]?.port !== "stream")
+    throw new RepriseError(
+      "UNKNOWN_PORT",
+      `Workflow ${name} emits to the stream ${String(stream)}, which is not among its ports. Declare it: ports: { ${String(stream)}: stream() }.`,
+    );
+  return encodeNamed(`A chunk of stream ${stream}`, chunk) ?? encode(undefined);
+}

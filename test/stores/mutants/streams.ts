@@ -1,0 +1,58 @@
+import type { Emit, Store } from "../../../src/kernel/index.ts";
+import { changed, methods, turns, type Mutant } from "./mutant.ts";
+
+function emits(name: string, change: (emit: Emit) => Emit): Mutant {
+  return turns(name, (turn) => ({ ...turn, emits: turn.emits.map(change) }));
+}
+
+type ReadStream = Store["readStream"];
+
+export const streamsMutants: readonly Mutant[] = [
+  turns("chunks are not kept", (turn) => ({ ...turn, emits: [] })),
+  turns("chunks of a commit are written in reverse", (turn) => ({ ...turn, emits: turn.emits.toReversed() })),
+  emits("a chunk is written as often as it is said", (emit) => ({ ...emit, number: undefined })),
+  {
+    name: "an operation's chunks are counted as the code's",
+    wrap: (store) =>
+      changed(store, {
+        async readEmitted(run: number) {
+          const counts = new Map<string, number>();
+          for (const stream of ["words", "bytes"]) {
+            const chunks = await store.readStream(run, stream, 0, 100);
+            if (chunks.length > 0) counts.set(stream, chunks.length);
+          }
+          return counts;
+        },
+      }),
+  },
+  methods("all streams of a run are one", (store) => ({
+    readStream: async (...[run, , after, limit]: Parameters<ReadStream>) => {
+      const all = await Promise.all(["words", "bytes"].map((name) => store.readStream(run, name, after, limit)));
+      return all.flat();
+    },
+  })),
+  methods("a stream is always read from its beginning", (store) => ({
+    readStream: (...[run, stream, , limit]: Parameters<ReadStream>) => store.readStream(run, stream, 0, limit),
+  })),
+  methods("a stream is read without limit", (store) => ({
+    readStream: (...[run, stream, after]: Parameters<ReadStream>) => store.readStream(run, stream, after, 1_000),
+  })),
+  methods("chunks are trimmed", (store) => ({
+    readStream: async (...args: Parameters<ReadStream>) =>
+      (await store.readStream(...args)).map(({ offset, data }) => ({ offset, data: data.trim() })),
+  })),
+  {
+    name: "chunks outlive their pruned run",
+    wrap(store) {
+      const seen = new Map<string, Awaited<ReturnType<ReadStream>>>();
+      return changed(store, {
+        async readStream(...args: Parameters<ReadStream>) {
+          const found = await store.readStream(...args);
+          const key = args.join();
+          if (found.length > 0) seen.set(key, found);
+          return found.length > 0 ? found : (seen.get(key) ?? []);
+        },
+      });
+    },
+  },
+];
