@@ -228,6 +228,11 @@ export const ERROR_CATALOGUE = {
     summary: "The run ended with an error.",
     next: "Read the cause; repair it and start a new run.",
   },
+  UNDO_FAILED: {
+    family: "outcome",
+    summary: "The run failed or was cancelled, and not every step could be undone.",
+    next: "Take back by hand the steps named in the details; the cause is what the run failed with.",
+  },
 
   // invariant: we must act
   INVARIANT: {

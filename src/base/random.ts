@@ -4,9 +4,10 @@
 import { digestOf, sha256Hex } from "./digest.ts";
 import { invariant } from "./errors.ts";
 
-/** The first 8 bytes of SHA-256(run id in UTF-8), big-endian, as int64. */
-export function seedOf(runId: string): bigint {
-  return BigInt.asIntN(64, BigInt(`0x${sha256Hex(runId).slice(0, 16)}`));
+/** The first 8 bytes of SHA-256(run id in UTF-8), big-endian, as int64. A later generation of the run has its own. */
+export function seedOf(runId: string, generation = 0): bigint {
+  const text = generation === 0 ? runId : `${runId}#${generation}`;
+  return BigInt.asIntN(64, BigInt(`0x${sha256Hex(text).slice(0, 16)}`));
 }
 
 /** In [0, 1), with 53 bits. */

@@ -108,6 +108,10 @@ export interface Store {
   /** Q2. How many chunks the code of this generation has emitted, by stream. */
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>>;
   pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]>;
+  /** The tokens these items have now, in order; undefined where the item is gone or free. */
+  itemTokens(
+    items: readonly { readonly run: RunNumber; readonly item: string }[],
+  ): Promise<readonly (string | undefined)[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
 

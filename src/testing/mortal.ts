@@ -55,6 +55,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       readStream: pass("readStream"),
       readEmitted: pass("readEmitted"),
       pulse: pass("pulse"),
+      itemTokens: pass("itemTokens"),
       hasChanged: () => !dead && store.hasChanged(),
       prune: pass("prune"),
       backup: pass("backup"),

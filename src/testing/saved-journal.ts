@@ -102,6 +102,7 @@ export async function expectReplay(
     {
       log: () => {},
       acceptTask: (task, input) => registry.acceptTask(task, input),
+      hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),
     },
     systemTimers,

@@ -7,6 +7,7 @@
 import { careCases, timeCases } from "./store-cases/care.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
+import { controlCases } from "./store-cases/control.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
@@ -34,6 +35,7 @@ export const storeCases: readonly StoreCase[] = [
   ...messageCases,
   ...wakeUpCases,
   ...stopCases,
+  ...controlCases,
   ...claimCases,
   ...itemCases,
   ...timerCases,

@@ -104,6 +104,7 @@ export class HeldRuns {
     return {
       log: (level, message, data) => this.#host.log(level, message, { run: runId, ...data }),
       acceptTask: (task, input) => registry.acceptTask(task, input),
+      hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),
     };
   }

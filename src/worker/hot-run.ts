@@ -19,7 +19,15 @@ import {
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
-import { encodeChunk, type Ask, type ChildAsk, type Execution, type OperationAsk } from "../workflow/index.ts";
+import {
+  encodeChunk,
+  entryData,
+  type Ask,
+  type ChildAsk,
+  type Execution,
+  type OperationAsk,
+  type Wait,
+} from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
@@ -34,7 +42,7 @@ export interface HotRunHost {
   /** Takes a `preclaimTask` back: the task will not be run. */
   unclaimTask(): void;
   /** Tells the run's tasks at work here that nobody waits; answers how many of them the run had claimed itself. */
-  abandonTasks(run: HotRun): number;
+  abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
   preclaimChild(): { readonly worker: number; readonly token: string } | undefined;
   newChild(ask: ChildAsk): NewChild["run"];
   runOperation(run: HotRun, ask: OperationAsk): void;
@@ -60,6 +68,8 @@ export class HotRun {
   /** Tasks of this run that it claimed for this worker and that have not ended. */
   #localTasks = 0;
   #closingPorts: Set<string> | undefined;
+  /** A cancel stands in the journal, though the code may not have heard it yet. */
+  #cancelling = false;
   #ended: EndStatus | undefined;
   #gone = false;
   /** Woken in the loop already; kept by the loop. */
@@ -112,7 +122,7 @@ export class HotRun {
   discard(reason: () => unknown): void {
     this.#gone = true;
     this.#token = undefined;
-    this.#abandonOperations(reason);
+    this.#abandonOperations(reason, nothing);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
     for (const batch of [this.#inFlight, this.#draft.batch]) if (batch !== undefined) this.#unclaimLocal(batch);
   }
@@ -122,11 +132,11 @@ export class HotRun {
     batch.localItems = NONE;
   }
 
-  #abandonOperations(reason: () => unknown): void {
+  #abandonOperations(reason: () => unknown, isKept: (command: string) => boolean): void {
     if (this.#operations.size === 0) return;
-    const attempts = [...this.#operations.values()];
-    this.#operations.clear();
-    for (const attempt of attempts) attempt?.abandon(reason());
+    const abandoned = [...this.#operations].filter(([command]) => !isKept(command));
+    for (const [command] of abandoned) this.#operations.delete(command);
+    for (const [, attempt] of abandoned) attempt?.abandon(reason());
   }
 
   // ── what comes in ──
@@ -172,17 +182,28 @@ export class HotRun {
     if (wait.timed) this.#draft.drop(wait.command);
   }
 
+  /** A run is cancelled once; its cleanup is not disturbed by another request. */
   #applyCancel(data: string): void {
+    if (this.#cancelling || this.execution.isCancelled) return;
+    this.#cancelling = true;
+    this.#draft.appendDelivery("CancelRequested", "", data, asRecord(data));
+    const waits = this.execution.cancellableWaits();
+    for (const { command } of waits) this.execution.close(command);
+    this.#letGo(waits, data, (command) => this.execution.outlivesCancel(command));
+  }
+
+  /** Nobody waits for these any more: their items go, their children and functions are told. */
+  #letGo(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
     const draft = this.#draft;
-    draft.appendDelivery("CancelRequested", "", data, asRecord(data));
-    for (const { command, type, timed, name } of this.execution.openWaits()) {
-      this.execution.close(command);
-      if (type === "ChildWorkflow") draft.send(name, { type: "CancelRequested", target: "", data });
+    for (const { command, type, timed, name } of waits)
+      if (type === "ChildWorkflow") draft.send(name, { type: "CancelRequested", target: "", data: cancel });
       else if (type === "Task" || timed) draft.drop(command);
-    }
-    this.#abandonOperations(() => new CancelledError());
-    this.#localTasks -= draft.batch.localItems.length + this.#host.abandonTasks(this);
-    this.#unclaimLocal(draft.batch);
+    this.#abandonOperations(() => new CancelledError(), isKept);
+    const { batch } = draft;
+    const unclaimed = batch.localItems.filter(({ item }) => !isKept(item));
+    for (const _ of unclaimed) this.#host.unclaimTask();
+    if (unclaimed.length > 0) batch.localItems = batch.localItems.filter(({ item }) => isKept(item));
+    this.#localTasks -= unclaimed.length + this.#host.abandonTasks(this, isKept);
   }
 
   /** A task this worker held for this run has ended; its item goes with the same commit. */
@@ -251,6 +272,7 @@ export class HotRun {
   afterDrain(): void {
     if (!this.accepts || this.execution.stop !== undefined) return;
     this.#takeAsks();
+    if (this.execution.abandoned.length > 0) this.#letGoAbandoned();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
     else this.execution.checkStalled();
@@ -273,9 +295,16 @@ export class HotRun {
     this.#host.runOperation(this, ask);
   }
 
+  #letGoAbandoned(): void {
+    const { abandoned, cancelReason } = this.execution;
+    this.execution.abandoned = NONE;
+    const isKept = (command: string): boolean => this.execution.isOpen(command);
+    this.#letGo(abandoned, entryData.cancelRequestedData(cancelReason), isKept);
+  }
+
   #end(): void {
     this.#ended = appendEnd(this.#draft, this.execution);
-    this.#abandonOperations(() => new CancelledError("The run has ended."));
+    this.#abandonOperations(() => new CancelledError("The run has ended."), nothing);
   }
 
   // ── commits ──
@@ -302,6 +331,8 @@ export class HotRun {
       batch.entries.length === 0 &&
       batch.finished.length === 0 &&
       batch.emits.length === 0 &&
+      batch.dropped.length === 0 &&
+      batch.messages.length === 0 &&
       this.#read === this.#readCommitted
     )
       return undefined;
@@ -371,6 +402,8 @@ export class HotRun {
     return stop === undefined ? undefined : encode(dataWithoutSecrets({ ...stop, head: this.record.head }));
   }
 }
+
+const nothing = (): boolean => false;
 
 function asRecord(text: string): Readonly<Record<string, unknown>> {
   return decode(text) as Record<string, unknown>;

@@ -71,7 +71,8 @@ function end(run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): vo
 }
 
 function fail(host: OperationHost, run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
-  const jitter = drawUnit(seedOf(run.record.id), `${ask.command}/retry`, fields.attempt);
+  const { id, generation } = run.record;
+  const jitter = drawUnit(seedOf(id, generation), `${ask.command}/retry`, fields.attempt);
   const decision = decideRetry(ask.policy.retry, error, fields.attempt, jitter);
   if (isObserved())
     emit({

@@ -20,7 +20,7 @@ export interface TaskPoolHost {
   slotFreed(): void;
 }
 
-interface AtWork {
+export interface AtWork {
   readonly item: ClaimedItem;
   /** Claimed by its own run, in the commit that scheduled it. */
   readonly local: boolean;
@@ -67,13 +67,21 @@ export class TaskPool {
     this.#host.slotFreed();
   }
 
-  /** Nobody waits for the run's tasks; answers how many of them were local. */
-  abandon(run: RunNumber, reason: () => unknown): number {
+  /** Nobody waits for the run's tasks, but those that are kept; answers how many of them were local. */
+  abandon(run: RunNumber, reason: () => unknown, isKept?: (item: string) => boolean): number {
     const ofRun = this.#byRun.get(run);
     if (ofRun === undefined) return 0;
-    const works = [...ofRun.values()];
+    const works = [...ofRun.values()].filter(({ item }) => isKept?.(item.item) !== true);
     for (const { attempt } of works) attempt?.abandon(reason());
     return works.filter(({ local }) => local).length;
+  }
+
+  /** Tells one item's function that its lease is gone: its run was cancelled or ended elsewhere. Undefined when it is over. */
+  lose(item: ClaimedItem, reason: () => unknown): AtWork | undefined {
+    const work = this.#byRun.get(item.run)?.get(item.item);
+    if (work?.item !== item) return undefined;
+    work.attempt?.abandon(reason());
+    return work;
   }
 
   abandonAll(reason: () => unknown): void {

@@ -115,7 +115,7 @@ function end(host: TaskHost, item: ClaimedItem, error: unknown): void {
 }
 
 function fail(host: TaskHost, retry: RetryPolicy | undefined, item: ClaimedItem, error: unknown): void {
-  const jitter = drawUnit(seedOf(item.runId), `${item.item}/retry`, item.attempt);
+  const jitter = drawUnit(seedOf(item.runId, item.generation), `${item.item}/retry`, item.attempt);
   const decision = decideRetry(retry, error, item.attempt, jitter);
   if (isObserved())
     emit({

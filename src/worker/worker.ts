@@ -68,6 +68,8 @@ export interface WorkerOptions {
 const HELD_LIMIT = 1_000;
 /** Pause before a write the store could not take is tried again. */
 const INSIST_MS = 250;
+/** The least time between two looks at the items at work here. */
+const CHECK_ITEMS_MS = 250;
 
 export class Worker {
   readonly pump: Pump;
@@ -84,6 +86,8 @@ export class Worker {
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
   #beginning = false;
+  #checkingItems = false;
+  #itemsCheckedAt = 0;
   #draining = false;
   #stopped = false;
 
@@ -223,7 +227,8 @@ export class Worker {
       return { worker: this.#lease.worker, token: this.#newToken() };
     },
     unclaimTask: (): void => this.#slots.give(),
-    abandonTasks: (run: HotRun): number => this.#tasks.abandon(run.record.run, () => new CancelledError()),
+    abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
+      this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
     preclaimChild: () => this.preclaim(),
     newChild: (ask: ChildAsk): NewRun =>
       newRun(this.#options.registry.getWorkflow(ask.definition.name), {
@@ -304,6 +309,33 @@ export class Worker {
     this.wake();
     this.#options.onChanged();
     this.#runs.checkHeld().catch((error: unknown) => this.#report(error));
+    this.#checkItemsSoon();
+  }
+
+  /** Others write all the time; what is at work here is looked at now and then. */
+  #checkItemsSoon(): void {
+    if (this.#checkingItems) return;
+    this.#checkingItems = true;
+    const wait = Math.max(0, this.#itemsCheckedAt + CHECK_ITEMS_MS - this.#store.now());
+    const check = (): void => {
+      this.#checkingItems = false;
+      this.#itemsCheckedAt = this.#store.now();
+      this.#checkItems().catch((error: unknown) => this.#report(error));
+    };
+    if (wait === 0) check();
+    else this.#options.timers.set(wait, check, { ref: false });
+  }
+
+  /** An item whose token is gone was dropped, or taken over: its function is told. */
+  async #checkItems(): Promise<void> {
+    const items = this.#tasks.items();
+    if (items.length === 0) return;
+    const tokens = await this.#store.itemTokens(items);
+    items.forEach((item, index) => {
+      if (tokens[index] === item.token) return;
+      const lost = this.#tasks.lose(item, () => new CancelledError("Nobody waits for this task any more."));
+      if (lost?.local === true) this.#runs.find(item.run)?.taskLeft();
+    });
   }
 
   // ── the end ──

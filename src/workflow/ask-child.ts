@@ -36,7 +36,14 @@ export function askChild(
       const stop = unregistered("UNKNOWN_DEFINITION", execution.body.name, definition.name, command.id);
       return { id, promise: execution.halt(stop) };
     }
-    const data = childInitiatedData({ index: command.index, childExecutionId: id, ...fields, input: text, given });
+    const data = childInitiatedData({
+      index: command.index,
+      childExecutionId: id,
+      ...fields,
+      input: text,
+      given,
+      shielded: execution.isShielded,
+    });
     const detached = options.detached ?? false;
     execution.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
   }

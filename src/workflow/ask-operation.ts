@@ -6,6 +6,7 @@ import type { OperationAsk } from "./ask.ts";
 import { compareInput, type Command } from "./commands.ts";
 import type { Execution } from "./execution.ts";
 import { never, refused } from "./refusals.ts";
+import type { StepUndo } from "./undo.ts";
 
 export function askOperation(
   execution: Execution,
@@ -13,6 +14,7 @@ export function askOperation(
   input: { readonly value: unknown } | undefined,
   call: OperationAsk["call"],
   policy: Policy,
+  undo?: StepUndo,
 ): Promise<unknown> {
   const { refusal } = execution;
   if (refusal !== undefined) return refused(refusal);
@@ -21,7 +23,7 @@ export function askOperation(
   const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
   if (!command.known) execution.asks.push(operationAsk(command, name, text, call, policy));
-  return execution.open("Operation", command.id, name, false);
+  return execution.open("Operation", command.id, name, false, undo);
 }
 
 function operationAsk(

@@ -7,6 +7,7 @@ import { encodeInput, taskScheduledData } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { never, refused } from "./refusals.ts";
+import type { StepUndo } from "./undo.ts";
 
 export function askTask(
   execution: Execution,
@@ -14,6 +15,7 @@ export function askTask(
   input: unknown,
   policy: Policy,
   priority: number,
+  undo?: StepUndo,
 ): Promise<unknown> {
   const { refusal } = execution;
   if (refusal !== undefined) return refused(refusal);
@@ -26,8 +28,9 @@ export function askTask(
   if (!command.known) {
     if (accepted === undefined)
       return execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, task.name, command.id));
-    const data = taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy });
+    const shielded = execution.isShielded;
+    const data = taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy, shielded });
     execution.asks.push({ ask: "task", command: command.id, data, task, priority });
   }
-  return execution.open("Task", command.id, task.name, false);
+  return execution.open("Task", command.id, task.name, false, undo);
 }

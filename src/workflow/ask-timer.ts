@@ -21,7 +21,7 @@ export function askTimer(execution: Execution, timerId: "sleep" | "sleepUntil", 
   );
   if (command === undefined) return { promise: never(), cancel: ignore };
   if (!command.known) {
-    const data = timerStartedData(command.index, timerId, ms);
+    const data = timerStartedData(command.index, timerId, ms, execution.isShielded);
     const due = timerId === "sleep" ? { afterMs: ms } : { at: ms };
     execution.asks.push({ ask: "timer", command: command.id, data, due });
   }

@@ -88,8 +88,11 @@ export class Commands {
     return this.#unmatched.has(id);
   }
 
-  isClosedTimer(id: string): boolean {
-    return this.#recorded?.closedTimers.has(id) ?? false;
+  /** Cancelling it changes nothing any more: it fired, or went with the run's cancel. */
+  isClosedTimer(id: string, shielded: boolean): boolean {
+    if (this.#recorded === undefined) return false;
+    const { firedTimers, cancelledTimers } = this.#recorded;
+    return firedTimers.has(id) || (!shielded && cancelledTimers.has(id));
   }
 
   /** D3. Only when nothing is left to compare with. */

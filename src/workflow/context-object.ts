@@ -4,6 +4,7 @@ import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs }
 import {
   checkPolicy,
   checkPriority,
+  isTask,
   taskBody,
   type AnyTask,
   type Definition,
@@ -17,11 +18,23 @@ import { clearState, setState } from "./ask-state.ts";
 import { emitChunk } from "./emit-chunk.ts";
 import { askTask } from "./ask-task.ts";
 import { askTimer, type AskedTimer } from "./ask-timer.ts";
-import type { Child, ChildOptions, DurableState, TaskCallOptions, Timer, WorkflowContext } from "./context.ts";
+import type {
+  Child,
+  ChildOptions,
+  DurableState,
+  OperationOptions,
+  TaskCallOptions,
+  Timer,
+  WorkflowContext,
+} from "./context.ts";
+import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
-import { refused } from "./refusals.ts";
+import { never, refused } from "./refusals.ts";
 import { askReceive } from "./signals.ts";
+import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
+
+const NO_OPTIONS: OperationOptions = {};
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -43,19 +56,38 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
     ...(options.retry && { retry: options.retry }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
   };
-  return askTask(execution, task, input, policy, options.priority ?? body.priority);
+  const undo = undoOf(execution, options.undo, policy, `Task ${task.name}`);
+  return undo === "unknown"
+    ? never()
+    : askTask(execution, task, input, policy, options.priority ?? body.priority, undo);
+}
+
+/** "unknown": the undo's task is not registered, which must come out before there is anything to undo. */
+function undoOf(
+  execution: Execution,
+  how: Undo<any> | undefined,
+  policy: Policy,
+  what: string,
+): StepUndo | "unknown" | undefined {
+  if (how === undefined) return undefined;
+  checkUndo(how, what);
+  if (!isTask(how) || execution.host.hasTask(how)) return { how, policy };
+  void execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, how.name, `undo of ${what}`));
+  return "unknown";
 }
 
 function runOperation(execution: Execution, name: string, rest: readonly unknown[]): Promise<unknown> {
   checkName(name, "operation name");
   const hasInput = typeof rest[0] !== "function";
   const call = rest[hasInput ? 1 : 0];
-  const options = (rest[hasInput ? 2 : 1] ?? {}) as Policy;
+  const options = (rest[hasInput ? 2 : 1] ?? NO_OPTIONS) as OperationOptions;
   if (typeof call !== "function")
     throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected a function, got ${typeof call}.`);
   checkPolicy(options, `Operation ${name}`);
   const input = hasInput ? { value: rest[0] } : undefined;
-  return askOperation(execution, name, input, call as AnyFunction as OperationAsk["call"], options);
+  const undo = undoOf(execution, options.undo, options, `Operation ${name}`);
+  if (undo === "unknown") return never();
+  return askOperation(execution, name, input, call as AnyFunction as OperationAsk["call"], options, undo);
 }
 
 function startChild(
@@ -143,6 +175,7 @@ export function createContext(execution: Execution): WorkflowContext {
       return asTimer(askTimer(execution, "sleepUntil", at));
     },
     emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
+    shield: (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
     now: () => execution.now(),
     random: () => execution.random(),
     uuid: () => execution.uuid(),

@@ -18,10 +18,18 @@ import type {
   TaskContext,
   Timed,
 } from "../kernel/index.ts";
+import type { Undo } from "./undo.ts";
 
-export interface TaskCallOptions extends Policy {
+export interface TaskCallOptions<T = any> extends Policy {
   /** Higher goes first; the task's own priority where it is not given. */
   priority?: number;
+  /** Takes the step back when the workflow fails or is cancelled. */
+  undo?: Undo<T>;
+}
+
+export interface OperationOptions<T = any> extends Policy {
+  /** Takes the step back when the workflow fails or is cancelled. */
+  undo?: Undo<T>;
 }
 
 export interface ChildOptions {
@@ -50,14 +58,18 @@ export interface OperationContext<M = {}> extends TaskContext {
 /** What durable code of any kind can ask for. */
 export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | "attempt"> {
   /** Queues a task for any worker and gives its result. */
-  task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions>): Promise<OutputOf<T>>;
+  task<T extends AnyTask>(task: T, ...args: Args<InputOf<T>, TaskCallOptions<OutputOf<T>>>): Promise<OutputOf<T>>;
   /** Calls the outside here and now and keeps the answer; on replay the kept answer is given, nothing is called. */
-  run<T>(name: string, call: (op: OperationContext<M>) => Awaitable<T & Data<T>>, options?: Policy): Promise<T>;
+  run<T>(
+    name: string,
+    call: (op: OperationContext<M>) => Awaitable<T & Data<T>>,
+    options?: OperationOptions<T>,
+  ): Promise<T>;
   run<I, T>(
     name: string,
     input: I,
     call: (op: OperationContext<M>, input: I) => Awaitable<T & Data<T>>,
-    options?: Policy,
+    options?: OperationOptions<T>,
   ): Promise<T>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
@@ -100,6 +112,8 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
     options: { timeout: Duration },
   ): Promise<Received<M, K> | undefined>;
   readonly state: DurableState<State>;
+  /** What is asked for inside goes on when the run is cancelled, so that cleanup can do its work. */
+  shield<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** How closely a replay is compared with the journal. */

@@ -17,6 +17,11 @@ function record(...fields: readonly (readonly [key: string, text: Part])[]): str
   return `${text}}`;
 }
 
+/** Absent unless it is true. */
+function flag(is: boolean | undefined): Part {
+  return is === true ? "true" : undefined;
+}
+
 /** `undefined` is left out: absent and undefined read back the same here. */
 export function encodeInput(value: unknown): string | undefined {
   return value === undefined ? undefined : encode(value);
@@ -70,13 +75,15 @@ export interface TaskFields {
   /** Digest of what the code gave, where a schema made the input out of it. */
   readonly given: string | undefined;
   readonly policy: Policy;
+  readonly shielded?: boolean;
 }
-export function taskScheduledData({ index, taskType, input, given, policy }: TaskFields): string {
+export function taskScheduledData({ index, taskType, input, given, policy, shielded }: TaskFields): string {
   return record(
     ["given", given === undefined ? undefined : encode(given)],
     ["index", String(index)],
     ["input", input],
     ["retry", retryText(policy.retry)],
+    ["shielded", flag(shielded)],
     ["taskType", encode(taskType)],
     ["timeout", policy.timeout === undefined ? undefined : String(toMs(policy.timeout))],
   );
@@ -89,6 +96,7 @@ export interface ChildFields {
   readonly childWorkflowKind: string;
   readonly input: string | undefined;
   readonly given: string | undefined;
+  readonly shielded?: boolean;
 }
 export function childInitiatedData(fields: ChildFields): string {
   return record(
@@ -98,30 +106,49 @@ export function childInitiatedData(fields: ChildFields): string {
     ["given", fields.given === undefined ? undefined : encode(fields.given)],
     ["index", String(fields.index)],
     ["input", fields.input],
+    ["shielded", flag(fields.shielded)],
   );
 }
 
-export function timerStartedData(index: number, timerId: string, ms: number): string {
-  return record(["index", String(index)], ["ms", String(ms)], ["timerId", encode(timerId)]);
+export function timerStartedData(index: number, timerId: string, ms: number, shielded = false): string {
+  return record(
+    ["index", String(index)],
+    ["ms", String(ms)],
+    ["shielded", flag(shielded)],
+    ["timerId", encode(timerId)],
+  );
 }
 export function timerCancelledData(index: number, timerId: string): string {
   return record(["index", String(index)], ["timerId", encode(timerId)]);
 }
 
-export function promiseCreatedData(index: number, promiseId: string, timeout: number | undefined, show: Part): string {
+export function promiseCreatedData(
+  index: number,
+  promiseId: string,
+  timeout: number | undefined,
+  show: Part,
+  shielded = false,
+): string {
   return record(
     ["index", String(index)],
     ["promiseId", encode(promiseId)],
+    ["shielded", flag(shielded)],
     ["show", show],
     ["timeout", timeout === undefined ? undefined : String(timeout)],
   );
 }
 /** A wait for signals: the first of them that comes. */
-export function receiveCreatedData(index: number, names: readonly string[], timeout: number | undefined): string {
+export function receiveCreatedData(
+  index: number,
+  names: readonly string[],
+  timeout: number | undefined,
+  shielded = false,
+): string {
   return record(
     ["index", String(index)],
     ["promiseId", encode(receiveId(names))],
     ["receives", encode(names)],
+    ["shielded", flag(shielded)],
     ["timeout", timeout === undefined ? undefined : String(timeout)],
   );
 }

@@ -9,6 +9,7 @@ export interface ExecutionHost {
   log(level: LogLevel, message: string, data?: object): void;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
   acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  hasTask(task: AnyTask): boolean;
   acceptChild(
     definition: Definition,
     input: unknown,

@@ -8,6 +8,7 @@
 // E3. Nothing is thrown through user code to suspend it: what has not come simply has not settled.
 // E4. A command settles at most once; what comes later for it is dropped.
 // E5. After a violation nothing settles any more and nothing that was asked for is kept.
+// E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
 
 import { CancelledError, drawUnit, drawUuid, RepriseError, seedOf, type EpochMs } from "../base/index.ts";
 import type { CommandType, EntryType } from "../kernel/index.ts";
@@ -16,7 +17,7 @@ import { createContext } from "./context-object.ts";
 import type { Determinism } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
-import { errorOf } from "./entry-data.ts";
+import { encodeInput, errorOf } from "./entry-data.ts";
 import {
   stalled,
   type CodeOutcome,
@@ -28,12 +29,15 @@ import {
 import { Commands, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
 import type { CommandName } from "./matrix.ts";
 import { PromisePorts } from "./promise-ports.ts";
-import { callWorkflow, refuseInsideStep } from "./scope.ts";
+import { callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
+import { Undos, type StepUndo } from "./undo.ts";
 import { Waits, type Wait } from "./waits.ts";
+
+const NOBODY: readonly Wait[] = [];
 
 export class Execution {
   /** What was asked for and is not journaled yet, in the order asked. The worker takes it after each drain. */
@@ -62,6 +66,14 @@ export class Execution {
   emitted: EmittedChunks | undefined;
   #cancelled: CancelledError | undefined;
   cancelReason: string | undefined;
+  /** Nobody waits for these any more: what works for them is to be told. The worker takes them after each drain. */
+  abandoned: readonly Wait[] = NOBODY;
+  /** Whether steps were taken back before the end. */
+  undone = false;
+  #usesShield = false;
+  #undos: Undos | undefined;
+  /** U3. The code has thrown; only undos may ask for anything. */
+  #undoing: "no" | "waiting" | "asking" = "no";
   #abort: AbortController | undefined;
 
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
@@ -91,6 +103,14 @@ export class Execution {
   }
 
   #end(outcome: CodeOutcome): void {
+    if (this.#undos?.isNeeded === true && this.stop === undefined) {
+      const failure = failureOf(outcome);
+      if (failure !== undefined) return this.#takeBack(failure.error);
+    }
+    this.#conclude(outcome);
+  }
+
+  #conclude(outcome: CodeOutcome): void {
     this.outcome ??= outcome;
     if (this.#live) this.checkLeftovers();
   }
@@ -102,6 +122,35 @@ export class Execution {
   /** Signals that the code never took. */
   get unreceived(): number {
     return this.#signals === undefined ? 0 : this.#signals.left().length;
+  }
+
+  /** U1–U4 */
+  #takeBack(cause: unknown): void {
+    const undos = this.#undos as Undos;
+    this.#undoing = "waiting";
+    this.#usesShield = true;
+    this.#abandon(this.waits.dropUnless(({ undo }) => undo !== undefined));
+    // Not started yet, and nobody waits: an operation has no entry that could be missed.
+    this.asks = this.asks.filter((ask) => ask.ask !== "operation" || this.waits.get(ask.command) !== undefined);
+    void callShielded(() => undos.takeBack(this, cause)).then(({ error, undone }) => {
+      this.undone = undone;
+      this.#conclude({ status: "threw", error });
+    });
+  }
+
+  /** Lets an undo ask for its step. */
+  asUndo<T>(ask: () => T): T {
+    this.#undoing = "asking";
+    try {
+      return ask();
+    } finally {
+      this.#undoing = "waiting";
+    }
+  }
+
+  #abandon(waits: readonly Wait[]): void {
+    const open = waits.filter(({ closing }) => !closing);
+    if (open.length > 0) this.abandoned = [...this.abandoned, ...open];
   }
 
   /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
@@ -147,9 +196,23 @@ export class Execution {
     return this.waits.on(port).filter(({ closing }) => !closing);
   }
 
-  /** What is still open: dropped when the run is cancelled. */
   openWaits(): readonly Wait[] {
     return this.waits.all().filter(({ closing }) => !closing);
+  }
+
+  /** What a cancel takes with it. */
+  cancellableWaits(): readonly Wait[] {
+    return this.openWaits().filter((wait) => !outlivesCancel(wait));
+  }
+
+  /** Whether a cancel leaves what works for this command alone. */
+  outlivesCancel(command: string): boolean {
+    const wait = this.waits.get(command);
+    return wait !== undefined && outlivesCancel(wait);
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled !== undefined;
   }
 
   /** Gives the code one completion (E2). */
@@ -158,6 +221,7 @@ export class Execution {
     if (this.#undelivered > 0) this.#undelivered -= 1;
     // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
     if (this.outcome !== undefined) return;
+    if (this.#undoing !== "no" && type !== "CancelRequested" && !this.#isHeard(command)) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":
@@ -184,12 +248,23 @@ export class Execution {
     }
   }
 
+  /** U3 */
+  #isHeard(command: string): boolean {
+    return this.waits.get(command) !== undefined || this.commands.isUnmatched(command);
+  }
+
   settle(command: string, value: unknown): void {
-    this.#finish(command, (wait) => wait.resolve(value));
+    this.#finish(command, (wait) => {
+      wait.resolve(value);
+      if (wait.undo !== undefined) this.#undos?.completed(wait, value);
+    });
   }
 
   fail(command: string, error: unknown): void {
-    this.#finish(command, (wait) => wait.reject(error));
+    this.#finish(command, (wait) => {
+      wait.reject(error);
+      if (wait.undo !== undefined) this.#undos?.settled();
+    });
   }
 
   #finish(command: string, settle: (wait: Wait) => void): void {
@@ -203,14 +278,31 @@ export class Execution {
     const said = this.cancelReason === undefined ? "." : `: ${this.cancelReason}`;
     this.#cancelled = new CancelledError(`The run was cancelled${said}`);
     this.#abort?.abort(this.#cancelled);
-    for (const { command } of this.waits.all()) this.fail(command, this.#cancelled);
+    this.#abandon(this.cancellableWaits());
+    for (const wait of this.waits.all()) {
+      if (wait.shielded) continue;
+      // U2. The code is told; whether the step completes is still of interest.
+      if (wait.undo !== undefined) wait.reject(this.#cancelled);
+      else this.fail(wait.command, this.#cancelled);
+    }
   }
 
   // ── what the code asks for ──
 
-  /** What a call is refused with: the run was cancelled. */
+  /** What a call is refused with: the run was cancelled (E6). */
   get refusal(): CancelledError | undefined {
-    return this.#cancelled;
+    return this.#cancelled === undefined || this.isShielded ? undefined : this.#cancelled;
+  }
+
+  /** Whether the code that is calling stands inside a shield. */
+  get isShielded(): boolean {
+    return this.#usesShield && isShielded();
+  }
+
+  shield<T>(call: () => Promise<T>): Promise<T> {
+    refuseInsideStep();
+    this.#usesShield = true;
+    return callShielded(() => Promise.resolve(call()));
   }
 
   get abortSignal(): AbortSignal {
@@ -221,7 +313,7 @@ export class Execution {
 
   #seed(): bigint {
     const { id, generation } = this.facts;
-    this.#seedOfRun ??= seedOf(generation === 0 ? id : `${id}#${generation}`);
+    this.#seedOfRun ??= seedOf(id, generation);
     return this.#seedOfRun;
   }
 
@@ -240,9 +332,11 @@ export class Execution {
 
   // ── identity and comparison ──
 
-  open(type: CommandType, command: string, name: string, timed: boolean): Promise<unknown> {
-    const closing = this.commands.isClosedTimer(command);
-    const { promise, early } = this.waits.add(command, { type, name, timed, closing });
+  open(type: CommandType, command: string, name: string, timed: boolean, undo?: StepUndo): Promise<unknown> {
+    const shielded = this.isShielded;
+    const closing = this.commands.isClosedTimer(command, shielded);
+    if (undo !== undefined) (this.#undos ??= new Undos()).opened();
+    const { promise, early } = this.waits.add(command, { type, name, timed, shielded, undo, closing });
     if (early === undefined) return promise;
     // Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not.
     if (!this.commands.strict) early();
@@ -265,7 +359,7 @@ export class Execution {
     strictly?: StrictCheck,
   ): Command | undefined {
     refuseInsideStep();
-    if (this.stop !== undefined) return undefined;
+    if (this.stop !== undefined || this.#undoing === "waiting") return undefined;
     const command = this.commands.next(type, name, fields, strictly);
     if (!isViolation(command)) return command;
     this.violate(command);
@@ -291,5 +385,20 @@ export class Execution {
       this.leftovers.push(left.message);
       this.host.log("warn", left.message);
     }
+  }
+}
+
+function outlivesCancel({ shielded, undo }: Wait): boolean {
+  return shielded || undo !== undefined;
+}
+
+/** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
+function failureOf(outcome: CodeOutcome): { readonly error: unknown } | undefined {
+  if (outcome.status === "threw") return outcome;
+  try {
+    encodeInput(outcome.value);
+    return undefined;
+  } catch (notData) {
+    return { error: notData };
   }
 }

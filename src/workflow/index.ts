@@ -22,6 +22,7 @@ export type {
   DurableContext,
   DurableState,
   OperationContext,
+  OperationOptions,
   TaskCallOptions,
   Timer,
   WorkflowContext,
@@ -37,4 +38,6 @@ export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { callInStep } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";
+export type { Undo } from "./undo.ts";
+export type { Wait } from "./waits.ts";
 export { CURRENT_FLAGS, REPLAY_FLAGS, unknownFlags } from "./replay-flags.ts";

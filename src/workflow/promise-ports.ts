@@ -57,7 +57,7 @@ export function askPromise(
   const settled = execution.promisePorts.find(port);
   const timed = timeoutMs !== undefined;
   if (!command.known) {
-    const data = promiseCreatedData(command.index, port, timeoutMs, shown);
+    const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);
     const left = settled === undefined ? timeoutMs : undefined;
     execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: left });
   }

@@ -19,8 +19,10 @@ export interface Recorded {
   readonly byCommand: ReadonlyMap<string, RecordedEntry>;
   /** `TimerCancelled` entries: two commands share a timer's id. */
   readonly cancels: ReadonlyMap<string, RecordedEntry>;
-  /** Timers that had their terminal entry, or a cancelled run, behind them: cancelling them changes nothing any more. */
-  readonly closedTimers: ReadonlySet<string>;
+  /** Timers that have fired: cancelling them changes nothing any more. */
+  readonly firedTimers: ReadonlySet<string>;
+  /** Timers that were open when the run was cancelled: closed with it, unless they were shielded. */
+  readonly cancelledTimers: ReadonlySet<string>;
   /** Failed attempts of operations that have not ended. */
   readonly retries: ReadonlyMap<string, RecordedEntry>;
   /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
@@ -60,7 +62,8 @@ export function freshJournal(first: Entry): Recorded {
     deliveries: [],
     byCommand: NO_ENTRIES,
     cancels: NO_ENTRIES,
-    closedTimers: NO_COMMANDS,
+    firedTimers: NO_COMMANDS,
+    cancelledTimers: NO_COMMANDS,
     retries: NO_ENTRIES,
     lastIndex: -1,
     end: undefined,
@@ -74,7 +77,8 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   const cancels = new Map<string, RecordedEntry>();
   const retries = new Map<string, RecordedEntry>();
   const openTimers = new Set<string>();
-  const closedTimers = new Set<string>();
+  const firedTimers = new Set<string>();
+  const cancelledTimers = new Set<string>();
   let started: RecordedEntry | undefined;
   let end: RecordedEntry | undefined;
   let lastIndex = -1;
@@ -82,8 +86,8 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     const entry = decodeEntry(raw);
     if (entry.type === "TimerStarted") openTimers.add(entry.command);
     else if (entry.type === "TimerCancelled") openTimers.delete(entry.command);
-    else if (entry.type === "TimerFired") closedTimers.add(entry.command);
-    else if (entry.type === "CancelRequested") for (const timer of openTimers) closedTimers.add(timer);
+    else if (entry.type === "TimerFired") firedTimers.add(entry.command);
+    else if (entry.type === "CancelRequested") for (const timer of openTimers) cancelledTimers.add(timer);
     if (CREATIONS.has(entry.type)) {
       byCommand.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
@@ -99,5 +103,5 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   }
   if (started === undefined)
     throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry; run reprise doctor.");
-  return { started, deliveries, byCommand, cancels, closedTimers, retries, lastIndex, end };
+  return { started, deliveries, byCommand, cancels, firedTimers, cancelledTimers, retries, lastIndex, end };
 }

@@ -10,6 +10,7 @@ interface WorkflowScope {
   readonly shielded: boolean;
 }
 const WORKFLOW: WorkflowScope = { shielded: false };
+const SHIELDED: WorkflowScope = { shielded: true };
 
 const scope = new AsyncLocalStorage<string | WorkflowScope>();
 
@@ -21,6 +22,15 @@ export function callInStep<T>(step: string, call: () => T): T {
 /** Calls workflow code, which may be set going from anywhere, also from the end of a step. */
 export function callWorkflow<T>(call: () => T): T {
   return scope.run(WORKFLOW, call);
+}
+
+/** Calls workflow code that a cancel leaves alone. */
+export function callShielded<T>(call: () => T): T {
+  return scope.run(SHIELDED, call);
+}
+
+export function isShielded(): boolean {
+  return scope.getStore() === SHIELDED;
 }
 
 export function refuseInsideStep(

@@ -158,7 +158,7 @@ export function askReceive(
   }
   const isComing = signals.wait(execution, { command: command.id, names, isSingle });
   if (!command.known) {
-    const data = receiveCreatedData(command.index, names, timeoutMs);
+    const data = receiveCreatedData(command.index, names, timeoutMs, execution.isShielded);
     execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: isComing ? undefined : timeoutMs });
   }
   const promise = execution.open("Promise", command.id, receiveId(names), timed);

@@ -3,6 +3,7 @@
 // E4. A command settles at most once; what comes later for it is dropped.
 
 import type { CommandType } from "../kernel/index.ts";
+import type { StepUndo } from "./undo.ts";
 
 export interface Wait {
   readonly command: string;
@@ -11,6 +12,10 @@ export interface Wait {
   readonly name: string;
   /** It has a timer in the queue. */
   readonly timed: boolean;
+  /** Asked for inside `ctx.shield`, or by an undo: a cancel leaves it. */
+  readonly shielded: boolean;
+  /** How to take the step back; a cancel lets it finish, so that it is known whether there is anything to take back. */
+  readonly undo: StepUndo | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Its terminal entry is in the journal, though perhaps not delivered yet. */
@@ -18,6 +23,7 @@ export interface Wait {
 }
 
 type Settle = (wait: Wait) => void;
+type NewWait = Pick<Wait, "type" | "name" | "timed" | "shielded" | "undo" | "closing">;
 
 const ignore = (): void => {};
 
@@ -29,12 +35,12 @@ export class Waits {
   /** A promise for the command, and what already came for it. */
   add(
     command: string,
-    { type, name, timed, closing }: Pick<Wait, "type" | "name" | "timed" | "closing">,
+    { type, name, timed, shielded, undo, closing }: NewWait,
   ): { readonly promise: Promise<unknown>; readonly early: (() => void) | undefined } {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     // A rejection nobody awaits is the workflow's business, not the process's.
     promise.catch(ignore);
-    const wait: Wait = { command, type, name, timed, resolve, reject, closing };
+    const wait: Wait = { command, type, name, timed, shielded, undo, resolve, reject, closing };
     const settle = this.#early?.get(command);
     if (settle === undefined) {
       this.#open.set(command, wait);
@@ -59,6 +65,13 @@ export class Waits {
     this.#open.delete(command);
     settle(wait);
     return true;
+  }
+
+  /** Forgets all but those that are kept, and answers them; their promises never settle. */
+  dropUnless(isKept: (wait: Wait) => boolean): readonly Wait[] {
+    const dropped = this.all().filter((wait) => !isKept(wait));
+    for (const { command } of dropped) this.#open.delete(command);
+    return dropped;
   }
 
   /** Kept for a command the journal has and the code has not asked for yet. */

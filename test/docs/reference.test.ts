@@ -71,7 +71,9 @@ test("what runs really write is on the page of entries", async () => {
       return input;
     },
   );
-  const stopped = workflow("stopped", async (ctx) => ctx.sleep("1 day"));
+  const stopped = workflow("stopped", { ports: { sure: promise() } }, async (ctx) =>
+    ctx.shield(() => ctx.promise("sure", { timeout: 1 })).then(() => ctx.sleep("1 day")),
+  );
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
   await using engine = await createTestEngine({ definitions: [parent, child, stopped, failing, flaky, broken] });
   const run = await engine.start(parent, "x");

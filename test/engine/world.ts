@@ -125,3 +125,16 @@ export async function rejection(promise: Promise<unknown>): Promise<Error & { co
 export function macrotask(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** What a promise answers, unless it takes longer than it may. */
+export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`still waiting after ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

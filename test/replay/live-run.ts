@@ -79,6 +79,7 @@ export function testHost(logs: string[], unregistered: readonly string[] = []): 
       const { schema } = taskBody(task);
       return { input: parseNow(schema, input, `task ${task.name}`), parsed: schema !== undefined };
     },
+    hasTask: (task) => !unregistered.includes(task.name),
     acceptChild: (definition, input) => {
       if (unregistered.includes(definition.name)) return undefined;
       const schema = isWorkflow(definition) ? workflowBody(definition).schema : undefined;
@@ -285,7 +286,8 @@ export class LiveRun {
       command = this.execution.signals.announce(this.execution, name, value)?.command ?? "";
       this.execution.close(command);
     } else if (type === "CancelRequested") {
-      for (const open of this.open()) this.execution.close(open);
+      if (this.execution.isCancelled) return undefined;
+      for (const { command: open } of this.execution.cancellableWaits()) this.execution.close(open);
     } else if (this.execution.isOpen(command)) this.execution.close(command);
     else return undefined;
     return this.#append(type, command, data);

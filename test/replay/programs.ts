@@ -20,7 +20,8 @@ const child = workflow("child", async (_ctx, input: number) => input);
 type Condition = "mixed" | "random" | "now";
 
 export type Program =
-  | { readonly do: "task" | "run"; readonly callee: number }
+  | { readonly do: "task" | "run"; readonly callee: number; readonly undo?: boolean }
+  | { readonly do: "shield"; readonly body: Program }
   | { readonly do: "child" }
   | { readonly do: "sleep"; readonly ms: number }
   | { readonly do: "wait"; readonly port: (typeof PORTS)[number]; readonly timed: boolean }
@@ -67,6 +68,7 @@ const SHAPES = [
   "if",
   "deadline",
   "later",
+  "shield",
 ] as const;
 
 /** A program of about `size` leaves. */
@@ -93,6 +95,8 @@ export function programOf(chance: Chance, size: number): Program {
     }
     case "deadline":
       return { do: "deadline", ms: 1 + chance.below(50), body: sized(chance, size - 1) };
+    case "shield":
+      return { do: "shield", body: sized(chance, size - 1) };
     case "later":
       return { do: "later", body: sized(chance, size / 2), meanwhile: sized(chance, size / 2) };
   }
@@ -112,7 +116,7 @@ function leafOf(chance: Chance): Program {
   switch (leaf) {
     case "task":
     case "run":
-      return { do: leaf, callee: chance.pick(CALLEES) };
+      return { do: leaf, callee: chance.pick(CALLEES), ...(chance.happens(0.2) && { undo: true }) };
     case "child":
       return { do: "child" };
     case "sleep":
@@ -159,9 +163,20 @@ class Follower {
     const ctx = this.#ctx;
     switch (program.do) {
       case "task":
-        return this.#mix(await ctx.task(tasks[program.callee]!, this.mixed));
+        return this.#mix(
+          await ctx.task(tasks[program.callee]!, this.mixed, program.undo === true ? { undo: tasks[0]! } : {}),
+        );
       case "run":
-        return this.#mix(await ctx.run(`run-${program.callee}`, this.mixed, (_op, input: number) => input));
+        return this.#mix(
+          await ctx.run(
+            `run-${program.callee}`,
+            this.mixed,
+            (_op, input: number) => input,
+            program.undo === true ? { undo: async (result) => result } : {},
+          ),
+        );
+      case "shield":
+        return this.#mix(await ctx.shield(() => this.follow(program.body)));
       case "child":
         return this.#mix(await ctx.child(child, this.mixed));
       case "sleep":

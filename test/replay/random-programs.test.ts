@@ -123,7 +123,8 @@ type Choice = (available: readonly RecordedEntry[], recorded: Recorded) => reado
 function inRounds(choose: Choice): Drive {
   return async (execution, recorded) => {
     // A timer that fired later is open until then; the rounds look at what is open.
-    (recorded.closedTimers as Set<string>).clear();
+    (recorded.firedTimers as Set<string>).clear();
+    (recorded.cancelledTimers as Set<string>).clear();
     execution.start();
     await drained();
     let waiting = recorded.deliveries;

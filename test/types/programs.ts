@@ -21,6 +21,7 @@ import {
   type Run,
   type RunInfo,
   type Status,
+  type Undo,
 } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { crashEverywhere, createTestEngine, expectReplay, saveJournal, storeCases, stub } from "reprise/testing";
@@ -53,13 +54,10 @@ export const checkout = workflow(
   "checkout",
   { ports: { approval: promise<{ ok: boolean }>() } },
   async (ctx, order: Order) => {
-    const payment = await ctx.task(charge, order);
+    const payment = await ctx.task(charge, order, { undo: refund });
     const approval = await ctx.promise("approval", { timeout: "2 days" });
     same<typeof approval, { ok: boolean } | undefined>();
-    if (!approval?.ok) {
-      await ctx.task(refund, payment);
-      throw new FatalError("not approved");
-    }
+    if (!approval?.ok) throw new FatalError("not approved");
     const label = await ctx.run("print label", () => carrier.label(order));
     return { payment, label };
   },
@@ -210,6 +208,21 @@ export const everything = workflow(
     return { childId, without, went, drawn, a, b, when: new Date(), map: new Map([[1, 2n]]), bytes: new Uint8Array() };
   },
 );
+
+export const controlled = workflow("controlled", async (ctx, order: Order) => {
+  const paid = await ctx.task(charge, order, { undo: async (payment) => payments.refund(payment), priority: 1 });
+  same<typeof paid, Payment>();
+  const seat = await ctx.run("reserve", () => ({ row: 12 }), {
+    undo: async ({ row }) => row,
+    retry: { maxAttempts: 2 },
+  });
+  same<typeof seat, { row: number }>();
+  await ctx.run("reserve", order, async (_op, { id }) => ({ id }), { undo: refund });
+  const undo: Undo<Payment> = refund;
+  const released = await ctx.shield(async () => ctx.run("release", () => "released"));
+  same<typeof released, string>();
+  return { paid, undo: typeof undo };
+});
 
 export async function options(): Promise<void> {
   const durations: Duration[] = [5, "5ms", "5 minutes", "1.5 h", "2weeks", "1 week"];

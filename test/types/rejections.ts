@@ -199,6 +199,21 @@ void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: async () => bytes
 // @ts-expect-error a codec decodes too
 void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: () => bytes } });
 
+// ── control ──
+
+void workflow("control", async (ctx) => {
+  // @ts-expect-error the undo takes something else than the step's result
+  await ctx.task(charge, { id: "7", cents: 1 }, { undo: async (result: string) => result });
+  // @ts-expect-error the undo's task takes something else than the step's result
+  await ctx.task(charge, { id: "7", cents: 1 }, { undo: charge });
+  // @ts-expect-error the undo of an operation is given its result
+  await ctx.run("step", () => 5, { undo: async (result) => result.length });
+  // @ts-expect-error an undo is a function or a task
+  await ctx.run("step", () => 5, { undo: "later" });
+  // @ts-expect-error a shield takes a function
+  await ctx.shield(ctx.run("step", () => 5));
+});
+
 // ── testing ──
 
 // @ts-expect-error the stub's answer has the wrong type

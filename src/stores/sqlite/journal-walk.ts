@@ -33,6 +33,8 @@ export class JournalWalk {
   readonly open: Set<string> = new Set();
   readonly settled: Set<string> = new Set();
   readonly #cancelled: Set<string> = new Set();
+  /** Asked for inside a shield. */
+  readonly #shielded: Set<string> = new Set();
   #chain = CHAIN_START;
   #seq = 0;
   #chainBroken = false;
@@ -65,18 +67,21 @@ export class JournalWalk {
     );
   }
 
-  #checkCommand({ seq, type, command }: Entry): void {
+  #checkCommand({ seq, type, command, data }: Entry): void {
     if (OPENS.has(type)) {
       if (this.open.has(command) || this.settled.has(command))
         this.#fault("I10 completions follow commands", seq, `${command} is opened a second time.`);
       this.open.add(command);
+      if (isShielded(data)) this.#shielded.add(command);
       return;
     }
-    // A cancel closes everything that is open; a promise may be settled before the code waits for it.
-    if (type === "CancelRequested") {
-      for (const opened of this.open) this.#cancelled.add(opened);
-      this.open.clear();
-    }
+    // A cancel closes everything that is open and not shielded; a promise may be settled before the code waits for it.
+    if (type === "CancelRequested")
+      for (const opened of this.open) {
+        if (this.#shielded.has(opened)) continue;
+        this.#cancelled.add(opened);
+        this.open.delete(opened);
+      }
     if (!isTerminal(type) || command === "") return;
     if (this.settled.has(command))
       this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
@@ -110,6 +115,16 @@ export class JournalWalk {
 
   #fault(invariant: string, seq: number | undefined, message: string): void {
     this.faults.push({ invariant, seq, message });
+  }
+}
+
+/** Looked for before it is parsed: hardly any entry has it. */
+function isShielded(data: string): boolean {
+  if (!data.includes('"shielded":true')) return false;
+  try {
+    return (JSON.parse(data) as { shielded?: unknown }).shielded === true;
+  } catch {
+    return false;
   }
 }
 

@@ -31,6 +31,16 @@ export function readPulses(sql: Statements, runs: readonly RunNumber[]): readonl
   return pulses;
 }
 
+export function readItemTokens(
+  sql: Statements,
+  items: readonly { readonly run: RunNumber; readonly item: string }[],
+): readonly (string | undefined)[] {
+  return items.map(({ run, item }) => {
+    const row = sql.itemToken.get(run, item) as { token: string | null } | undefined;
+    return row?.token ?? undefined;
+  });
+}
+
 const UNHAPPY_STATUSES: ReadonlySet<Status> = new Set<Status>(["paused", "blocked", "determinism_violation", "failed"]);
 
 /** Newest first. The text depends only on which filters are set, so that SQLite can choose the index that fits. */

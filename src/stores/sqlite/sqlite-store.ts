@@ -38,7 +38,7 @@ import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
-import { findRun, listRuns, readInbox, readJournal, readPulses } from "./read.ts";
+import { findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
 import { Session, type Tx } from "./session.ts";
@@ -199,6 +199,12 @@ export class SqliteStore implements Store {
 
   pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
     return this.#session.read("Looking at runs", (sql) => readPulses(sql, runs));
+  }
+
+  itemTokens(
+    items: readonly { readonly run: RunNumber; readonly item: string }[],
+  ): Promise<readonly (string | undefined)[]> {
+    return this.#session.read("Looking at items", (sql) => readItemTokens(sql, items));
   }
 
   hasChanged(): boolean {

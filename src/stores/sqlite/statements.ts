@@ -136,6 +136,7 @@ const SQL = {
   // queue
   insertItem: `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  itemToken: "select token from queue where run = ? and item = ?",
   heldItem: "select 1 from queue where run = ? and item = ? and token = ?",
   endItem: "delete from queue where run = ? and item = ? and token = ?",
   dropItem: "delete from queue where run = ? and item = ?",

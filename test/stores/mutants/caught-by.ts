@@ -130,6 +130,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a run stopped as blocked keeps its evidence and nothing else of the turn",
     "a run stopped as determinism_violation keeps its evidence and nothing else of the turn",
   ],
+  "an item that is gone still looks held": ["who holds an item can see whether it still is theirs"],
   "a turn may be claimed twice": [
     "a due turn goes to one worker only",
     "two connections that claim at the same time share the turns without overlap",

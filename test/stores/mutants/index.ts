@@ -1,4 +1,5 @@
 import { claimsMutants } from "./claims.ts";
+import { controlMutants } from "./control.ts";
 import { fencesMutants } from "./fences.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
@@ -18,6 +19,7 @@ export const mutants: readonly Mutant[] = [
   ...turnsMutants,
   ...startsMutants,
   ...stopsMutants,
+  ...controlMutants,
   ...claimsMutants,
   ...itemsMutants,
   ...leasesMutants,
