@@ -57,6 +57,7 @@ export {
   type ChildOptions,
   type Determinism,
   type DurableContext,
+  type GuardMode,
   type OperationContext,
   type OperationOptions,
   type Replay,

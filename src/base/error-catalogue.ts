@@ -118,6 +118,12 @@ export const ERROR_CATALOGUE = {
     summary: "The code did something else than the journal recorded.",
     next: "Compare expected and actual in the details; restore the code, then resume the run.",
   },
+  NONDETERMINISM: {
+    family: "determinism",
+    summary:
+      "Workflow code used something that gives another answer on every replay: the clock, randomness, a timer, the network.",
+    next: "Use the ctx call named in the message, or move the call into ctx.run(); then resume the run.",
+  },
   STALLED: {
     family: "determinism",
     summary: "A workflow waits for a promise the engine does not own, so nothing recorded could ever wake it.",

@@ -1,25 +1,28 @@
 // The machine itself. The only file in src that may touch wall time, timers and entropy (test/tidy.test.ts sees to it):
 // whoever needs them is given these ports.
 
-import { randomBytes } from "node:crypto";
+import crypto from "node:crypto";
 import type { Clock, Random, Timers } from "./ports.ts";
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-};
+// Taken once: the determinism guard, and fake timers of a test, replace the ambient ones later, and neither is meant for us.
+const { now } = Date;
+const monotonic = performance.now.bind(performance);
+const { setTimeout, clearTimeout, setImmediate } = globalThis;
+const { randomBytes } = crypto;
+
+export const systemClock: Clock = { now, monotonic };
 
 // Above this, setTimeout fires at once.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const systemTimers: Timers = {
   set(ms, fn, options) {
-    const dueAt = performance.now() + ms;
+    const dueAt = monotonic() + ms;
     const keepAlive = options?.ref ?? true;
     let timer: NodeJS.Timeout;
     const arm = (waitMs: number): void => {
       const far = waitMs > MAX_TIMEOUT_MS;
-      timer = setTimeout(far ? () => arm(dueAt - performance.now()) : fn, far ? MAX_TIMEOUT_MS : waitMs);
+      timer = setTimeout(far ? () => arm(dueAt - monotonic()) : fn, far ? MAX_TIMEOUT_MS : waitMs);
       if (!keepAlive) timer.unref();
     };
     arm(ms);
@@ -51,7 +54,7 @@ function draw(count: number): Buffer {
 // By hand: crypto.randomUUIDv7 came with Node 24.16, one release after the oldest we support.
 function uuidV7(): string {
   const bytes = Buffer.alloc(16);
-  bytes.writeUIntBE(Date.now(), 0, 6);
+  bytes.writeUIntBE(now(), 0, 6);
   draw(10).copy(bytes, 6);
   bytes[6] = 0x70 | (bytes.readUInt8(6) & 0x0f);
   bytes[8] = 0x80 | (bytes.readUInt8(8) & 0x3f);

@@ -180,6 +180,8 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
     case "StateCleared":
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`.trim(), "cleared");
+    case "PatchMarked":
+      return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
     case "CancelRequested":
       return line("bad", "cancel requested", "reason" in fields ? plain(textOf(fields["reason"], "")) : "");
     case "RunCompleted":

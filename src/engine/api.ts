@@ -14,7 +14,7 @@ import type {
   PortsOf,
   Status,
 } from "../kernel/index.ts";
-import type { Replay } from "../workflow/index.ts";
+import type { GuardMode, Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { RedactOptions } from "./redaction.ts";
 
@@ -132,6 +132,11 @@ export interface EngineOptions<Defs> {
   codec?: PayloadCodec;
   /** What is a secret in log lines and errors, besides the usual names; `false`: nothing is. */
   redact?: false | RedactOptions;
+  /**
+   * What happens when workflow code asks the machine for the time, for chance or for the network instead of `ctx`: it
+   * throws (`"error"`), a warning is logged once per place, or nothing. Default: `"error"`, with NODE_ENV=production `"off"`.
+   */
+  guard?: GuardMode;
   /** Where `ctx.log` and the engine's own messages go; default: one line each on standard error. */
   logger?: Logger;
 }

@@ -13,6 +13,7 @@ import {
 } from "../base/index.ts";
 import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
 import { Registry } from "../worker/index.ts";
+import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
 import { stderrLogger } from "./logger.ts";
@@ -53,6 +54,13 @@ function checkLease(leaseMs: number): number {
 function checkDurability(durability: unknown): "full" | "relaxed" {
   if (durability === "full" || durability === "relaxed") return durability;
   throw new RepriseError("BAD_OPTIONS", `Expected a durability of "full" or "relaxed", got ${String(durability)}.`);
+}
+
+/** Also for the test kit: what the environment says where nothing was asked for. */
+export function guardMode(guard: unknown): GuardMode {
+  if (guard === undefined) return process.env["NODE_ENV"] === "production" ? "off" : "error";
+  if (guard === "error" || guard === "warn" || guard === "off") return guard;
+  throw new RepriseError("BAD_OPTIONS", `guard: expected "error", "warn" or "off", got ${inspect(guard)}.`);
 }
 
 function checkLogger(logger: Logger): Logger {
@@ -98,7 +106,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   checkObject(options, "createEngine: expected an object of options");
   checkOptionNames(
     options,
-    ["codec", "definitions", "durability", "logger", "redact", "store", "worker"],
+    ["codec", "definitions", "durability", "guard", "logger", "redact", "store", "worker"],
     "createEngine",
   );
   const registry = registryOf(options.definitions);
@@ -118,6 +126,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     works: options.worker !== false,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
+    guardMode: guardMode(options.guard),
     heartbeats: true,
     polls: true,
     determinism: process.env["NODE_ENV"] === "production" ? "per-type" : "strict",
@@ -133,6 +142,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   try {
     await engine.worker.start();
   } catch (error) {
+    engine.crash();
     await store.close();
     throw error;
   }

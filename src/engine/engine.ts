@@ -24,7 +24,7 @@ import {
   type StartOutcome,
   type Status,
 } from "../kernel/index.ts";
-import { entryData } from "../workflow/index.ts";
+import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
 import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
 import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
@@ -34,9 +34,13 @@ import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */
-export interface EngineParts extends Omit<WorkerOptions, "log" | "onEnded" | "onMoved" | "onUnheld" | "onChanged"> {
+export interface EngineParts extends Omit<
+  WorkerOptions,
+  "guard" | "log" | "onEnded" | "onMoved" | "onUnheld" | "onChanged"
+> {
   readonly logger: Logger;
   readonly redaction: Redaction;
+  readonly guardMode: GuardMode;
 }
 
 const PAGE = 100;
@@ -58,14 +62,17 @@ export class EngineCore implements Engine {
   /** Something changed while they were being looked at. */
   #looksAgain = false;
   #drained: Promise<void> | undefined;
+  readonly #guard: Guard;
 
   constructor(parts: EngineParts) {
     const { store, timers, redaction } = parts;
     const logger = redaction.logger(parts.logger);
     this.#parts = { ...parts, logger };
     this.#forgetSecrets = redaction.values === undefined ? () => undefined : registerSecrets(redaction.values);
+    this.#guard = new Guard(parts.guardMode, (message) => logger.warn(message));
     this.worker = new Worker({
       ...parts,
+      guard: this.#guard,
       log: (level, message, data) => logger[level](message, data),
       onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
       onMoved: (record) => this.#watchers.moved(record.id),
@@ -213,7 +220,14 @@ export class EngineCore implements Engine {
       this.#watchers.allMoved();
       await this.#parts.store.close();
       this.#forgetSecrets();
+      this.#guard.close();
     }
+  }
+
+  /** As if the process had died. */
+  crash(): void {
+    this.worker.crash();
+    this.#guard.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

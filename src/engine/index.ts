@@ -17,6 +17,7 @@ export {
   createEngine,
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
+  guardMode,
   registryOf,
   runtimeText,
 } from "./create-engine.ts";

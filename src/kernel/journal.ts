@@ -30,6 +30,7 @@ export type EntryType =
   | "SignalReceived"
   | "StateSet"
   | "StateCleared"
+  | "PatchMarked"
   | "CancelRequested"
   | "RunCompleted"
   | "RunFailed"

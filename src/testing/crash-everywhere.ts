@@ -6,7 +6,7 @@
 // Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
 
 import { encode, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
-import { Redaction, storeOf } from "../engine/index.ts";
+import { guardMode, Redaction, storeOf } from "../engine/index.ts";
 import type { AnyTask, Definition, FireDueOutcome, InputOf, OutputOf, Store } from "../kernel/index.ts";
 import type { World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
@@ -94,10 +94,10 @@ class Trial {
 
   async run(kill: Kill | undefined): Promise<TrialOutcome> {
     const world = await this.#newWorld();
+    let engine: TestEngineFacade | undefined;
     try {
       const batches: number[] = [];
       let killed = false;
-      let engine: TestEngineFacade | undefined;
       const cut = createCut(batches, kill, () => {
         killed = true;
         engine?.life.crash();
@@ -114,6 +114,7 @@ class Trial {
       await engine.life.core.drain();
       return { output, text: encode(output), batches, killed };
     } finally {
+      engine?.life.core.crash();
       await world.store.close();
     }
   }
@@ -138,6 +139,7 @@ class Trial {
       works: true,
       concurrency: 256,
       leaseMs: 0, // Y2
+      guard: guardMode(undefined),
     };
   }
 

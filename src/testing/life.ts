@@ -7,6 +7,7 @@
 import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
 import { EngineCore, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
+import type { GuardMode } from "../workflow/index.ts";
 import { createMortal, type Cut } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
 import type { VirtualTime } from "./virtual-clock.ts";
@@ -24,6 +25,7 @@ export interface World {
   readonly works: boolean;
   readonly concurrency: number;
   readonly leaseMs: number;
+  readonly guard: GuardMode;
 }
 
 /** F2. Real milliseconds. */
@@ -38,7 +40,7 @@ export class Life {
   #isOver = false;
 
   private constructor(world: World, cut: Cut | undefined) {
-    const { time, store, definitions, stubs, logger, redaction, salted, works, concurrency, leaseMs } = world;
+    const { time, store, definitions, stubs, logger, redaction, salted, works, concurrency, leaseMs, guard } = world;
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
     this.#kill = () => mortal.kill();
@@ -57,6 +59,7 @@ export class Life {
       works,
       concurrency,
       leaseMs,
+      guardMode: guard,
       heartbeats: false,
       polls: false,
       determinism: "strict",
@@ -83,7 +86,7 @@ export class Life {
   crash(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.core.worker.crash();
+    this.core.crash();
     this.#kill();
     this.#tellCrashed(new Crashed());
   }

@@ -8,6 +8,7 @@ import {
   checkCodec,
   checkRedact,
   DEFAULT_CONCURRENCY,
+  guardMode,
   storeOf,
   type Client,
   type DefinitionsIn,
@@ -61,6 +62,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     salted: options.codec !== undefined,
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
+    guard: guardMode(options.guard),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };
 }

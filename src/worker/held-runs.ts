@@ -25,6 +25,7 @@ import {
   Execution,
   freshJournal,
   type Determinism,
+  type Guard,
   type ExecutionHost,
   type LogLevel,
   type Recorded,
@@ -47,6 +48,7 @@ export interface HeldRunsHost {
   readonly timers: Timers;
   readonly registry: Registry;
   readonly determinism: Determinism;
+  readonly guard: Guard;
   readonly pump: Pump;
   readonly tasks: TaskPool;
   readonly claimer: Claimer;
@@ -103,6 +105,7 @@ export class HeldRuns {
     const { registry } = this.#host;
     return {
       log: (level, message, data) => this.#host.log(level, message, { run: runId, ...data }),
+      guard: this.#host.guard,
       acceptTask: (task, input) => registry.acceptTask(task, input),
       hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),

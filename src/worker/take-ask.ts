@@ -28,6 +28,9 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
       if (ask.timeoutMs !== undefined) draft.addTimer(ask.command, "PromiseTimedOut", at + ask.timeoutMs, seq);
       return 0;
     }
+    case "patch":
+      draft.append("PatchMarked", "", ask.data);
+      return 0;
     case "state":
       draft.append(ask.type, ask.command, ask.data);
       return 0;

@@ -21,7 +21,7 @@ import {
   type Store,
   type Write,
 } from "../kernel/index.ts";
-import { type ChildAsk, type Determinism, type LogLevel, type OperationAsk } from "../workflow/index.ts";
+import { type Guard, type ChildAsk, type Determinism, type LogLevel, type OperationAsk } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { HeldRuns, type Insisted } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -49,6 +49,7 @@ export interface WorkerOptions {
   readonly heartbeats: boolean;
   readonly polls: boolean;
   readonly determinism: Determinism;
+  readonly guard: Guard;
   readonly runtime: string;
   /** What a new run's first entry is salted with, where payloads are encrypted. */
   readonly newSalt?: (() => string) | undefined;

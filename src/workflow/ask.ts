@@ -47,6 +47,12 @@ export interface EmitAsk {
   readonly number: number;
   readonly data: string;
 }
+/** No command: it takes no index, so that code which no longer asks is no violation. */
+export interface PatchAsk {
+  readonly ask: "patch";
+  readonly command: "";
+  readonly data: string;
+}
 /** An operation has no entry until it ends (W3). */
 export interface OperationAsk {
   readonly ask: "operation";
@@ -62,4 +68,13 @@ export interface OperationAsk {
   readonly dueAt: EpochMs | undefined;
 }
 
-export type Ask = TaskAsk | ChildAsk | TimerAsk | CancelTimerAsk | PromiseAsk | StateAsk | EmitAsk | OperationAsk;
+export type Ask =
+  | TaskAsk
+  | ChildAsk
+  | TimerAsk
+  | CancelTimerAsk
+  | PromiseAsk
+  | StateAsk
+  | PatchAsk
+  | EmitAsk
+  | OperationAsk;

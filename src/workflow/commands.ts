@@ -84,6 +84,14 @@ export class Commands {
     return this.#unmatched.size > 0;
   }
 
+  /** An earlier life of this run got further than the code has now: it asked for something the code has not reached. */
+  get isBehind(): boolean {
+    if (this.#unmatched.size > 0) return true;
+    const asked = this.#counts.Operation;
+    for (const id of this.#recorded?.retries.keys() ?? []) if (sequenceOf(id) >= asked) return true;
+    return false;
+  }
+
   isUnmatched(id: string): boolean {
     return this.#unmatched.has(id);
   }
@@ -168,6 +176,11 @@ export class Commands {
   findDelivery(type: EntryType, command: string): number | undefined {
     return this.#recorded?.deliveries.find((entry) => entry.type === type && entry.command === command)?.seq;
   }
+}
+
+/** The 3 of `Operation(3)`. */
+function sequenceOf(id: string): number {
+  return Number(id.slice(id.indexOf("(") + 1, -1));
 }
 
 function cancelOf(id: string): string {

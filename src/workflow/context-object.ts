@@ -14,6 +14,7 @@ import {
 import type { OperationAsk } from "./ask.ts";
 import { askChild } from "./ask-child.ts";
 import { askOperation } from "./ask-operation.ts";
+import { askPatched } from "./ask-patched.ts";
 import { clearState, setState } from "./ask-state.ts";
 import { emitChunk } from "./emit-chunk.ts";
 import { askTask } from "./ask-task.ts";
@@ -179,6 +180,7 @@ export function createContext(execution: Execution): WorkflowContext {
     now: () => execution.now(),
     random: () => execution.random(),
     uuid: () => execution.uuid(),
+    patched: (patch: string) => askPatched(execution, checkName(patch, "patch id")),
     get state() {
       return stateOf(execution);
     },

@@ -114,6 +114,8 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
   readonly state: DurableState<State>;
   /** What is asked for inside goes on when the run is cancelled, so that cleanup can do its work. */
   shield<T>(call: () => Promise<T>): Promise<T>;
+  /** Whether this run follows the changed code: true where it gets here for the first time, false where an older version went past. */
+  patched(id: string): boolean;
 }
 
 /** How closely a replay is compared with the journal. */

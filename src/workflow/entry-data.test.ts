@@ -43,6 +43,7 @@ const TEXTS: readonly string[] = [
   entry.stateSetData(5, "key", VALUE),
   entry.stateClearedData(6, "key"),
   entry.stateClearedData(6, undefined),
+  entry.patchMarkedData('a "patch"'),
   entry.operationCompletedData({ index: 7, name: "call", input: VALUE, attempt: 0 }, VALUE),
   entry.operationCompletedData({ index: 7, name: "call", input: undefined, attempt: 2 }, undefined),
   entry.operationFailedData({ index: 8, name: "call", input: VALUE, attempt: 1 }, ERROR, 250),

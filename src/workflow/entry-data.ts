@@ -173,6 +173,11 @@ export function stateClearedData(index: number, key: string | undefined): string
   return record(["index", String(index)], ["key", key === undefined ? undefined : encode(key)]);
 }
 
+/** `ctx.patched` answered true: from here on the run follows the new code. */
+export function patchMarkedData(id: string): string {
+  return record(["id", encode(id)]);
+}
+
 export interface OperationFields {
   readonly index: number;
   readonly name: string;

@@ -1,12 +1,15 @@
 // What an execution needs from its worker, and what it says of itself.
 
 import type { AnyTask, Definition } from "../kernel/index.ts";
+import type { Guard, NondeterminismError } from "./guard.ts";
 
 export type LogLevel = "info" | "warn" | "error";
 
 /** What an execution needs from the worker that runs it. */
 export interface ExecutionHost {
   log(level: LogLevel, message: string, data?: object): void;
+  /** Watches what the code does past `ctx`. */
+  readonly guard?: Guard | undefined;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
   acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
   hasTask(task: AnyTask): boolean;
@@ -28,7 +31,7 @@ export type CodeOutcome =
 /** Why an execution cannot go on, in the words of its evidence. */
 export interface Stop {
   readonly status: "determinism_violation" | "blocked";
-  readonly code: "DETERMINISM_VIOLATION" | "STALLED" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
+  readonly code: "DETERMINISM_VIOLATION" | "NONDETERMINISM" | "STALLED" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
   readonly message: string;
   readonly where: string;
   readonly seq: number | undefined;
@@ -52,6 +55,19 @@ export function unregistered(
     message: `Workflow ${workflow} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
     expected: name,
     actual: undefined,
+  };
+}
+
+/** Code used the clock, chance or the outside directly, and the guard saw it. */
+export function nondeterministic({ message, called, instead, place }: NondeterminismError): Stop {
+  return {
+    status: "blocked",
+    code: "NONDETERMINISM",
+    where: place,
+    seq: undefined,
+    message,
+    expected: instead,
+    actual: called,
   };
 }
 

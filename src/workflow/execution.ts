@@ -19,6 +19,7 @@ import type { WorkflowBody } from "./definition.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
 import { encodeInput, errorOf } from "./entry-data.ts";
 import {
+  nondeterministic,
   stalled,
   type CodeOutcome,
   type ExecutionHost,
@@ -27,9 +28,11 @@ import {
   type Stop,
 } from "./execution-host.ts";
 import { Commands, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
+import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./matrix.ts";
+import { Patches } from "./ask-patched.ts";
 import { PromisePorts } from "./promise-ports.ts";
-import { callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
+import { callOutside, callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
@@ -64,6 +67,7 @@ export class Execution {
   readonly state = new StateValues();
   /** Q2. Most runs have no streams. */
   emitted: EmittedChunks | undefined;
+  readonly patches: Patches;
   #cancelled: CancelledError | undefined;
   cancelReason: string | undefined;
   /** Nobody waits for these any more: what works for them is to be told. The worker takes them after each drain. */
@@ -81,6 +85,7 @@ export class Execution {
     this.facts = facts;
     this.host = host;
     this.commands = new Commands(recorded, determinism === "strict");
+    this.patches = new Patches(recorded);
     this.#started = recorded.started;
     this.#hasEnd = recorded.end !== undefined;
     this.#undelivered = recorded.deliveries.length;
@@ -92,7 +97,7 @@ export class Execution {
     const input = this.#started.data["input"];
     let promise: Promise<unknown>;
     try {
-      promise = callWorkflow(() => Promise.resolve(this.body.run(createContext(this), input)));
+      promise = callWorkflow(this.host.guard, () => Promise.resolve(this.body.run(createContext(this), input)));
     } catch (error) {
       promise = Promise.reject(error);
     }
@@ -103,6 +108,9 @@ export class Execution {
   }
 
   #end(outcome: CodeOutcome): void {
+    // A mistake in the code, not the end of the run: nothing of this turn is kept, and the right code goes on.
+    const caught = outcome.status === "threw" ? findNondeterminism(outcome.error) : undefined;
+    if (caught !== undefined) return void this.halt(nondeterministic(caught));
     if (this.#undos?.isNeeded === true && this.stop === undefined) {
       const failure = failureOf(outcome);
       if (failure !== undefined) return this.#takeBack(failure.error);
@@ -132,7 +140,7 @@ export class Execution {
     this.#abandon(this.waits.dropUnless(({ undo }) => undo !== undefined));
     // Not started yet, and nobody waits: an operation has no entry that could be missed.
     this.asks = this.asks.filter((ask) => ask.ask !== "operation" || this.waits.get(ask.command) !== undefined);
-    void callShielded(() => undos.takeBack(this, cause)).then(({ error, undone }) => {
+    void callShielded(this.host.guard, () => undos.takeBack(this, cause)).then(({ error, undone }) => {
       this.undone = undone;
       this.#conclude({ status: "threw", error });
     });
@@ -302,7 +310,7 @@ export class Execution {
   shield<T>(call: () => Promise<T>): Promise<T> {
     refuseInsideStep();
     this.#usesShield = true;
-    return callShielded(() => Promise.resolve(call()));
+    return callShielded(this.host.guard, () => Promise.resolve(call()));
   }
 
   get abortSignal(): AbortSignal {
@@ -327,7 +335,7 @@ export class Execution {
     return drawUuid(this.#seed(), "workflow", this.#draws++);
   }
   log(level: LogLevel, message: string, data?: object): void {
-    if (!this.replaying) this.host.log(level, message, data);
+    if (!this.replaying) callOutside(() => this.host.log(level, message, data));
   }
 
   // ── identity and comparison ──

@@ -10,6 +10,7 @@ export type {
   ChildAsk,
   EmitAsk,
   OperationAsk,
+  PatchAsk,
   PromiseAsk,
   StateAsk,
   TaskAsk,
@@ -34,6 +35,7 @@ export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } 
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export type { CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
+export { Guard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { callInStep } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";

@@ -25,6 +25,8 @@ export interface Recorded {
   readonly cancelledTimers: ReadonlySet<string>;
   /** Failed attempts of operations that have not ended. */
   readonly retries: ReadonlyMap<string, RecordedEntry>;
+  /** What `ctx.patched` answered with true. */
+  readonly patches: ReadonlySet<string>;
   /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
   readonly lastIndex: number;
   readonly end: RecordedEntry | undefined;
@@ -65,6 +67,7 @@ export function freshJournal(first: Entry): Recorded {
     firedTimers: NO_COMMANDS,
     cancelledTimers: NO_COMMANDS,
     retries: NO_ENTRIES,
+    patches: NO_COMMANDS,
     lastIndex: -1,
     end: undefined,
   };
@@ -79,6 +82,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   const openTimers = new Set<string>();
   const firedTimers = new Set<string>();
   const cancelledTimers = new Set<string>();
+  const patches = new Set<string>();
   let started: RecordedEntry | undefined;
   let end: RecordedEntry | undefined;
   let lastIndex = -1;
@@ -95,6 +99,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
       cancels.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
     } else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
+    else if (entry.type === "PatchMarked") patches.add(String(entry.data["id"]));
     else if (entry.type === "RunStarted") started = entry;
     else if (isTerminal(entry.type) || entry.type === "CancelRequested") {
       deliveries.push(entry);
@@ -103,5 +108,5 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   }
   if (started === undefined)
     throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry; run reprise doctor.");
-  return { started, deliveries, byCommand, cancels, firedTimers, cancelledTimers, retries, lastIndex, end };
+  return { started, deliveries, byCommand, cancels, firedTimers, cancelledTimers, retries, patches, lastIndex, end };
 }

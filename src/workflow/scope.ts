@@ -1,18 +1,19 @@
 // Scope: whose code is calling. Workflow code, the function of a step, or neither.
 //
 // What the function of an operation or a task does is one step; a step inside it would be journaled or not depending on
-// when it is replayed. A step is kept as its name, workflow code as one of two objects: entering a scope allocates nothing.
+// when it is replayed. A step is kept as its name, workflow code as an object made when the run begins: entering a step allocates nothing.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError } from "../base/index.ts";
+import type { Guard } from "./guard.ts";
 
 interface WorkflowScope {
   readonly shielded: boolean;
+  /** Undefined where nobody watches. */
+  readonly guard: Guard | undefined;
 }
-const WORKFLOW: WorkflowScope = { shielded: false };
-const SHIELDED: WorkflowScope = { shielded: true };
 
-const scope = new AsyncLocalStorage<string | WorkflowScope>();
+const scope = new AsyncLocalStorage<string | WorkflowScope | undefined>();
 
 /** Calls the function of a step; whatever it awaits belongs to it. */
 export function callInStep<T>(step: string, call: () => T): T {
@@ -20,17 +21,29 @@ export function callInStep<T>(step: string, call: () => T): T {
 }
 
 /** Calls workflow code, which may be set going from anywhere, also from the end of a step. */
-export function callWorkflow<T>(call: () => T): T {
-  return scope.run(WORKFLOW, call);
+export function callWorkflow<T>(guard: Guard | undefined, call: () => T): T {
+  return scope.run({ shielded: false, guard }, call);
+}
+
+/** The guard that watches the caller; undefined unless it is workflow code. */
+export function guardOfCaller(): Guard | undefined {
+  const caller = scope.getStore();
+  return typeof caller === "object" ? caller.guard : undefined;
+}
+
+/** For what the engine does on behalf of workflow code and does not belong to it: a log line. */
+export function callOutside<T>(call: () => T): T {
+  return scope.run(undefined, call);
 }
 
 /** Calls workflow code that a cancel leaves alone. */
-export function callShielded<T>(call: () => T): T {
-  return scope.run(SHIELDED, call);
+export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
+  return scope.run({ shielded: true, guard }, call);
 }
 
 export function isShielded(): boolean {
-  return scope.getStore() === SHIELDED;
+  const caller = scope.getStore();
+  return typeof caller === "object" && caller.shielded;
 }
 
 export function refuseInsideStep(

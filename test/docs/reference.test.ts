@@ -58,6 +58,7 @@ test("what runs really write is on the page of entries", async () => {
       await ctx.child(child, false);
       await ctx.child(child, true).catch(() => {});
       ctx.sleep("1 hour").cancel();
+      ctx.patched("a patch");
       await ctx.sleepUntil(new Date(ctx.now().getTime() + 5));
       let calls = 0;
       await ctx.run("twice", input, () => (calls++ === 0 ? Promise.reject(new Error("once")) : 1), {

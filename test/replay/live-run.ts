@@ -376,6 +376,7 @@ const ASK_ENTRIES = {
   timer: "TimerStarted",
   "cancel-timer": "TimerCancelled",
   promise: "PromiseCreated",
+  patch: "PatchMarked",
 } as const;
 
 /** Entry 1 of a run of this definition. */

@@ -306,3 +306,11 @@ export async function shopping(): Promise<void> {
   await run.signal("checkout");
   await run.signal("checkout", undefined, { dedupId: "click-2" });
 }
+// ── changing code, and the guard ──
+
+export const changed = workflow("changed", async (ctx) => {
+  const answer: boolean = ctx.patched("second thoughts");
+  same<ReturnType<typeof ctx.patched>, boolean>();
+  return answer ? ctx.task(charge, { id: "7", cents: 1 }) : undefined;
+});
+export const guarded = () => createEngine({ store: "sqlite::memory:", definitions: [changed, charge], guard: "warn" });

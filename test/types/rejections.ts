@@ -263,3 +263,16 @@ void shopping.signal("checkout", 5);
 void shopping.signal("go");
 // @ts-expect-error an option that is not there
 void shopping.signal("add", { id: "7", cents: 1 }, { dedup: "x" });
+// ── changing code, and the guard ──
+
+void workflow("changed", async (ctx) => {
+  // @ts-expect-error a patch has a name
+  ctx.patched();
+  // @ts-expect-error its name is text
+  ctx.patched(7);
+  // @ts-expect-error it answers at once, with yes or no
+  const answer: string = ctx.patched("x");
+  return answer;
+});
+// @ts-expect-error the guard knows no such mode
+void createEngine({ store: "sqlite::memory:", definitions: [bare], guard: "loud" });
