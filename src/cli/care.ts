@@ -1,13 +1,14 @@
-// reprise migrate, prune, backup: looking after the file.
+// reprise migrate, prune, backup, rekey: looking after the file.
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { formatMs, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import { backUpFile, openSqliteStore, readSchema } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { fileOfStore, reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { payloadCodec } from "./payload-module.ts";
 import { progressOf, type Progress } from "./progress.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, sizeText } from "./text.ts";
@@ -37,7 +38,7 @@ export async function migrate(options: MigrateOptions): Promise<number> {
       await backUpFile(MACHINE, path, copy, (done, total) => progress.at(done, total));
       progress.end();
     }
-    await (await openSqliteStore({ ...MACHINE, path, migrate: true })).close();
+    await (await openSqliteStore({ ...MACHINE, path, migrate: true, codec: payloadCodec(), locked: true })).close();
   }
   if (options.json)
     await printJson({ location: path, from, to, migrated: due && !dryRun, dryRun, backup: copy ?? null });
@@ -99,4 +100,30 @@ export async function backup(target: string, options: GlobalOptions): Promise<nu
     else await print(`${paint("green", "copied")} to ${plain(path)} (${sizeText(bytes)})`);
     return EXIT.ok;
   });
+}
+
+/** Answers 1 when something could not be read: then the old keys are still needed. */
+export async function rekey(options: GlobalOptions): Promise<number> {
+  const codec = payloadCodec();
+  if (codec === undefined)
+    throw new RepriseError("BAD_OPTIONS", "rekey: expected --codec with a module that exports `codec`.");
+  const progress = progressHere("rewriting", "payloads");
+  // Not only for reading: the store notes the new key.
+  const store = await openSqliteStore({ ...MACHINE, path: fileOfStore(options.store), codec });
+  try {
+    const { payloads, unreadable } = await store.rekey((done, total) => progress.at(done, total));
+    progress.end();
+    if (options.json) await printJson({ codec: codec.name, payloads, unreadable });
+    else {
+      const what = countOf(payloads, "payload", "payloads");
+      await print(`${paint("green", "written anew")}  ${what} with ${plain(codec.name)}`);
+      if (unreadable > 0)
+        remark(
+          paintError("yellow", `${countOf(unreadable, "payload", "payloads")} could not be read; keep the old keys`),
+        );
+    }
+    return unreadable === 0 ? EXIT.ok : EXIT.problem;
+  } finally {
+    await store.close();
+  }
 }

@@ -7,6 +7,7 @@
 import { createEngine, type Engine } from "../engine/index.ts";
 import type { AnyTask, Definition, Ports, Store } from "../kernel/index.ts";
 import { workflow } from "../workflow/index.ts";
+import { payloadOptions } from "./payload-module.ts";
 
 /** Makes a client on an open store, does the work, closes both. */
 export async function withClient<T>(
@@ -18,6 +19,7 @@ export async function withClient<T>(
     store: { "~open": () => Promise.resolve(store) },
     definitions,
     worker: false,
+    ...payloadOptions(),
     logger: { info: () => {}, warn: () => {}, error: () => {} },
   });
   return await work(engine);

@@ -17,6 +17,8 @@ export function action<A extends readonly unknown[]>(work: Work<A>): (...args: u
   return async (...args) => {
     const command = args.at(-1) as Command;
     const given = args.slice(0, -2);
+    const { codec } = command.optsWithGlobals<{ codec?: string }>();
+    if (codec !== undefined) await (await import("./payload-module.ts")).usePayloadModule(codec);
     exitCode = await work(...([...given, { json: false, ...command.optsWithGlobals() }] as unknown as A));
   };
 }

@@ -38,6 +38,7 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
   const row = (name: string, value: string): Promise<void> => print(`${paint("dim", name.padEnd(12))}${value}`);
   await row("store", `${info.kind} ${plain(info.location)} (${sizeText(info.bytes)})`);
   await row("schema", String(info.schemaVersion));
+  if (info.codecs.length > 0) await row("codec", info.codecs.map(plain).join(", "));
   await row("durability", `${durabilityText(info)}; each process chooses its own`);
   const counts = STATUSES.flatMap((status) =>
     info.runs[status] === undefined ? [] : [`${info.runs[status]} ${status}`],

@@ -2,13 +2,13 @@
 
 import { decode, formatMs } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
-import type { GlobalOptions } from "./global-options.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
+import { looking, type LookOptions } from "./shown-store.ts";
 import { entryJson } from "./shown-run.ts";
 import { showValue } from "./text.ts";
 
-export interface JournalOptions extends GlobalOptions {
+export interface JournalOptions extends LookOptions {
   readonly after: number;
 }
 
@@ -17,7 +17,7 @@ const TYPE_WIDTH = 22;
 const COMMAND_WIDTH = 16;
 
 export async function journal(id: string, options: JournalOptions): Promise<number> {
-  return reading(options.store, async (store) => {
+  return looking(options, async (store) => {
     const { run, createdAt } = await getRun(store, id);
     for (let after = options.after; ;) {
       const page = await store.readJournal(run, after, PAGE);

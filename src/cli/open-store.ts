@@ -6,10 +6,13 @@ import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/i
 import { sqlitePathOf } from "../engine/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
 import { openSqliteStore } from "../stores/index.ts";
+import { payloadCodec } from "./payload-module.ts";
 
 async function openForReading(url: string): Promise<Store> {
   const path = fileOfStore(url);
-  return openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom, migrate: false });
+  const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
+  // Without the codec much can still be done: list, backup, prune.
+  return openSqliteStore({ ...machine, path, migrate: false, codec: payloadCodec(), locked: true });
 }
 
 /** The file of a store that is there. */

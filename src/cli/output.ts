@@ -4,6 +4,7 @@
 
 import { styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
+import { shown } from "./payload-module.ts";
 import { jsonText, plain } from "./text.ts";
 
 export const EXIT = {
@@ -74,7 +75,7 @@ export function reportOf(error: unknown): ErrorReport {
 export function fail(error: unknown, json: boolean, nextStep?: string): number {
   const { code, message, next: usualNext, details } = reportOf(error);
   const next = nextStep ?? usualNext;
-  if (json) remark(jsonText({ error: { code, message, next, details: safeDetails(details) } }));
+  if (json) remark(jsonText({ error: { code, message, next, details: safeDetails(shown(details)) } }));
   else
     remark(
       `${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}\n  ${paintError("dim", "next:")} ${next}`,

@@ -31,6 +31,11 @@ export function createProgram(): Command {
       "where the runs are (environment: REPRISE_STORE)",
       process.env["REPRISE_STORE"] || DEFAULT_STORE,
     )
+    .option(
+      "--codec <file>",
+      "a module that exports `codec`, for a store with encrypted payloads (environment: REPRISE_CODEC)",
+      process.env["REPRISE_CODEC"] || undefined,
+    )
     .option("--json", "one JSON value, or one per line, instead of text")
     .version(version(), "-V, --version")
     .exitOverride()

@@ -6,6 +6,7 @@ import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
 import { onInterrupt } from "./signals.ts";
 import { isoOf } from "./shown-run.ts";
@@ -29,7 +30,7 @@ export async function run(
   const input = await readInput(inputText, options.inputFile);
   const definitions = await loadDefinitions(file);
   checkWorkflow(definitions, name, file);
-  const engine = await createEngine({ store: options.store, definitions });
+  const engine = await createEngine({ store: options.store, definitions, ...payloadOptions() });
   // What is at work may finish; the run goes on where it stopped when it is started again.
   onInterrupt({ cleanUp: () => engine.close() });
   try {

@@ -2,9 +2,9 @@
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
-import type { GlobalOptions } from "./global-options.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
+import { looking, type LookOptions } from "./shown-store.ts";
 import { isoOf, paintStatus, runJson, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { countOf, plain, plainLines, showValue } from "./text.ts";
@@ -13,8 +13,8 @@ import { renderTimeline } from "./timeline.ts";
 /** Longer journals are shown by their beginning and their end. */
 const SHOWN_AT_EACH_END = 200;
 
-export async function show(id: string, options: GlobalOptions): Promise<number> {
-  return reading(options.store, async (store) => {
+export async function show(id: string, options: LookOptions): Promise<number> {
+  return looking(options, async (store) => {
     const record = await getRun(store, id);
     const entries = await store.readJournal(record.run, 0, record.head);
     const steps = stepsOf(entries.map(journalEntryOf));

@@ -9,6 +9,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { logLines, type LogLines } from "./log-lines.ts";
 import { paint } from "./output.ts";
+import { payloadOptions } from "./payload-module.ts";
 import { onInterrupt } from "./signals.ts";
 import { countOf, plain, showValue } from "./text.ts";
 
@@ -29,6 +30,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     store: options.store,
     definitions,
     logger: log,
+    ...payloadOptions(),
     worker: {
       ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
       ...(options.lease !== undefined && { lease: options.lease }),

@@ -1,4 +1,4 @@
-// doctor, migrate, prune, backup: looking after the store.
+// doctor, migrate, prune, backup, rekey: looking after the store.
 
 import type { Command } from "commander";
 import type { MigrateOptions, PruneCommandOptions } from "../care.ts";
@@ -38,4 +38,10 @@ export function addCaringCommands(program: Command): void {
     .argument("<file>", "where to; must not exist")
     .addHelpText("after", examples("backup shop-monday.db"))
     .action(action(async (file: string, options: GlobalOptions) => (await import("../care.ts")).backup(file, options)));
+
+  program
+    .command("rekey")
+    .description("write every payload anew with today's key, while work goes on; needs --codec")
+    .addHelpText("after", examples("rekey --codec codec.ts"))
+    .action(action(async (options: GlobalOptions) => (await import("../care.ts")).rekey(options)));
 }

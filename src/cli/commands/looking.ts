@@ -4,6 +4,8 @@ import type { Command } from "commander";
 import { action, collect, examples, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 
+const SHOW_SECRETS = "show what stands under names such as password, instead of [redacted]";
+
 export function addLookingCommands(program: Command): void {
   program.commandsGroup("Look:");
 
@@ -21,6 +23,7 @@ export function addLookingCommands(program: Command): void {
     .command("show")
     .description("one run: its timeline, what it waits for, why it failed")
     .argument("<id>", "the run's id")
+    .option("--show-secrets", SHOW_SECRETS)
     .addHelpText("after", examples("show order-7", "show order-7 --json | jq .waitsFor"))
     .action(action(async (id: string, options: GlobalOptions) => (await import("../show.ts")).show(id, options)));
 
@@ -29,6 +32,7 @@ export function addLookingCommands(program: Command): void {
     .description("the entries of one run")
     .argument("<id>", "the run's id")
     .option("--after <seq>", "only entries after this one", wholeNumber, 0)
+    .option("--show-secrets", SHOW_SECRETS)
     .addHelpText("after", examples("journal order-7", "journal order-7 --after 100 --json"))
     .action(
       action(async (id: string, options: GlobalOptions & { after: number }) =>
