@@ -24,6 +24,9 @@ export {
   type RekeyOptions,
   type Run,
   type RunInfo,
+  type Schedule,
+  type ScheduleInfo,
+  type ScheduleOptions,
   type StartOptions,
   type WorkerSettings,
 } from "./engine/index.ts";

@@ -41,6 +41,11 @@ export const ERROR_CATALOGUE = {
     summary: "A retry policy contradicts itself.",
     next: "Give maxAttempts of at least 1, a baseDelay above 0, and a maxDelay of at least baseDelay.",
   },
+  BAD_SCHEDULE: {
+    family: "usage",
+    summary: "A schedule could never be kept: its pattern, interval, time zone or policies make no sense.",
+    next: "Give one of cron and every, with a time that comes and a time zone that exists.",
+  },
   BAD_STORE_URL: {
     family: "usage",
     summary: "The address of the store is not one we know how to open.",
@@ -85,6 +90,11 @@ export const ERROR_CATALOGUE = {
     family: "usage",
     summary: "No run has this id.",
     next: "Check the id and the store, or start the run first.",
+  },
+  SCHEDULE_NOT_FOUND: {
+    family: "usage",
+    summary: "No schedule has this name; it was never made, or was removed.",
+    next: "Check the name and the store, or make the schedule with engine.schedule.",
   },
   START_CONFLICT: {
     family: "usage",

@@ -4,12 +4,14 @@ import type { Duration, PayloadCodec } from "../base/index.ts";
 import type {
   AnyTask,
   Args,
+  CatchUp,
   Definition,
   JournalEntry,
   InputOf,
   Logger,
   Named,
   OutputOf,
+  Overlap,
   Payload,
   PortsOf,
   Status,
@@ -90,6 +92,70 @@ export interface Filter {
   limit?: number;
 }
 
+/** When a schedule starts its definition, and what happens when it cannot be on time. */
+export interface ScheduleOptions {
+  /** Five fields, `"0 9 * * MON-FRI"`, six with seconds in front, or `"@daily"`. Either this or `every`. */
+  cron?: string;
+  /** An interval, counted from the moment the schedule is made; at least a second. */
+  every?: Duration;
+  /** Of `cron`; default `"UTC"`, never that of the machine. */
+  timeZone?: string;
+  /** When the run before has not ended: default `"skip"` this time; `"queue"` until it has; `"cancel"` it; or `"allow"` both. */
+  overlap?: Overlap;
+  /** After nobody was there to fire: `"none"` of the missed times, the `"last"` (default), or `"all"`, at most 1,000. */
+  catchUp?: CatchUp;
+  /** Each run is started up to this much later, by a time drawn from the name and the planned time. */
+  jitter?: Duration;
+}
+
+export interface ScheduleInfo {
+  readonly name: string;
+  readonly definition: string;
+  readonly cron?: string;
+  readonly timeZone?: string;
+  readonly everyMs?: number;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitterMs: number;
+  readonly paused: boolean;
+  /** The next planned time; none when the pattern has no more, or while paused. */
+  readonly nextAt?: Date;
+  /** The last planned time that started a run, and the run. */
+  readonly lastAt?: Date;
+  readonly lastRun?: string;
+  readonly lastStatus?: Status;
+  /** Planned times that wait for the run before them to end. */
+  readonly waiting: readonly Date[];
+  readonly createdAt: Date;
+}
+
+/**
+ * A handle on one schedule, from `engine.schedule` or `engine.findSchedule`.
+ *
+ * @example
+ * ```ts
+ * import type { Schedule } from "reprise";
+ * async function makeUpFor(schedule: Schedule, day: Date): Promise<number> {
+ *   const next = new Date(day.getTime() + 86_400_000);
+ *   return (await schedule.backfill(day, next)).count;
+ * }
+ * ```
+ */
+export interface Schedule {
+  readonly name: string;
+  info(): Promise<ScheduleInfo>;
+  /** Fires nothing more; runs that were started go on. */
+  pause(): Promise<void>;
+  /** Goes on with the first planned time from now; what was planned meanwhile is not made up for. */
+  resume(): Promise<void>;
+  /** Starts one run now, beside the planned ones and whatever `overlap` says. */
+  trigger(): Promise<RunInfo>;
+  /** Starts every planned time from `from` to before `to` that has no run yet; answers how many. At most 1,000. */
+  backfill(from: Date, to: Date): Promise<{ readonly count: number }>;
+  /** Forgets the schedule; its runs stay. */
+  remove(): Promise<void>;
+}
+
 /** A definition of the engine, or its name. */
 export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 
@@ -103,6 +169,27 @@ export interface Client<Defs extends Definition = Definition> {
   find(id: string): Promise<RunInfo | undefined>;
   /** Newest first. */
   list(filter?: Filter): AsyncIterable<RunInfo>;
+  /**
+   * Makes a schedule, or brings the one of this name up to date: with the same timing it keeps its next time.
+   *
+   * @example
+   * ```ts
+   * import { createEngine, workflow } from "reprise";
+   * const report = workflow("report", async (ctx, to: string) => ctx.run("send", () => `sent to ${to}`));
+   * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [report] });
+   * await engine.schedule("morning", { cron: "0 9 * * MON-FRI", timeZone: "Europe/Berlin" }, report, "ann");
+   * ```
+   */
+  schedule<W extends Defs | Defs["name"]>(
+    name: string,
+    options: ScheduleOptions,
+    what: W,
+    ...input: Args<InputOf<Picked<Defs, W>>, never>
+  ): Promise<Schedule>;
+  /** The handle of a schedule that exists. */
+  findSchedule(name: string): Promise<Schedule | undefined>;
+  /** By name. */
+  schedules(): AsyncIterable<ScheduleInfo>;
 }
 
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs>, AsyncDisposable {

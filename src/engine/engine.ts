@@ -26,10 +26,21 @@ import {
 } from "../kernel/index.ts";
 import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
 import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
-import type { Client, Engine, Filter, Run, RunInfo, StartOptions } from "./api.ts";
+import type {
+  Client,
+  Engine,
+  Filter,
+  Run,
+  RunInfo,
+  Schedule,
+  ScheduleInfo,
+  ScheduleOptions,
+  StartOptions,
+} from "./api.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import type { Redaction } from "./redaction.ts";
 import { listedInfoOf } from "./run-info.ts";
+import { findSchedule, listSchedules, makeSchedule, ScheduleHandle, type SchedulesHost } from "./schedules.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -56,6 +67,7 @@ export class EngineCore implements Engine {
   readonly #watchers = new Watchers();
   readonly #handleHost: HandleHost;
   readonly #forgetSecrets: () => void;
+  readonly #schedulesHost: SchedulesHost;
   #closing: Promise<void> | undefined;
   /** Waiters not yet looked at since the last change by another process. */
   #rest: readonly string[] = [];
@@ -94,6 +106,7 @@ export class EngineCore implements Engine {
       redaction,
       checkOpen: () => this.#checkOpen(),
     };
+    this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
   }
 
   #checkOpen(): void {
@@ -178,6 +191,29 @@ export class EngineCore implements Engine {
       before = page.at(-1)?.run;
       if (page.length < PAGE) return;
     }
+  }
+
+  schedule: Client["schedule"] = async (
+    name: string,
+    options: ScheduleOptions,
+    what: Definition | string,
+    ...args: readonly unknown[]
+  ): Promise<Schedule> => {
+    this.#checkOpen();
+    return makeSchedule(this.#schedulesHost, name, options, this.#parts.registry.getWorkflow(nameOf(what)), args[0]);
+  };
+
+  findSchedule(name: string): Promise<Schedule | undefined> {
+    return findSchedule(this.#schedulesHost, name);
+  }
+
+  /** Of a schedule that need not exist any more. */
+  scheduleHandle(name: string): Schedule {
+    return new ScheduleHandle(this.#schedulesHost, name);
+  }
+
+  schedules(): AsyncIterable<ScheduleInfo> {
+    return listSchedules(this.#schedulesHost);
   }
 
   async #getRecord(id: string): Promise<RunRecord> {

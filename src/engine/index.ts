@@ -9,6 +9,9 @@ export type {
   Picked,
   Run,
   RunInfo,
+  Schedule,
+  ScheduleInfo,
+  ScheduleOptions,
   StartOptions,
   WorkerSettings,
 } from "./api.ts";

@@ -10,6 +10,7 @@ import type { EpochMs } from "../base/index.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
 import type { Emit } from "./stream.ts";
+import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
 
 /** A run about to exist. `started` is the data of its first entry, input included. */
 export interface NewRun {
@@ -247,6 +248,8 @@ export interface Writes {
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
   readonly "claim-items": [ClaimItemsWrite, readonly ClaimedItem[]];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];
+  readonly "put-schedule": [PutScheduleWrite, PutScheduleOutcome];
+  readonly "remove-schedule": [RemoveScheduleWrite, RemoveScheduleOutcome];
 }
 
 export type Write = Writes[keyof Writes][0];

@@ -29,6 +29,8 @@ export type RepriseEvent =
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }
   | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }
+  | { readonly event: "schedule.fired"; readonly schedule: string; readonly run: string }
+  | { readonly event: "schedule.skipped"; readonly schedule: string; readonly at: Date }
   | { readonly event: "store.failed"; readonly error: unknown };
 
 const events = channel("reprise");

@@ -79,6 +79,32 @@ export {
   type RunRecord,
   type Status,
 } from "./run.ts";
+export {
+  CATCH_UPS,
+  isScheduled,
+  OVERLAPS,
+  plannedRunId,
+  scheduleStateOf,
+  scheduleTag,
+  type CatchUp,
+  type DueSchedules,
+  type Overlap,
+  type PutScheduleOutcome,
+  type PutScheduleWrite,
+  type RemoveScheduleOutcome,
+  type RemoveScheduleWrite,
+  type ScheduleRecord,
+  type ScheduleState,
+  type Timing,
+} from "./schedule.ts";
+export {
+  dueTimeOf,
+  MAX_CATCH_UP,
+  MISSED_AFTER_MS,
+  planFiring,
+  type PlannedTimes,
+  type SchedulePlan,
+} from "./schedule-plan.ts";
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
   MAX_TAKEOVERS,

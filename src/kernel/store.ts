@@ -14,6 +14,7 @@ import type { InboxRow, OutcomeOf, Write } from "./commit.ts";
 import type { Entry } from "./journal.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { Chunk } from "./stream.ts";
+import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
 
 /** S5. Takeovers in company, which prove nothing by themselves. */
 export const SUSPECT_AFTER = 2;
@@ -114,6 +115,16 @@ export interface Store {
   ): Promise<readonly (string | undefined)[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
+
+  // schedules
+  findSchedule(name: string): Promise<ScheduleRecord | undefined>;
+  /** By name, from the first one behind `after`. */
+  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]>;
+  /**
+   * Of the named definitions: those whose time has come, and those with somebody in line whose run before has ended.
+   * `nextAt` is the earliest time of any of them, past or to come.
+   */
+  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules>;
 
   // care
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;

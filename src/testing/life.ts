@@ -2,7 +2,8 @@
 //
 // F1. Everything that can happen without time passing happens before time moves.
 // F2. A function that has not answered after a little real time waits for virtual time itself: an attempt's timeout, or
-//     something the test does later. Time goes on without it.
+//     something the test does later. Time goes on without it. The engine itself is given longer: on a busy machine it may
+//     need more, and time must not run away from it.
 
 import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
 import { EngineCore, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
@@ -30,6 +31,8 @@ export interface World {
 
 /** F2. Real milliseconds. */
 const PATIENCE_MS = 100;
+/** F2. How often the engine is waited for when no function is at work. */
+const MAX_WAITS = 50;
 
 export class Life {
   readonly core: EngineCore;
@@ -93,12 +96,16 @@ export class Life {
 
   /** F1. False when a function is still at work (F2). */
   async settle(): Promise<boolean> {
-    for (let quiet = 0; quiet < 2;) {
+    const { worker } = this.core;
+    for (let quiet = 0, waits = 0; quiet < 2;) {
       if (this.#isOver) return true;
-      if (!(await withPatience(this.answer(this.core.worker.settled())))) return false;
+      if (!(await withPatience(this.answer(worker.settled())))) {
+        if (worker.atWork > 0 || ++waits === MAX_WAITS) return false;
+        continue;
+      }
       // What somebody does with what it was told, such as the test itself.
       await macrotask(this.#time.timers);
-      quiet = this.core.worker.pump.isQuiet ? quiet + 1 : 0;
+      quiet = worker.pump.isQuiet ? quiet + 1 : 0;
     }
     return true;
   }

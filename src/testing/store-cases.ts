@@ -16,6 +16,7 @@ import { leaseCases } from "./store-cases/lease.ts";
 import { listCases } from "./store-cases/list.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
+import { scheduleCases } from "./store-cases/schedules.ts";
 import { startCases } from "./store-cases/start.ts";
 import { stopCases } from "./store-cases/stop.ts";
 import type { StoreCase } from "./store-cases/store-case.ts";
@@ -46,4 +47,5 @@ export const storeCases: readonly StoreCase[] = [
   ...timeCases,
   ...payloadCases,
   ...streamCases,
+  ...scheduleCases,
 ];

@@ -17,6 +17,8 @@ import {
   type Filter,
   type Run,
   type RunInfo,
+  type Schedule,
+  type ScheduleInfo,
 } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, Store, JournalEntry } from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
@@ -187,6 +189,35 @@ export class TestEngineFacade implements TestEngine {
 
   list(filter?: Filter): AsyncIterable<RunInfo> {
     return this.#life.core.list(filter);
+  }
+
+  schedule: Client["schedule"] = async (...args: Parameters<Client["schedule"]>): Promise<Schedule> => {
+    const { name } = await this.#ask((life) => life.core.schedule(...args));
+    return this.#scheduleHandle(name);
+  };
+
+  async findSchedule(name: string): Promise<Schedule | undefined> {
+    const found = await this.#ask((life) => life.core.findSchedule(name));
+    return found && this.#scheduleHandle(found.name);
+  }
+
+  schedules(): AsyncIterable<ScheduleInfo> {
+    return this.#life.core.schedules();
+  }
+
+  /** G2 */
+  #scheduleHandle(name: string): Schedule {
+    const on = <T>(ask: (schedule: Schedule) => Promise<T>): Promise<T> =>
+      this.#ask((life) => ask(life.core.scheduleHandle(name)));
+    return {
+      name,
+      info: () => on((schedule) => schedule.info()),
+      pause: () => on((schedule) => schedule.pause()),
+      resume: () => on((schedule) => schedule.resume()),
+      trigger: () => on((schedule) => schedule.trigger()),
+      backfill: (from, to) => on((schedule) => schedule.backfill(from, to)),
+      remove: () => on((schedule) => schedule.remove()),
+    };
   }
 
   drain(options: { grace?: Duration } = {}): Promise<void> {

@@ -2,4 +2,6 @@
 
 export { newRun } from "./new-run.ts";
 export { Registry } from "./registry.ts";
+export { plannedRun, scheduledRun, type ScheduledRunHost } from "./scheduled-run.ts";
+export { parseCron, timesOf } from "./schedule-times.ts";
 export { Worker, type WorkerOptions } from "./worker.ts";

@@ -14,7 +14,9 @@ export interface NewRunOptions {
   readonly salt?: string | undefined;
 }
 
-export function newRun(body: WorkflowBody, options: NewRunOptions): NewRun {
+export type RunBody = Pick<WorkflowBody, "name" | "version">;
+
+export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const { id, input, tags = [], priority = 0, runtime, salt } = options;
   const { name, version } = body;
   const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input, salt });

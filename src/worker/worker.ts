@@ -11,6 +11,7 @@ import { CancelledError, RepriseError, type EpochMs, type Random, type Timers } 
 import {
   emit,
   isObserved,
+  isScheduled,
   type Arrival,
   type ClaimedItem,
   type EndStatus,
@@ -31,6 +32,7 @@ import { runOperation, type OperationHost } from "./operations.ts";
 import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
+import { Schedules } from "./schedules.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
@@ -81,6 +83,7 @@ export class Worker {
   readonly #lease: Lease;
   readonly #lookOut: LookOut;
   readonly #runs: HeldRuns;
+  readonly #schedules: Schedules;
   readonly #tokenPrefix: string;
   #tokens = 0;
   readonly #operationHost: OperationHost;
@@ -126,6 +129,11 @@ export class Worker {
     this.#solitude = new Solitude(timers, () => this.pump.kick());
     this.#runs = new HeldRuns({
       ...options,
+      onEnded: (record, status, last) => {
+        // Somebody may be in line behind it.
+        if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.look();
+        options.onEnded(record, status, last);
+      },
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
@@ -136,6 +144,15 @@ export class Worker {
       proved: (run) => this.#solitude.end(String(run)),
       report: (error) => this.#report(error),
     });
+    this.#schedules = new Schedules({
+      ...options,
+      pump: this.pump,
+      mayFire: () => this.#mayClaim,
+      started: () => this.#claimer.want("turns"),
+      arrived: (run) => this.#runs.arrived(run),
+      dueAt: (at) => this.#lookOut.dueAt(at),
+      failed: (error) => this.#report(error),
+    });
     this.#lease = new Lease({
       store,
       timers,
@@ -145,7 +162,10 @@ export class Worker {
       lost: () => this.#beginAnew(),
       tookOver: () => this.wake(),
       // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
-      renewed: () => this.#claimer.want("due"),
+      renewed: () => {
+        this.#claimer.want("due");
+        this.#schedules.look();
+      },
       failed: (error) => this.#report(error),
     });
     this.#lookOut = new LookOut({
@@ -179,6 +199,7 @@ export class Worker {
   /** Looks for everything there may be. */
   wake(): void {
     this.#claimer.want("turns", "items", "due");
+    this.#schedules.look();
   }
 
   // ── claiming ──
@@ -358,12 +379,17 @@ export class Worker {
     return finished;
   }
 
-  /** Resolves when nothing is being delivered, run, written or replayed. */
+  /** How many user functions are running. */
+  get atWork(): number {
+    return this.#slots.taken;
+  }
+
+  /** Resolves when nothing is being delivered, run, written, replayed or looked for. */
   async settled(): Promise<void> {
     for (;;) {
       await this.#slots.idle();
       await this.pump.quiet();
-      if (this.#slots.taken === 0 && !this.#runs.isLoading && this.pump.isQuiet) return;
+      if (this.#slots.taken === 0 && !this.#runs.isLoading && !this.#schedules.isLooking && this.pump.isQuiet) return;
       await new Promise<void>((resolve) => this.#options.timers.soon(resolve));
     }
   }

@@ -20,6 +20,9 @@ import {
   type PayloadCodec,
   type Run,
   type RunInfo,
+  type Schedule,
+  type ScheduleInfo,
+  type ScheduleOptions,
   type Status,
   type Undo,
 } from "reprise";
@@ -314,3 +317,20 @@ export const changed = workflow("changed", async (ctx) => {
   return answer ? ctx.task(charge, { id: "7", cents: 1 }) : undefined;
 });
 export const guarded = () => createEngine({ store: "sqlite::memory:", definitions: [changed, charge], guard: "warn" });
+
+export async function schedules(): Promise<void> {
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [child, bare] });
+  const timing: ScheduleOptions = { cron: "0 9 * * *", timeZone: "Europe/Berlin", overlap: "queue", catchUp: "all" };
+  const daily: Schedule = await engine.schedule("daily", timing, child, { n: "7" });
+  await engine.schedule("hourly", { every: "1 hour", jitter: "5 minutes", overlap: "allow" }, bare);
+  await engine.schedule("by-name", { every: 5_000, catchUp: "none" }, "child", { n: "7" });
+  const info: ScheduleInfo = await daily.info();
+  same<typeof info.nextAt, Date | undefined>();
+  const run: RunInfo = await daily.trigger();
+  const { count } = await daily.backfill(new Date(0), new Date(run.createdAt));
+  await daily.pause();
+  await daily.resume();
+  await (await engine.findSchedule("hourly"))?.remove();
+  for await (const { name, paused, waiting, lastRun } of engine.schedules())
+    console.log(name, paused, waiting.length, lastRun, count);
+}

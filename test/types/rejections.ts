@@ -173,6 +173,29 @@ const duration: Duration = "5 fortnights";
 // @ts-expect-error not a code
 const code: ErrorCode = "NO_SUCH_CODE";
 
+// ── schedules ──
+
+// @ts-expect-error the input is missing
+void engine.schedule("daily", { every: "1 day" }, checkout);
+// @ts-expect-error the input has the wrong type
+void engine.schedule("daily", { every: "1 day" }, checkout, { id: 7, cents: 1 });
+// @ts-expect-error this one takes no input
+void engine.schedule("daily", { every: "1 day" }, bare, 5);
+// @ts-expect-error no definition has this name
+void engine.schedule("daily", { every: "1 day" }, "chekcout", { id: "7", cents: 1 });
+// @ts-expect-error a task is not a definition
+void engine.schedule("daily", { every: "1 day" }, charge, { id: "7", cents: 1 });
+// @ts-expect-error not a duration
+void engine.schedule("daily", { every: "daily" }, bare);
+// @ts-expect-error no such policy
+void engine.schedule("daily", { every: "1 day", overlap: "wait" }, bare);
+// @ts-expect-error an option that is not there
+void engine.schedule("daily", { cron: "@daily", timezone: "UTC" }, bare);
+// @ts-expect-error a schedule may not be there
+void engine.findSchedule("daily").then((schedule) => schedule.pause());
+// @ts-expect-error times are Dates
+void engine.findSchedule("daily").then((schedule) => schedule?.backfill("2026-01-01", "2026-01-02"));
+
 // ── engines ──
 
 // @ts-expect-error a store is needed

@@ -20,6 +20,7 @@ import {
 import { arrive } from "./arrive.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, hasReadyItems } from "./claim.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
+import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import type { Tx } from "./session.ts";
 import { applyStart } from "./start.ts";
 import type { Statements } from "./statements.ts";
@@ -49,6 +50,10 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyClaimItems(tx, write);
     case "fire-due":
       return applyFireDue(tx, write);
+    case "put-schedule":
+      return applyPutSchedule(tx, write);
+    case "remove-schedule":
+      return applyRemoveSchedule(tx, write);
   }
 }
 

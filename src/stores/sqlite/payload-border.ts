@@ -142,6 +142,7 @@ const NAMES: Readonly<Record<string, (place: string) => string>> = {
   chunk: (place) => `Chunk ${place}`,
   failures: (place) => `What failed before in ${place}`,
   evidence: () => "The evidence",
+  schedule: (place) => `The input of the schedule ${place}`,
   probe: (place) => `What ${place} left in the store`,
 };
 

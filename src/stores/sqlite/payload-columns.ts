@@ -20,6 +20,7 @@ export const COLUMNS = {
   failures: { table: "queue", column: "failures", run: "run", place: "item", key: ["run", "item"] },
   chunk: { table: "chunks", column: "data", run: "run", place: "stream || '/' || position", key: ["rowid"] },
   evidence: { table: "runs", column: "evidence", run: "run", place: "0", key: ["run"] },
+  schedule: { table: "schedules", column: "input", run: "0", place: "name", key: ["rowid"] },
 } as const satisfies Record<string, PayloadColumn>;
 
 export type PayloadField = keyof typeof COLUMNS;
@@ -35,6 +36,7 @@ const JOURNAL: PayloadPlace = { field: "journal" };
 const INBOX: PayloadPlace = { field: "inbox" };
 const FAILURES: PayloadPlace = { field: "failures" };
 const EVIDENCE: PayloadPlace = { field: "evidence" };
+const SCHEDULE: PayloadPlace = { field: "schedule" };
 
 /** By the name of the statement. */
 export const PLACES: Readonly<Record<string, PayloadPlace>> = {
@@ -55,4 +57,10 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   stop: EVIDENCE,
   block: EVIDENCE,
   takeOverTurns: EVIDENCE,
+  schedule: SCHEDULE,
+  schedulesAfter: SCHEDULE,
+  dueSchedules: SCHEDULE,
+  schedulesInLine: SCHEDULE,
+  insertSchedule: { ...SCHEDULE, place: "?1" },
+  updateSchedule: { ...SCHEDULE, place: "?1" },
 };

@@ -18,6 +18,9 @@ test.each<[Name, RegExp]>([
   ["readyItems", /^SEARCH queue USING INDEX queue_ready \(name=\?\)$/],
   ["dueItems", /^SEARCH queue USING INDEX queue_delayed \(available_at<\?\)$/],
   ["nextDue", /^SEARCH queue USING COVERING INDEX queue_delayed$/],
+  ["dueSchedules", /^SEARCH schedules USING INDEX schedules_due \(definition=\? AND due_at>\? AND due_at<\?\)\n/],
+  ["nextSchedule", /^SEARCH schedules USING COVERING INDEX schedules_due \(definition=\? AND due_at>\?\)$/],
+  ["schedulesInLine", /^SEARCH schedules USING INDEX schedules_in_line \(definition=\?\)\n/],
   ["freeItems", /^SEARCH queue USING (COVERING )?INDEX queue_leased \(worker=\?\)$/],
   ["freeTurns", /^SEARCH runs USING (COVERING )?INDEX runs_held \(turn_worker=\?\)$/],
 ])("%s walks one index from its front and sorts nothing", (name, plan) => {
@@ -29,6 +32,8 @@ test.each<[Name, string]>([
   ["readyNames", "queue_ready (name>?)"],
   ["turnHolders", "runs_held (turn_worker>?)"],
   ["itemHolders", "queue_leased (worker>?)"],
+  ["timedDefinitions", "schedules_due (definition>?)"],
+  ["definitionsInLine", "schedules_in_line (definition>?)"],
 ])("%s jumps from name to name", (name, seek) => {
   expect(planOf(name)).toContain(seek);
   expect(planOf(name)).not.toContain("TEMP B-TREE");
@@ -52,7 +57,9 @@ test("no other statement scans a table", () => {
       .some(
         (line) =>
           /^SCAN (?!CONSTANT|found|\(subquery)/.test(line) &&
-          !/USING (COVERING )?INDEX (runs_due|queue_ready|runs_held|queue_leased)/.test(line),
+          !/USING (COVERING )?INDEX (runs_due|queue_ready|runs_held|queue_leased|schedules_due|schedules_in_line)/.test(
+            line,
+          ),
       ),
   );
   expect(scanning.toSorted()).toEqual(SCANS.toSorted());

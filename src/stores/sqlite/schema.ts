@@ -130,7 +130,33 @@ create index once_by_time on once (at) where at > 0;
 const CONTROL = "";
 const GENERATIONS = "";
 const QUEUES = "";
-const SCHEDULES = "";
+// One row per schedule. `token` changes with every write of the row and fences the next one. `due_at` is null while it is
+// paused, or has no more times. `line` is a JSON list of planned times that wait for the run `last_run` to end.
+const SCHEDULES = `
+create table schedules (
+  name text primary key,
+  token text not null,
+  definition text not null,
+  version integer not null,
+  input blob,
+  cron text,
+  time_zone text,
+  every integer,
+  anchor integer,
+  overlap text not null,
+  catch_up text not null,
+  jitter integer not null,
+  paused integer not null,
+  next_at integer,
+  due_at integer,
+  last_at integer,
+  last_run text,
+  line text not null,
+  created_at integer not null
+) strict;
+create index schedules_due on schedules (definition, due_at) where due_at is not null;
+create index schedules_in_line on schedules (definition) where line <> '[]' and paused = 0;
+`;
 // `chunks` stand under the number of their run's first generation, at `position`, dense from 1. `emitted` counts what the
 // code of one generation has emitted; an operation's chunks are not among it.
 const STREAMS = `

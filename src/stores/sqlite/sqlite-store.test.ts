@@ -13,6 +13,7 @@ import {
   type EntryType,
   type NewItem,
   type Problem,
+  type ScheduleState,
   type StartWrite,
   type Store,
   type TurnWrite,
@@ -249,6 +250,43 @@ test.each([
   const held = await startHeld("order-1");
   await commit(held, tasks(held, 1), "release");
   expect((await afterDoing(sql)).map((problem) => problem.invariant)).toContain(invariant);
+});
+
+test.each([
+  ["a schedule with two timings", "update schedules set every = 5", "I41 schedules sound"],
+  ["a schedule without timing", "update schedules set cron = null", "I41 schedules sound"],
+  ["an unknown overlap policy", "update schedules set overlap = 'maybe'", "I41 schedules sound"],
+  ["an unknown catch-up policy", "update schedules set catch_up = 'some'", "I41 schedules sound"],
+  ["a line that is none", "update schedules set line = '[5, 3]'", "I41 schedules sound"],
+  ["a schedule nobody will look at", "update schedules set due_at = null", "I41 schedules sound"],
+  ["a paused schedule that is due", "update schedules set paused = 1", "I41 schedules sound"],
+  ["a due time before the planned one", "update schedules set next_at = next_at + 1", "I41 schedules sound"],
+  [
+    "a schedule no living worker has the definition of",
+    "update schedules set next_at = next_at - 600000, due_at = due_at - 600000",
+    "I42 schedules kept",
+  ],
+])("%s is named", async (_, sql, invariant) => {
+  const at = store.now();
+  const schedule: ScheduleState = {
+    name: "daily",
+    definition: "checkout",
+    version: 1,
+    input: undefined,
+    timing: { cron: "@daily", timeZone: "UTC" },
+    overlap: "skip",
+    catchUp: "last",
+    jitterMs: 0,
+    paused: false,
+    nextAt: at,
+    dueAt: at,
+    lastAt: undefined,
+    lastRun: undefined,
+    line: [],
+  };
+  await store.write([{ write: "put-schedule", fence: undefined, token: "t", schedule, starts: [] }]);
+  const problems = await afterDoing(sql);
+  expect(problems).toEqual([expect.objectContaining({ invariant, message: expect.stringContaining("daily") })]);
 });
 
 test("a command that ends twice, or before it began, is named", async () => {

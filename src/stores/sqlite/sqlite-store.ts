@@ -16,6 +16,7 @@ import {
 } from "../../base/index.ts";
 import type {
   Chunk,
+  DueSchedules,
   Entry,
   InboxRow,
   OnProgress,
@@ -28,6 +29,7 @@ import type {
   RunNumber,
   RunPulse,
   RunRecord,
+  ScheduleRecord,
   Store,
   StoreInfo,
   Write,
@@ -41,6 +43,7 @@ import type { Durability } from "./open.ts";
 import { findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
+import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
 import { Session, type Tx } from "./session.ts";
 import { readEmitted, readStream } from "./streams.ts";
 
@@ -224,6 +227,18 @@ export class SqliteStore implements Store {
   #readDataVersion(): number {
     const { db, sql } = this.#session.connection;
     return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
+  }
+
+  findSchedule(name: string): Promise<ScheduleRecord | undefined> {
+    return this.#session.read("Finding a schedule", (sql) => findSchedule(sql, name));
+  }
+
+  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
+    return this.#session.read("Listing schedules", (sql) => listSchedules(sql, after, limit));
+  }
+
+  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
+    return this.#session.read("Looking at schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {

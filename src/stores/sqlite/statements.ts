@@ -6,6 +6,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
+import { distinct } from "./distinct.ts";
+import { SCHEDULE_SQL } from "./schedule-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
 export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, status, parent,
@@ -25,17 +27,6 @@ const HOLD = `${MOVE_HEAD} ${FENCE}`;
 const RELEASE = `${MOVE_HEAD}, status = 'waiting', turn_due = arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
 const END = `${MOVE_HEAD}, status = ?7, ended_at = ?8, unread = arrivals - ?3 + ?9, turn_due = 0, turn_token = null,
   turn_worker = null ${FENCE}`;
-
-/** The different values of an index's first column, one seek each, however many rows there are. */
-function distinct(column: string, table: string, where: string): string {
-  const next = (after: string): string =>
-    `select ${column} from ${table} where ${where}${after} order by ${column} limit 1`;
-  return `with recursive found (value) as (
-    select * from (${next("")})
-    union all
-    select (${next(` and ${column} > found.value`)}) from found where found.value is not null
-  ) select value from found where value is not null`;
-}
 
 const SQL = {
   begin: "begin immediate",
@@ -216,6 +207,8 @@ const SQL = {
     where state = 2 and worker = ?2`,
   block: `update runs set status = 'blocked', evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and status in ('queued', 'running', 'waiting')`,
+
+  ...SCHEDULE_SQL,
 } as const;
 
 export type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;

@@ -16,7 +16,8 @@ export async function dump(store: Store): Promise<unknown> {
     });
   }
   const { items, workers } = await store.info();
-  return { runs, pulses: await store.pulse(records.map((record) => record.run)), items, workers };
+  const schedules = await store.listSchedules("", 10_000);
+  return { runs, pulses: await store.pulse(records.map((record) => record.run)), items, workers, schedules };
 }
 
 export async function assertNothingWritten(store: Store, action: () => Promise<void>): Promise<void> {

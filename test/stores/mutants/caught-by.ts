@@ -274,4 +274,37 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a stream is read without limit": ["a stream is read behind an offset, as many chunks as asked for"],
   "chunks are trimmed": ["a chunk comes back byte for byte"],
   "chunks outlive their pruned run": ["streams outlive their run and go when it is pruned"],
+  "the token of a schedule is not checked": [
+    "of two who read the same schedule the first one writes, the second one nothing",
+    "a schedule that is there is not made a second time",
+    "a removed schedule is gone with its token, also when one of its name is made again",
+  ],
+  "a void write of a schedule is answered committed": [
+    "of two who read the same schedule the first one writes, the second one nothing",
+    "a time that two connections fire at once is fired by one of them",
+  ],
+  "the runs of a schedule are started apart from its row": [
+    "of two who read the same schedule the first one writes, the second one nothing",
+    "a firing starts its runs with the row, and leaves a run alone whose id is taken",
+    "a time that two connections fire at once is fired by one of them",
+  ],
+  "a firing starts nothing": ["a firing starts its runs with the row, and leaves a run alone whose id is taken"],
+  "the run in a schedule's way is not cancelled": ["a firing can cancel the run in its way, if it is still alive"],
+  "a schedule loses its input": ["a schedule comes back as it was put"],
+  "a removed schedule stays": ["a removed schedule is gone with its token, also when one of its name is made again"],
+  "schedules are due for whoever asks": [
+    "due are the schedules of the named definitions whose time has come; the next time is known",
+  ],
+  "a schedule is due before its time": [
+    "due are the schedules of the named definitions whose time has come; the next time is known",
+  ],
+  "a paused schedule is due": ["a schedule that is paused or has no more times is not due"],
+  "whoever is in line is due at once": [
+    "a schedule that is paused or has no more times is not due",
+    "a schedule with a time in line is due once its last run has ended, or is gone",
+  ],
+  "whoever is in line waits for ever": [
+    "a schedule with a time in line is due once its last run has ended, or is gone",
+  ],
+  "schedules are listed backwards": ["schedules are listed by name, page by page"],
 };

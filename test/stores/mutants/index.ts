@@ -6,6 +6,7 @@ import { leasesMutants } from "./leases.ts";
 import { messagesMutants } from "./messages.ts";
 import { payloadsMutants } from "./payloads.ts";
 import { readsMutants } from "./reads.ts";
+import { schedulesMutants } from "./schedules.ts";
 import { startsMutants } from "./starts.ts";
 import { stopsMutants } from "./stops.ts";
 import { streamsMutants } from "./streams.ts";
@@ -27,4 +28,5 @@ export const mutants: readonly Mutant[] = [
   ...payloadsMutants,
   ...messagesMutants,
   ...streamsMutants,
+  ...schedulesMutants,
 ];

@@ -1,0 +1,107 @@
+// Schedule plan: what a schedule does now. Pure; the calendar is handed in.
+//
+// E1. Every planned time is considered once: the plan's `nextAt` lies behind everything it has considered.
+// E2. Under `skip` and `queue` at most one planned run is alive.
+// E3. A plan starts, queues and skips at most `MAX_CATCH_UP` times, however long nobody looked.
+
+import { drawInt, seedOf, type EpochMs } from "../base/index.ts";
+import { hasEnded } from "./run.ts";
+import type { ScheduleRecord } from "./schedule.ts";
+
+/** E3. Of more than these the newest are caught up with. Also how many times may wait in line. */
+export const MAX_CATCH_UP = 1_000;
+/** A time that is fired later than this was missed. Less is the ordinary lateness of a busy worker. */
+export const MISSED_AFTER_MS = 60_000;
+
+/** The planned times of a schedule. */
+export interface PlannedTimes {
+  /** The first one later than `at`; undefined when there is none. */
+  after(at: EpochMs): EpochMs | undefined;
+  /** Those from `first` to `last`, both included, in order; of more than `limit` the newest. */
+  within(first: EpochMs, last: EpochMs, limit: number): readonly EpochMs[];
+}
+
+export interface SchedulePlan {
+  /** Planned times to start now, in order. */
+  readonly starts: readonly EpochMs[];
+  /** Planned times that were due and are not started. */
+  readonly skipped: readonly EpochMs[];
+  readonly line: readonly EpochMs[];
+  /** Whether the run that is in the way is cancelled. */
+  readonly cancels: boolean;
+  readonly nextAt: EpochMs | undefined;
+  readonly dueAt: EpochMs | undefined;
+}
+
+/** When a planned time is due: the same for every worker that asks, and spread over the jitter by name and time. */
+export function dueTimeOf(name: string, at: EpochMs, jitterMs: number): EpochMs;
+export function dueTimeOf(name: string, at: EpochMs | undefined, jitterMs: number): EpochMs | undefined;
+export function dueTimeOf(name: string, at: EpochMs | undefined, jitterMs: number): EpochMs | undefined {
+  if (at === undefined || jitterMs === 0) return at;
+  return at + drawInt(seedOf(name), "schedule jitter", at, jitterMs);
+}
+
+export function planFiring(record: ScheduleRecord, times: PlannedTimes, now: EpochMs): SchedulePlan {
+  const { due, nextAt } = findDue(record, times, now);
+  const dueAt = dueTimeOf(record.name, nextAt, record.jitterMs);
+  const wanted = caughtUp(record, due, now);
+  const given = due.filter((at) => !wanted.includes(at));
+  const placed = place(record, wanted);
+  return { ...placed, skipped: [...given, ...placed.skipped], nextAt, dueAt };
+}
+
+/** E1. What is due, and the planned time after it. */
+function findDue(
+  { name, nextAt, dueAt, jitterMs, catchUp }: ScheduleRecord,
+  times: PlannedTimes,
+  now: EpochMs,
+): { due: readonly EpochMs[]; nextAt: EpochMs | undefined } {
+  if (nextAt === undefined || dueAt === undefined || dueAt > now) return { due: [], nextAt };
+  // One more: the newest may still wait for its jitter, and is then not due.
+  const limit = (catchUp === "all" ? MAX_CATCH_UP : 1) + 1;
+  const planned = times.within(nextAt, now, limit);
+  // A time that the calendar no longer knows, because the rules of its time zone have changed, was promised all the same.
+  const reached = planned.length === 0 ? [nextAt] : planned;
+  const due = reached.filter((at) => at === nextAt || dueTimeOf(name, at, jitterMs) <= now);
+  const next = reached.find((at) => !due.includes(at)) ?? times.after(now);
+  return { due: due.slice(1 - limit), nextAt: next };
+}
+
+function caughtUp({ name, jitterMs, catchUp }: ScheduleRecord, due: readonly EpochMs[], now: EpochMs) {
+  const last = due.at(-1);
+  if (last === undefined || catchUp === "all") return due;
+  const missed = now - dueTimeOf(name, last, jitterMs) > MISSED_AFTER_MS;
+  return catchUp === "none" && missed ? [] : [last];
+}
+
+type Placed = Pick<SchedulePlan, "starts" | "line" | "skipped" | "cancels">;
+
+/** E2 */
+function place(record: ScheduleRecord, wanted: readonly EpochMs[]): Placed {
+  const { overlap, line, lastStatus } = record;
+  const isRunning = lastStatus !== undefined && !hasEnded(lastStatus);
+  const nothing: Placed = { starts: [], line, skipped: [], cancels: false };
+  switch (overlap) {
+    case "allow":
+      return { ...nothing, starts: [...line, ...wanted], line: [] };
+    case "cancel":
+      // Those in line are from before the policy was changed.
+      return { ...nothing, starts: wanted, line: [], skipped: line, cancels: isRunning && wanted.length > 0 };
+    case "skip":
+      if (isRunning) return { ...nothing, skipped: wanted };
+      // A line under `skip` holds missed times; while it is worked off, the run before has not ended.
+      if (line.length > 0) return { ...nothing, starts: line.slice(0, 1), line: line.slice(1), skipped: wanted };
+      return { ...nothing, starts: wanted.slice(0, 1), line: wanted.slice(1) };
+    case "queue": {
+      const all = [...line, ...wanted];
+      const starts = isRunning ? [] : all.slice(0, 1);
+      const waiting = all.slice(starts.length);
+      return {
+        ...nothing,
+        starts,
+        line: waiting.slice(0, MAX_CATCH_UP),
+        skipped: waiting.slice(MAX_CATCH_UP),
+      };
+    }
+  }
+}

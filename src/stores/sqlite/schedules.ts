@@ -1,0 +1,151 @@
+// Schedules: rows that start runs. The rules are C1–C4 in kernel/schedule.ts.
+
+import type { EpochMs } from "../../base/index.ts";
+import {
+  hasEnded,
+  type CatchUp,
+  type DueSchedules,
+  type Overlap,
+  type PutScheduleOutcome,
+  type PutScheduleWrite,
+  type RemoveScheduleOutcome,
+  type RemoveScheduleWrite,
+  type RunNumber,
+  type RunRecord,
+  type ScheduleRecord,
+  type ScheduleState,
+  type Status,
+} from "../../kernel/index.ts";
+import { arrive } from "./arrive.ts";
+import type { Tx } from "./session.ts";
+import { applyStart } from "./start.ts";
+import type { Statements } from "./statements.ts";
+
+interface ScheduleRow {
+  readonly name: string;
+  readonly token: string;
+  readonly definition: string;
+  readonly version: number;
+  readonly input: string | null;
+  readonly cron: string | null;
+  readonly timeZone: string | null;
+  readonly every: number | null;
+  readonly anchor: number | null;
+  readonly overlap: Overlap;
+  readonly catchUp: CatchUp;
+  readonly jitter: number;
+  readonly paused: number;
+  readonly nextAt: number | null;
+  readonly dueAt: number | null;
+  readonly lastAt: number | null;
+  readonly lastRun: string | null;
+  readonly line: string;
+  readonly createdAt: number;
+  readonly lastStatus: Status | null;
+}
+
+function recordOf(row: unknown): ScheduleRecord {
+  const { cron, timeZone, every, anchor, jitter, paused, line, ...rest } = row as ScheduleRow;
+  return {
+    ...rest,
+    input: rest.input ?? undefined,
+    timing: cron === null ? { everyMs: every!, anchor: anchor! } : { cron, timeZone: timeZone! },
+    jitterMs: jitter,
+    paused: paused === 1,
+    nextAt: rest.nextAt ?? undefined,
+    dueAt: rest.dueAt ?? undefined,
+    lastAt: rest.lastAt ?? undefined,
+    lastRun: rest.lastRun ?? undefined,
+    line: JSON.parse(line) as number[],
+    lastStatus: rest.lastStatus ?? undefined,
+  };
+}
+
+export function findSchedule(sql: Statements, name: string): ScheduleRecord | undefined {
+  const row = sql.schedule.get(name);
+  return row === undefined ? undefined : recordOf(row);
+}
+
+export function listSchedules(sql: Statements, after: string, limit: number): readonly ScheduleRecord[] {
+  return sql.schedulesAfter.all(after, limit).map(recordOf);
+}
+
+export function findDueSchedules(
+  sql: Statements,
+  now: EpochMs,
+  definitions: readonly string[],
+  limit: number,
+): DueSchedules {
+  const known = new Set(definitions);
+  const due = new Map<string, ScheduleRecord>();
+  let nextAt: EpochMs | undefined;
+  for (const { value: definition } of sql.timedDefinitions.all() as unknown as { value: string }[]) {
+    if (!known.has(definition)) continue;
+    const { at } = sql.nextSchedule.get(definition) as { at: number };
+    nextAt = Math.min(nextAt ?? at, at);
+    if (at > now) continue;
+    for (const row of sql.dueSchedules.all(definition, now, limit)) {
+      const record = recordOf(row);
+      due.set(record.name, record);
+    }
+  }
+  for (const { value: definition } of sql.definitionsInLine.all() as unknown as { value: string }[]) {
+    if (!known.has(definition)) continue;
+    for (const record of sql.schedulesInLine.all(definition).map(recordOf))
+      if (record.lastStatus === undefined || hasEnded(record.lastStatus)) due.set(record.name, record);
+  }
+  return { due: [...due.values()], nextAt };
+}
+
+export function applyPutSchedule(tx: Tx, write: PutScheduleWrite): PutScheduleOutcome {
+  const { sql, now } = tx;
+  const { schedule, fence, token, starts, cancel } = write;
+  const row = sql.scheduleToken.get(schedule.name) as { token: string } | undefined;
+  if (row?.token !== fence) return { status: "changed" };
+  // Before the new runs: the one in the way is another one, also when it has the id of one of them.
+  const cancelled = cancel === undefined ? undefined : cancelRun(tx, cancel);
+  const started: RunRecord[] = [];
+  for (const run of starts) {
+    const outcome = applyStart(tx, { write: "start", run });
+    if (outcome.status === "started") started.push(outcome.record);
+  }
+  const columns = columnsOf(schedule, token);
+  if (row === undefined) sql.insertSchedule.run(...columns, now);
+  else sql.updateSchedule.run(...columns);
+  return { status: "committed", record: recordOf(sql.schedule.get(schedule.name)), started, cancelled };
+}
+
+function cancelRun(tx: Tx, { to, arrival }: NonNullable<PutScheduleWrite["cancel"]>): RunNumber | undefined {
+  const newest = tx.sql.newestStatus.get(to) as { run: number } | undefined;
+  return newest !== undefined && arrive(tx, newest.run, arrival) ? newest.run : undefined;
+}
+
+/** In the order both statements have them. */
+function columnsOf(schedule: ScheduleState, token: string): (string | number | null)[] {
+  const { timing } = schedule;
+  const isCron = "cron" in timing;
+  return [
+    schedule.name,
+    token,
+    schedule.definition,
+    schedule.version,
+    schedule.input ?? null,
+    isCron ? timing.cron : null,
+    isCron ? timing.timeZone : null,
+    isCron ? null : timing.everyMs,
+    isCron ? null : timing.anchor,
+    schedule.overlap,
+    schedule.catchUp,
+    schedule.jitterMs,
+    schedule.paused ? 1 : 0,
+    schedule.nextAt ?? null,
+    schedule.dueAt ?? null,
+    schedule.lastAt ?? null,
+    schedule.lastRun ?? null,
+    JSON.stringify(schedule.line),
+  ];
+}
+
+export function applyRemoveSchedule({ sql }: Tx, { name }: RemoveScheduleWrite): RemoveScheduleOutcome {
+  return sql.removeSchedule.run(name).changes === 0 ? { status: "no-schedule" } : { status: "committed" };
+}

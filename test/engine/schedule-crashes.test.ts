@@ -1,0 +1,122 @@
+// A crash at every commit point of a schedule's life: no firing is lost, none is doubled.
+
+import { expect, test } from "vitest";
+import { promise, workflow, type ScheduleOptions } from "reprise";
+import { systemRandom, systemTimers } from "../../src/base/index.ts";
+import { Redaction, storeOf } from "../../src/engine/index.ts";
+import { Crashed, type World } from "../../src/testing/life.ts";
+import type { Cut } from "../../src/testing/mortal.ts";
+import { TestEngineFacade } from "../../src/testing/test-engine.ts";
+import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
+import { collect } from "./world.ts";
+
+const NOON = Date.parse("2026-11-16T12:00:00Z");
+const HOUR = 3_600_000;
+const nap = workflow("nap", async (ctx) => {
+  await ctx.sleep("90 minutes");
+  return ctx.run("wake", () => ctx.runId);
+});
+const slow = workflow("slow", { ports: { go: promise() } }, async (ctx) => ctx.promise("go"));
+
+interface Kill {
+  readonly batch: number;
+  readonly when: "before" | "after";
+}
+
+/** Notes the batches that wrote something; dies at the one that is named. */
+function createCut(wrote: number[], kill: Kill | undefined, die: () => void): Cut {
+  let count = 0;
+  return async (apply) => {
+    const batch = count++;
+    const kills = kill?.batch === batch;
+    if (!kills || kill.when === "after") {
+      const outcomes = await apply();
+      if (outcomes.some(isNews)) wrote.push(batch);
+      if (!kills) return outcomes;
+    }
+    die();
+    return new Promise(() => {});
+  };
+}
+
+/** A poll that found nothing wrote nothing. */
+function isNews(outcome: unknown): boolean {
+  if (Array.isArray(outcome)) return outcome.length > 0;
+  const { runs, ready } = outcome as { runs?: unknown[]; ready?: number };
+  return runs === undefined || runs.length > 0 || ready !== 0;
+}
+
+/** Four and a half hours of a schedule; answers its runs, and which batches wrote something. */
+async function live(options: ScheduleOptions, what: typeof nap | typeof slow, backfills: boolean, kill?: Kill) {
+  const time = createVirtualTime(NOON);
+  const store = await storeOf("sqlite::memory:")["~open"]({
+    clock: time.clock,
+    timers: systemTimers,
+    random: systemRandom,
+    durability: "full",
+  });
+  const logger = { info: () => {}, warn: () => {}, error: () => {} };
+  const parts = {
+    stubs: [],
+    logger,
+    works: true,
+    concurrency: 8,
+    leaseMs: 0,
+    salted: false,
+    redaction: new Redaction(),
+  };
+  const world: World = { ...parts, time, store, definitions: [nap, slow] };
+  const wrote: number[] = [];
+  let engine: TestEngineFacade | undefined;
+  let killed = false;
+  const cut = createCut(wrote, kill, () => {
+    killed = true;
+    engine?.life.crash();
+  });
+  const outside = async (): Promise<void> => {
+    const schedule = await engine!.schedule("sync", options, what as never);
+    if (backfills) await schedule.backfill(new Date(NOON - 2 * HOUR), new Date(NOON));
+    await engine!.clock.advance(NOON + 4.5 * HOUR - time.now());
+  };
+  try {
+    engine = await TestEngineFacade.on(world, { cut });
+    if (killed) engine.life.crash();
+    await outside().catch((error: unknown) => {
+      if (!(error instanceof Crashed)) throw error;
+    });
+    if (killed) {
+      engine = await TestEngineFacade.on(world);
+      await outside();
+    }
+    expect(await store.check()).toEqual([]);
+    const runs = await collect(engine.list());
+    for (const { id, definition } of runs) expect((await engine.run(definition, id).verify()).status, id).toBe("same");
+    const seen = runs.map(({ id, status, createdAt }) => `${id} ${status} ${createdAt.toISOString()}`);
+    await engine.life.core.drain();
+    return { runs: seen.toSorted(), wrote, killed };
+  } finally {
+    await store.close();
+  }
+}
+
+test.each<[string, ScheduleOptions, typeof nap | typeof slow, boolean, number]>([
+  ["that allows overlap", { cron: "0 * * * *", overlap: "allow", catchUp: "all" }, nap, false, 4],
+  ["that skips", { cron: "0 * * * *", overlap: "skip" }, nap, false, 2],
+  ["that queues", { cron: "0 * * * *", overlap: "queue" }, nap, false, 3],
+  ["that cancels", { cron: "0 * * * *", overlap: "cancel" }, slow, false, 4],
+  ["that is backfilled", { every: "1 hour", overlap: "allow" }, nap, true, 6],
+])(
+  "a schedule %s, killed at every commit, has the same runs in the end",
+  async (_which, options, what, fills, count) => {
+    const undisturbed = await live(options, what, fills);
+    expect(undisturbed.runs).toHaveLength(count);
+    let kills = 0;
+    for (const batch of undisturbed.wrote)
+      for (const when of ["before", "after"] as const) {
+        const disturbed = await live(options, what, fills, { batch, when });
+        if (disturbed.killed) kills += 1;
+        expect(disturbed.runs, `killed ${when} batch ${batch}`).toEqual(undisturbed.runs);
+      }
+    expect(kills).toBeGreaterThan(10);
+  },
+);

@@ -1,0 +1,510 @@
+// Schedules: when runs are started, and what happens when they cannot be on time.
+
+import { expect, test } from "vitest";
+import { createEngine, promise, workflow, type ScheduleOptions } from "reprise";
+import { createTestEngine, type TestEngine } from "reprise/testing";
+import { z } from "zod";
+import { collect, createFolder, createGate, rejection, watchEvents } from "./world.ts";
+
+const tick = workflow("tick", async (ctx, label: string) => ctx.run("tick", () => label));
+const slow = workflow("slow", { ports: { go: promise() } }, async (ctx) => ctx.promise("go"));
+const nap = workflow("nap", async (ctx) => ctx.sleep("90 minutes"));
+const definitions = [tick, slow, nap] as const;
+type Engine = TestEngine<typeof tick | typeof slow | typeof nap>;
+
+const NOON = new Date("2026-11-16T12:00:00Z");
+
+async function ids(engine: Pick<Engine, "list">): Promise<string[]> {
+  return (await collect(engine.list())).map(({ id }) => id).toReversed();
+}
+
+/** The planned times of the runs, as `T` and the time of day where the day does not matter. */
+async function fired(engine: Pick<Engine, "list">): Promise<string[]> {
+  return (await ids(engine)).map((id) => id.slice(id.indexOf("/") + 1).replace("2026-11-16T", ""));
+}
+
+function at(time: string): Date {
+  return new Date(`2026-11-16T${time}Z`);
+}
+
+async function engineAt(now: Date | string = NOON): Promise<Engine> {
+  return createTestEngine({ definitions, now: new Date(now) });
+}
+
+test("a cron schedule starts a run at each of its times, with id and tag of the schedule", async () => {
+  await using engine = await engineAt("2026-11-16T08:59:00Z");
+  const schedule = await engine.schedule("report", { cron: "0 9 * * *" }, tick, "daily");
+  expect((await schedule.info()).nextAt).toEqual(at("09:00:00"));
+  await engine.clock.advance("59s");
+  expect(await ids(engine)).toEqual([]);
+  await engine.clock.advance("1s");
+  expect(await ids(engine)).toEqual(["report/2026-11-16T09:00:00Z"]);
+  await engine.clock.advance("2 days");
+  expect(await ids(engine)).toEqual([
+    "report/2026-11-16T09:00:00Z",
+    "report/2026-11-17T09:00:00Z",
+    "report/2026-11-18T09:00:00Z",
+  ]);
+  const [last] = await collect(engine.list({ tag: "schedule:report", limit: 1 }));
+  expect(last).toMatchObject({ id: "report/2026-11-18T09:00:00Z", definition: "tick", status: "completed" });
+  expect(await engine.run(tick, last!.id).result()).toBe("daily");
+  expect((await engine.run(tick, last!.id).verify()).status).toBe("same");
+  expect(await schedule.info()).toEqual({
+    name: "report",
+    definition: "tick",
+    cron: "0 9 * * *",
+    timeZone: "UTC",
+    overlap: "skip",
+    catchUp: "last",
+    jitterMs: 0,
+    paused: false,
+    nextAt: new Date("2026-11-19T09:00:00Z"),
+    lastAt: new Date("2026-11-18T09:00:00Z"),
+    lastRun: "report/2026-11-18T09:00:00Z",
+    lastStatus: "completed",
+    waiting: [],
+    createdAt: new Date("2026-11-16T08:59:00Z"),
+  });
+});
+
+test("an interval is counted from where the schedule was made and does not drift, however late it is fired", async () => {
+  await using engine = await engineAt("2026-11-16T12:00:07.250Z");
+  await engine.schedule("beat", { every: "10 minutes" }, tick, "x");
+  await engine.clock.advance("35 minutes");
+  await engine.crash();
+  await engine.clock.advance("4 minutes");
+  await engine.crash();
+  await engine.clock.advance("11 minutes");
+  expect(await fired(engine)).toEqual([
+    "12:10:07.250Z",
+    "12:20:07.250Z",
+    "12:30:07.250Z",
+    "12:40:07.250Z",
+    "12:50:07.250Z",
+  ]);
+});
+
+test.each([
+  ["Europe/Berlin", "30 2 * * *", "2026-03-28", ["03-28T01:30", "03-29T01:00", "03-30T00:30"]],
+  ["Europe/Berlin", "30 2 * * *", "2026-10-24", ["10-24T00:30", "10-25T00:30", "10-26T01:30"]],
+  ["America/New_York", "30 2 * * *", "2026-03-07", ["03-07T07:30", "03-08T07:00", "03-09T06:30"]],
+  ["America/New_York", "30 1 * * *", "2026-10-31", ["10-31T05:30", "11-01T05:30", "11-02T06:30"]],
+])("in %s, %s from %s is fired once a day, also when the clocks change", async (timeZone, cron, day, expected) => {
+  await using engine = await engineAt(`${day}T00:00:00Z`);
+  await engine.schedule("night", { cron, timeZone }, tick, "x");
+  await engine.clock.advance("70 hours");
+  expect(await ids(engine)).toEqual(expected.map((time) => `night/2026-${time}:00Z`));
+});
+
+test("seconds, names of days and nicknames are understood", async () => {
+  await using engine = await engineAt();
+  for (const cron of ["*/15 * * * * *", "0 9 * * MON-FRI", "@hourly", "0 0 L * *"])
+    expect((await (await engine.schedule(cron, { cron }, tick, "x")).info()).cron).toBe(cron);
+  await engine.clock.advance("31s");
+  expect((await ids(engine)).map((id) => id.slice(-9))).toEqual(["12:00:15Z", "12:00:30Z"]);
+});
+
+// ── overlap ──
+
+test("overlap skip: while a run goes on, times pass without another; afterwards it is fired again", async () => {
+  using watched = watchEvents();
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, nap);
+  await engine.clock.advance("4.5 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z", "15:00:00Z"]);
+  expect((await schedule.info()).lastAt).toEqual(at("15:00:00"));
+  const told = watched.events.filter(({ event }) => event.startsWith("schedule."));
+  expect(told).toEqual([
+    { event: "schedule.fired", schedule: "sync", run: "sync/2026-11-16T13:00:00Z" },
+    { event: "schedule.skipped", schedule: "sync", at: at("14:00:00") },
+    { event: "schedule.fired", schedule: "sync", run: "sync/2026-11-16T15:00:00Z" },
+    { event: "schedule.skipped", schedule: "sync", at: at("16:00:00") },
+  ]);
+});
+
+test("overlap queue: at most one run goes on, and none is lost", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, nap);
+  await engine.clock.advance("2.25 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+  expect((await schedule.info()).waiting).toEqual([at("14:00:00")]);
+  // 13:00 to 14:30, 14:30 to 16:00, 16:00 to 17:30
+  await engine.clock.advance("4.5 hours");
+  const runs = (await collect(engine.list())).toReversed();
+  expect(runs.map(({ id, createdAt }) => [id.slice(-9), createdAt.toISOString().slice(11, 16)])).toEqual([
+    ["13:00:00Z", "13:00"],
+    ["14:00:00Z", "14:30"],
+    ["15:00:00Z", "16:00"],
+    ["16:00:00Z", "17:30"],
+  ]);
+  expect((await schedule.info()).waiting).toEqual([at("17:00:00"), at("18:00:00")]);
+});
+
+test("overlap cancel: the run before is cancelled, and the next one begins", async () => {
+  await using engine = await engineAt();
+  await engine.schedule("sync", { cron: "0 * * * *", overlap: "cancel" }, slow);
+  await engine.clock.advance("3.5 hours");
+  const runs = (await collect(engine.list())).toReversed();
+  expect(runs.map(({ id, status }) => [id.slice(-9), status])).toEqual([
+    ["13:00:00Z", "cancelled"],
+    ["14:00:00Z", "cancelled"],
+    ["15:00:00Z", "waiting"],
+  ]);
+  const why = await rejection(engine.run(slow, runs[0]!.id).result());
+  expect(why.message).toContain("next run of the schedule sync");
+});
+
+test("overlap allow: every time is fired", async () => {
+  await using engine = await engineAt();
+  await engine.schedule("sync", { cron: "0 * * * *", overlap: "allow" }, slow);
+  await engine.clock.advance("3.5 hours");
+  expect((await collect(engine.list({ status: "waiting" }))).length).toBe(3);
+});
+
+test("a run that was continued elsewhere, or whose row is gone, blocks nobody", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, slow);
+  await engine.clock.advance("2.5 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+  await engine.run(slow, "sync/2026-11-16T13:00:00Z").cancel();
+  await engine.clock.advance(0);
+  expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
+  expect((await schedule.info()).waiting).toEqual([]);
+});
+
+// ── catching up ──
+
+/** The process is down from 12:30 to 17:20. */
+async function down(options: ScheduleOptions): Promise<{ engine: Engine; [Symbol.asyncDispose](): Promise<void> }> {
+  const folder = createFolder();
+  const store = `sqlite:${folder.file("s.db")}`;
+  const before = await createTestEngine({ definitions, now: NOON, store });
+  await before.schedule("sync", options, nap);
+  await before.clock.advance("30 minutes");
+  await before.close();
+  const engine = await createTestEngine({ definitions, now: at("17:20:00"), store });
+  await engine.clock.advance(0);
+  return { engine, [Symbol.asyncDispose]: () => engine.close().finally(() => folder[Symbol.dispose]()) };
+}
+
+test.each<[NonNullable<ScheduleOptions["catchUp"]>, string[]]>([
+  ["none", []],
+  ["last", ["17:00:00Z"]],
+  ["all", ["13:00:00Z", "14:00:00Z", "15:00:00Z", "16:00:00Z", "17:00:00Z"]],
+])("after a time without workers, catchUp %s makes up for the right runs", async (catchUp, expected) => {
+  await using world = await down({ cron: "0 * * * *", catchUp, overlap: "allow" });
+  expect(await fired(world.engine)).toEqual(expected);
+  await world.engine.clock.advance("45 minutes");
+  expect(await fired(world.engine)).toEqual([...expected, "18:00:00Z"]);
+});
+
+test("catchUp none still fires what is a few seconds late", async () => {
+  await using engine = await createTestEngine({ definitions, now: NOON, worker: { lease: "20s" } });
+  await engine.schedule("sync", { cron: "0 * * * *", catchUp: "none" }, tick, "x");
+  await engine.clock.advance("59m");
+  await engine.clock.advance("50s");
+  await engine.crash();
+  expect(engine.clock.now()).toEqual(at("13:00:10"));
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+});
+
+test.each(["skip", "queue"] as const)("catchUp all under overlap %s runs one after the other", async (overlap) => {
+  await using world = await down({ cron: "0 * * * *", catchUp: "all", overlap });
+  const { engine } = world;
+  const schedule = await engine.findSchedule("sync");
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+  expect((await schedule!.info()).waiting).toHaveLength(4);
+  await engine.clock.advance("90 minutes");
+  expect((await fired(engine)).slice(0, 2)).toEqual(["13:00:00Z", "14:00:00Z"]);
+});
+
+test("catching up with more than a thousand missed times starts the newest thousand", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("s.db")}`;
+  const before = await createTestEngine({ definitions, now: NOON, store, durability: "relaxed" });
+  await before.schedule("sync", { every: "1 minute", catchUp: "all", overlap: "allow" }, tick, "x");
+  await before.schedule("cron", { cron: "* * * * *", catchUp: "all", overlap: "allow" }, tick, "x");
+  await before.close();
+  const now = new Date(NOON.getTime() + 100 * 86_400_000);
+  await using engine = await createTestEngine({ definitions, now, store, durability: "relaxed" });
+  await engine.clock.advance(0);
+  for (const name of ["sync", "cron"]) {
+    const runs = await collect(engine.list({ tag: `schedule:${name}` }));
+    expect(runs).toHaveLength(1_000);
+    expect(runs[0]?.id).toBe(`${name}/2027-02-24T12:00:00Z`);
+  }
+});
+
+// ── changing a schedule ──
+
+test("making the same schedule again writes nothing and keeps the next time; another timing begins anew", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { every: "1 hour" }, tick, "a");
+  const info = await schedule.info();
+  await engine.clock.advance("20 minutes");
+  using watched = watchEvents();
+  await engine.schedule("sync", { every: "60 minutes", overlap: "skip" }, "tick", "a");
+  expect(watched.events).toEqual([]);
+  expect(await schedule.info()).toEqual(info);
+  await engine.schedule("sync", { every: "1 hour", catchUp: "none" }, tick, "b");
+  expect(await schedule.info()).toEqual({ ...info, catchUp: "none" });
+  await engine.clock.advance("40 minutes");
+  expect(await engine.run(tick, "sync/2026-11-16T13:00:00Z").result()).toBe("b");
+  await engine.schedule("sync", { every: "2 hours" }, tick, "c");
+  expect((await schedule.info()).nextAt).toEqual(at("15:00:00"));
+  await engine.schedule("sync", { cron: "30 * * * *" }, tick, "c");
+  expect(await schedule.info()).toMatchObject({ nextAt: at("13:30:00"), createdAt: info.createdAt });
+});
+
+test("a paused schedule fires nothing, and resuming goes on from now without making up", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *", catchUp: "all" }, tick, "x");
+  await engine.clock.advance("1.5 hours");
+  await schedule.pause();
+  await schedule.pause();
+  expect(await schedule.info()).toMatchObject({ paused: true });
+  expect((await schedule.info()).nextAt).toBeUndefined();
+  await engine.clock.advance("3 hours");
+  await engine.crash();
+  await engine.schedule("sync", { cron: "0 * * * *", catchUp: "all" }, tick, "changed while paused");
+  expect((await schedule.info()).paused).toBe(true);
+  await schedule.resume();
+  await schedule.resume();
+  await engine.clock.advance("1 hour");
+  expect(await fired(engine)).toEqual(["13:00:00Z", "17:00:00Z"]);
+  expect(await engine.run(tick, "sync/2026-11-16T17:00:00Z").result()).toBe("changed while paused");
+});
+
+test("a schedule that is paused and given another timing stays paused", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await schedule.pause();
+  await engine.schedule("sync", { cron: "30 * * * *" }, tick, "x");
+  await engine.clock.advance("1 day");
+  expect(await fired(engine)).toEqual([]);
+  await schedule.resume();
+  await engine.clock.advance("1 hour");
+  expect(await ids(engine)).toEqual(["sync/2026-11-17T12:30:00Z"]);
+});
+
+test("nobody leaves the line of a paused schedule", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, nap);
+  await engine.clock.advance("2.25 hours");
+  await schedule.pause();
+  await engine.clock.advance("3 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+  await schedule.resume();
+  await engine.clock.advance(0);
+  expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
+});
+
+test("trigger starts one now, whatever the overlap policy says, and moves nothing", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, slow);
+  await engine.clock.advance("1 hour");
+  const before = await schedule.info();
+  const runs = [await schedule.trigger(), await schedule.trigger()];
+  expect(new Set(runs.map(({ id }) => id)).size).toBe(2);
+  expect(runs[0]).toMatchObject({ definition: "slow", tags: ["schedule:sync"] });
+  expect(runs[0]!.id).toMatch(/^sync\/triggered-/);
+  expect(await schedule.info()).toEqual(before);
+  await schedule.pause();
+  await schedule.trigger();
+  await engine.clock.advance(0);
+  expect(await collect(engine.list({ status: "waiting" }))).toHaveLength(4);
+});
+
+test("backfill starts each planned time in [from, to) once, also when called twice and when some have run", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await engine.clock.advance("2 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
+  expect(await schedule.backfill(at("10:00:00"), at("13:00:00"))).toEqual({ count: 3 });
+  expect(await schedule.backfill(at("09:00:00"), at("14:00:00"))).toEqual({ count: 1 });
+  expect(await schedule.backfill(at("09:00:00"), at("14:00:00"))).toEqual({ count: 0 });
+  expect(await schedule.backfill(at("09:10:00"), at("09:10:00"))).toEqual({ count: 0 });
+  expect((await fired(engine)).toSorted()).toEqual([
+    "09:00:00Z",
+    "10:00:00Z",
+    "11:00:00Z",
+    "12:00:00Z",
+    "13:00:00Z",
+    "14:00:00Z",
+  ]);
+  expect((await schedule.info()).lastAt).toEqual(at("14:00:00"));
+});
+
+test("backfill makes up for the times of a pause, and for those before an interval began", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { every: "1 hour" }, tick, "x");
+  await schedule.pause();
+  await engine.clock.advance("2.5 hours");
+  await schedule.resume();
+  expect(await schedule.backfill(at("11:00:00"), engine.clock.now())).toEqual({ count: 4 });
+  await engine.clock.advance("30 minutes");
+  expect(await fired(engine)).toEqual(["11:00:00Z", "12:00:00Z", "13:00:00Z", "14:00:00Z", "15:00:00Z"]);
+});
+
+test("under overlap queue a backfill waits in line", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 0 * * *", overlap: "queue" }, nap);
+  const [from, to] = [new Date("2026-11-13T00:00:00Z"), NOON];
+  expect(await schedule.backfill(from, to)).toEqual({ count: 4 });
+  expect(await schedule.backfill(from, to)).toEqual({ count: 0 });
+  await engine.clock.advance(0);
+  expect(await ids(engine)).toEqual(["sync/2026-11-13T00:00:00Z"]);
+  expect(await schedule.backfill(from, to)).toEqual({ count: 0 });
+  await engine.clock.advance("6 hours");
+  expect(await ids(engine)).toEqual([13, 14, 15, 16].map((day) => `sync/2026-11-${day}T00:00:00Z`));
+});
+
+test("a removed schedule fires nothing more; its runs stay, and it can be made again", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await engine.clock.advance("1 hour");
+  await schedule.remove();
+  await schedule.remove();
+  await engine.clock.advance("3 hours");
+  expect(await fired(engine)).toEqual(["13:00:00Z"]);
+  expect(await engine.findSchedule("sync")).toBeUndefined();
+  for (const ask of ["info", "pause", "resume", "trigger"] as const)
+    expect((await rejection(schedule[ask]())).code, ask).toBe("SCHEDULE_NOT_FOUND");
+  expect((await rejection(schedule.backfill(at("12:00:00"), at("13:00:00")))).code).toBe("SCHEDULE_NOT_FOUND");
+  await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await engine.clock.advance("1 hour");
+  expect(await fired(engine)).toEqual(["13:00:00Z", "17:00:00Z"]);
+});
+
+test("jitter delays each run by a time of its own, within bounds, and leaves its id alone", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *", jitter: "20 minutes" }, tick, "x");
+  expect((await schedule.info()).nextAt).toEqual(at("13:00:00"));
+  await engine.clock.advance("10 hours");
+  await engine.clock.advance("20 minutes");
+  const runs = (await collect(engine.list())).toReversed();
+  expect(runs.map(({ id }) => id)).toEqual(
+    [13, 14, 15, 16, 17, 18, 19, 20, 21, 22].map((hour) => `sync/2026-11-16T${hour}:00:00Z`),
+  );
+  const delays = runs.map(({ id, createdAt }) => createdAt.getTime() - new Date(id.slice(5)).getTime());
+  for (const delay of delays) expect(delay).toBeLessThan(20 * 60_000);
+  for (const delay of delays) expect(delay).toBeGreaterThanOrEqual(0);
+  expect(new Set(delays).size).toBeGreaterThan(5);
+});
+
+test("schedules are listed by name, beyond one page", async () => {
+  await using engine = await engineAt();
+  const names = Array.from({ length: 150 }, (_, n) => `s-${String(n).padStart(3, "0")}`);
+  for (const name of names.toReversed()) await engine.schedule(name, { every: "1 day" }, tick, name);
+  expect((await collect(engine.schedules())).map(({ name }) => name)).toEqual(names);
+  expect((await engine.findSchedule("s-007"))?.name).toBe("s-007");
+});
+
+// ── misuse ──
+
+const strict = workflow("strict", { input: z.object({ n: z.number() }) }, async () => 1);
+
+test.each<[string, unknown[], string, string]>([
+  ["no timing", ["x", {}, tick, ""], "BAD_SCHEDULE", "neither"],
+  ["two timings", ["x", { cron: "* * * * *", every: 1_000 }, tick, ""], "BAD_SCHEDULE", "both"],
+  ["a pattern that is none", ["x", { cron: "every day" }, tick, ""], "BAD_SCHEDULE", '"every day"'],
+  ["four fields", ["x", { cron: "* * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
+  ["seven fields", ["x", { cron: "* * * * * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
+  ["minute 61", ["x", { cron: "61 * * * *" }, tick, ""], "BAD_SCHEDULE", "61"],
+  ["a date as a pattern", ["x", { cron: "2030-01-01T00:00:00" }, tick, ""], "BAD_SCHEDULE", "five fields"],
+  ["the moment of reading", ["x", { cron: "? * * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
+  ["30 February", ["x", { cron: "0 0 30 2 *" }, tick, ""], "BAD_SCHEDULE", "no time that ever comes"],
+  ["a pattern that is no text", ["x", { cron: 5 }, tick, ""], "BAD_SCHEDULE", "number"],
+  ["a zone that is none", ["x", { cron: "@daily", timeZone: "Mars/Phobos" }, tick, ""], "BAD_SCHEDULE", "Mars/Phobos"],
+  ["a zone for an interval", ["x", { every: "1h", timeZone: "UTC" }, tick, ""], "BAD_SCHEDULE", "timeZone"],
+  ["no interval", ["x", { every: 0 }, tick, ""], "BAD_SCHEDULE", "at least a second"],
+  ["a negative interval", ["x", { every: -5_000 }, tick, ""], "BAD_DURATION", "every"],
+  ["an interval of ages", ["x", { every: 1e15 }, tick, ""], "BAD_SCHEDULE", "ten years"],
+  ["an unknown overlap", ["x", { every: "1h", overlap: "wait" }, tick, ""], "BAD_SCHEDULE", '"queue"'],
+  ["an unknown catch-up", ["x", { every: "1h", catchUp: "some" }, tick, ""], "BAD_SCHEDULE", '"last"'],
+  ["cancel and all", ["x", { every: "1h", overlap: "cancel", catchUp: "all" }, tick, ""], "BAD_SCHEDULE", "cancel"],
+  ["a jitter too long", ["x", { every: "1h", jitter: "61 minutes" }, tick, ""], "BAD_SCHEDULE", "does not fit"],
+  ["an unknown option", ["x", { every: "1h", timezone: "UTC" }, tick, ""], "BAD_OPTIONS", "timezone"],
+  ["no options", ["x", undefined, tick, ""], "BAD_OPTIONS", "options"],
+  ["an empty name", ["", { every: "1h" }, tick, ""], "BAD_NAME", "schedule name"],
+  ["a name too long", ["x".repeat(191), { every: "1h" }, tick, ""], "BAD_NAME", "190"],
+  ["an unknown definition", ["x", { every: "1h" }, "nobody", ""], "UNKNOWN_DEFINITION", "nobody"],
+  ["an input that does not fit", ["x", { every: "1h" }, strict, { n: "1" }], "BAD_INPUT", "n:"],
+  ["an input that is no data", ["x", { every: "1h" }, tick, () => 1], "NOT_DATA", "input of workflow tick"],
+])("%s is refused before anything is written", async (_what, args, code, part) => {
+  await using engine = await createTestEngine({ definitions: [tick, strict], now: NOON });
+  const error = await rejection((engine.schedule as (...args: unknown[]) => Promise<unknown>)(...args));
+  expect(error.code).toBe(code);
+  expect(error.message).toContain(part);
+  expect(await collect(engine.schedules())).toEqual([]);
+});
+
+test("a backfill of the future, of too much, or of no time is refused", async () => {
+  await using engine = await engineAt();
+  const schedule = await engine.schedule("sync", { every: "1 minute" }, tick, "x");
+  const refusals = [
+    [at("11:00:00"), at("12:00:01"), "have passed"],
+    [at("11:00:00"), at("10:00:00"), "before"],
+    [new Date("2026-11-01"), NOON, "more than 1000"],
+    [new Date("nonsense"), NOON, "from"],
+    [NOON, "12:00" as unknown as Date, "to"],
+  ] as const;
+  for (const [from, to, part] of refusals) {
+    const error = await rejection(schedule.backfill(from, to));
+    expect(error.code).toBe("BAD_OPTIONS");
+    expect(error.message).toContain(part);
+  }
+  expect(await ids(engine)).toEqual([]);
+});
+
+// ── several processes ──
+
+test("a worker without the definition leaves a schedule to others and does not spin", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("s.db")}`;
+  const before = await createTestEngine({ definitions, now: NOON, store });
+  await before.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await before.close();
+  {
+    await using other = await createTestEngine({ definitions: [slow], now: at("14:00:00"), store });
+    await other.clock.advance("1 hour");
+    expect(await ids(other)).toEqual([]);
+    await (await other.findSchedule("sync"))!.trigger();
+  }
+  await using engine = await createTestEngine({ definitions, now: at("15:30:00"), store });
+  await engine.clock.advance(0);
+  const [triggered, planned] = await collect(engine.list()).then((runs) => runs.toReversed());
+  expect(planned?.id).toBe("sync/2026-11-16T15:00:00Z");
+  expect(await engine.run(tick, triggered!.id).result()).toBe("x");
+});
+
+test("of several engines on one file each time is fired by one, whoever it is", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("s.db")}`;
+  const seen: string[] = [];
+  const done = createGate();
+  const counted = workflow("counted", async (ctx) =>
+    ctx.run("count", () => {
+      seen.push(ctx.runId);
+      if (seen.length >= 3) done.open();
+    }),
+  );
+  const engines = await Promise.all(
+    [1, 2, 3].map(() => createEngine({ store, definitions: [counted], durability: "relaxed" })),
+  );
+  try {
+    await Promise.all(
+      engines.map((engine) => engine.schedule("fast", { every: "1 s", overlap: "allow", catchUp: "all" }, counted)),
+    );
+    await done.wait();
+    const schedule = (await engines[0]!.findSchedule("fast"))!;
+    await schedule.pause();
+    const { createdAt, lastAt } = await schedule.info();
+    const planned = Math.round((lastAt!.getTime() - createdAt.getTime()) / 1_000);
+    const runs = await collect(engines[1]!.list());
+    expect(runs.map(({ id }) => id)).toHaveLength(planned);
+    expect(new Set(seen).size).toBe(seen.length);
+  } finally {
+    await Promise.all(engines.map((engine) => engine.close()));
+  }
+});
