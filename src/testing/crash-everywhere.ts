@@ -5,14 +5,13 @@
 // Y2. A crash takes no virtual time, so that also what the code reads from the clock must come out the same.
 // Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
 
-import { encode, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
-import { guardMode, Redaction, storeOf } from "../engine/index.ts";
+import { encode, RepriseError } from "../base/index.ts";
 import type { AnyTask, Definition, FireDueOutcome, InputOf, OutputOf, Store } from "../kernel/index.ts";
+import { createCrashWorld } from "./crash-world.ts";
 import type { World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
 import type { Stub } from "./stub.ts";
 import { TestEngineFacade, type TestEngine } from "./test-engine.ts";
-import { createVirtualTime } from "./virtual-clock.ts";
 
 export interface CrashOptions<D extends Definition> {
   /** Its children and tasks; the workflow itself need not be named. */
@@ -38,7 +37,6 @@ interface Kill {
 }
 
 const RUN_ID = "crash-everywhere";
-const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 /**
  * Runs a workflow once undisturbed, then again for every commit with a crash just before and just after it.
@@ -93,7 +91,9 @@ class Trial {
   }
 
   async run(kill: Kill | undefined): Promise<TrialOutcome> {
-    const world = await this.#newWorld();
+    const { definitions = [], stubs = [] } = this.#options;
+    const all = definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions];
+    const world = await createCrashWorld(all, stubs);
     let engine: TestEngineFacade | undefined;
     try {
       const batches: number[] = [];
@@ -117,30 +117,6 @@ class Trial {
       engine?.life.core.crash();
       await world.store.close();
     }
-  }
-
-  async #newWorld(): Promise<World> {
-    const { definitions = [], stubs = [] } = this.#options;
-    const time = createVirtualTime();
-    const store = await storeOf("sqlite::memory:")["~open"]({
-      clock: time.clock,
-      timers: systemTimers,
-      random: systemRandom,
-      durability: "full",
-    });
-    return {
-      time,
-      store,
-      definitions: definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions],
-      stubs,
-      logger: silent,
-      redaction: new Redaction(),
-      salted: false,
-      works: true,
-      concurrency: 256,
-      leaseMs: 0, // Y2
-      guard: guardMode(undefined),
-    };
   }
 
   /** One life: starts the run or finds it, lets the outside act, moves time until the run has ended or the life is over. */

@@ -2,12 +2,10 @@
 
 import { expect, test } from "vitest";
 import { promise, workflow, type ScheduleOptions } from "reprise";
-import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import { Redaction, storeOf } from "../../src/engine/index.ts";
-import { Crashed, type World } from "../../src/testing/life.ts";
+import { createCrashWorld } from "../../src/testing/crash-world.ts";
+import { Crashed } from "../../src/testing/life.ts";
 import type { Cut } from "../../src/testing/mortal.ts";
 import { TestEngineFacade } from "../../src/testing/test-engine.ts";
-import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 import { collect } from "./world.ts";
 
 const NOON = Date.parse("2026-11-16T12:00:00Z");
@@ -48,24 +46,8 @@ function isNews(outcome: unknown): boolean {
 
 /** Four and a half hours of a schedule; answers its runs, and which batches wrote something. */
 async function live(options: ScheduleOptions, what: typeof nap | typeof slow, backfills: boolean, kill?: Kill) {
-  const time = createVirtualTime(NOON);
-  const store = await storeOf("sqlite::memory:")["~open"]({
-    clock: time.clock,
-    timers: systemTimers,
-    random: systemRandom,
-    durability: "full",
-  });
-  const logger = { info: () => {}, warn: () => {}, error: () => {} };
-  const parts = {
-    stubs: [],
-    logger,
-    works: true,
-    concurrency: 8,
-    leaseMs: 0,
-    salted: false,
-    redaction: new Redaction(),
-  };
-  const world: World = { ...parts, time, store, definitions: [nap, slow] };
+  const world = await createCrashWorld([nap, slow], [], NOON);
+  const { time, store } = world;
   const wrote: number[] = [];
   let engine: TestEngineFacade | undefined;
   let killed = false;

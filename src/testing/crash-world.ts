@@ -1,0 +1,36 @@
+// The world in which processes are killed: a store in memory, and a lease that takes no time, so that the next process takes
+// over at the very moment the last one died.
+
+import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
+import { guardMode, Redaction, storeOf } from "../engine/index.ts";
+import type { AnyTask, Definition } from "../kernel/index.ts";
+import type { World } from "./life.ts";
+import type { Stub } from "./stub.ts";
+import { createVirtualTime } from "./virtual-clock.ts";
+
+export async function createCrashWorld(
+  definitions: readonly (Definition | AnyTask)[],
+  stubs: readonly Stub[] = [],
+  start?: EpochMs,
+): Promise<World> {
+  const time = createVirtualTime(start);
+  const store = await storeOf("sqlite::memory:")["~open"]({
+    clock: time.clock,
+    timers: systemTimers,
+    random: systemRandom,
+    durability: "full",
+  });
+  return {
+    time,
+    store,
+    definitions,
+    stubs,
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    redaction: new Redaction(),
+    salted: false,
+    works: true,
+    concurrency: 256,
+    leaseMs: 0,
+    guard: guardMode(undefined),
+  };
+}
