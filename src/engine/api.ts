@@ -37,7 +37,12 @@ export interface RunInfo {
   readonly error?: Error;
 }
 
-export interface SignalOptions {
+export interface SettleOptions {
+  /** The run may not exist yet: it is then expected, and gets the message when it is started. */
+  beforeStart?: boolean;
+}
+
+export interface SignalOptions extends SettleOptions {
   /** A second signal with the same id to the same run is dropped in silence, for a day at least. */
   dedupId?: string;
 }
@@ -48,6 +53,11 @@ export interface StartOptions {
   tags?: readonly string[];
   /** Higher goes first. */
   priority?: number;
+}
+
+/** Signals that come with the start, in the order written. To a run that is there already they are sent like any other. */
+export interface StartSignals<M> {
+  signals?: { readonly [K in Named<M, "signal">]?: Payload<M[K]> };
 }
 
 /** A handle on one run, typed by its definition. */
@@ -62,8 +72,11 @@ export interface Run<D> {
     ...value: Args<Payload<PortsOf<D>[K]>, SignalOptions>
   ): Promise<void>;
   /** Gives a promise port its value; a second value is refused. */
-  resolve<K extends Named<PortsOf<D>, "promise">>(name: K, ...value: Args<Payload<PortsOf<D>[K]>, {}>): Promise<void>;
-  reject(name: Named<PortsOf<D>, "promise">, error: Error): Promise<void>;
+  resolve<K extends Named<PortsOf<D>, "promise">>(
+    name: K,
+    ...value: Args<Payload<PortsOf<D>[K]>, SettleOptions>
+  ): Promise<void>;
+  reject(name: Named<PortsOf<D>, "promise">, error: Error, options?: SettleOptions): Promise<void>;
   /**
    * The chunks of a stream behind the offset `after`, those to come included; ends with the run. Offsets are dense from 1:
    * whoever keeps the last one it has seen goes on from there, in any process.
@@ -162,7 +175,7 @@ export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 export interface Client<Defs extends Definition = Definition> {
   start<W extends Defs | Defs["name"]>(
     what: W,
-    ...args: Args<InputOf<Picked<Defs, W>>, StartOptions>
+    ...args: Args<InputOf<Picked<Defs, W>>, StartOptions & StartSignals<PortsOf<Picked<Defs, W>>>>
   ): Promise<Run<Picked<Defs, W>>>;
   /** The handle of a run that exists, or will. */
   run<W extends Defs | Defs["name"]>(what: W, id: string): Run<Picked<Defs, W>>;

@@ -41,6 +41,7 @@ import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.t
 import type { Redaction } from "./redaction.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { findSchedule, listSchedules, makeSchedule, ScheduleHandle, type SchedulesHost } from "./schedules.ts";
+import { sendAll, signalsOf } from "./run-messages.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -104,6 +105,7 @@ export class EngineCore implements Engine {
       waiters: this.#waiters,
       watchers: this.#watchers,
       redaction,
+      runtime: parts.runtime,
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
@@ -153,13 +155,21 @@ export class EngineCore implements Engine {
       `The input of workflow ${body.name}`,
       await parse(body.schema, args[0], `workflow ${body.name}`),
     );
+    const messages = await signalsOf(body, options.signals);
     const claim = this.worker.preclaim();
     const run = newRun(body, { id, input, tags, priority, runtime, salt: newSalt?.() });
-    const outcome = await this.worker.pump.submit({ write: "start", run, ...(claim && { claim }) });
-    const { record, first } = outcome;
-    if (outcome.status === "exists") checkSameStart(outcome, body.name, input, this.#parts.redaction);
-    else if (claim === undefined) this.worker.wake();
-    else this.worker.runs.adopt(record, first, claim.token);
+    const outcome = await this.worker.pump.submit({
+      write: "start",
+      run,
+      ...(claim && { claim }),
+      ...(messages.length > 0 && { messages }),
+    });
+    const { record } = outcome;
+    if (outcome.status !== "started") {
+      checkSameStart(outcome, body.name, input, this.#parts.redaction);
+      await sendAll({ host: this.#handleHost, body, id }, messages);
+    } else if (claim === undefined) this.worker.wake();
+    else this.worker.runs.adopt(record, outcome.first, claim.token);
     return new RunHandle(this.#handleHost, body, id, record.run);
   };
 
@@ -277,9 +287,9 @@ function nameOf(what: unknown): string {
   throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
 }
 
-function checkOptions(options: unknown = {}): StartOptions {
+function checkOptions(options: unknown = {}): StartOptions & { signals?: unknown } {
   if (typeof options === "object" && options !== null) {
-    checkOptionNames(options, ["id", "tags", "priority"], "start");
+    checkOptionNames(options, ["id", "tags", "priority", "signals"], "start");
     return options;
   }
   throw new RepriseError("BAD_OPTIONS", `start: expected an object of options, got ${typeof options}.`);
@@ -311,12 +321,16 @@ function checkFilter(filter: Filter): { statuses: readonly Status[] | undefined;
 
 /** N2 */
 function checkSameStart(
-  { record, first }: StartOutcome,
+  outcome: StartOutcome,
   definition: string,
   input: string | undefined,
   redaction: Redaction,
 ): void {
-  const there = entryData.encodeInput((decode(first.data) as { input?: unknown }).input);
+  const { record } = outcome;
+  const there =
+    outcome.status === "expected-otherwise"
+      ? undefined
+      : entryData.encodeInput((decode(outcome.first.data) as { input?: unknown }).input);
   if (record.definition === definition && there === input) return;
   const [expected, actual] =
     record.definition === definition

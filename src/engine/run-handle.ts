@@ -13,11 +13,11 @@ import {
 } from "../kernel/index.ts";
 import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Worker } from "../worker/index.ts";
-import type { Run, RunInfo, SignalOptions } from "./api.ts";
+import type { Run, RunInfo, SettleOptions, SignalOptions } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
 import { cancelRun, resumeRun } from "./run-control.ts";
-import { rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
+import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
@@ -30,6 +30,7 @@ export interface HandleHost {
   readonly waiters: Waiters;
   readonly watchers: Watchers;
   readonly redaction: Redaction;
+  readonly runtime: string;
   checkOpen(): void;
 }
 
@@ -61,11 +62,7 @@ export class RunHandle implements Run<any> {
         "RUN_NOT_FOUND",
         `There is no run ${this.id}. Start it first, or check the id and the store.`,
       );
-    if (record.definition !== this.#body.name)
-      throw new RepriseError(
-        "UNKNOWN_DEFINITION",
-        `Run ${this.id} follows ${record.definition}, not ${this.#body.name}. Use engine.run("${record.definition}", id).`,
-      );
+    if (record.definition !== this.#body.name) throw otherDefinition(this.id, record.definition, this.#body.name);
     return record;
   }
 
@@ -80,6 +77,8 @@ export class RunHandle implements Run<any> {
     const { redaction } = this.#host;
     if (stopped !== undefined) throw redaction.error(stopped);
     if (last?.type === "RunCompleted") return (decode(last.data) as { output?: unknown }).output;
+    if (last === undefined && record.status === "cancelled")
+      throw new CancelledError(`Run ${this.id} was cancelled before it was started.`);
     if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
     const cause = failureOf(last);
     const message = `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`;
@@ -124,16 +123,19 @@ export class RunHandle implements Run<any> {
   }
 
   resolve(name: string, ...args: readonly unknown[]): Promise<void> {
-    return resolvePort(this.#target, name, args[0]);
+    return resolvePort(this.#target, name, args[0], args[1] as SettleOptions | undefined);
   }
 
-  reject(name: string, error: Error): Promise<void> {
-    return rejectPort(this.#target, name, error);
+  reject(name: string, error: Error, options?: SettleOptions): Promise<void> {
+    return rejectPort(this.#target, name, error, options);
   }
 
   async cancel(reason?: string): Promise<void> {
-    if (hasEnded((await this.#record()).status)) return;
+    const record = await this.#record();
+    if (hasEnded(record.status)) return;
     await cancelRun(this.#target, reason);
+    if (record.status !== "expected" || (await this.#host.store.findRun(this.id)) !== undefined) return;
+    this.#host.waiters.tell(this.id, { record: { ...record, status: "cancelled" }, last: undefined });
   }
 
   async resume(): Promise<void> {

@@ -3,7 +3,7 @@
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
-import type { SignalOptions } from "./api.ts";
+import type { SettleOptions, SignalOptions } from "./api.ts";
 import type { HandleHost } from "./run-handle.ts";
 
 /** The run a handle stands for. */
@@ -13,18 +13,35 @@ export interface Target {
   readonly id: string;
 }
 
-export async function resolvePort(target: Target, name: string, given: unknown): Promise<void> {
+export async function resolvePort(
+  target: Target,
+  name: string,
+  given: unknown,
+  options: SettleOptions = {},
+): Promise<void> {
   const { body } = target;
   const { schema } = getPort(body, name, "promise");
+  const { beforeStart } = checkSettle(options, `resolve ${name}`);
   const value = await parse(schema, given, `promise ${name} of ${body.name}`);
   const data = entryData.promiseResolvedData(name, entryData.encodeNamed(`The value of promise ${name}`, value));
-  await send(target, { type: "PromiseResolved", target: name, data }, { once: true });
+  await send(target, { type: "PromiseResolved", target: name, data }, { once: true, beforeStart });
 }
 
-export async function rejectPort(target: Target, name: string, error: Error): Promise<void> {
+export async function rejectPort(
+  target: Target,
+  name: string,
+  error: Error,
+  options: SettleOptions = {},
+): Promise<void> {
   getPort(target.body, name, "promise");
+  const { beforeStart } = checkSettle(options, `reject ${name}`);
   const data = entryData.promiseRejectedData(name, error);
-  await send(target, { type: "PromiseRejected", target: name, data }, { once: true });
+  await send(target, { type: "PromiseRejected", target: name, data }, { once: true, beforeStart });
+}
+
+function checkSettle(options: SettleOptions, what: string): { beforeStart: boolean } {
+  checkOptionNames(options, ["beforeStart"], what);
+  return { beforeStart: options.beforeStart === true };
 }
 
 export async function signalRun(
@@ -33,14 +50,32 @@ export async function signalRun(
   given: unknown,
   options: SignalOptions = {},
 ): Promise<void> {
-  const { body } = target;
-  const { schema } = getPort(body, name, "signal");
-  checkOptionNames(options, ["dedupId"], `signal ${name}`);
-  const { dedupId } = options;
+  checkOptionNames(options, ["beforeStart", "dedupId"], `signal ${name}`);
+  const { dedupId, beforeStart = false } = options;
   if (dedupId !== undefined) checkName(dedupId, "dedupId");
+  await send(target, await signalOf(target.body, name, given), { dedupId, beforeStart });
+}
+
+/** A signal on its way, its value checked and encoded. */
+export async function signalOf(body: WorkflowBody, name: string, given: unknown): Promise<Arrival> {
+  const { schema } = getPort(body, name, "signal");
   const value = await parse(schema, given, `signal ${name} of ${body.name}`);
   const data = entryData.signalReceivedData(name, entryData.encodeNamed(`The value of signal ${name}`, value));
-  await send(target, { type: "SignalReceived", target: name, data }, { ...(dedupId !== undefined && { dedupId }) });
+  return { type: "SignalReceived", target: name, data };
+}
+
+/** The signals that come with a start, in the order written. */
+export async function signalsOf(body: WorkflowBody, signals: unknown = {}): Promise<readonly Arrival[]> {
+  if (typeof signals !== "object" || signals === null)
+    throw new RepriseError("BAD_OPTIONS", `start: expected an object of signals by name, got ${String(signals)}.`);
+  const arrivals: Arrival[] = [];
+  for (const [name, value] of Object.entries(signals)) arrivals.push(await signalOf(body, name, value));
+  return arrivals;
+}
+
+/** In order: what is submitted together is written in one batch, or in batches that follow each other. */
+export async function sendAll(target: Target, arrivals: readonly Arrival[]): Promise<void> {
+  await Promise.all(arrivals.map((arrival) => send(target, arrival)));
 }
 
 /** The declared port, refused when there is none of that kind. */
@@ -59,26 +94,37 @@ export function getPort(
 export interface SendOptions {
   /** The target takes one message. */
   readonly once?: boolean;
-  readonly dedupId?: string;
+  readonly dedupId?: string | undefined;
+  readonly beforeStart?: boolean;
   readonly endedIsFine?: boolean;
 }
 
-export async function send({ host, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<void> {
+export async function send({ host, body, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<void> {
   host.checkOpen();
   const { worker } = host;
   const { once = false, dedupId, endedIsFine = false } = options;
+  const { name: definition, version } = body;
   const outcome = await worker.pump.submit({
     write: "message",
     to: id,
     arrival,
     once,
+    definition,
     ...(dedupId !== undefined && { dedupId }),
+    ...(options.beforeStart === true && {
+      beforeStart: { definition, kind: "workflow", version, runtime: host.runtime },
+    }),
   });
   switch (outcome.status) {
     case "committed":
       return worker.runs.arrived(outcome.run);
     case "no-run":
-      throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Start it first, or check the id and the store.`);
+      throw new RepriseError(
+        "RUN_NOT_FOUND",
+        `There is no run ${id}. Start it first, check the id and the store, or say { beforeStart: true }.`,
+      );
+    case "other-definition":
+      throw otherDefinition(id, outcome.definition, definition);
     case "ended":
       if (endedIsFine) return;
       throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and takes no more messages.`);
@@ -89,4 +135,11 @@ export async function send({ host, id }: Target, arrival: Arrival, options: Send
         `The promise ${arrival.target} of run ${id} already has its value; the first one is kept.`,
       );
   }
+}
+
+export function otherDefinition(id: string, follows: string, asked: string): RepriseError {
+  return new RepriseError(
+    "UNKNOWN_DEFINITION",
+    `Run ${id} follows ${follows}, not ${asked}. Use engine.run("${follows}", id).`,
+  );
 }

@@ -35,11 +35,16 @@ export interface StartWrite {
   readonly run: NewRun;
   /** Set to lease the first turn to the starter in the same write. */
   readonly claim?: Claim;
+  /** Delivered in the same write, in this order, when the run is started by it. */
+  readonly messages?: readonly Arrival[];
 }
 export type StartOutcome =
+  /** A run that was expected has its earlier messages before those of the start. */
   | { readonly status: "started"; readonly record: RunRecord; readonly first: Entry }
   /** The id is taken; the caller compares `first` with what it wanted to start. */
-  | { readonly status: "exists"; readonly record: RunRecord; readonly first: Entry };
+  | { readonly status: "exists"; readonly record: RunRecord; readonly first: Entry }
+  /** The id is that of a run which is expected to follow another definition. */
+  | { readonly status: "expected-otherwise"; readonly record: RunRecord };
 
 /** An entry on its way into a run: from a task, a timer, a child, a person. */
 export interface Arrival {
@@ -155,13 +160,20 @@ export interface MessageWrite {
   readonly once: boolean;
   /** Refuses a second message with the same id, for `DEDUP_MS` at least. */
   readonly dedupId?: string;
+  /** Refuses a run of another definition. */
+  readonly definition?: string;
+  /** W6. Without a run of this id, one is expected from now on. */
+  readonly beforeStart?: ExpectedRun;
 }
+/** What is known of a run that was spoken to before it was started. */
+export type ExpectedRun = Pick<NewRun, "definition" | "kind" | "version" | "runtime">;
 /** How long a store remembers the ids of messages. */
 export const DEDUP_MS = 86_400_000;
 export type MessageOutcome =
   | { readonly status: "committed"; readonly run: RunNumber }
   | { readonly status: "no-run" }
   | { readonly status: "ended"; readonly as: EndStatus }
+  | { readonly status: "other-definition"; readonly definition: string }
   | { readonly status: "duplicate" };
 
 /** Stops a run that cannot go on as it is; nothing of the turn is kept but the evidence. */

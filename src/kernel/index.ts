@@ -11,6 +11,7 @@ export type {
   ClaimedTurn,
   ClaimItemsWrite,
   ClaimTurnsWrite,
+  ExpectedRun,
   FireDueOutcome,
   FireDueWrite,
   InboxRow,

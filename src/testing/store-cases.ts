@@ -8,6 +8,7 @@ import { careCases, timeCases } from "./store-cases/care.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
 import { controlCases } from "./store-cases/control.ts";
+import { earlyCases } from "./store-cases/early.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
@@ -34,6 +35,7 @@ export const storeCases: readonly StoreCase[] = [
   ...endCases,
   ...inboxCases,
   ...messageCases,
+  ...earlyCases,
   ...wakeUpCases,
   ...stopCases,
   ...controlCases,

@@ -247,7 +247,7 @@ export class TestEngineFacade implements TestEngine {
       info: () => this.#ask((life) => handle(life).info()),
       signal: (name: string, ...value: readonly unknown[]) => tell((run) => (run.signal as AnyTell)(name, ...value)),
       resolve: (name: string, ...value: readonly unknown[]) => tell((run) => (run.resolve as AnyTell)(name, ...value)),
-      reject: (name: never, error: Error) => tell((run) => run.reject(name, error)),
+      reject: (name: never, error: Error, options) => tell((run) => run.reject(name, error, options)),
       cancel: (reason) => tell((run) => run.cancel(reason)),
       resume: () => tell((run) => run.resume()),
       stream: (name: never, options) => {

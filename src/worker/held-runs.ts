@@ -336,7 +336,8 @@ export class HeldRuns {
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     execution.start();
     execution.caughtUp();
-    this.#hold(record, execution, token, 0);
+    const hot = this.#hold(record, execution, token, 0);
+    if (record.arrivals > 0) this.#loadInbox(hot);
   }
 }
 

@@ -8,6 +8,7 @@ const ONE_CONNECTION = "a database in memory belongs to its one connection";
 /** Name of a case → why it cannot hold in memory. */
 const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["concurrent starts of one id on two connections start it once", ONE_CONNECTION],
+  ["of a start and messages that race for an id none is lost, whoever is first", ONE_CONNECTION],
   ["what was answered is there for a connection opened later", "a database in memory is gone when it is closed"],
   ["two connections that claim at the same time share the turns without overlap", ONE_CONNECTION],
   ["two connections that claim at the same time share the items without overlap", ONE_CONNECTION],

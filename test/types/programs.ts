@@ -308,6 +308,9 @@ export async function shopping(): Promise<void> {
   await run.signal("add", { sku: "a", qty: 2 }, { dedupId: "click-1" });
   await run.signal("checkout");
   await run.signal("checkout", undefined, { dedupId: "click-2" });
+  await engine.run(cart, "cart-8").signal("checkout", undefined, { beforeStart: true });
+  await engine.start(cart, undefined, { signals: { add: { sku: "a", qty: 1 }, checkout: undefined } });
+  await engine.start("cart", undefined, { id: "cart-9", signals: { note: "hi" } });
 }
 // ── changing code, and the guard ──
 

@@ -299,3 +299,12 @@ void workflow("changed", async (ctx) => {
 });
 // @ts-expect-error the guard knows no such mode
 void createEngine({ store: "sqlite::memory:", definitions: [bare], guard: "loud" });
+declare const shop: Engine<typeof cart>;
+// @ts-expect-error no signal has this name
+void shop.start(cart, undefined, { signals: { ad: { id: "7", cents: 1 } } });
+// @ts-expect-error the signal carries something else
+void shop.start(cart, undefined, { signals: { add: 5 } });
+// @ts-expect-error a promise is not a signal
+void shop.start(cart, undefined, { signals: { go: undefined } });
+// @ts-expect-error only true or false
+void shopping.resolve("go", undefined, { beforeStart: 1 });

@@ -1,26 +1,23 @@
 // Apply: one function per kind of write. Each checks its fence with its first statement, and writes nothing when that
 // does not hold (K1).
 
-import {
-  hasEnded,
-  type EndStatus,
-  type ItemBackWrite,
-  type ItemEndWrite,
-  type ItemOutcome,
-  type MessageOutcome,
-  type MessageWrite,
-  type Outcome,
-  type ResumeOutcome,
-  type ResumeWrite,
-  type Status,
-  type StopOutcome,
-  type StopWrite,
-  type Write,
+import type {
+  ItemBackWrite,
+  ItemEndWrite,
+  ItemOutcome,
+  Outcome,
+  ResumeOutcome,
+  ResumeWrite,
+  Status,
+  StopOutcome,
+  StopWrite,
+  Write,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, hasReadyItems } from "./claim.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
+import { applyMessage } from "./message.ts";
 import type { Tx } from "./session.ts";
 import { applyStart } from "./start.ts";
 import type { Statements } from "./statements.ts";
@@ -92,22 +89,6 @@ function applyItemBack({ sql, now }: Tx, write: ItemBackWrite): ItemOutcome {
 interface Newest {
   readonly run: number;
   readonly status: Status;
-}
-
-/** No target of ours starts like this: names hold no control characters. */
-const DEDUP = "\u0001";
-
-function applyMessage(tx: Tx, { to, arrival, once, dedupId }: MessageWrite): MessageOutcome {
-  const newest = tx.sql.newestStatus.get(to) as unknown as Newest | undefined;
-  if (newest === undefined) return { status: "no-run" };
-  const { run, status } = newest;
-  if (hasEnded(status)) return { status: "ended", as: status satisfies EndStatus };
-  const { insertOnce } = tx.sql;
-  if (once && insertOnce.run(run, arrival.target, 0).changes === 0) return { status: "duplicate" };
-  if (dedupId !== undefined && insertOnce.run(run, DEDUP + dedupId, tx.now).changes === 0)
-    return { status: "duplicate" };
-  arrive(tx, run, arrival);
-  return { status: "committed", run };
 }
 
 function applyStop({ sql }: Tx, { status, evidence, run, token }: StopWrite): StopOutcome {

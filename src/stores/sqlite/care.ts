@@ -7,7 +7,7 @@ import { codecNames } from "./payload-border.ts";
 import { plain } from "./rows.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
-import { sweepLeftovers } from "./sweep.ts";
+import { forgetRun, sweepLeftovers } from "./sweep.ts";
 import { pragma } from "./version.ts";
 
 /** How many run numbers one transaction, and one count, looks at: some milliseconds. */
@@ -39,17 +39,14 @@ export async function prune(
   return { runs };
 }
 
-function pruneFamilies({ sql }: Tx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
+function pruneFamilies(tx: Tx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
+  const { sql } = tx;
   let runs = 0;
-  // Numbers are never used again, also when the newest run goes.
-  sql.keepHighestRun.run((sql.highestRun.get() as { run: number }).run);
   for (const root of roots) {
     // Looked at again under the lock: a child may have been started since.
     if (sql.familyLives.get(root, endedBefore) !== undefined) continue;
     for (const { run } of sql.family.all(root) as unknown as { run: number }[]) {
-      sql.insertLeftover.run(run);
-      sql.dropTags.run(run);
-      sql.dropRun.run(run);
+      forgetRun(tx, run);
       runs += 1;
     }
   }

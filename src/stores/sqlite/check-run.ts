@@ -50,6 +50,10 @@ export async function checkRun(
   const faults = [...walk.faults];
   const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
+  if ((run.status === "expected") !== (run.head === 0))
+    fault("I7 journal gap-free", `The run is ${run.status} and has ${run.head} entries.`);
+  if (run.status === "expected" && (run.due !== 0 || items.length > 0))
+    fault("I16 no stuck run", "The run is only expected, and yet a turn is due or an item is queued.");
   checkTurn(sql, run, fault);
   checkStreams(sql, run, fault);
   for (const item of items) checkItem(sql, item, walk, fault);

@@ -18,6 +18,9 @@ const RUN_COLUMNS = LISTED_COLUMNS.replace("null as evidence", "cast(evidence as
 const DUE = "turn_due = 1 and turn_token is null";
 const LIVE = "status in ('expected', 'queued', 'running', 'waiting', 'paused', 'blocked', 'determinism_violation')";
 
+/** Since when nothing is to be expected of a run any more. A run that was only expected is over when nobody starts it. */
+const OVER = "coalesce(ended_at, case status when 'expected' then created_at end)";
+
 const MOVE_HEAD = "update runs set head = ?1, chain = ?2, read = ?3, takeovers = 0";
 const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6";
 // Without entries nothing has moved, so whoever kept killing its worker is still a suspect.
@@ -52,11 +55,17 @@ const SQL = {
   insertRun: `insert into runs (run, id, definition, kind, version, status, parent, parent_command, root, priority, head,
       chain, turn_due, turn_token, turn_worker, created_at, runtime)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) on conflict (id, generation) do nothing`,
+  insertExpected: `insert into runs (run, id, definition, kind, version, status, root, priority, head, chain, turn_due,
+      created_at, runtime)
+    values (?, ?, ?, ?, ?, 'expected', ?, 0, 0, ?, 0, ?, ?)`,
+  startExpected: `update runs set version = ?, status = ?, parent = ?, parent_command = ?, root = ?, priority = ?, head = 1,
+      chain = ?, turn_due = ?, turn_token = ?, turn_worker = ?, created_at = ?, runtime = ?
+    where run = ? and status = 'expected'`,
   insertTag: "insert into tags (run, tag) values (?, ?) on conflict do nothing",
   tagsOf: "select tag from tags where run = ? order by rowid",
   run: `select ${RUN_COLUMNS} from runs where run = ?`,
   newestRun: `select ${RUN_COLUMNS} from runs where id = ? order by generation desc limit 1`,
-  newestStatus: "select run, status from runs where id = ? order by generation desc limit 1",
+  newestStatus: "select run, status, definition from runs where id = ? order by generation desc limit 1",
   childById: "select run from runs where id = ? and parent = ? order by generation desc limit 1",
   runOfItem: "select id, generation, status from runs where run = ?",
   rootOf: "select root from runs where run = ?",
@@ -165,10 +174,10 @@ const SQL = {
   dropLeftover: "delete from leftovers where run = ?",
 
   // care
-  oldFamilies: `select run as root from runs where run >= ?1 and run < ?2 and root = run and ended_at < ?3 and not exists (
+  oldFamilies: `select run as root from runs where run >= ?1 and run < ?2 and root = run and ${OVER} < ?3 and not exists (
       select 1 from runs as other indexed by runs_by_root
       where other.root = runs.run and other.root <> other.run and (other.ended_at is null or other.ended_at >= ?3))`,
-  familyLives: `select 1 from runs where run = ?1 and (ended_at is null or ended_at >= ?2) union all
+  familyLives: `select 1 from runs where run = ?1 and (${OVER} is null or ${OVER} >= ?2) union all
     select 1 from runs indexed by runs_by_root
     where root = ?1 and root <> run and (ended_at is null or ended_at >= ?2) limit 1`,
   family: `select run from runs where run = ?1 union all

@@ -22,6 +22,15 @@ export function clearEnded({ sql }: Tx, run: RunNumber, arrivals: number): void 
   if (left) sql.insertLeftover.run(run);
 }
 
+/** Removes a run's row; what belongs to it goes with the leftovers. */
+export function forgetRun({ sql }: Tx, run: RunNumber): void {
+  // Numbers are never used again, also when the newest run goes.
+  sql.keepHighestRun.run((sql.highestRun.get() as { run: number }).run);
+  sql.insertLeftover.run(run);
+  sql.dropTags.run(run);
+  sql.dropRun.run(run);
+}
+
 /** Removes some thousand rows of runs that are over, as many as one transaction should; false when nothing was left. */
 export function sweepLeftovers({ sql }: Tx): boolean {
   let swept = 0;

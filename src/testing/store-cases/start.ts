@@ -85,7 +85,7 @@ export const startCases: readonly StoreCase[] = [
     const starts = outcomes.map(([outcome]) => outcome);
     assert.equal(starts.filter((outcome) => outcome.status === "started").length, 1);
     assert.equal(new Set(starts.map((outcome) => outcome.record.run)).size, 1);
-    assert.equal(new Set(starts.map((outcome) => outcome.first.data)).size, 1);
+    assert.equal(new Set(starts.map((outcome) => "first" in outcome && outcome.first.data)).size, 1);
     assert.equal((await store.listRuns({ limit: 10 })).length, 1);
   }),
 
@@ -94,7 +94,8 @@ export const startCases: readonly StoreCase[] = [
       startWrite("order-1", { started: '{"input":1}' }),
       startWrite("order-1", { started: '{"input":2}' }),
     ]);
-    assert.deepEqual([first.status, second.status], ["started", "exists"]);
+    assert.equal(first.status, "started");
+    assert.equal(second.status, "exists");
     assert.equal(second.first.data, '{"input":1}');
   }),
 

@@ -307,4 +307,33 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a schedule with a time in line is due once its last run has ended, or is gone",
   ],
   "schedules are listed backwards": ["schedules are listed by name, page by page"],
+  "no message ever makes a run expected": [
+    "a message before the start makes the run expected: a row without a journal, due to nobody",
+    "a target that takes one message has taken it, also before the start",
+    "of a start and messages that race for an id none is lost, whoever is first",
+    "a child can be spoken to before it is started",
+  ],
+  "every message makes a run expected": [
+    "a message that does not expect a run is refused without one, and nothing is written",
+  ],
+  "an expected run looks like any other": [
+    "a message before the start makes the run expected: a row without a journal, due to nobody",
+  ],
+  "a start does not look at what is expected": [
+    "what is expected to follow one definition cannot be started with another",
+  ],
+  "a start forgets the messages that come with it": [
+    "a start turns an expected run into the run, and its messages are kept in order",
+  ],
+  "the definition of a message is not looked at": ["a message to a run of another definition is refused"],
+  "an expectation cannot be cancelled": ["a cancelled expectation is gone, and its id is free"],
+  "an expectation is pruned at once": ["an expectation nobody met goes with retention, and not before"],
+  "an expectation is never pruned": ["an expectation nobody met goes with retention, and not before"],
+  "a start answers an expected run without its messages": [
+    "a start turns an expected run into the run, and its messages are kept in order",
+  ],
+  "a start wins over messages that came before": [
+    "a start turns an expected run into the run, and its messages are kept in order",
+    "an expected run that is started without a claim is due, with its messages",
+  ],
 };

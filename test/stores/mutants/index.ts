@@ -1,5 +1,6 @@
 import { claimsMutants } from "./claims.ts";
 import { controlMutants } from "./control.ts";
+import { earlyMutants } from "./early.ts";
 import { fencesMutants } from "./fences.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
@@ -29,4 +30,5 @@ export const mutants: readonly Mutant[] = [
   ...messagesMutants,
   ...streamsMutants,
   ...schedulesMutants,
+  ...earlyMutants,
 ];

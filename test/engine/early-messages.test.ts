@@ -1,0 +1,160 @@
+// Messages to a run that is not there yet, and messages that come with the start.
+
+import { createEngine, promise, signal, workflow, type Run } from "reprise";
+import { crashEverywhere, createTestEngine } from "reprise/testing";
+import { expect, test } from "vitest";
+import { collect, createFolder, rejection } from "./world.ts";
+
+const order = workflow(
+  "order",
+  { ports: { approval: promise<string>(), note: signal<number>() } },
+  async (ctx, id: string) => {
+    await ctx.run("look up", () => id);
+    const approval = await ctx.promise("approval");
+    const notes = [await ctx.receive("note"), await ctx.receive("note"), await ctx.receive("note")];
+    return { id, approval, notes };
+  },
+);
+const refund = workflow("refund", async () => "refunded");
+const early = { beforeStart: true } as const;
+
+test("ACCEPTANCE 35: what is said before the run starts, and before the code waits, is delivered once and in order", async () => {
+  await using engine = await createTestEngine({ definitions: [order] });
+  const ahead = engine.run(order, "order-7");
+  await ahead.resolve("approval", "Eve", early);
+  expect((await rejection(ahead.resolve("approval", "Mallory", early))).code).toBe("PROMISE_ALREADY_RESOLVED");
+  await ahead.signal("note", 1, early);
+  await ahead.signal("note", 2, { ...early, dedupId: "two" });
+  await ahead.signal("note", 2, { ...early, dedupId: "two" });
+  expect(await ahead.info()).toMatchObject({ status: "expected", definition: "order", entries: 0 });
+  const waiting = ahead.result();
+  const run = await engine.start(order, "7", { id: "order-7" });
+  await run.signal("note", 3);
+  expect((await rejection(run.resolve("approval", "Mallory"))).code).toMatch(/PROMISE_ALREADY_RESOLVED|RUN_ENDED/);
+  expect(await waiting).toEqual({ id: "7", approval: "Eve", notes: [1, 2, 3] });
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("ACCEPTANCE 35: without beforeStart an unknown run is refused and nothing is written", async () => {
+  await using engine = await createTestEngine({ definitions: [order] });
+  const nobody = engine.run(order, "order-7");
+  expect((await rejection(nobody.signal("note", 1))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(nobody.resolve("approval", "x"))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(nobody.reject("approval", new Error("no")))).code).toBe("RUN_NOT_FOUND");
+  expect(await collect(engine.list())).toEqual([]);
+  const wrong = nobody.signal as (name: string, value: unknown, options: object) => Promise<void>;
+  expect((await rejection(wrong("note", 1, { beforestart: true }))).code).toBe("BAD_OPTIONS");
+  expect((await rejection(wrong("notes", 1, early))).code).toBe("UNKNOWN_PORT");
+  expect(await engine.find("order-7")).toBeUndefined();
+});
+
+test("an early rejection is delivered as a rejection", async () => {
+  await using engine = await createTestEngine({ definitions: [order] });
+  await engine.run(order, "order-7").reject("approval", new RangeError("too much"), early);
+  const run = await engine.start(order, "7", { id: "order-7" });
+  expect((await rejection(run.result())).message).toContain("too much");
+});
+
+test("an expected run can be cancelled, and is gone", async () => {
+  await using engine = await createTestEngine({ definitions: [order] });
+  const ahead = engine.run(order, "order-7");
+  await ahead.signal("note", 1, early);
+  expect((await collect(engine.list({ status: "expected" }))).map(({ id }) => id)).toEqual(["order-7"]);
+  const waiting = rejection(ahead.result());
+  await ahead.cancel();
+  expect((await waiting).name).toBe("CancelledError");
+  expect(await engine.find("order-7")).toBeUndefined();
+  const run = await engine.start(order, "7", { id: "order-7", signals: { note: 5 } });
+  for (const note of [6, 7]) await run.signal("note", note);
+  await run.resolve("approval", "Eve");
+  expect((await run.result()).notes).toEqual([5, 6, 7]);
+});
+
+test("an id that is expected for one definition cannot be started with another, nor spoken to as another", async () => {
+  await using engine = await createTestEngine({ definitions: [order, refund] });
+  await engine.run(order, "order-7").signal("note", 1, early);
+  expect((await rejection(engine.start(refund, undefined, { id: "order-7" }))).code).toBe("START_CONFLICT");
+  await engine.start(refund, undefined, { id: "refund-1" });
+  expect((await rejection(engine.run(order, "refund-1").signal("note", 1, early))).code).toBe("UNKNOWN_DEFINITION");
+  expect((await engine.find("order-7"))?.status).toBe("expected");
+});
+
+test("a child that was spoken to before it was started hears it", async () => {
+  const child = workflow("child", { ports: { word: signal<string>() } }, (ctx) => ctx.receive("word"));
+  const parent = workflow("parent", (ctx) => ctx.child(child, undefined, { id: "child-1" }));
+  await using engine = await createTestEngine({ definitions: [parent, child] });
+  await engine.run(child, "child-1").signal("word", "hi", early);
+  expect(await (await engine.start(parent)).result()).toBe("hi");
+});
+
+test("signals that come with the start are delivered in the order written", async () => {
+  const talk = workflow("talk", { ports: { b: signal<number>(), a: signal<number>(), end: signal() } }, async (ctx) => {
+    const heard: unknown[] = [];
+    for (;;) {
+      const message = await ctx.receive(["a", "b", "end"]);
+      if (message.name === "end") return heard;
+      heard.push([message.name, message.value]);
+    }
+  });
+  await using engine = await createTestEngine({ definitions: [talk] });
+  const run = await engine.start(talk, undefined, { id: "talk-1", signals: { b: 1, a: 2 } });
+  const again = await engine.start(talk, undefined, { id: "talk-1", signals: { a: 3 } });
+  await again.signal("end");
+  expect(await run.result()).toEqual([
+    ["b", 1],
+    ["a", 2],
+    ["a", 3],
+  ]);
+  const late = engine.start(talk, undefined, { id: "talk-1", signals: { a: 4 } });
+  expect((await rejection(late)).code).toBe("RUN_ENDED");
+  expect((await engine.start(talk, undefined, { id: "talk-1" })).id).toBe("talk-1");
+  const wrong = engine.start as (what: unknown, input: unknown, options: object) => Promise<unknown>;
+  expect((await rejection(wrong(talk, undefined, { signals: { c: 1 } }))).code).toBe("UNKNOWN_PORT");
+  expect((await rejection(wrong(talk, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
+});
+
+test("a run that is started with another input than it has gets none of the signals", async () => {
+  await using engine = await createTestEngine({ definitions: [order] });
+  await engine.start(order, "7", { id: "order-7" });
+  const other = engine.start(order, "8", { id: "order-7", signals: { note: 1 } });
+  expect((await rejection(other)).code).toBe("START_CONFLICT");
+  await engine.clock.advance(0);
+  const types = (await collect(engine.run(order, "order-7").journal())).map(({ type }) => type);
+  expect(types).not.toContain("SignalReceived");
+});
+
+test("early messages are heard wherever the process is killed", async () => {
+  const hear = workflow("hear", { ports: { word: signal<string>(), go: promise<string>() } }, async (ctx) => {
+    const child = ctx.child(listener, undefined, { id: "listener" });
+    return [await ctx.receive("word"), await ctx.promise("go"), await child];
+  });
+  const listener = workflow("listener", { ports: { word: signal<string>() } }, (ctx) => ctx.receive("word"));
+  const { output, crashes } = await crashEverywhere(hear, undefined, {
+    definitions: [listener],
+    drive: async (engine, id) => {
+      const child = engine.run("listener" as never, "listener") as Run<typeof listener>;
+      const run = engine.run(hear, id) as Run<typeof hear>;
+      await child.signal("word", "early", { ...early, dedupId: "1" });
+      await run.signal("word", "soon", { ...early, dedupId: "1" });
+      await run.resolve("go", "went", early);
+    },
+  });
+  expect(output).toEqual(["soon", "went", "early"]);
+  expect(crashes).toBeGreaterThan(8);
+});
+
+test("of a start and a message from two engines on one file neither misses the other", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("early.db")}`;
+  const word = workflow("word", { ports: { word: signal<number>() } }, (ctx) => ctx.receive("word"));
+  await using one = await createEngine({ store, definitions: [word] });
+  await using two = await createEngine({ store, definitions: [word] });
+  const ids = Array.from({ length: 20 }, (_, n) => `word-${n}`);
+  const results = await Promise.all(
+    ids.map(async (id, n) => {
+      const [run] = await Promise.all([one.start(word, undefined, { id }), two.run(word, id).signal("word", n, early)]);
+      return run.result({ timeout: "20s" });
+    }),
+  );
+  expect(results).toEqual(ids.map((_, n) => n));
+});
