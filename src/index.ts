@@ -37,6 +37,7 @@ export {
   task,
   typed,
   type AnyTask,
+  type Database,
   type Definition,
   type InputOf,
   type JournalEntry,

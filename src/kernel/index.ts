@@ -39,6 +39,7 @@ export type {
 } from "./commit.ts";
 export { DEDUP_MS } from "./commit.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
+export type { Database, Settled, TransactOutcome } from "./database.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export {
   CHAIN_START,

@@ -10,7 +10,8 @@
 // S6. Payloads are stored and given back byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
-import type { InboxRow, OutcomeOf, Write } from "./commit.ts";
+import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
+import type { TransactOutcome } from "./database.ts";
 import type { Entry } from "./journal.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { Chunk } from "./stream.ts";
@@ -83,11 +84,21 @@ export interface PruneOptions {
 }
 
 export interface Store {
+  /** Which `Database` of `ctx.tx` this is. */
+  readonly kind: string;
+
   // time
   now(): EpochMs;
 
   // the one way to change a run
   write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>;
+
+  /**
+   * U1–U3. Calls `call` with the user's handle on the database, then commits what `write` makes of the answer, in one
+   * transaction. Where the handle is synchronous, so must the function be. Both may be called again when the first COMMIT
+   * turns out not to have happened.
+   */
+  transact(call: (db: unknown) => unknown, write: (result: unknown) => TurnWrite | undefined): Promise<TransactOutcome>;
 
   // workers
   /** Adds a lease row and answers its number, which is never used again. */

@@ -2,8 +2,9 @@
 
 import { inspect } from "node:util";
 import { RepriseError, type Clock, type PayloadCodec, type Random, type Timers } from "../base/index.ts";
-import type { Store } from "../kernel/index.ts";
+import type { Database, Store } from "../kernel/index.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
+import type { SqliteHandle } from "./sqlite/user-sql.ts";
 
 export interface OpenOptions {
   readonly clock: Clock;
@@ -19,18 +20,29 @@ export interface StoreSource {
   readonly "~open": (options: OpenOptions) => Promise<Store>;
 }
 
-/**
- * Names a SQLite file, or `:memory:`.
- *
- * @example
- * ```ts
- * import { createEngine } from "reprise";
- * import { sqlite } from "reprise/sqlite";
- * await using engine = await createEngine({ store: sqlite(":memory:"), definitions: [] });
- * ```
- */
-export function sqlite(path: string): StoreSource {
+function openSqlite(path: string): StoreSource {
   if (typeof path !== "string" || path === "")
     throw new RepriseError("BAD_STORE_URL", `sqlite: expected the path of a file or ":memory:", got ${inspect(path)}.`);
   return { "~open": (options) => openSqliteStore({ path, ...options }) };
 }
+
+/**
+ * Names a SQLite file, or `:memory:`; for `ctx.tx`, says that its function takes a handle on SQLite.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * import { sqlite } from "reprise/sqlite";
+ * const count = workflow("count", async (ctx) =>
+ *   ctx.tx("count", sqlite, (db) => {
+ *     db.exec("create table if not exists visits (at text)");
+ *     db.prepare("insert into visits values (?)").run(ctx.runId);
+ *     return Number(db.prepare("select count(*) as n from visits").get()?.["n"]);
+ *   }),
+ * );
+ * await using engine = await createEngine({ store: sqlite(":memory:"), definitions: [count] });
+ * ```
+ */
+export const sqlite: ((path: string) => StoreSource) & Database<SqliteHandle, true> = Object.assign(openSqlite, {
+  "~kind": "sqlite",
+} as const);

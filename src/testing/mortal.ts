@@ -4,13 +4,13 @@
 //     inside. The store underneath stays open for the next process.
 
 import type { Timers } from "../base/index.ts";
-import type { OutcomeOf, Store, Write } from "../kernel/index.ts";
+import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.ts";
 
 /** Stands between a process and its store; answers what `apply` answers, or never. */
 export type Cut = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
 /** What a store is asked and answers later. */
-type Asked = Exclude<keyof Store, "now" | "write" | "hasChanged">;
+type Asked = Exclude<keyof Store, "kind" | "now" | "write" | "transact" | "hasChanged">;
 
 export interface Mortal {
   readonly store: Store;
@@ -40,8 +40,14 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       (store[key] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
     ) as Store[K];
   const write = mortal((writes: readonly Write[]) => cut(() => store.write(writes)));
+  const transact = mortal(async (...args: Parameters<Store["transact"]>) => {
+    const [outcome] = await cut(async () => [await store.transact(...args)]);
+    return outcome as TransactOutcome;
+  });
   return {
     store: {
+      kind: store.kind,
+      transact,
       now: () => store.now(),
       write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,
       registerWorker: pass("registerWorker"),

@@ -23,10 +23,11 @@ import { stopCases } from "./store-cases/stop.ts";
 import type { StoreCase } from "./store-cases/store-case.ts";
 import { streamCases } from "./store-cases/streams.ts";
 import { timerCases } from "./store-cases/timers.ts";
+import { transactCases } from "./store-cases/transact.ts";
 import { turnCases } from "./store-cases/turn.ts";
 import { wakeUpCases } from "./store-cases/wake-up.ts";
 
-export type { StoreCase, StoreClock, StoreTest } from "./store-cases/store-case.ts";
+export type { StoreCase, StoreClock, StoreTest, UserSql } from "./store-cases/store-case.ts";
 
 export const storeCases: readonly StoreCase[] = [
   ...startCases,
@@ -50,4 +51,5 @@ export const storeCases: readonly StoreCase[] = [
   ...payloadCases,
   ...streamCases,
   ...scheduleCases,
+  ...transactCases,
 ];

@@ -104,6 +104,7 @@ export class HeldRuns {
   executionHost(runId: string): ExecutionHost {
     const { registry } = this.#host;
     return {
+      storeKind: this.#host.store.kind,
       log: (level, message, data) => this.#host.log(level, message, { run: runId, ...data }),
       guard: this.#host.guard,
       acceptTask: (task, input) => registry.acceptTask(task, input),
@@ -290,6 +291,11 @@ export class HeldRuns {
     if (giveBack && token !== undefined) this.#host.insist({ write: "turn-back", run: record.run, token });
     this.#host.claimer.want("turns");
     this.#host.onUnheld(record);
+  }
+
+  /** R3, for a run whose memory is ahead of the store. */
+  giveUp(run: HotRun): void {
+    if (!run.isGone) this.#evict(run, true);
   }
 
   #salvage(run: HotRun): void {

@@ -33,6 +33,7 @@ import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import { appendEnd } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
+import type { WaitingTransaction } from "./transactions.ts";
 
 /** What a hot run needs from the worker that holds it. */
 export interface HotRunHost {
@@ -67,6 +68,8 @@ export class HotRun {
   readonly #operations = new Map<string, Attempt | undefined>();
   /** Tasks of this run that it claimed for this worker and that have not ended. */
   #localTasks = 0;
+  /** Most runs have none. */
+  #transactions: Fifo<WaitingTransaction> | undefined;
   #closingPorts: Set<string> | undefined;
   /** A cancel stands in the journal, though the code may not have heard it yet. */
   #cancelling = false;
@@ -238,6 +241,24 @@ export class HotRun {
     if (!this.#operations.delete(command) || !this.accepts) return;
     if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data);
     this.#host.markDirty(this);
+  }
+
+  /** User SQL that is to be committed with its entry. */
+  addTransaction(waiting: WaitingTransaction): void {
+    (this.#transactions ??= new Fifo()).push(waiting);
+    this.#host.markDirty(this);
+  }
+
+  get hasTransaction(): boolean {
+    return this.#transactions !== undefined && this.#transactions.length > 0;
+  }
+
+  /** Undefined when nobody waits for it any more. */
+  takeTransaction(): WaitingTransaction | undefined {
+    const next = this.#transactions?.shift();
+    if (next === undefined) return undefined;
+    if (this.hasTransaction) this.#host.markDirty(this);
+    return this.accepts && this.#operations.has(next.ask.command) ? next : undefined;
   }
 
   /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */

@@ -25,6 +25,7 @@ export function runOperation(host: OperationHost, run: HotRun, ask: OperationAsk
 
 function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, attempt: number): void {
   if (!run.accepts) return;
+  if (ask.database !== undefined) return run.addTransaction({ ask, attempt });
   host.slots.whenFree(() => {
     const { id: runId, generation } = run.record;
     const { timeout } = ask.policy;
@@ -44,7 +45,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
     context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
       over: () => host.slots.give(),
       done: (value) => complete(run, ask, fields, value),
-      failed: (error) => fail(host, run, ask, fields, error),
+      failed: (error) => failOperation(host, run, ask, fields, error),
     });
   });
 }
@@ -70,7 +71,14 @@ function end(run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): vo
   run.operationEnded(ask, "OperationFailed", text, decode(text) as Record<string, unknown>);
 }
 
-function fail(host: OperationHost, run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
+/** Records the failure of an attempt, or its end. */
+export function failOperation(
+  host: OperationHost,
+  run: HotRun,
+  ask: OperationAsk,
+  fields: Fields,
+  error: unknown,
+): void {
   const { id, generation } = run.record;
   const jitter = drawUnit(seedOf(id, generation), `${ask.command}/retry`, fields.attempt);
   const decision = decideRetry(ask.policy.retry, error, fields.attempt, jitter);

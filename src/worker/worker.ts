@@ -36,6 +36,7 @@ import { Schedules } from "./schedules.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
+import { Transactions } from "./transactions.ts";
 import type { NextAttempt } from "./tasks.ts";
 
 export interface WorkerOptions {
@@ -87,6 +88,7 @@ export class Worker {
   readonly #tokenPrefix: string;
   #tokens = 0;
   readonly #operationHost: OperationHost;
+  readonly #transactions: Transactions;
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
   #beginning = false;
@@ -104,6 +106,7 @@ export class Worker {
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
+      transact: (run) => this.#transactions.next(run),
       drained: (run) => !this.#draining && this.#runs.drained(run),
       beforeFlush: () => this.#claimer.claim(),
     });
@@ -125,6 +128,13 @@ export class Worker {
       mayStart: () => !this.#draining,
       logger: (runId, step) => this.#logger(runId, step),
     };
+    this.#transactions = new Transactions({
+      store,
+      operations: this.#operationHost,
+      committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
+      giveUp: (run) => this.#runs.giveUp(run),
+      report: (error) => this.#report(error),
+    });
     this.#claimer = new Claimer(this.#claimerHost());
     this.#solitude = new Solitude(timers, () => this.pump.kick());
     this.#runs = new HeldRuns({

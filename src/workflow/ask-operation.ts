@@ -1,7 +1,7 @@
-// ctx.run: a call to the outside whose answer the journal keeps.
+// ctx.run: a call to the outside whose answer the journal keeps. ctx.tx: the same for the user's own SQL.
 
 import { encode } from "../base/index.ts";
-import type { Policy } from "../kernel/index.ts";
+import type { Database, Policy } from "../kernel/index.ts";
 import type { OperationAsk } from "./ask.ts";
 import { compareInput, type Command } from "./commands.ts";
 import type { Execution } from "./execution.ts";
@@ -15,6 +15,7 @@ export function askOperation(
   call: OperationAsk["call"],
   policy: Policy,
   undo?: StepUndo,
+  database?: Database<unknown>,
 ): Promise<unknown> {
   const { refusal } = execution;
   if (refusal !== undefined) return refused(refusal);
@@ -22,7 +23,7 @@ export function askOperation(
   const compare = compareInput("Operation", input?.value);
   const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
-  if (!command.known) execution.asks.push(operationAsk(command, name, text, call, policy));
+  if (!command.known) execution.asks.push(operationAsk(command, name, text, call, policy, database));
   return execution.open("Operation", command.id, name, false, undo);
 }
 
@@ -32,6 +33,7 @@ function operationAsk(
   input: string | undefined,
   call: OperationAsk["call"],
   policy: Policy,
+  database: Database<unknown> | undefined,
 ): OperationAsk {
   return {
     ask: "operation",
@@ -40,6 +42,7 @@ function operationAsk(
     index,
     input,
     call,
+    database,
     policy,
     attempt: retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1,
     dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),

@@ -1,7 +1,7 @@
 // Asks: what workflow code asked for that the journal does not have yet. The worker turns them into entries and work.
 
 import type { EpochMs } from "../base/index.ts";
-import type { AnyTask, Definition, Policy } from "../kernel/index.ts";
+import type { AnyTask, Database, Definition, Policy } from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
 interface Journaled {
@@ -62,6 +62,8 @@ export interface OperationAsk {
   readonly index: number;
   readonly input: string | undefined;
   readonly call: (op: OperationContext, input: unknown) => unknown;
+  /** Set for `ctx.tx`: `call` is given a handle on this database instead. */
+  readonly database: Database<unknown> | undefined;
   readonly policy: Policy;
   /** Attempts that already failed, and when the next one is due. */
   readonly attempt: number;

@@ -7,6 +7,7 @@ import {
   isTask,
   taskBody,
   type AnyTask,
+  type Database,
   type Definition,
   type Logger,
   type Policy,
@@ -91,6 +92,30 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   return askOperation(execution, name, input, call as AnyFunction as OperationAsk["call"], options, undo);
 }
 
+function runTransaction(
+  execution: Execution,
+  name: string,
+  database: Database<unknown>,
+  call: unknown,
+): Promise<unknown> {
+  checkName(name, "transaction name");
+  if (typeof call !== "function")
+    throw new RepriseError("BAD_OPTIONS", `ctx.tx(${name}): expected a function last, got ${typeof call}.`);
+  const kind = (database as Partial<Database<unknown>> | null | undefined)?.["~kind"];
+  if (typeof kind !== "string")
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `ctx.tx(${name}): expected a database second, such as \`sqlite\` from "reprise/sqlite", got ${typeof database}.`,
+    );
+  const { storeKind } = execution.host;
+  if (storeKind !== undefined && storeKind !== kind)
+    throw new RepriseError(
+      "USAGE",
+      `ctx.tx(${name}): this engine keeps its runs in ${storeKind}, and the function expects ${kind}. User SQL runs where the journal is: name ${storeKind}.`,
+    );
+  return askOperation(execution, name, undefined, call as OperationAsk["call"], {}, undefined, database);
+}
+
 function startChild(
   execution: Execution,
   definition: Definition,
@@ -151,6 +176,8 @@ export function createContext(execution: Execution): WorkflowContext {
     task: (task: AnyTask, input?: unknown, options?: TaskCallOptions) =>
       rejecting(() => runTask(execution, task, input, options)),
     run: (name: string, ...rest: readonly unknown[]) => rejecting(() => runOperation(execution, name, rest)),
+    tx: (name: string, database: Database<unknown>, call: unknown) =>
+      rejecting(() => runTransaction(execution, name, database, call)),
     child: (definition: Definition, input?: unknown, options?: ChildOptions) =>
       startChild(execution, definition, input, options),
     promise: (name: string, options: { timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>

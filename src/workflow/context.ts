@@ -6,6 +6,7 @@ import type {
   Args,
   Awaitable,
   Data,
+  Database,
   Definition,
   InputOf,
   Logger,
@@ -15,6 +16,7 @@ import type {
   Policy,
   Received,
   Schema,
+  Settled,
   TaskContext,
   Timed,
 } from "../kernel/index.ts";
@@ -71,6 +73,15 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
     call: (op: OperationContext<M>, input: I) => Awaitable<T & Data<T>>,
     options?: OperationOptions<T>,
   ): Promise<T>;
+  /**
+   * Your SQL in the entry's own transaction: exactly once. Nothing but SQL belongs in the function, which may run again
+   * after it was rolled back; on SQLite it is synchronous. What it throws rolls everything back and is kept as its end.
+   */
+  tx<Db, T, Sync extends boolean>(
+    name: string,
+    database: Database<Db, Sync>,
+    call: (db: Db) => T & Settled<T, Sync> & Data<Awaited<T>>,
+  ): Promise<Awaited<T>>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
   /** Waits for a value from outside. A wait that runs out gives `undefined`. */

@@ -7,6 +7,8 @@ export type LogLevel = "info" | "warn" | "error";
 
 /** What an execution needs from the worker that runs it. */
 export interface ExecutionHost {
+  /** The kind of database `ctx.tx` reaches; undefined where nothing is written, as in a replay of a saved journal. */
+  readonly storeKind?: string;
   log(level: LogLevel, message: string, data?: object): void;
   /** Watches what the code does past `ctx`. */
   readonly guard?: Guard | undefined;

@@ -1,6 +1,7 @@
 // What the store cases need from SQLite: a file of its own per case, or a database in memory.
 
 import { mkdtempSync, rmSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
@@ -40,6 +41,15 @@ export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld
     clock: {
       advance: (ms) => time.advanceTo(time.now() + ms),
       setBack: (ms) => time.setWall(time.now() - ms),
+    },
+    userSql: {
+      create: (db) => (db as DatabaseSync).exec("create table notes (text text not null)"),
+      insert: (db, text) => void (db as DatabaseSync).prepare("insert into notes values (?)").run(text),
+      texts: (db) =>
+        (db as DatabaseSync)
+          .prepare("select text from notes")
+          .all()
+          .map((row) => String(row["text"])),
     },
     open: () => open(file),
     openAgain() {

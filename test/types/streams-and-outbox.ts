@@ -1,6 +1,7 @@
-// Programs with streams that must compile, and wrong ones that must not. Checked by `tsc`, never run.
+// Programs with streams and transactions that must compile, and wrong ones that must not. Checked by `tsc`, never run.
 
-import { createEngine, promise, stream, workflow } from "reprise";
+import { createEngine, promise, stream, workflow, type Database } from "reprise";
+import { sqlite } from "reprise/sqlite";
 
 interface Token {
   readonly text: string;
@@ -56,3 +57,27 @@ export async function readers(): Promise<void> {
   // @ts-expect-error this workflow has no streams
   engine.run(silent, "x").stream("tokens");
 }
+
+// ── ctx.tx ──
+
+declare const server: Database<{ query(sql: string): Promise<number[]> }, false>;
+
+export const books = workflow("books", async (ctx, id: number) => {
+  const count = await ctx.tx("count", sqlite, (db) => Number(db.prepare("select 1 as n").get(id)?.["n"]));
+  const sum: number = count + 1;
+  const nothing: void = await ctx.tx("create", sqlite, (db) => db.exec("create table t (a)"));
+  const rows: number[] = await ctx.tx("server", server, async (db) => db.query("select 1"));
+  // @ts-expect-error on SQLite the function is not async
+  await ctx.tx("async", sqlite, async (db) => db.exec("select 1"));
+  // @ts-expect-error the handle has no such method
+  await ctx.tx("close", sqlite, (db) => db.close());
+  // @ts-expect-error a function is not data
+  await ctx.tx("function", sqlite, () => () => 1);
+  // @ts-expect-error a store is not a database to name
+  await ctx.tx("store", sqlite("x.db"), () => 1);
+  // @ts-expect-error a function is needed
+  await ctx.tx("nothing", sqlite);
+  // @ts-expect-error a name is needed
+  await ctx.tx(sqlite, () => 1);
+  return { sum, nothing, rows };
+});

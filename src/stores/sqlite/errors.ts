@@ -10,6 +10,7 @@ const CORRUPT = 11;
 const FULL = 13;
 const CANTOPEN = 14;
 const TOOBIG = 18;
+const CONSTRAINT = 19;
 const NOTADB = 26;
 const READONLY_DBMOVED = READONLY | (4 << 8);
 const CONSTRAINT_PRIMARYKEY = 1555;
@@ -36,6 +37,17 @@ export function isBusy(error: unknown): boolean {
 export function isUnknownCommit(error: unknown): boolean {
   const code = primaryOf(error);
   return code === IOERR || code === FULL;
+}
+
+export function isConstraint(error: unknown): boolean {
+  return primaryOf(error) === CONSTRAINT;
+}
+
+const TROUBLE: ReadonlySet<number> = new Set([SQLITE_BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB]);
+
+/** The database gave way, whatever the statement was. */
+export function isTrouble(error: unknown): boolean {
+  return TROUBLE.has(primaryOf(error));
 }
 
 const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {

@@ -11,6 +11,7 @@ import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
 import { noteCodec, openBorder, type PayloadBorder } from "./payload-border.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { UserSql } from "./user-sql.ts";
 import { checkVersion, notReprise, pragma, refuseNewer } from "./version.ts";
 
 export type Durability = "full" | "relaxed";
@@ -18,6 +19,7 @@ export type Durability = "full" | "relaxed";
 export interface Connection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
+  readonly userSql: UserSql;
   /** Undefined when payloads are kept as they are. */
   readonly border: PayloadBorder | undefined;
   /** Undefined in memory. */
@@ -53,7 +55,7 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
       if (options.migrate && border.isOpen) await patiently(options, what, () => noteCodec(db, border));
     }
     const sql = await patiently(options, what, () => prepareStatements(db, border));
-    return { db, sql, border, identity: inMemory ? undefined : identityOf(path) };
+    return { db, sql, userSql: new UserSql(db), border, identity: inMemory ? undefined : identityOf(path) };
   } catch (error) {
     db.close();
     throw error;

@@ -23,6 +23,15 @@ export interface Tx {
   nextRun: RunNumber | undefined;
 }
 
+/** Thrown by the body of a transaction to roll it back and answer all the same. */
+export class Undo<T> extends Error {
+  readonly answer: T;
+  constructor(answer: T) {
+    super("rolled back");
+    this.answer = answer;
+  }
+}
+
 /** How often a batch is applied anew after COMMITs that turned out not to have happened. */
 const MAX_UNKNOWN_COMMITS = 3;
 /** Marks of writers that died are kept this long before they are folded into one. */
@@ -94,6 +103,7 @@ export class Session {
       result = body({ sql, now, nextRun: undefined });
     } catch (error) {
       this.#rollback();
+      if (error instanceof Undo) return { done: error.answer as T };
       throw error;
     }
     try {

@@ -32,6 +32,8 @@ import type {
   ScheduleRecord,
   Store,
   StoreInfo,
+  TransactOutcome,
+  TurnWrite,
   Write,
 } from "../../kernel/index.ts";
 import { apply, idleOutcome } from "./apply.ts";
@@ -46,6 +48,7 @@ import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
 import { Session, type Tx } from "./session.ts";
 import { readEmitted, readStream } from "./streams.ts";
+import { transact } from "./transact.ts";
 
 export interface SqliteStoreOptions {
   /** A file, or ":memory:" for a store that lives as long as the process. */
@@ -82,6 +85,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 }
 
 const UNLIMITED = -1;
+const KIND = "sqlite";
 
 export class SqliteStore implements Store {
   readonly #session: Session;
@@ -98,6 +102,15 @@ export class SqliteStore implements Store {
 
   async write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }> {
     return (await this.#write(writes)) as { [K in keyof W]: OutcomeOf<W[K]> };
+  }
+
+  readonly kind = KIND;
+
+  transact(
+    call: (db: unknown) => unknown,
+    write: (result: unknown) => TurnWrite | undefined,
+  ): Promise<TransactOutcome> {
+    return transact(this.#session, call, write);
   }
 
   async #write(writes: readonly Write[]): Promise<readonly Outcome[]> {

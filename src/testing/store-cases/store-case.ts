@@ -14,9 +14,17 @@ export interface StoreClock {
   setBack(ms: number): void;
 }
 
+/** A table of the user's, reached with the handle `transact` gives; promises where the database answers with them. */
+export interface UserSql {
+  create(db: unknown): unknown;
+  insert(db: unknown, text: string): unknown;
+  texts(db: unknown): readonly string[] | Promise<readonly string[]>;
+}
+
 /** What a case needs from the one who runs it. */
 export interface StoreTest {
   readonly clock: StoreClock;
+  readonly userSql: UserSql;
   /** A fresh, empty store. Called once per case. */
   open(): Promise<Store>;
   /** Another connection to the store `open` answered. */
@@ -35,6 +43,7 @@ export interface StoreCase {
 /** What the body of a case may use besides its first store. */
 export interface CaseTools {
   readonly clock: StoreClock;
+  readonly userSql: UserSql;
   openAgain(): Promise<Store>;
   openBackup(path: string): Promise<Store>;
   backupPath(): string;
@@ -53,6 +62,7 @@ export function storeCase(name: string, body: (store: Store, tools: CaseTools) =
       };
       const tools: CaseTools = {
         clock: t.clock,
+        userSql: t.userSql,
         openAgain: async () => track(await t.openAgain()),
         openBackup: async (path) => track(await t.openBackup(path)),
         backupPath: () => t.backupPath(),

@@ -336,4 +336,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a start turns an expected run into the run, and its messages are kept in order",
     "an expected run that is started without a claim is due, with its messages",
   ],
+  "user SQL runs twice": ["user SQL and its entry are committed together"],
+  "user SQL is kept although the fence does not hold": ["user SQL goes with the commit whose fence does not hold"],
+  "user SQL is kept although its function threw": [
+    "user SQL whose function throws is rolled back, and its error is the answer",
+  ],
+  "user SQL that nobody wants is kept": ["user SQL that nobody wants any more is rolled back"],
 };

@@ -11,6 +11,7 @@ import { schedulesMutants } from "./schedules.ts";
 import { startsMutants } from "./starts.ts";
 import { stopsMutants } from "./stops.ts";
 import { streamsMutants } from "./streams.ts";
+import { transactMutants } from "./transact.ts";
 import { turnsMutants } from "./turns.ts";
 import type { Mutant } from "./mutant.ts";
 
@@ -31,4 +32,5 @@ export const mutants: readonly Mutant[] = [
   ...streamsMutants,
   ...schedulesMutants,
   ...earlyMutants,
+  ...transactMutants,
 ];

@@ -1,0 +1,50 @@
+import type { Store, TurnWrite } from "../../../src/kernel/index.ts";
+import { methods, type Mutant } from "./mutant.ts";
+
+type Transact = Store["transact"];
+type Make = Parameters<Transact>[1];
+
+/** The commit is made of what the holder wanted and of what the mutant knows of the one run there is. */
+function committing(
+  name: string,
+  change: (turn: TurnWrite | undefined, known: TurnWrite) => TurnWrite | undefined,
+): Mutant {
+  return methods(name, (store) => ({
+    async transact(call: Parameters<Transact>[0], write: Make) {
+      const [record] = await store.listRuns({ limit: 1 });
+      if (record === undefined) return store.transact(call, write);
+      const token = (await store.pulse([record.run]))[0]?.token ?? "";
+      const nothing = { entries: [], finished: [], items: [], dropped: [], children: [], messages: [], emits: [] };
+      // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+      const stay = { write: "turn", read: 0, then: "hold", ...nothing } as const;
+      const known = { ...stay, run: record.run, token, head: record.head, chain: record.chain };
+      return store.transact(call, (result) => change(write(result), known));
+    },
+  }));
+}
+
+export const transactMutants: readonly Mutant[] = [
+  methods("user SQL runs twice", (store) => ({
+    transact: (call: Parameters<Transact>[0], write: Make) =>
+      store.transact((db) => {
+        try {
+          call(db);
+        } catch {}
+        return call(db);
+      }, write),
+  })),
+  committing("user SQL is kept although the fence does not hold", (turn, known) =>
+    turn === undefined ? undefined : { ...turn, token: known.token },
+  ),
+  methods("user SQL is kept although its function threw", (store) => ({
+    transact: (call: Parameters<Transact>[0], write: Make) =>
+      store.transact((db) => {
+        try {
+          return call(db);
+        } catch {
+          return undefined;
+        }
+      }, write),
+  })),
+  committing("user SQL that nobody wants is kept", (turn, known) => turn ?? known),
+];
