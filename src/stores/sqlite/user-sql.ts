@@ -122,13 +122,19 @@ export class UserSql {
 
   /** SQLite only says "not authorized". */
   #explained<T>(act: () => T): T {
-    this.#objection = undefined;
     try {
       return act();
     } catch (error) {
-      if (this.#objection === undefined) throw error;
-      throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${this.#objection}.`, { cause: error });
+      const objection = this.#takeObjection();
+      if (objection === undefined) throw error;
+      throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${objection}.`, { cause: error });
     }
+  }
+
+  #takeObjection(): string | undefined {
+    const objection = this.#objection;
+    this.#objection = undefined;
+    return objection;
   }
 }
 
