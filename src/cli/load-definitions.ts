@@ -1,11 +1,12 @@
 // A file of the user's: every export that is a workflow or a task is registered.
 
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
 import { isWorkflow } from "../workflow/index.ts";
+import { isOwnFile } from "./own-files.ts";
 
 export type Loaded = readonly (Definition | AnyTask)[];
 
@@ -28,9 +29,16 @@ async function load(path: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (cause) {
-    const { name = "Error", message = String(cause) } = cause instanceof Error ? cause : {};
-    throw new RepriseError("USAGE", `${path} cannot be loaded: ${name}: ${message}`, { cause });
+    const { name = "Error", message = String(cause), stack = "" } = cause instanceof Error ? cause : {};
+    throw new RepriseError("USAGE", `${path} cannot be loaded: ${name}: ${message}${placeIn(stack)}`, { cause });
   }
+}
+
+/** The line of the user's that a stack begins with: ` (order.ts:12)`. */
+function placeIn(stack: string): string {
+  const [, url, line] = /(file:\/\/[^\s()]+?):(\d+)/.exec(stack) ?? [];
+  if (url === undefined || isOwnFile(fileURLToPath(url))) return "";
+  return ` (${relative(process.cwd(), fileURLToPath(url))}:${line})`;
 }
 
 function looksLikeDefinition(value: unknown): boolean {

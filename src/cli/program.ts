@@ -1,16 +1,17 @@
 // The program: its options and the groups of its commands. What a command does is loaded only when it runs, so that
 // `--help` comes at once.
 
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { examples, exitCodeOfCommand } from "./command.ts";
 import { addCaringCommands } from "./commands/caring.ts";
+import { addHelpingCommands } from "./commands/helping.ts";
 import { addLookingCommands } from "./commands/looking.ts";
 import { addProvingCommands } from "./commands/proving.ts";
 import { addSteeringCommands } from "./commands/steering.ts";
 import { addTalkingCommands } from "./commands/talking.ts";
 import { addWorkingCommands } from "./commands/working.ts";
 import { isInterrupted, listenForSignals } from "./signals.ts";
+import { versionOfThis } from "./version.ts";
 
 const DEFAULT_STORE = "sqlite:reprise.db";
 
@@ -37,7 +38,9 @@ export function createProgram(): Command {
       process.env["REPRISE_CODEC"] || undefined,
     )
     .option("--json", "one JSON value, or one per line, instead of text")
-    .version(version(), "-V, --version")
+    .version(versionOfThis(), "-V, --version", "which version this is")
+    .helpOption("-h, --help", "how to use it")
+    .helpCommand(false)
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeErr: () => {} })
@@ -51,12 +54,8 @@ export function createProgram(): Command {
   addSteeringCommands(program);
   addProvingCommands(program);
   addCaringCommands(program);
+  addHelpingCommands(program);
   return program;
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 /** An error of the command line itself becomes one of ours. */

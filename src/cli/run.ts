@@ -11,10 +11,12 @@ import { readInput } from "./read-input.ts";
 import { onInterrupt } from "./signals.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, plainLines } from "./text.ts";
+import { refuseMemory } from "./worker.ts";
 
 export interface RunOptions extends GlobalOptions {
   readonly id?: string;
   readonly inputFile?: string;
+  readonly detach?: boolean;
 }
 
 /** A run that waits for somebody says so after this long. */
@@ -30,6 +32,7 @@ export async function run(
   const input = await readInput(inputText, options.inputFile);
   const definitions = await loadDefinitions(file);
   checkWorkflow(definitions, name, file);
+  if (options.detach === true) return detach(definitions, name, input, options);
   const engine = await createEngine({ store: options.store, definitions, ...payloadOptions() });
   // What is at work may finish; the run goes on where it stopped when it is started again.
   onInterrupt({ cleanUp: () => engine.close() });
@@ -56,6 +59,17 @@ export async function run(
   } finally {
     await engine.close();
   }
+}
+
+/** Starts the run and leaves the work to workers. */
+async function detach(definitions: Loaded, name: string, input: unknown, options: RunOptions): Promise<number> {
+  refuseMemory(options.store);
+  await using engine = await createEngine({ store: options.store, definitions, worker: false, ...payloadOptions() });
+  const handle = await engine.start(name, input as undefined, options.id === undefined ? {} : { id: options.id });
+  const { id, status } = await handle.info();
+  if (options.json) await printJson({ id, status });
+  else await print(plain(id));
+  return EXIT.ok;
 }
 
 /** Before the store is opened, and in words of the command line. */

@@ -16,7 +16,7 @@ export function looking<T>(options: LookOptions, work: (store: Store) => Promise
   return reading(options.store, (store) => work(options.showSecrets === true ? store : shownStore(store)));
 }
 
-function shownStore(store: Store): Store {
+export function shownStore(store: Store): Store {
   const view: Partial<Store> = {
     async findRun(id) {
       const record = await store.findRun(id);

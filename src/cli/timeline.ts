@@ -25,7 +25,8 @@ export interface TimelineOptions {
 
 type Tone = "good" | "bad" | "open" | "quiet";
 
-interface Line {
+/** What one entry says. */
+export interface Line {
   readonly tone: Tone;
   readonly name: string;
   readonly text: string;
@@ -43,26 +44,42 @@ const SIGNS = {
 const TIME_WIDTH = 11;
 const MAX_NAME_WIDTH = 28;
 
+/** Reads entries one by one, in order; remembers what the ones before have opened. */
+export class TimelineReader {
+  readonly #opened = new Map<string, { readonly name: string; readonly at: Date }>();
+  #startedAt: number | undefined;
+
+  read(entry: JournalEntry): Line {
+    this.#startedAt ??= entry.at.getTime();
+    return lineOf(entry, this.#opened, this.#startedAt);
+  }
+}
+
+export function nameWidthOf(line: Line): number {
+  return Math.min(MAX_NAME_WIDTH, line.name.length);
+}
+
 /** The lines of a timeline, from the first entry to the last. */
 export function renderTimeline(entries: readonly JournalEntry[], options: TimelineOptions): string[] {
   const [first] = entries;
   if (first === undefined) return [];
   const startedAt = first.at.getTime();
-  const opened = new Map<string, { readonly name: string; readonly at: Date }>();
-  const lines = entries.map((entry) => ({ entry, line: lineOf(entry, opened, startedAt) }));
-  const nameWidth = Math.min(MAX_NAME_WIDTH, Math.max(...lines.map(({ line }) => line.name.length)));
+  const reader = new TimelineReader();
+  const lines = entries.map((entry) => ({ entry, line: reader.read(entry) }));
+  const nameWidth = lines.reduce((width, { line }) => Math.max(width, nameWidthOf(line)), 0);
   const marks = [...(options.marks ?? [])].toSorted((a, b) => a.at.getTime() - b.at.getTime());
   const rendered: string[] = [];
   for (const { entry, line } of lines) {
     while (marks[0] !== undefined && marks[0].at < entry.at)
       rendered.push(renderMark(marks.shift()!, startedAt, options));
-    rendered.push(...renderLine(line, entry.at.getTime() - startedAt, nameWidth, options));
+    rendered.push(...renderLine(line, offsetOf(entry.at.getTime() - startedAt), nameWidth, options));
   }
   for (const mark of marks) rendered.push(renderMark(mark, startedAt, options));
   return rendered;
 }
 
-function timeText(ms: number): string {
+/** Time since the start, for the beginning of a line. */
+export function offsetOf(ms: number): string {
   return offsetText(ms).padStart(TIME_WIDTH);
 }
 
@@ -72,15 +89,21 @@ function offsetText(ms: number): string {
   return ms < 60_000 ? `+${(ms / 1_000).toFixed(2)} s` : `+${formatMs(ms)}`;
 }
 
-function renderLine(line: Line, ms: number, nameWidth: number, { width, paint }: TimelineOptions): string[] {
+/** `before` stands in front of every line: a time, and perhaps whose line it is. */
+export function renderLine(
+  line: Line,
+  before: string,
+  nameWidth: number,
+  { width, paint }: Pick<TimelineOptions, "width" | "paint">,
+): string[] {
   const { sign, style } = SIGNS[line.tone];
-  const room = Math.max(20, width - TIME_WIDTH - nameWidth - 6);
+  const room = Math.max(20, width - before.length - nameWidth - 6);
   const name = clip(line.name, nameWidth).padEnd(nameWidth);
   const text = clip(line.text, room);
-  const head = `${paint("dim", timeText(ms))}  ${paint(style, sign)} ${paint(nameStyle(line.tone), name)}  ${
+  const head = `${paint("dim", before)}  ${paint(style, sign)} ${paint(nameStyle(line.tone), name)}  ${
     line.tone === "quiet" || line.tone === "open" ? paint("dim", text) : text
   }`;
-  const indent = " ".repeat(TIME_WIDTH + 4 + nameWidth);
+  const indent = " ".repeat(before.length + 4 + nameWidth);
   return [head.trimEnd(), ...line.under.map((under) => paint("yellow", `${indent}  └ ${clip(under, room - 2)}`))];
 }
 
@@ -92,7 +115,7 @@ function nameStyle(tone: Tone): "bold" | "dim" | "reset" {
 function renderMark({ at, text, bad }: TimelineMark, startedAt: number, { width, paint }: TimelineOptions): string {
   const body = clip(`━━ ${plain(text)} `, width - TIME_WIDTH - 2);
   const rule = body.padEnd(Math.min(width, 100) - TIME_WIDTH - 2, "━");
-  return `${paint("dim", timeText(at.getTime() - startedAt))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
+  return `${paint("dim", offsetOf(at.getTime() - startedAt))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
 }
 
 /** What one entry says. `opened` remembers names and times of commands, for the entries that settle them. */

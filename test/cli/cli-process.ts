@@ -1,6 +1,6 @@
 // The command line as a process of its own, as a shell would start it.
 
-import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,14 +24,18 @@ export interface CliOptions {
   readonly input?: string;
 }
 
+function environment(): NodeJS.ProcessEnv {
+  const { NO_COLOR: _no, FORCE_COLOR: _force, REPRISE_STORE: _store, ...env } = process.env;
+  return env;
+}
+
 export function startNode(
   args: readonly string[],
   options: CliOptions = {},
 ): ChildProcessByStdio<Writable, Readable, Readable> {
-  const { NO_COLOR: _no, FORCE_COLOR: _force, REPRISE_STORE: _store, ...env } = process.env;
   const child = spawn(process.execPath, ["--conditions=reprise-source", ...args], {
     cwd: options.cwd ?? ROOT,
-    env: { ...env, ...options.env },
+    env: { ...environment(), ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.end(options.input ?? "");
@@ -51,6 +55,24 @@ export async function finished(child: ReturnType<typeof startNode>): Promise<Fin
 
 export function cli(args: readonly string[], options: CliOptions = {}): Promise<Finished> {
   return finished(startCli(args, options));
+}
+
+/** Whether a program of this name can be started here. */
+export function isInstalled(program: string): boolean {
+  return spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+}
+
+/** The command line on a pseudo-terminal, as a person has it. Standard output has everything the terminal got. */
+export function startOnTerminal(args: readonly string[], options: CliOptions = {}): ReturnType<typeof startNode> {
+  const command = [process.execPath, "--conditions=reprise-source", join(ROOT, "src/cli/main.ts"), ...args];
+  const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  const child = spawn("script", ["-qefc", `stty cols 100 rows 40; ${quoted}`, "/dev/null"], {
+    cwd: options.cwd ?? ROOT,
+    env: { ...environment(), TERM: "xterm", ...options.env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  if (options.input !== undefined) child.stdin.write(options.input);
+  return child;
 }
 
 /** Resolves when the process has said `words` on either stream; what it says stays readable for `finished`. */

@@ -50,10 +50,12 @@ test("what is at work when a worker is told to stop is finished; a second signal
     const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
     const ended = finished(child);
     await saying(child, "worker.started");
+    const attempted = saying(child, "attempt.started");
     await client.start(slow, undefined, { id });
-    await saying(child, "attempt.started");
+    await attempted;
+    const stopping = saying(child, "worker.stopping");
     child.kill("SIGTERM");
-    await saying(child, "worker.stopping");
+    await stopping;
     return { child, ended };
   };
   const patient = await start("slow-1");

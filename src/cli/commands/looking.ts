@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { action, collect, examples, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { ShowOptions } from "../show.ts";
 
 const SHOW_SECRETS = "show what stands under names such as password, instead of [redacted]";
 
@@ -24,8 +25,9 @@ export function addLookingCommands(program: Command): void {
     .description("one run: its timeline, what it waits for, why it failed")
     .argument("<id>", "the run's id")
     .option("--show-secrets", SHOW_SECRETS)
-    .addHelpText("after", examples("show order-7", "show order-7 --json | jq .waitsFor"))
-    .action(action(async (id: string, options: GlobalOptions) => (await import("../show.ts")).show(id, options)));
+    .option("--watch", "follow it until it ends or is stopped")
+    .addHelpText("after", examples("show order-7", "show order-7 --watch", "show order-7 --json | jq .waitsFor"))
+    .action(action(async (id: string, options: ShowOptions) => (await import("../show.ts")).show(id, options)));
 
   program
     .command("journal")

@@ -9,6 +9,31 @@ export function addWorkingCommands(program: Command): void {
   program.commandsGroup("Work:");
 
   program
+    .command("init")
+    .description("make a small project that runs: a workflow, its test, and what they need")
+    .argument("[folder]", "where to; made if it is not there", ".")
+    .addHelpText("after", examples("init my-app", "init"))
+    .action(
+      action(async (folder: string, options: GlobalOptions) => (await import("../init.ts")).init(folder, options)),
+    );
+
+  program
+    .command("dev")
+    .description("a worker that starts anew when a file changes, and says what runs do")
+    .argument("<file>", "a module; every workflow and task it exports is registered")
+    .addHelpText("after", examples("dev workflows.ts", "dev workflows.ts --store sqlite:try.db"))
+    .action(action(async (file: string, options: GlobalOptions) => (await import("../dev.ts")).dev(file, options)));
+
+  program
+    .command("dev-worker", { hidden: true })
+    .argument("<file>")
+    .action(
+      action(async (file: string, options: GlobalOptions) =>
+        (await import("../dev-worker.ts")).devWorker(file, options),
+      ),
+    );
+
+  program
     .command("worker")
     .description("work on the runs of a store until told to stop (SIGTERM, Ctrl-C)")
     .argument("<file>", "a module; every workflow and task it exports is registered")
@@ -29,10 +54,12 @@ export function addWorkingCommands(program: Command): void {
     .argument("[input]", "its input, as JSON")
     .option("--id <id>", "the run's id; the same id and input again give the same run")
     .option("--input-file <file>", "read the input from a file, or - for standard input")
+    .option("--detach", "only start it and print its id; the work is left to workers")
     .addHelpText(
       "after",
       examples(
         "run order.ts order '{\"cents\":4990}' --id order-7",
+        "run order.ts order '{\"cents\":4990}' --detach",
         "run order.ts order --input-file order.json",
         "run order.ts order --json | jq .output",
       ),

@@ -1,0 +1,164 @@
+// reprise complete: what fits at the end of a command line, one per line, with a tab before its description. Shells ask
+// for it while somebody types, so it is quick, quiet and changes nothing.
+
+import type { Argument, Command, Option } from "commander";
+import { ERROR_CATALOGUE } from "../base/index.ts";
+import { hasEnded, journalEntryOf, STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
+import { reading } from "./open-store.ts";
+import { print } from "./output.ts";
+import { createProgram } from "./program.ts";
+import { stepsOf } from "./steps.ts";
+
+interface Fit {
+  readonly value: string;
+  readonly about: string;
+}
+
+const RUNS_LOOKED_AT = 300;
+
+export async function complete(words: readonly string[]): Promise<number> {
+  const typed = words.at(-1) ?? "";
+  for (const { value, about } of await fitsFor(words.slice(0, -1), typed))
+    if (value.startsWith(typed) && isTypable(value)) await print(`${value}\t${about}`);
+  return 0;
+}
+
+/** Whatever would need quotes is left to be typed. */
+function isTypable(value: string): boolean {
+  return /^[\w.:@%+,=/-]+$/.test(value);
+}
+
+/** Where in the line the word stands. */
+interface Place {
+  readonly command: Command;
+  readonly given: readonly string[];
+  /** The option that waits for its value. */
+  readonly option: Option | undefined;
+  readonly store: string;
+}
+
+async function fitsFor(before: readonly string[], typed: string): Promise<readonly Fit[]> {
+  const place = placeOf(before);
+  if (place.option !== undefined) return valuesOf(place.option, typed, place);
+  if (typed.startsWith("-")) return optionsOf(place.command);
+  const children = place.command.createHelp().visibleCommands(place.command);
+  if (children.length > 0) return children.map((child) => ({ value: child.name(), about: child.description() }));
+  const argument = place.command.registeredArguments[place.given.length] ?? variadicOf(place.command);
+  return argument === undefined ? [] : argumentsOf(argument, place);
+}
+
+function placeOf(before: readonly string[]): Place {
+  let command = createProgram();
+  let store = String(command.opts()["store"]);
+  let given: string[] = [];
+  let option: Option | undefined;
+  for (const word of before) {
+    if (option !== undefined) {
+      if (option.long === "--store") store = word;
+      option = undefined;
+    } else if (word.startsWith("-")) {
+      const [name, value] = word.split("=", 2);
+      const found = allOptions(command).find(({ long, short }) => long === name || short === name);
+      if (found?.long === "--store" && value !== undefined) store = value;
+      if (found !== undefined && (found.required || found.optional) && value === undefined) option = found;
+    } else {
+      const child = command.commands.find((one) => one.name() === word);
+      if (child === undefined) given.push(word);
+      else [command, given] = [child, []];
+    }
+  }
+  return { command, given, option, store };
+}
+
+function allOptions(command: Command): readonly Option[] {
+  return [...command.options, ...(command.parent === null ? [] : allOptions(command.parent))];
+}
+
+function variadicOf(command: Command): Argument | undefined {
+  const last = command.registeredArguments.at(-1);
+  return last?.variadic === true ? last : undefined;
+}
+
+function optionsOf(command: Command): Fit[] {
+  return allOptions(command).flatMap(({ long, description, hidden }) =>
+    long === undefined || hidden ? [] : [{ value: long, about: description }],
+  );
+}
+
+/** No answer means files: that is what shells fall back to. */
+async function valuesOf({ long, argChoices }: Option, typed: string, place: Place): Promise<readonly Fit[]> {
+  if (argChoices !== undefined) return argChoices.map((value) => ({ value, about: "" }));
+  switch (long) {
+    case "--status": {
+      const earlier = typed.slice(0, typed.lastIndexOf(",") + 1);
+      return STATUSES.map((status) => ({ value: `${earlier}${status}`, about: "" }));
+    }
+    case "--definition":
+      return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
+    case "--tag":
+      return newestRuns(place, (runs) => distinct(runs.flatMap(({ tags }) => tags)));
+    default:
+      return [];
+  }
+}
+
+async function argumentsOf(argument: Argument, place: Place): Promise<readonly Fit[]> {
+  if (argument.argChoices !== undefined) return argument.argChoices.map((value) => ({ value, about: "" }));
+  switch (argument.name()) {
+    case "id":
+    case "ids":
+      return newestRuns(place, (runs) =>
+        runs
+          .filter((run) => fitsCommand(place.command, run))
+          .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
+      );
+    case "workflow":
+      return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
+    case "code":
+      return Object.entries(ERROR_CATALOGUE).map(([value, { summary }]) => ({ value, about: summary }));
+    case "promise":
+      return asking(place, (store) => openPromises(store, place.given[0] ?? ""));
+    default:
+      return [];
+  }
+}
+
+/** Commands that only reach live runs are offered live runs. */
+function fitsCommand(command: Command, { status }: RunRecord): boolean {
+  switch (command.name()) {
+    case "resolve":
+    case "reject":
+    case "cancel":
+      return !hasEnded(status);
+    case "resume":
+      return status === "paused" || status === "blocked" || status === "determinism_violation";
+    default:
+      return true;
+  }
+}
+
+async function openPromises(store: Store, id: string): Promise<Fit[]> {
+  const record = await store.findRun(id);
+  if (record === undefined) return [];
+  const steps = stepsOf((await store.readJournal(record.run, 0)).map(journalEntryOf));
+  return steps
+    .filter(({ kind, endedAt }) => kind === "promise" && endedAt === undefined)
+    .map(({ name, command }) => ({ value: name, about: command }));
+}
+
+function newestRuns(place: Place, choose: (runs: readonly RunRecord[]) => Fit[]): Promise<readonly Fit[]> {
+  return asking(place, async (store) => choose(await store.listRuns({ limit: RUNS_LOOKED_AT })));
+}
+
+/** A store that is not there has nothing to offer, and nobody wants to read why while typing. */
+async function asking(place: Place, work: (store: Store) => Promise<readonly Fit[]>): Promise<readonly Fit[]> {
+  try {
+    return await reading(place.store, work);
+  } catch {
+    return [];
+  }
+}
+
+function distinct(values: readonly string[]): Fit[] {
+  return [...new Set(values)].map((value) => ({ value, about: "" }));
+}

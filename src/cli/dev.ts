@@ -1,0 +1,125 @@
+// reprise dev: a worker that starts anew whenever a file it has loaded changes.
+//
+// D1. One child at a time: the old one has drained before the new one starts, so a run is never held by both.
+// D2. A child that cannot load its file, or dies, is started again with the next change, not before.
+
+import { fork, type ChildProcess } from "node:child_process";
+import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { RepriseError, systemTimers } from "../base/index.ts";
+import { DRAIN, type LoadedFiles } from "./dev-worker.ts";
+import { globalArguments, type GlobalOptions } from "./global-options.ts";
+import { logLines } from "./log-lines.ts";
+import { paint } from "./output.ts";
+import { onInterrupt } from "./signals.ts";
+import { plain } from "./text.ts";
+import { refuseMemory } from "./worker.ts";
+
+/** Editors write a file in several steps. */
+const SETTLE_MS = 80;
+
+export async function dev(file: string, options: GlobalOptions): Promise<number> {
+  refuseMemory(options.store);
+  const path = resolve(file);
+  if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}.`);
+  const log = logLines(options.json);
+  const args = ["dev-worker", path, ...globalArguments(options)];
+  let child: ChildProcess | undefined;
+  let over: Promise<void> = Promise.resolve();
+  let stopping = false;
+  let restarting: Promise<void> | undefined;
+
+  const start = (): void => {
+    const started = fork(process.argv[1] ?? "", args);
+    child = started;
+    started.on("message", ({ files }: LoadedFiles) => watched.set([path, ...files]));
+    over = new Promise((resolveOver) => {
+      started.once("exit", (code, signal) => {
+        if (child === started) child = undefined;
+        // D2
+        if (!stopping && restarting === undefined)
+          log.event("dev.ended", `ended (${signal ?? code}); waits for a change`, { code, signal });
+        resolveOver();
+      });
+    });
+  };
+  const drain = async (): Promise<void> => {
+    if (child?.connected === true) child.send(DRAIN);
+    await over;
+  };
+  const restart = async (changed: string): Promise<void> => {
+    log.event("dev.changed", `${paint("cyan", "changed")} ${plain(changed)}`, { file: changed });
+    // D1
+    await drain();
+    restarting = undefined;
+    if (!stopping) start();
+  };
+  const watched = new WatchedFiles((changed) => {
+    if (!stopping) restarting ??= restart(changed);
+  });
+  watched.set([path]);
+
+  onInterrupt({
+    isUsualEnd: true,
+    say: () => log.event("dev.stopping", "stopping: what is at work may finish; once more to stop at once", {}),
+    cleanUp: async () => {
+      stopping = true;
+      await drain();
+    },
+    abandon: () => child?.kill("SIGKILL"),
+  });
+  log.event("dev.started", `watching ${plain(path)} on ${plain(options.store)}; Ctrl-C stops`, {
+    file: path,
+    store: options.store,
+  });
+  start();
+  return new Promise<number>(() => {});
+}
+
+/** Files, looked at through their folders: editors replace a file rather than write to it. */
+class WatchedFiles {
+  readonly #onChange: (path: string) => void;
+  /** With what told them apart when they were last looked at. */
+  #files = new Map<string, string>();
+  readonly #folders = new Map<string, FSWatcher>();
+  #cancel: (() => void) | undefined;
+
+  constructor(onChange: (path: string) => void) {
+    this.#onChange = onChange;
+  }
+
+  set(paths: readonly string[]): void {
+    this.#files = new Map(paths.map((path) => [path, this.#files.get(path) ?? looksOf(path)]));
+    const folders = new Set(paths.map((path) => dirname(path)));
+    for (const [folder, watcher] of this.#folders)
+      if (!folders.has(folder)) {
+        watcher.close();
+        this.#folders.delete(folder);
+      }
+    for (const folder of folders)
+      if (!this.#folders.has(folder) && existsSync(folder))
+        this.#folders.set(
+          folder,
+          watch(folder, () => this.#soon()),
+        );
+  }
+
+  #soon(): void {
+    this.#cancel?.();
+    this.#cancel = systemTimers.set(SETTLE_MS, () => {
+      let changed: string | undefined;
+      for (const [path, before] of this.#files) {
+        const now = looksOf(path);
+        if (now === before) continue;
+        this.#files.set(path, now);
+        changed = path;
+      }
+      if (changed !== undefined) this.#onChange(changed);
+    });
+  }
+}
+
+function looksOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? "" : `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
+}

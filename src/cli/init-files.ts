@@ -1,0 +1,119 @@
+// The files of a new project.
+
+export function projectFiles(name: string, version: string): Readonly<Record<string, string>> {
+  return {
+    "package.json": `${JSON.stringify(manifest(name, version), undefined, 2)}\n`,
+    "tsconfig.json": TSCONFIG,
+    "workflows.ts": WORKFLOWS,
+    "workflows.test.ts": TEST,
+    "README.md": readme(name),
+    ".gitignore": "node_modules/\n*.db\n*.db-wal\n*.db-shm\n",
+  };
+}
+
+function manifest(name: string, version: string): object {
+  return {
+    name,
+    version: "0.1.0",
+    private: true,
+    type: "module",
+    scripts: {
+      dev: "reprise dev workflows.ts",
+      start: "reprise worker workflows.ts",
+      test: "node --test",
+      check: "tsc",
+    },
+    dependencies: { reprise: `^${version}` },
+    devDependencies: { "@types/node": "^24.0.0", typescript: "^5.9.0 || ^7.0.0" },
+    engines: { node: ">=24.15" },
+  };
+}
+
+const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "esnext",
+    "module": "nodenext",
+    "types": ["node"],
+    "strict": true,
+    "noEmit": true,
+    "erasableSyntaxOnly": true,
+    "allowImportingTsExtensions": true,
+    "skipLibCheck": true
+  }
+}
+`;
+
+const WORKFLOWS = `// Everything this file exports is registered by \`reprise dev\`, \`worker\` and \`run\`.
+
+import { promise, task, workflow } from "reprise";
+
+/** Work any worker may do. A failed attempt is repeated; the key stays the same, so that a mail is sent once. */
+export const sendMail = task("send-mail", { retry: { maxAttempts: 5 } }, async (ctx, mail: { to: string; text: string }) => {
+  ctx.log.info(\`to \${mail.to}: \${mail.text}\`);
+  return { id: ctx.idempotencyKey };
+});
+
+/** Durable code: kill the process anywhere, and it goes on where it was. */
+export const welcome = workflow("welcome", { ports: { confirmed: promise<boolean>() } }, async (ctx, to: string) => {
+  await ctx.task(sendMail, { to, text: "Please confirm your address." });
+  const confirmed = await ctx.promise("confirmed", { timeout: "2 days" });
+  if (confirmed !== true) return "gave up";
+  await ctx.sleep("5 s");
+  await ctx.task(sendMail, { to, text: "Welcome!" });
+  return "welcomed";
+});
+`;
+
+const TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
+import { sendMail, welcome } from "./workflows.ts";
+
+const mail = stub(sendMail, () => ({ id: "mail-1" }));
+
+test("who confirms is welcomed", async () => {
+  await using engine = await createTestEngine({ definitions: [welcome, sendMail], stubs: [mail] });
+  const run = await engine.start(welcome, "ada@example.org");
+  await run.resolve("confirmed", true);
+  await engine.clock.advance("5 s");
+  assert.equal(await run.result(), "welcomed");
+});
+
+test("who does not answer within two days is left in peace", async () => {
+  await using engine = await createTestEngine({ definitions: [welcome, sendMail], stubs: [mail] });
+  const run = await engine.start(welcome, "ada@example.org");
+  await engine.clock.advance("2 days");
+  assert.equal(await run.result(), "gave up");
+});
+
+test("a crash at any commit changes nothing", async () => {
+  const { output } = await crashEverywhere(welcome, "ada@example.org", {
+    definitions: [sendMail],
+    stubs: [mail],
+    drive: (engine, id) => engine.run(welcome, id).resolve("confirmed", true),
+  });
+  assert.equal(output, "welcomed");
+});
+`;
+
+function readme(name: string): string {
+  return `# ${name}
+
+\`\`\`sh
+npm install
+npm test         # virtual time, and a crash at every commit
+npm run dev      # a worker that starts anew when a file changes
+\`\`\`
+
+In a second terminal:
+
+\`\`\`sh
+npx reprise run workflows.ts welcome '"ada@example.org"' --id ada --detach
+npx reprise show ada --watch
+npx reprise resolve ada confirmed true    # in a third one
+npx reprise verify ada workflows.ts
+\`\`\`
+
+Everything is in \`reprise.db\`. Stop the worker at any moment and start it again: runs go on where they were.
+`;
+}

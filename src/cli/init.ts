@@ -1,0 +1,48 @@
+// reprise init: a small project that runs.
+
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
+import { RepriseError } from "../base/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { projectFiles } from "./init-files.ts";
+import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { plain } from "./text.ts";
+import { versionOfThis } from "./version.ts";
+
+export async function init(folder: string, options: GlobalOptions): Promise<number> {
+  const path = resolve(folder);
+  const files = projectFiles(nameOf(path), versionOfThis());
+  refuseOverwriting(path, Object.keys(files));
+  mkdirSync(path, { recursive: true });
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(path, name), content, { flag: "wx" });
+  const where = relative(process.cwd(), path);
+  const next = [...(where === "" ? [] : [`cd ${where}`]), "npm install", "npm test", "npm run dev"];
+  if (options.json) await printJson({ folder: path, files: Object.keys(files), next });
+  else {
+    for (const name of Object.keys(files)) await print(`${paint("green", "made")} ${plain(join(where, name))}`);
+    remark(`\n${paintError("dim", "next:")} ${next.map((command) => plain(command)).join(" && ")}`);
+  }
+  return EXIT.ok;
+}
+
+/** All or nothing: one file in the way and none is written. */
+function refuseOverwriting(path: string, names: readonly string[]): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat !== undefined && !stat.isDirectory()) throw new RepriseError("USAGE", `${path} is not a folder.`);
+  const there = names.filter((name) => existsSync(join(path, name)));
+  if (there.length > 0)
+    throw new RepriseError(
+      "USAGE",
+      `${path} already has ${there.join(", ")}; nothing was written. Name another folder.`,
+      { details: { there } },
+    );
+}
+
+/** A name npm accepts. */
+function nameOf(path: string): string {
+  const name = basename(path)
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+|[._-]+$/g, "");
+  return name === "" ? "my-app" : name;
+}

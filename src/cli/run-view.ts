@@ -1,0 +1,115 @@
+// How one run is described to people: where it stands, what it waits for, what went wrong and what to do.
+
+import { formatMs } from "../base/index.ts";
+import { hasEnded, type RunRecord } from "../kernel/index.ts";
+import { paint, type Paint } from "./output.ts";
+import { isOwnFrame } from "./own-files.ts";
+import { isoOf, paintStatus, type Trouble } from "./shown-run.ts";
+import type { Step } from "./steps.ts";
+import { countOf, plain, plainLines, showValue } from "./text.ts";
+
+/** `order-7  order v1  completed in 2.1 s` */
+export function titleOf(record: RunRecord, now: number, painted: Paint = paint): string {
+  const { id, definition, version, status } = record;
+  return `${painted("bold", plain(id))}  ${plain(definition)} v${version}  ${statusOf(record, now, painted, status)}`;
+}
+
+export function statusOf(
+  { createdAt, endedAt }: RunRecord,
+  now: number,
+  painted: Paint,
+  status: RunRecord["status"],
+): string {
+  const time =
+    endedAt === undefined ? `for ${formatMs(Math.max(0, now - createdAt))}` : `in ${formatMs(endedAt - createdAt)}`;
+  return `${paintStatus(painted, status)} ${time}`;
+}
+
+export function headLines(record: RunRecord, now: number): string[] {
+  const { createdAt, head, tags, unread, chain } = record;
+  const lines = [
+    titleOf(record, now),
+    paint("dim", `started ${isoOf(createdAt)}  ${countOf(head, "entry", "entries")}  sha256:${chain.slice(0, 16)}…`),
+  ];
+  if (tags.length > 0) lines.push(paint("dim", `tags ${tags.map(plain).join(", ")}`));
+  if (unread > 0) lines.push(paint("yellow", `${countOf(unread, "message", "messages")} came too late to be read`));
+  return lines;
+}
+
+export function waitsFor(record: RunRecord, steps: readonly Step[]): readonly Step[] {
+  return hasEnded(record.status) ? [] : steps.filter(({ endedAt }) => endedAt === undefined);
+}
+
+export function waitLines(record: RunRecord, steps: readonly Step[], now: number, painted: Paint = paint): string[] {
+  switch (record.status) {
+    case "completed":
+    case "failed":
+    case "cancelled":
+    case "continued":
+    case "blocked":
+    case "determinism_violation":
+      return [];
+    case "queued":
+    case "expected":
+    case "paused":
+    case "running":
+    case "waiting": {
+      const open = waitsFor(record, steps).map((step) => waitLine(step, now, painted));
+      if (record.status === "queued") open.unshift(`a worker that has the definition ${plain(record.definition)}`);
+      else if (record.status === "running") open.unshift("a worker is at it");
+      else if (record.status === "waiting" && open.length === 0)
+        open.push("nothing that can come: its code awaits something that ctx did not give; see `reprise doctor`");
+      else if (record.status === "paused") open.unshift("somebody who resumes it");
+      return open;
+    }
+  }
+}
+
+function waitLine({ kind, name, command, until, attempts }: Step, now: number, painted: Paint): string {
+  const shown = painted("bold", plain(name));
+  const left = until === undefined ? "" : untilText(until.getTime() - now);
+  const place = painted("dim", command);
+  switch (kind) {
+    case "task":
+      return `task ${shown}: a worker that has it ${place}`;
+    case "child":
+      return `child ${shown} ${place}`;
+    case "sleep":
+      return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
+    case "promise":
+      return `promise ${shown} from outside${left === "" ? "" : `, runs out ${left}`} ${place}`;
+    case "signal":
+      return `signal ${shown}${left === "" ? "" : `, runs out ${left}`} ${place}`;
+    case "operation":
+      return `operation ${shown}, attempt ${attempts + 1} ${place}`;
+  }
+}
+
+function untilText(ms: number): string {
+  return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;
+}
+
+export function troubleLines(
+  record: RunRecord,
+  { code, message, next, where, expected, actual, stack }: Trouble,
+): string[] {
+  const lines = [`${paint(["red", "bold"], `${record.status} ${code}:`)} ${plain(message)}`];
+  if (where !== null) lines.push(`  ${paint("dim", "where:")} ${plain(where)}`);
+  if (code === "DETERMINISM_VIOLATION") {
+    lines.push(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);
+    lines.push(`  ${paint("dim", "the journal:")} ${showValue(actual)}`);
+  }
+  const userFrames = frames(stack ?? "");
+  if (userFrames !== "") lines.push(paint("dim", userFrames));
+  return [...lines, `  ${paint("dim", "next:")} ${next}`];
+}
+
+/** The user's own frames; how the engine called them helps nobody here. */
+function frames(stack: string): string {
+  return plainLines(stack)
+    .split("\n")
+    .filter((frame) => /^\s+at /.test(frame) && !isOwnFrame(frame) && !frame.includes("(node:"))
+    .slice(0, 6)
+    .map((frame) => `    ${frame.trim()}`)
+    .join("\n");
+}

@@ -1,0 +1,8 @@
+// Which version of reprise this is.
+
+import { readFileSync } from "node:fs";
+
+export function versionOfThis(): string {
+  const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}

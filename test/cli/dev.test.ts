@@ -1,0 +1,125 @@
+// reprise dev: a worker that starts anew with every change, and says what runs do.
+
+import { renameSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { createEngine, promise, workflow } from "reprise";
+import { cli, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+
+const client = workflow("greet", { ports: { name: promise<string>() } }, () =>
+  Promise.reject(new Error("not run here")),
+);
+
+/** A project of two files, written as an editor does it: beside, and then in place. */
+class Project extends TemporaryFolder {
+  readonly url = `sqlite:${this.file("shop.db")}`;
+
+  write(name: string, text: string): void {
+    writeFileSync(this.file(`${name}.new`), text);
+    renameSync(this.file(`${name}.new`), this.file(name));
+  }
+
+  writeAll(greeting: string): void {
+    this.write("greeting.mjs", `export const greeting = ${JSON.stringify(greeting)};`);
+    this.write(
+      "flows.mjs",
+      `import { promise, workflow } from ${JSON.stringify(import.meta.resolve("reprise"))};
+       import { greeting } from "./greeting.mjs";
+       export const greet = workflow("greet", { ports: { name: promise() } }, async (ctx) => {
+         const name = await ctx.promise("name");
+         return ctx.run("say", () => greeting + ", " + name);
+       });`,
+    );
+  }
+}
+
+test("a change of an imported file starts the worker anew; runs go on with the new code; Ctrl-C drains and ends well", async () => {
+  using project = new Project();
+  project.writeAll("Hello");
+  const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
+  const ended = finished(child);
+  await saying(child, "ready: greet");
+  await using engine = await createEngine({ store: project.url, definitions: [client], worker: false });
+  const asked = saying(child, "○ name");
+  const before = await engine.start(client, undefined, { id: "greet-1" });
+  await asked;
+
+  const ready = saying(child, "ready: greet");
+  project.write("greeting.mjs", 'export const greeting = "Moin";');
+  await ready;
+  await before.resolve("name", "Ada");
+  expect(await before.result()).toBe("Moin, Ada");
+
+  child.kill("SIGINT");
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/watching .*flows\.mjs/);
+  expect(stdout).toMatch(/greet-1 +· started\n/);
+  expect(stdout).toMatch(/changed .*greeting\.mjs\n.*ready: greet\n/);
+  expect(stdout).toMatch(/greet-1 +· taken up +after 2 entries\n.*● name +resolved/);
+  expect(stdout.match(/● completed/g)).toHaveLength(1);
+  const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
+  expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
+});
+
+test("a file that cannot be loaded is said with its line, and tried again when it changes", async () => {
+  using project = new Project();
+  project.writeAll("Hello");
+  project.write("flows.mjs", 'import "./missing.mjs";\n');
+  const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
+  const ended = finished(child);
+  await saying(child, "waits for a change");
+  const failedAgain = saying(child, "at load");
+  project.write("missing.mjs", 'throw new Error("at load");');
+  await failedAgain;
+  const ready = saying(child, "ready: greet");
+  project.writeAll("Hello");
+  await ready;
+  child.kill("SIGTERM");
+  const { code, stderr } = await ended;
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: Cannot find module/);
+  expect(stderr).toMatch(/error USAGE: .*flows\.mjs cannot be loaded: Error: at load \(missing\.mjs:1\)/);
+});
+
+test("with --json every line is one JSON value; a second Ctrl-C leaves no process behind", async () => {
+  using project = new Project();
+  project.writeAll("Hello");
+  project.write(
+    "flows.mjs",
+    `import { workflow } from ${JSON.stringify(import.meta.resolve("reprise"))};
+     export const stuck = workflow("greet", async (ctx) => ctx.run("stuck", () => new Promise(() => setInterval(() => {}, 1000))));`,
+  );
+  const child = startCli(["dev", "flows.mjs", "--json", "--store", project.url], { cwd: project.path });
+  const ended = finished(child);
+  await saying(child, "dev.ready");
+  {
+    await using engine = await createEngine({ store: project.url, definitions: [client], worker: false });
+    const seen = saying(child, "RunStarted");
+    await engine.start(client, undefined, { id: "stuck-1" });
+    await seen;
+  }
+  child.kill("SIGINT");
+  await saying(child, "dev.stopping");
+  child.kill("SIGINT");
+  // The streams end when the last process that holds them is gone.
+  const { code, stdout } = await ended;
+  expect(code).toBe(130);
+  const lines = jsonLines(stdout);
+  expect(lines.flatMap(({ event }) => (event === undefined ? [] : [event as string]))).toEqual([
+    "dev.started",
+    "dev.ready",
+    "dev.stopping",
+  ]);
+  expect(lines.find(({ entry }) => entry !== undefined)).toMatchObject({
+    run: "stuck-1",
+    entry: { type: "RunStarted" },
+  });
+});
+
+test("dev refuses a file that is not there and a store in memory", async () => {
+  using project = new Project();
+  const missing = await cli(["dev", "nowhere.ts"], { cwd: project.path });
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("There is no file")]);
+  const memory = await cli(["dev", "nowhere.ts", "--store", "sqlite::memory:"], { cwd: project.path });
+  expect(memory.code).toBe(3);
+});

@@ -1,0 +1,75 @@
+// reprise init: a project that runs as it is.
+
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { cli, finished, jsonLines, ROOT, saying, startCli, startNode, TemporaryFolder } from "./cli-process.ts";
+
+const FILES = ["package.json", "tsconfig.json", "workflows.ts", "workflows.test.ts", "README.md", ".gitignore"];
+
+/** What `npm install` would do. */
+function install(folder: string): void {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(ROOT, join(folder, "node_modules/reprise"));
+  symlinkSync(join(ROOT, "node_modules/@types"), join(folder, "node_modules/@types"));
+}
+
+test(
+  "the project that init makes passes its own tests, compiles, and does what its README says",
+  { timeout: 120_000 },
+  async () => {
+    using folder = new TemporaryFolder();
+    const { code, stdout, stderr } = await cli(["init", "my-app"], { cwd: folder.path });
+    expect(code).toBe(0);
+    expect(stdout).toBe(FILES.map((name) => `made my-app/${name}\n`).join(""));
+    expect(stderr).toContain("next: cd my-app && npm install && npm test && npm run dev");
+    const app = folder.file("my-app");
+    install(app);
+
+    const tests = await finished(startNode(["--test"], { cwd: app }));
+    expect([tests.code, tests.stdout]).toEqual([0, expect.stringMatching(/pass 3\n/)]);
+    const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+    const types = spawnSync(process.execPath, [tsc, "--customConditions", "reprise-source", "-p", app], {
+      encoding: "utf8",
+    });
+    expect([types.status, types.stdout]).toEqual([0, ""]);
+
+    const options = { cwd: app };
+    const worker = startCli(["dev", "workflows.ts"], options);
+    const ended = finished(worker);
+    await saying(worker, "ready: send-mail, welcome");
+    const asked = saying(worker, "○ confirmed");
+    const started = await cli(
+      ["run", "workflows.ts", "welcome", '"ada@example.org"', "--id", "ada", "--detach"],
+      options,
+    );
+    expect(started.stdout).toBe("ada\n");
+    await asked;
+    const sleeps = saying(worker, "○ sleep 5 s");
+    expect((await cli(["resolve", "ada", "confirmed", "true"], options)).code).toBe(0);
+    await sleeps;
+    worker.kill("SIGTERM");
+    expect((await ended).code).toBe(0);
+    expect((await cli(["verify", "ada", "workflows.ts"], options)).stdout).toMatch(/^same /);
+  },
+);
+
+test("init never overwrites: one file in the way and nothing is written", async () => {
+  using folder = new TemporaryFolder();
+  writeFileSync(folder.file("README.md"), "mine");
+  const { code, stderr } = await cli(["init"], { cwd: folder.path });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^error USAGE: .* already has README\.md; nothing was written/);
+  expect(readdirSync(folder.path)).toEqual(["README.md"]);
+  const file = await cli(["init", "README.md"], { cwd: folder.path });
+  expect(file.stderr).toContain("README.md is not a folder");
+});
+
+test("init in an empty folder needs no name, and says as JSON what it made", async () => {
+  using folder = new TemporaryFolder();
+  const [made] = jsonLines((await cli(["init", "--json"], { cwd: folder.path })).stdout);
+  expect(made).toEqual({ folder: expect.any(String), files: FILES, next: ["npm install", "npm test", "npm run dev"] });
+  const manifest = JSON.parse(readFileSync(folder.file("package.json"), "utf8")) as { name: string };
+  expect(manifest.name).toMatch(/^reprise-cli-test-[a-z0-9]+$/);
+});
