@@ -70,25 +70,35 @@ test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const args = ["run", DEFINITIONS, "slow", "--id", "slow-1", ...store];
   const child = startCli(args);
+  const ended = finished(child);
   await saying(child, "run slow-1");
-  // Readers do not mind workers, nor workers readers.
-  const shown = await cli(["show", "slow-1", ...store]);
-  expect(shown.code).toBe(0);
   child.kill("SIGINT");
-  expect((await finished(child)).code).toBe(130);
+  expect((await ended).code).toBe(130);
   const [report] = jsonLines((await cli(["doctor", "--json", ...store])).stdout);
   expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
   const next = await cli(args);
   expect([next.code, next.stdout]).toEqual([0, "worked\n"]);
 });
 
+test("readers do not mind workers, nor workers readers", async () => {
+  using folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const child = startCli(["run", DEFINITIONS, "review", "--id", "review-1", ...store]);
+  const ended = finished(child);
+  await saying(child, "run review-1");
+  expect((await cli(["show", "review-1", ...store])).code).toBe(0);
+  expect((await cli(["doctor", ...store])).code).toBe(0);
+  child.kill("SIGINT");
+  expect((await ended).code).toBe(130);
+});
+
 test("a second Ctrl-C stops at once, and nothing is lost", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "slow", "--id", "slow-1", ...store]);
+  const ended = finished(child);
   await saying(child, "run slow-1");
   child.kill("SIGINT");
-  const ended = finished(child);
   setImmediate(() => child.kill("SIGINT"));
   expect((await ended).code).toBe(130);
   expect((await cli(["doctor", ...store])).code).toBe(0);
