@@ -28,7 +28,7 @@ async function fits(...words: readonly string[]): Promise<string[]> {
 
 describe("what fits", () => {
   test("commands, and options of the command and of the program", async () => {
-    expect(await fits("re")).toEqual(["resolve", "reject", "resume", "replay"]);
+    expect(await fits("jou")).toEqual(["journal"]);
     expect(await fits("list", "--st")).toEqual(["--status", "--store"]);
     expect(await fits("completion", "")).toEqual(["bash", "zsh", "fish"]);
     expect(await fits("compl")).toEqual(["completion"]);
