@@ -1,7 +1,8 @@
 // Schedules: when runs are started, and what happens when they cannot be on time.
 
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createEngine, promise, workflow, type ScheduleOptions } from "reprise";
+import { aesGcm, createEngine, promise, workflow, type ScheduleOptions } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { z } from "zod";
 import { collect, createFolder, createGate, rejection, watchEvents } from "./world.ts";
@@ -161,7 +162,7 @@ test("overlap allow: every time is fired", async () => {
   expect((await collect(engine.list({ status: "waiting" }))).length).toBe(3);
 });
 
-test("a run that was continued elsewhere, or whose row is gone, blocks nobody", async () => {
+test("a run in the way that is cancelled by hand lets the next one in line begin", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, slow);
   await engine.clock.advance("2.5 hours");
@@ -398,6 +399,28 @@ test("schedules are listed by name, beyond one page", async () => {
   for (const name of names.toReversed()) await engine.schedule(name, { every: "1 day" }, tick, name);
   expect((await collect(engine.schedules())).map(({ name }) => name)).toEqual(names);
   expect((await engine.findSchedule("s-007"))?.name).toBe("s-007");
+});
+
+test("the input of a schedule is encrypted like every payload, and one that is damaged stops no other", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("s.db")}`;
+  const codec = aesGcm({ keys: { one: Buffer.alloc(32, 1) }, current: "one" });
+  const said: string[] = [];
+  const logger = { info: () => {}, warn: () => {}, error: (message: string) => void said.push(message) };
+  await using engine = await createTestEngine({ definitions, now: NOON, store, codec, logger });
+  for (const name of ["bad", "good"]) await engine.schedule(name, { cron: "0 * * * *" }, tick, `canary ${name}`);
+  const db = new DatabaseSync(folder.file("s.db"));
+  expect(db.prepare("select 1 from schedules where instr(input, cast('canary' as blob)) > 0").all()).toEqual([]);
+  db.exec("update schedules set input = (select input from schedules where name = 'good') where name = 'bad'");
+  db.close();
+  await engine.clock.advance("2 hours");
+  expect(await ids(engine)).toEqual(["good/2026-11-16T13:00:00Z", "good/2026-11-16T14:00:00Z"]);
+  expect(await engine.run(tick, "good/2026-11-16T14:00:00Z").result()).toBe("canary good");
+  expect(said[0]).toContain("The input of the schedule bad cannot be read");
+  // Given anew, it goes on where it stood.
+  await engine.schedule("bad", { cron: "0 * * * *", catchUp: "all" }, tick, "canary bad");
+  await engine.clock.advance("1 minute");
+  expect(await ids(engine)).toContain("bad/2026-11-16T13:00:00Z");
 });
 
 // ── misuse ──

@@ -146,6 +146,7 @@ test("a closed engine answers every call with ENGINE_CLOSED; closing twice is cl
   const engine = await createTestEngine({ definitions });
   const run = await engine.start(echo, 1, { id: "run-1" });
   await run.result();
+  const schedule = await engine.schedule("daily", { every: "1 day" }, echo, 1);
   await Promise.all([engine.close(), engine.close()]);
   await engine.close();
   const calls: (() => unknown)[] = [
@@ -154,6 +155,15 @@ test("a closed engine answers every call with ENGINE_CLOSED; closing twice is cl
     () => engine.find("run-1"),
     () => collect(engine.list()),
     () => engine.drain(),
+    () => engine.schedule("daily", { every: "1 day" }, echo, 1),
+    () => engine.findSchedule("daily"),
+    () => collect(engine.schedules()),
+    () => schedule.info(),
+    () => schedule.pause(),
+    () => schedule.resume(),
+    () => schedule.trigger(),
+    () => schedule.backfill(new Date(0), new Date(1)),
+    () => schedule.remove(),
     () => run.info(),
     () => run.result(),
     () => run.cancel(),
