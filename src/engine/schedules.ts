@@ -211,8 +211,8 @@ export class ScheduleHandle implements Schedule {
   }
 
   async backfill(from: Date, to: Date): Promise<{ readonly count: number }> {
-    const { store, checkOpen } = this.#host;
-    checkOpen();
+    const { store } = this.#host;
+    this.#host.checkOpen();
     checkRange(from, to, store.now());
     const present = this.#present(await store.findSchedule(this.name));
     const times = timesOf(present.timing).within(from.getTime(), to.getTime() - 1, MAX_CATCH_UP + 1);

@@ -9,6 +9,7 @@ import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
 import * as approval from "../../examples/approval/main.ts";
 import * as fanOut from "../../examples/fan-out/main.ts";
+import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as firstRun from "../../examples/first-run/order.ts";
 
 /** Resolves a port that may have its value already, as after a crash. */
@@ -65,6 +66,19 @@ test("ACCEPTANCE 37: a fan-out of 40 pages ends the same, killed at every commit
   const { output, crashes } = await crashEverywhere(report, { site: "example.org", pages: 40 }, { definitions });
   expect(output).toEqual({ site: "example.org", words: 40 * 100 + (39 * 40) / 2 - 113, missing: [13] });
   expect(crashes).toBeGreaterThan(3);
+});
+
+test("ACCEPTANCE 37: a nightly report ends the same, killed at every commit, and has one mail per night", async () => {
+  const { report, definitions } = nightlyReport;
+  const { output, crashes } = await crashEverywhere(report, "ann", { definitions });
+  expect(output).toContain("to ann: 112 sales until crash-everywhere");
+  expect(crashes).toBeGreaterThan(5);
+  await using engine = await createTestEngine({ definitions, now: new Date("2026-11-16T12:00:00Z") });
+  await engine.schedule("nightly", { cron: "0 3 * * *", timeZone: "Europe/Berlin" }, report, "ann");
+  await engine.clock.advance("1 week");
+  const mails: string[] = [];
+  for await (const { id } of engine.list()) mails.push(await engine.run(report, id).result());
+  expect(new Set(mails).size).toBe(7);
 });
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { aesGcm, createEngine, promise, workflow, type ScheduleOptions } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { z } from "zod";
-import { collect, createFolder, createGate, rejection, watchEvents } from "./world.ts";
+import { collect, createFolder, createGate, rejection, storeAround, watchEvents } from "./world.ts";
 
 const tick = workflow("tick", async (ctx, label: string) => ctx.run("tick", () => label));
 const slow = workflow("slow", { ports: { go: promise() } }, async (ctx) => ctx.promise("go"));
@@ -481,6 +481,26 @@ test("a backfill of the future, of too much, or of no time is refused", async ()
 });
 
 // ── several processes ──
+
+test("a schedule that somebody pauses between a worker's look and its firing is not fired, and stays paused", async () => {
+  let isPaused = false;
+  const source = storeAround(async (writes, apply) => {
+    const fires = writes.some((write) => write.write === "put-schedule" && write.starts.length > 0);
+    if (fires && !isPaused) {
+      isPaused = true;
+      const { token: fence, createdAt: _, lastStatus: __, ...state } = (await source.store.findSchedule("sync"))!;
+      const schedule = { ...state, paused: true, dueAt: undefined };
+      await source.store.write([{ write: "put-schedule", fence, token: "paused", schedule, starts: [] }]);
+    }
+    return apply();
+  });
+  await using engine = await createTestEngine({ definitions, now: NOON, store: source });
+  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await engine.clock.advance("3 hours");
+  expect(isPaused).toBe(true);
+  expect(await ids(engine)).toEqual([]);
+  expect((await schedule.info()).paused).toBe(true);
+});
 
 test("a worker without the definition leaves a schedule to others and does not spin", async () => {
   using folder = createFolder();

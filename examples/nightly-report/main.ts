@@ -1,0 +1,40 @@
+// A report for every planned time: made late, caught up with or backfilled, it is the report of the time it was planned for.
+
+import { createEngine, task, workflow } from "reprise";
+
+const send = task("send", { retry: { maxAttempts: 3 } }, (ctx, mail: { to: string; text: string }) => {
+  // A mail service that is given the same key twice sends one mail.
+  return `mail ${ctx.idempotencyKey.slice(0, 8)} to ${mail.to}: ${mail.text}`;
+});
+
+export const report = workflow("report", async (ctx, to: string) => {
+  // `nightly/2026-11-16T03:00:00Z`: the planned time, whenever this really runs.
+  const planned = ctx.runId.split("/").at(-1) ?? "";
+  const sales = await ctx.run("count sales", planned, (_op, until) => ({ until, count: until.length * 7 }));
+  return ctx.task(send, { to, text: `${sales.count} sales until ${sales.until}` });
+});
+
+export const definitions = [report, send];
+
+if (import.meta.main) {
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions });
+
+  // In earnest: { cron: "0 3 * * *", timeZone: "Europe/Berlin", overlap: "queue", catchUp: "all" }
+  const nightly = await engine.schedule("nightly", { every: "1 s", overlap: "queue", catchUp: "all" }, report, "ann");
+
+  // Nobody was there on three days of last week.
+  const { createdAt } = await nightly.info();
+  const from = new Date(createdAt.getTime() - 3_000);
+  console.log(`${(await nightly.backfill(from, createdAt)).count} reports are made up for`);
+
+  const mails: string[] = [];
+  while (mails.length < 5) {
+    const found: string[] = [];
+    for await (const { id } of engine.list({ tag: "schedule:nightly", status: "completed" }))
+      found.unshift(await engine.run(report, id).result());
+    for (const mail of found.slice(mails.length)) console.log(mail);
+    mails.splice(0, mails.length, ...found);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  await nightly.remove();
+}
