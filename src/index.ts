@@ -15,6 +15,9 @@ export {
 } from "./base/index.ts";
 export {
   createEngine,
+  type BulkAction,
+  type BulkOptions,
+  type BulkReport,
   rekey,
   type Client,
   type Engine,

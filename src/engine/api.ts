@@ -87,6 +87,10 @@ export interface Run<D> {
   ): AsyncIterable<{ readonly offset: number; readonly value: Payload<PortsOf<D>[K]> }>;
   /** Asks the run to stop: what it waits for rejects with `CancelledError`. */
   cancel(reason?: string): Promise<void>;
+  /** Ends the run at once, without asking its code: no cleanup, no undo. Its live children are asked to stop. */
+  terminate(reason?: string): Promise<void>;
+  /** Lets no further code go on; what is at work may finish, messages keep arriving. */
+  pause(): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */
   resume(): Promise<void>;
   journal(options?: { after?: number }): AsyncIterable<JournalEntry>;
@@ -169,6 +173,19 @@ export interface Schedule {
   remove(): Promise<void>;
 }
 
+export type BulkAction = "cancel" | "pause" | "resume" | "terminate";
+
+export interface BulkOptions {
+  /** Called now and then with how far it is. */
+  onProgress?: (done: BulkReport) => void;
+}
+
+export interface BulkReport {
+  readonly count: number;
+  /** Runs the action does not fit, such as ended ones. */
+  readonly skipped: number;
+}
+
 /** A definition of the engine, or its name. */
 export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 
@@ -203,6 +220,8 @@ export interface Client<Defs extends Definition = Definition> {
   findSchedule(name: string): Promise<Schedule | undefined>;
   /** By name. */
   schedules(): AsyncIterable<ScheduleInfo>;
+  /** Does something to every run the filter finds; those it does not fit are skipped. */
+  bulk(action: BulkAction, filter: Filter, options?: BulkOptions): Promise<BulkReport>;
 }
 
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs>, AsyncDisposable {

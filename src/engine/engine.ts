@@ -27,6 +27,9 @@ import {
 import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
 import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
 import type {
+  BulkAction,
+  BulkOptions,
+  BulkReport,
   Client,
   Engine,
   Filter,
@@ -37,6 +40,7 @@ import type {
   ScheduleOptions,
   StartOptions,
 } from "./api.ts";
+import { checkBulk, steerAll } from "./bulk.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import type { Redaction } from "./redaction.ts";
 import { listedInfoOf } from "./run-info.ts";
@@ -185,6 +189,15 @@ export class EngineCore implements Engine {
   }
 
   async *list(filter: Filter = {}): AsyncIterable<RunInfo> {
+    for await (const page of this.#pages(filter)) for (const record of page) yield listedInfoOf(record);
+  }
+
+  async bulk(action: BulkAction, filter: Filter, options: BulkOptions = {}): Promise<BulkReport> {
+    const checked = checkBulk(action, options);
+    return steerAll(this.#handleHost, checked, this.#pages(filter), options);
+  }
+
+  async *#pages(filter: Filter): AsyncIterable<readonly RunRecord[]> {
     this.#checkOpen();
     const { statuses, limit } = checkFilter(filter);
     let before = filter.after === undefined ? undefined : (await this.#getRecord(filter.after)).run;
@@ -196,7 +209,7 @@ export class EngineCore implements Engine {
         ...(before !== undefined && { before }),
         limit: Math.min(PAGE, left),
       });
-      for (const record of page) yield listedInfoOf(record);
+      yield page;
       left -= page.length;
       before = page.at(-1)?.run;
       if (page.length < PAGE) return;

@@ -1,6 +1,9 @@
 // Engine: the only room that wires the others. createEngine, the client, run handles. Invariants N1–N3 in engine.ts.
 
 export type {
+  BulkAction,
+  BulkOptions,
+  BulkReport,
   Client,
   DefinitionsIn,
   Engine,

@@ -16,8 +16,8 @@ import type { Worker } from "../worker/index.ts";
 import type { Run, RunInfo, SettleOptions, SignalOptions } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
-import { cancelRun, resumeRun } from "./run-control.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
+import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
@@ -138,6 +138,16 @@ export class RunHandle implements Run<any> {
     this.#host.waiters.tell(this.id, { record: { ...record, status: "cancelled" }, last: undefined });
   }
 
+  async terminate(reason?: string): Promise<void> {
+    await this.#record();
+    await unlessEnded(terminateRun(this.#target, reason));
+  }
+
+  async pause(): Promise<void> {
+    await this.#record();
+    await pauseRun(this.#target);
+  }
+
   async resume(): Promise<void> {
     await resumeRun(this.#target);
   }
@@ -203,6 +213,7 @@ export async function tellIfOver({ store, waiters }: HandleHost, record: RunReco
 }
 
 function cancelledText(id: string, data: string): string {
-  const { reason } = decode(data) as { reason?: string };
-  return reason === undefined ? `Run ${id} was cancelled.` : `Run ${id} was cancelled: ${reason}`;
+  const { reason, terminated } = decode(data) as { reason?: string; terminated?: boolean };
+  const what = `Run ${id} was ${terminated === true ? "terminated" : "cancelled"}`;
+  return reason === undefined ? `${what}.` : `${what}: ${reason}`;
 }

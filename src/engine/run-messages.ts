@@ -96,13 +96,12 @@ export interface SendOptions {
   readonly once?: boolean;
   readonly dedupId?: string | undefined;
   readonly beforeStart?: boolean;
-  readonly endedIsFine?: boolean;
 }
 
 export async function send({ host, body, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<void> {
   host.checkOpen();
   const { worker } = host;
-  const { once = false, dedupId, endedIsFine = false } = options;
+  const { once = false, dedupId } = options;
   const { name: definition, version } = body;
   const outcome = await worker.pump.submit({
     write: "message",
@@ -126,7 +125,6 @@ export async function send({ host, body, id }: Target, arrival: Arrival, options
     case "other-definition":
       throw otherDefinition(id, outcome.definition, definition);
     case "ended":
-      if (endedIsFine) return;
       throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and takes no more messages.`);
     case "duplicate":
       if (dedupId !== undefined) return;

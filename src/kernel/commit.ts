@@ -7,6 +7,14 @@
 // K5. An inbox row is an entry that has no place yet; only the holder of the turn gives it one.
 
 import type { EpochMs } from "../base/index.ts";
+import type {
+  PauseOutcome,
+  PauseWrite,
+  ResumeOutcome,
+  ResumeWrite,
+  TerminateOutcome,
+  TerminateWrite,
+} from "./control.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
 import type { Emit } from "./stream.ts";
@@ -186,16 +194,6 @@ export interface StopWrite {
 }
 export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
 
-/** Makes a turn due for a run that was stopped or paused. */
-export interface ResumeWrite {
-  readonly write: "resume";
-  readonly id: string;
-}
-export type ResumeOutcome =
-  | { readonly status: "committed"; readonly run: RunNumber }
-  | { readonly status: "no-run" }
-  | { readonly status: "not-stopped"; readonly as: RunRecord["status"] };
-
 /** Takes due turns of the named definitions, most urgent first, oldest first. */
 export interface ClaimTurnsWrite {
   readonly write: "claim-turns";
@@ -257,6 +255,8 @@ export interface Writes {
   readonly message: [MessageWrite, MessageOutcome];
   readonly stop: [StopWrite, StopOutcome];
   readonly resume: [ResumeWrite, ResumeOutcome];
+  readonly pause: [PauseWrite, PauseOutcome];
+  readonly terminate: [TerminateWrite, TerminateOutcome];
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
   readonly "claim-items": [ClaimItemsWrite, readonly ClaimedItem[]];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];

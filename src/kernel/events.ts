@@ -9,6 +9,8 @@ export type RepriseEvent =
   | { readonly event: "run.started"; readonly run: string; readonly definition: string }
   | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
   | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndStatus }
+  /** Its code goes no further in this process. */
+  | { readonly event: "run.paused"; readonly run: string }
   | { readonly event: "run.stopped"; readonly run: string; readonly status: Status; readonly message: string }
   | {
       readonly event: "attempt.started";

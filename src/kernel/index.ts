@@ -26,8 +26,6 @@ export type {
   NewRun,
   Outcome,
   OutcomeOf,
-  ResumeOutcome,
-  ResumeWrite,
   StartOutcome,
   StartWrite,
   StopOutcome,
@@ -38,6 +36,14 @@ export type {
   Write,
 } from "./commit.ts";
 export { DEDUP_MS } from "./commit.ts";
+export type {
+  PauseOutcome,
+  PauseWrite,
+  ResumeOutcome,
+  ResumeWrite,
+  TerminateOutcome,
+  TerminateWrite,
+} from "./control.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
 export type { Database, Settled, TransactOutcome } from "./database.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";

@@ -187,6 +187,8 @@ export class TestEngineFacade implements TestEngine {
     return this.#ask((life) => life.core.find(id));
   }
 
+  bulk: Client["bulk"] = (action, filter, options) => this.#ask((life) => life.core.bulk(action, filter, options));
+
   list(filter?: Filter): AsyncIterable<RunInfo> {
     return this.#life.core.list(filter);
   }
@@ -249,6 +251,8 @@ export class TestEngineFacade implements TestEngine {
       resolve: (name: string, ...value: readonly unknown[]) => tell((run) => (run.resolve as AnyTell)(name, ...value)),
       reject: (name: never, error: Error, options) => tell((run) => run.reject(name, error, options)),
       cancel: (reason) => tell((run) => run.cancel(reason)),
+      terminate: (reason) => tell((run) => run.terminate(reason)),
+      pause: () => tell((run) => run.pause()),
       resume: () => tell((run) => run.resume()),
       stream: (name: never, options) => {
         // Refused at once, as by any engine.

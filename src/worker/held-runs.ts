@@ -71,8 +71,8 @@ const CACHE_SIZE = 1_000;
 export class HeldRuns {
   readonly #host: HeldRunsHost;
   readonly #runs = new RunCache<HotRun>(CACHE_SIZE);
-  /** Runs being replayed, and whether something arrived for them meanwhile. */
-  readonly #loading = new Map<RunNumber, { arrived: boolean }>();
+  /** Runs being replayed, and what happened to them meanwhile. */
+  readonly #loading = new Map<RunNumber, { arrived: boolean; paused: boolean }>();
   #stopped = false;
 
   constructor(host: HeldRunsHost) {
@@ -123,7 +123,7 @@ export class HeldRuns {
       return;
     }
     if (cached !== undefined) this.#forget(cached);
-    this.#loading.set(record.run, { arrived: false });
+    this.#loading.set(record.run, { arrived: false, paused: false });
     this.#load(record, token, inbox).catch((error: unknown) => {
       this.#loading.delete(record.run);
       this.#host.report(error);
@@ -137,7 +137,7 @@ export class HeldRuns {
     const loaded = await loadCold(this.#host.store, this.#host.timers, record, (recorded) =>
       this.#newExecution(body, record, recorded),
     );
-    const arrived = this.#loading.get(record.run)?.arrived === true;
+    const { arrived = false, paused = false } = this.#loading.get(record.run) ?? {};
     this.#loading.delete(record.run);
     if (this.#stopped) return;
     if (loaded.status === "unfit") {
@@ -153,8 +153,11 @@ export class HeldRuns {
       );
     }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
+    if (paused) this.#steer(hot, true);
     this.#applyInbox(hot, inbox);
-    if (arrived) this.#loadInbox(hot);
+    if (!arrived) return;
+    this.#loadInbox(hot);
+    this.#look([hot]).catch((error: unknown) => this.#host.report(error));
   }
 
   #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded): Execution {
@@ -256,6 +259,7 @@ export class HeldRuns {
       else this.#loadInbox(run);
     }
     if (released) this.#runs.release(run.record.run, run);
+    else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
   }
@@ -309,16 +313,65 @@ export class HeldRuns {
     this.#host.pump.forget(run);
   }
 
+  /** C1. Not kept in memory: whoever takes it up later finds everything in the journal. */
+  #giveBackParked(run: HotRun): void {
+    const { token, record } = run;
+    this.#forget(run);
+    if (token !== undefined) this.#host.insist({ write: "turn-back", run: record.run, token });
+    this.#host.onUnheld(record);
+  }
+
   /** Learns what others did to the runs held here. */
   async checkHeld(): Promise<void> {
-    const held = this.#runs.held();
+    for (const loading of this.#loading.values()) loading.arrived = true;
+    await this.#look(this.#runs.held());
+  }
+
+  async #look(held: readonly HotRun[]): Promise<void> {
     if (held.length === 0) return;
-    for (const { run, arrivals, token } of await this.#host.store.pulse(held.map((hot) => hot.record.run))) {
+    for (const { run, status, arrivals, token } of await this.#host.store.pulse(held.map((hot) => hot.record.run))) {
       const hot = this.#runs.get(run);
       if (hot?.token === undefined) continue;
-      if (token !== hot.token) this.#evict(hot, false);
-      else if (arrivals > hot.read) this.#loadInbox(hot);
+      if (token !== hot.token) {
+        this.#evict(hot, false);
+        continue;
+      }
+      this.#steer(hot, status === "paused");
+      if (arrivals > hot.read) this.#loadInbox(hot);
     }
+  }
+
+  #steer(hot: HotRun, paused: boolean): void {
+    if (hot.isPaused === paused) return;
+    if (!paused) return hot.unpause();
+    hot.pause();
+    if (isObserved()) emit({ event: "run.paused", run: hot.record.id });
+  }
+
+  /** The run was paused here: its code stops at once. */
+  paused(run: RunNumber): void {
+    const loading = this.#loading.get(run);
+    if (loading !== undefined) loading.paused = true;
+    const hot = this.#runs.get(run);
+    if (hot?.token !== undefined) this.#steer(hot, true);
+  }
+
+  resumed(run: RunNumber): void {
+    const loading = this.#loading.get(run);
+    if (loading !== undefined) loading.paused = false;
+    const hot = this.#runs.get(run);
+    if (hot?.token !== undefined) this.#steer(hot, false);
+    this.arrived(run);
+  }
+
+  /** C2. The run was ended by somebody; `told` got a message. */
+  terminated(record: RunRecord, told: readonly RunNumber[]): void {
+    const hot = this.#runs.get(record.run);
+    if (hot !== undefined) this.#forget(hot);
+    this.#host.tasks.abandon(record.run, () => new CancelledError("The run was terminated."));
+    if (isObserved()) emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
+    for (const run of told) this.arrived(run);
+    this.#host.onUnheld(record);
   }
 
   /** Something arrived for a run: it may be held here, or its turn may be due. */

@@ -75,6 +75,10 @@ export class HotRun {
   #cancelling = false;
   #ended: EndStatus | undefined;
   #gone = false;
+  /** C1. The code gets nothing, no step starts; what is at work is kept. */
+  #paused = false;
+  /** Operations that came up while it was paused. */
+  #parked: OperationAsk[] | undefined;
   /** Woken in the loop already; kept by the loop. */
   queued = false;
 
@@ -225,10 +229,50 @@ export class HotRun {
     if (this.accepts) this.#host.markDirty(this);
   }
 
-  /** False when nobody waits for the operation any more. */
-  operationStarted(command: string, attempt: Attempt): boolean {
+  /** False when nobody waits for the operation any more, or not now. */
+  operationStarted(ask: OperationAsk, attempt: Attempt): boolean {
+    const { command } = ask;
     if (!this.accepts || !this.#operations.has(command)) return false;
+    if (this.#paused) return this.#park({ ...ask, attempt: attempt.attempt, dueAt: undefined });
     this.#operations.set(command, attempt);
+    return true;
+  }
+
+  #park(ask: OperationAsk): false {
+    (this.#parked ??= []).push(ask);
+    return false;
+  }
+
+  // ── pausing (C1) ──
+
+  get isPaused(): boolean {
+    return this.#paused;
+  }
+
+  pause(): void {
+    if (!this.accepts) return;
+    this.#paused = true;
+    this.#host.markDirty(this);
+  }
+
+  unpause(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    const parked = this.#parked ?? [];
+    this.#parked = undefined;
+    for (const ask of parked) this.#host.runOperation(this, ask);
+    if (this.#deliverable.length > 0) this.#host.markReady(this);
+    this.#host.markDirty(this);
+  }
+
+  /** Paused, with nothing at work and nothing to write: the turn can be given back. */
+  get isParked(): boolean {
+    return this.#restsPaused && this.#inFlight === undefined && this.#ended === undefined && this.waiting === 0;
+  }
+
+  get #restsPaused(): boolean {
+    if (!this.#paused || this.#localTasks > 0) return false;
+    for (const attempt of this.#operations.values()) if (attempt !== undefined) return false;
     return true;
   }
 
@@ -281,7 +325,7 @@ export class HotRun {
   // ── what goes out ──
 
   get hasDeliverable(): boolean {
-    return this.#deliverable.length > 0;
+    return this.#deliverable.length > 0 && !this.#paused;
   }
 
   deliverNext(): void {
@@ -313,7 +357,8 @@ export class HotRun {
       return;
     }
     this.#operations.set(ask.command, undefined);
-    this.#host.runOperation(this, ask);
+    if (this.#paused) this.#park(ask);
+    else this.#host.runOperation(this, ask);
   }
 
   #letGoAbandoned(): void {
@@ -346,9 +391,10 @@ export class HotRun {
   takeWrite(): TurnWrite | undefined {
     if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
     const { batch } = this.#draft;
-    const then = this.#ended ?? (this.#isIdle ? "release" : "hold");
+    const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
     if (
       then === "hold" &&
+      !this.#restsPaused &&
       batch.entries.length === 0 &&
       batch.finished.length === 0 &&
       batch.emits.length === 0 &&

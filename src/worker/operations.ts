@@ -40,7 +40,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
       logger: host.logger,
       streams: run,
     });
-    if (!host.mayStart() || !run.operationStarted(ask.command, context)) return host.slots.give();
+    if (!host.mayStart() || !run.operationStarted(ask, context)) return host.slots.give();
     const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
     context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
       over: () => host.slots.give(),

@@ -244,6 +244,11 @@ export function cancelRequestedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
+/** The last entry of a run that ended without its code being asked. */
+export function terminatedData(reason: string | undefined): string {
+  return record(["reason", reason === undefined ? undefined : encode(reason)], ["terminated", "true"]);
+}
+
 export function runCompletedData(output: string | undefined): string {
   return record(["output", output]);
 }

@@ -138,3 +138,8 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
     clearTimeout(timer);
   }
 }
+
+/** Resolves when something has come true; looked at once per turn of the event loop. */
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await macrotask();
+}

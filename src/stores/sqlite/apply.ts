@@ -6,15 +6,13 @@ import type {
   ItemEndWrite,
   ItemOutcome,
   Outcome,
-  ResumeOutcome,
-  ResumeWrite,
-  Status,
   StopOutcome,
   StopWrite,
   Write,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, hasReadyItems } from "./claim.ts";
+import { applyPause, applyResume, applyTerminate } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
@@ -41,6 +39,10 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyStop(tx, write);
     case "resume":
       return applyResume(tx, write);
+    case "pause":
+      return applyPause(tx, write);
+    case "terminate":
+      return applyTerminate(tx, write);
     case "claim-turns":
       return applyClaimTurns(tx, write);
     case "claim-items":
@@ -86,22 +88,6 @@ function applyItemBack({ sql, now }: Tx, write: ItemBackWrite): ItemOutcome {
   return changes === 0 ? LEASE_LOST : COMMITTED;
 }
 
-interface Newest {
-  readonly run: number;
-  readonly status: Status;
-}
-
 function applyStop({ sql }: Tx, { status, evidence, run, token }: StopWrite): StopOutcome {
   return sql.stop.run(status, evidence, run, token).changes === 0 ? LEASE_LOST : COMMITTED;
-}
-
-function applyResume({ sql }: Tx, { id }: ResumeWrite): ResumeOutcome {
-  const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
-  if (newest === undefined) return { status: "no-run" };
-  const { run, status } = newest;
-  if (status !== "paused" && status !== "blocked" && status !== "determinism_violation")
-    return { status: "not-stopped", as: status };
-  sql.resume.run(run);
-  sql.resumeItems.run(run);
-  return { status: "committed", run };
 }

@@ -70,7 +70,7 @@ function checkTurn(sql: CheckStatements, run: CheckedRun, fault: Report): void {
     fault("I14 leases have holders", "The turn has a token without a worker, or a worker without a token.");
   if (run.worker !== null && sql.worker.get(run.worker) === undefined)
     fault("I14 leases have holders", `The turn is held by worker ${run.worker}, which does not exist.`);
-  if (run.token !== null && run.status !== "running")
+  if (run.token !== null && run.status !== "running" && run.status !== "paused")
     fault("I14 leases have holders", `The turn is held although the run is ${run.status}.`);
   if (run.read > run.arrivals)
     fault("I23 inbound messages", `The run has read ${run.read} messages of ${run.arrivals}.`);

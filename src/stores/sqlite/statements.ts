@@ -27,7 +27,11 @@ const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6";
 const STAY = `update runs set head = ?1, chain = ?2, read = ?3 ${FENCE}`;
 // Touches no indexed column.
 const HOLD = `${MOVE_HEAD} ${FENCE}`;
-const RELEASE = `${MOVE_HEAD}, status = 'waiting', turn_due = arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
+// C1. A paused run stays paused, and its turn is not due, however the turn comes back.
+const RELEASE = `${MOVE_HEAD}, status = iif(status = 'paused', 'paused', 'waiting'),
+  turn_due = status <> 'paused' and arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
+const RETURNED = `status = iif(status = 'paused', 'paused', 'queued'),
+  turn_due = iif(status = 'paused', 0, 1 + (takeovers >= ${SUSPECT_AFTER})), turn_token = null, turn_worker = null`;
 const END = `${MOVE_HEAD}, status = ?7, ended_at = ?8, unread = arrivals - ?3 + ?9, turn_due = 0, turn_token = null,
   turn_worker = null ${FENCE}`;
 
@@ -85,9 +89,16 @@ const SQL = {
   turnOf: "select turn_token as token, head from runs where run = ?",
   stop: `update runs set status = ?, evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
-  returnTurn: `update runs set status = 'queued', turn_due = 1 + (takeovers >= ${SUSPECT_AFTER}), turn_token = null, turn_worker = null
+  returnTurn: `update runs set ${RETURNED}
     where run = ? and turn_token = ?`,
-  resume: "update runs set status = 'queued', turn_due = 1, takeovers = 0, evidence = null where run = ?",
+  resume: `update runs set status = iif(turn_token is null, 'queued', 'running'), turn_due = turn_token is null,
+      takeovers = 0, evidence = null
+    where run = ?`,
+  pause: "update runs set status = 'paused', turn_due = 0 where run = ? and status in ('queued', 'running', 'waiting')",
+  terminate: `update runs set head = ?1, chain = ?2, status = 'cancelled', ended_at = ?3, unread = arrivals - read,
+      evidence = null, turn_due = 0, turn_token = null, turn_worker = null
+    where run = ?4`,
+  liveChildren: `select run from runs indexed by runs_by_root where root = ? and root <> run and parent = ? and ${LIVE}`,
   resumeItems: "update queue set state = 1, takeovers = 0 where run = ? and state = 3",
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
   dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ?
@@ -199,12 +210,12 @@ const SQL = {
   expiredWorkers: "select worker from workers where until <= ? and worker <> ?",
   turnHolders: distinct("turn_worker", "runs indexed by runs_held", "turn_worker is not null"),
   itemHolders: distinct("worker", "queue indexed by queue_leased", "state = 2"),
-  freeTurns: `update runs indexed by runs_held set status = 'queued', turn_due = 1 + (takeovers >= ${SUSPECT_AFTER}), turn_token = null, turn_worker = null
+  freeTurns: `update runs indexed by runs_held set ${RETURNED}
     where turn_worker = ?`,
   takeOverTurns: `update runs indexed by runs_held set takeovers = takeovers + 1, turn_token = null, turn_worker = null,
-      status = case when takeovers + 1 < ?1 then 'queued' else 'blocked' end,
-      turn_due = case when takeovers + 1 < ?1 then 1 + (takeovers + 1 >= ${SUSPECT_AFTER}) else 0 end,
-      evidence = case when takeovers + 1 < ?1 then evidence else cast(?2 as blob) end
+      status = case when status = 'paused' then 'paused' when takeovers + 1 < ?1 then 'queued' else 'blocked' end,
+      turn_due = case when status = 'paused' then 0 when takeovers + 1 < ?1 then 1 + (takeovers + 1 >= ${SUSPECT_AFTER}) else 0 end,
+      evidence = case when status = 'paused' or takeovers + 1 < ?1 then evidence else cast(?2 as blob) end
     where turn_worker = ?3`,
   freeItems: `update queue indexed by queue_leased set state = case when takeovers >= ${SUSPECT_AFTER} then 4 else 1 end, token = null, worker = null
     where state = 2 and worker = ?`,

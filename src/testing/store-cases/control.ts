@@ -1,6 +1,42 @@
 import assert from "node:assert/strict";
-import { commitTurn, registerWorker, schedules, startHeld, takeItem } from "./moves.ts";
+import type { TerminateWrite } from "../../kernel/index.ts";
+import { assertNothingWritten } from "./dump.ts";
+import {
+  claimTurns,
+  commitTurn,
+  COMPLETES,
+  getRun,
+  LEASE_MS,
+  newRun,
+  registerWorker,
+  schedules,
+  send,
+  startEnded,
+  startHeld,
+  startRun,
+  startWaiting,
+  takeItem,
+  takeTurn,
+  turnWrite,
+  type TurnParts,
+  WAITS,
+} from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
+
+function terminate(id: string): TerminateWrite {
+  return { write: "terminate", id, data: '{"terminated":true}', answer: '{"error":"x"}', cancel: '{"reason":"y"}' };
+}
+
+/** What starts one child in its parent's commit. */
+function childOf(id: string): TurnParts {
+  const command = "ChildWorkflow(0)";
+  const taken = { type: "ChildWorkflowFailed", target: command, data: "{}" } as const;
+  return {
+    entries: [["ChildWorkflowInitiated", command]],
+    children: [{ run: newRun(id), command, detached: false, taken }],
+    then: "release",
+  };
+}
 
 export const controlCases: readonly StoreCase[] = [
   storeCase("who holds an item can see whether it still is theirs", async (store) => {
@@ -19,5 +55,154 @@ export const controlCases: readonly StoreCase[] = [
     assert.deepEqual(await store.itemTokens([]), []);
     await commitTurn(store, held, { entries: [["CancelRequested", ""]], dropped: [item.item] });
     assert.deepEqual(await store.itemTokens(asked.slice(0, 1)), [undefined]);
+  }),
+
+  storeCase("a paused run keeps its messages, and its turn is due only after resume", async (store) => {
+    const worker = await registerWorker(store);
+    const { run } = await startWaiting(store, worker, "order-1");
+    const paused = [{ status: "committed", run }];
+    assert.deepEqual(await store.write([{ write: "pause", id: "order-1" }]), paused);
+    assert.deepEqual(await store.write([{ write: "pause", id: "order-1" }]), paused);
+    await send(store, "order-1");
+    assert.deepEqual(await claimTurns(store, worker), []);
+    assert.equal((await getRun(store, "order-1")).status, "paused");
+    await store.write([{ write: "resume", id: "order-1" }]);
+    const taken = await takeTurn(store, worker);
+    assert.deepEqual([taken.run, taken.inbox.length], [run, 1]);
+    await commitTurn(store, taken, { ...COMPLETES, read: 1 });
+  }),
+
+  storeCase("a run that is due is not due any more when it is paused", async (store) => {
+    const worker = await registerWorker(store);
+    await startRun(store, "order-1");
+    await store.write([{ write: "pause", id: "order-1" }]);
+    assert.deepEqual(await claimTurns(store, worker), []);
+    await store.write([{ write: "resume", id: "order-1" }]);
+    assert.equal((await claimTurns(store, worker)).length, 1);
+  }),
+
+  storeCase(
+    "the holder of a paused run can still commit, and gives the turn back without making it due",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      await store.write([{ write: "pause", id: "order-1" }]);
+      assert.equal((await store.pulse([held.run]))[0]?.token, held.token);
+      const next = await commitTurn(store, held, { entries: [WAITS] });
+      await send(store, "order-1");
+      await commitTurn(store, next, { then: "release" });
+      assert.equal((await getRun(store, "order-1")).status, "paused");
+      assert.deepEqual(await claimTurns(store, worker), []);
+      await store.write([{ write: "resume", id: "order-1" }]);
+      assert.equal((await takeTurn(store, worker)).inbox.length, 1);
+    },
+  ),
+
+  storeCase("a paused turn that is given back, or taken over, stays paused", async (store, { clock }) => {
+    const worker = await registerWorker(store);
+    const [first, second, third] = [
+      await startHeld(store, worker, "order-1"),
+      await startHeld(store, worker, "order-2"),
+      await startHeld(store, await registerWorker(store, "dying"), "order-3"),
+    ];
+    for (const { id } of [first, second, third]) await store.write([{ write: "pause", id }]);
+    await store.write([{ write: "turn-back", run: first.run, token: first.token }]);
+    await store.releaseWorker(worker);
+    clock.advance(LEASE_MS + 1);
+    const next = await registerWorker(store, "next");
+    await store.reap(next);
+    for (const { id } of [first, second, third]) assert.equal((await getRun(store, id)).status, "paused");
+    assert.deepEqual(await claimTurns(store, next), []);
+    for (const { id } of [first, second, third]) await store.write([{ write: "resume", id }]);
+    assert.equal((await claimTurns(store, next)).length, 3);
+  }),
+
+  storeCase(
+    "a run resumed while it is held goes on with its holder, and is due when that one gives it back",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      await store.write([{ write: "pause", id: "order-1" }]);
+      await store.write([{ write: "resume", id: "order-1" }]);
+      assert.equal((await getRun(store, "order-1")).status, "running");
+      assert.deepEqual(await claimTurns(store, worker), []);
+      await commitTurn(store, held, { entries: [WAITS] });
+      await store.write([{ write: "turn-back", run: held.run, token: held.token }]);
+      assert.equal((await claimTurns(store, worker)).length, 1);
+    },
+  ),
+
+  storeCase("pause refuses a run that has ended or is stopped, and one that is not there", async (store) => {
+    const worker = await registerWorker(store);
+    await startEnded(store, worker, "ended");
+    const held = await startHeld(store, worker, "stopped");
+    await store.write([{ write: "stop", run: held.run, token: held.token, status: "blocked", evidence: "{}" }]);
+    await assertNothingWritten(store, async () => {
+      assert.deepEqual(
+        await store.write([
+          { write: "pause", id: "nobody" },
+          { write: "pause", id: "ended" },
+          { write: "pause", id: "stopped" },
+        ]),
+        [{ status: "no-run" }, { status: "not-pausable", as: "completed" }, { status: "not-pausable", as: "blocked" }],
+      );
+    });
+  }),
+
+  storeCase(
+    "a terminated run has ended, its last entry says so, and its holder's next commit is void",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const started = await startHeld(store, worker, "order-1");
+      const held = await commitTurn(store, started, schedules(started, 2));
+      await send(store, "order-1");
+      const [outcome] = await store.write([terminate("order-1")]);
+      assert.equal(outcome.status, "committed");
+      const record = await getRun(store, "order-1");
+      assert.deepEqual(outcome, { status: "committed", record, told: [] });
+      assert.deepEqual(
+        [record.status, record.endedAt, record.head, record.unread],
+        ["cancelled", store.now(), held.head + 1, 1],
+      );
+      const [last] = await store.readJournal(record.run, held.head);
+      assert.deepEqual([last?.type, last?.data], ["RunCancelled", '{"terminated":true}']);
+      assert.deepEqual(await store.readInbox(record.run, 0), []);
+      assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
+      await assertNothingWritten(store, async () => {
+        const [late] = await store.write([turnWrite(store, held, COMPLETES)]);
+        assert.equal(late.status, "lease-lost");
+      });
+    },
+  ),
+
+  storeCase("termination answers the parent and asks live children to stop, in the same write", async (store) => {
+    const worker = await registerWorker(store);
+    const top = await startHeld(store, worker, "top");
+    await commitTurn(store, top, childOf("middle"));
+    const middle = await takeTurn(store, worker);
+    await commitTurn(store, middle, childOf("leaf"));
+    const leaf = await takeTurn(store, worker);
+    const [outcome] = await store.write([terminate("middle")]);
+    assert.equal(outcome.status, "committed");
+    assert.deepEqual(outcome.status === "committed" && outcome.told, [top.run, leaf.run]);
+    const [answer] = await store.readInbox(top.run, 0);
+    assert.deepEqual(
+      [answer?.type, answer?.target, answer?.data],
+      ["ChildWorkflowFailed", "ChildWorkflow(0)", '{"error":"x"}'],
+    );
+    const [cancel] = await store.readInbox(leaf.run, 0);
+    assert.deepEqual([cancel?.type, cancel?.data], ["CancelRequested", '{"reason":"y"}']);
+    assert.equal((await takeTurn(store, worker)).run, top.run);
+  }),
+
+  storeCase("terminate refuses a run that has ended, and one that is not there", async (store) => {
+    const worker = await registerWorker(store);
+    await startEnded(store, worker, "ended");
+    await assertNothingWritten(store, async () => {
+      assert.deepEqual(await store.write([terminate("nobody"), terminate("ended")]), [
+        { status: "no-run" },
+        { status: "ended", as: "completed" },
+      ]);
+    });
   }),
 ];

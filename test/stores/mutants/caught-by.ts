@@ -131,6 +131,29 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a run stopped as determinism_violation keeps its evidence and nothing else of the turn",
   ],
   "an item that is gone still looks held": ["who holds an item can see whether it still is theirs"],
+  "a pause is answered but not written": [
+    "a paused run keeps its messages, and its turn is due only after resume",
+    "a run that is due is not due any more when it is paused",
+  ],
+  "a pause takes the turn away from its holder": [
+    "the holder of a paused run can still commit, and gives the turn back without making it due",
+    "a run resumed while it is held goes on with its holder, and is due when that one gives it back",
+  ],
+  "a turn that comes back paused is due": [
+    "the holder of a paused run can still commit, and gives the turn back without making it due",
+    "a paused turn that is given back, or taken over, stays paused",
+  ],
+  "a termination tells nobody": ["termination answers the parent and asks live children to stop, in the same write"],
+  "a termination keeps its reasons to itself": [
+    "a terminated run has ended, its last entry says so, and its holder's next commit is void",
+  ],
+  "every control is answered committed": [
+    "pause refuses a run that has ended or is stopped, and one that is not there",
+    "terminate refuses a run that has ended, and one that is not there",
+  ],
+  "a commit of a paused run is void": [
+    "the holder of a paused run can still commit, and gives the turn back without making it due",
+  ],
   "a turn may be claimed twice": [
     "a due turn goes to one worker only",
     "two connections that claim at the same time share the turns without overlap",

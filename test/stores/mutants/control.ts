@@ -1,9 +1,46 @@
 import type { Store } from "../../../src/kernel/index.ts";
-import { methods, type Mutant } from "./mutant.ts";
+import { answering, methods, rewriting, turns, type Mutant } from "./mutant.ts";
 
 export const controlMutants: readonly Mutant[] = [
   methods("an item that is gone still looks held", (store) => ({
     itemTokens: async (items: Parameters<Store["itemTokens"]>[0]) =>
       (await store.itemTokens(items)).map((token) => token ?? "somebody"),
   })),
+  rewriting(
+    "a pause is answered but not written",
+    (write) => (write.write === "pause" ? { ...write, id: "\u0007nobody" } : write),
+    async (outcome, write, store) => {
+      if (write.write !== "pause") return outcome;
+      const record = await store.findRun(write.id);
+      return record === undefined ? outcome : { status: "committed", run: record.run };
+    },
+  ),
+  answering("a pause takes the turn away from its holder", async (outcome, write, store) => {
+    if (write.write !== "pause") return outcome;
+    const record = await store.findRun(write.id);
+    const [pulse] = await store.pulse(record === undefined ? [] : [record.run]);
+    if (pulse?.token !== undefined) await store.write([{ write: "turn-back", run: pulse.run, token: pulse.token }]);
+    return outcome;
+  }),
+  rewriting("a turn that comes back paused is due", async (write, store) => {
+    if (write.write === "turn-back" || (write.write === "turn" && write.then === "release"))
+      for (const { id, run } of await store.listRuns({ limit: 100, statuses: ["paused"] }))
+        if (run === write.run) await store.write([{ write: "resume", id }]);
+    return write;
+  }),
+  answering("a termination tells nobody", (outcome, write) =>
+    write.write === "terminate" && "told" in outcome ? { ...outcome, told: [] } : outcome,
+  ),
+  rewriting("a termination keeps its reasons to itself", (write) =>
+    write.write === "terminate" ? { ...write, data: "{}", answer: "{}", cancel: "{}" } : write,
+  ),
+  answering("every control is answered committed", (outcome, write) =>
+    write.write === "pause" || write.write === "terminate"
+      ? ({ ...outcome, status: "committed" } as typeof outcome)
+      : outcome,
+  ),
+  turns("a commit of a paused run is void", async (turn, store) => {
+    const [pulse] = await store.pulse([turn.run]);
+    return pulse?.status === "paused" ? { ...turn, token: "\u0007nobody" } : turn;
+  }),
 ];

@@ -1,0 +1,45 @@
+// Control: what somebody outside may do to a run besides sending it messages. Each is one write under the run's lock.
+//
+// C1. A pause takes effect at once: no turn of a paused run becomes due, whoever asks. A worker that holds the turn keeps
+//     its token, so that what is at work can be kept, and gives the turn back without making it due.
+// C2. A termination ends the run without asking its code. It voids the holder's token: the holder's next commit is void.
+
+import type { RunNumber, RunRecord, Status, EndStatus } from "./run.ts";
+
+/** Lets no further code of the run go on; messages keep arriving. */
+export interface PauseWrite {
+  readonly write: "pause";
+  readonly id: string;
+}
+export type PauseOutcome =
+  /** Also when it was paused before. */
+  | { readonly status: "committed"; readonly run: RunNumber }
+  | { readonly status: "no-run" }
+  /** It has ended, or is stopped by something else. */
+  | { readonly status: "not-pausable"; readonly as: Status };
+
+/** Makes a turn due for a run that was stopped or paused. */
+export interface ResumeWrite {
+  readonly write: "resume";
+  readonly id: string;
+}
+export type ResumeOutcome =
+  | { readonly status: "committed"; readonly run: RunNumber }
+  | { readonly status: "no-run" }
+  | { readonly status: "not-stopped"; readonly as: Status };
+
+/** C2. Ends the run as `cancelled`; its parent is answered, its live children are asked to stop. */
+export interface TerminateWrite {
+  readonly write: "terminate";
+  readonly id: string;
+  /** The data of its last entry, `RunCancelled`. */
+  readonly data: string;
+  /** What its parent gets as `ChildWorkflowFailed`, its children as `CancelRequested`. */
+  readonly answer: string;
+  readonly cancel: string;
+}
+export type TerminateOutcome =
+  /** `told`: the runs that got a message. */
+  | { readonly status: "committed"; readonly record: RunRecord; readonly told: readonly RunNumber[] }
+  | { readonly status: "no-run" }
+  | { readonly status: "ended"; readonly as: EndStatus };

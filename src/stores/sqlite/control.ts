@@ -1,0 +1,74 @@
+// Control: pause, resume, terminate (C1, C2).
+
+import {
+  chainAfter,
+  hasEnded,
+  markOf,
+  type EntryType,
+  type PauseOutcome,
+  type PauseWrite,
+  type ResumeOutcome,
+  type ResumeWrite,
+  type RunNumber,
+  type Status,
+  type TerminateOutcome,
+  type TerminateWrite,
+} from "../../kernel/index.ts";
+import { arrive } from "./arrive.ts";
+import { recordOf, type RunRow } from "./rows.ts";
+import type { Tx } from "./session.ts";
+import { clearEnded } from "./sweep.ts";
+
+interface Newest {
+  readonly run: number;
+  readonly status: Status;
+}
+
+/** C1 */
+export function applyPause({ sql }: Tx, { id }: PauseWrite): PauseOutcome {
+  const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
+  if (newest === undefined) return { status: "no-run" };
+  const { run, status } = newest;
+  if (status !== "paused" && sql.pause.run(run).changes === 0) return { status: "not-pausable", as: status };
+  return { status: "committed", run };
+}
+
+export function applyResume({ sql }: Tx, { id }: ResumeWrite): ResumeOutcome {
+  const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
+  if (newest === undefined) return { status: "no-run" };
+  const { run, status } = newest;
+  if (status !== "paused" && status !== "blocked" && status !== "determinism_violation")
+    return { status: "not-stopped", as: status };
+  sql.resume.run(run);
+  sql.resumeItems.run(run);
+  return { status: "committed", run };
+}
+
+/** C2 */
+export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWrite): TerminateOutcome {
+  const { sql, now } = tx;
+  const row = sql.newestRun.get(id) as unknown as RunRow | undefined;
+  // A run that is only expected has no journal to end.
+  if (row === undefined || row.status === "expected") return { status: "no-run" };
+  if (hasEnded(row.status)) return { status: "ended", as: row.status };
+  const { run } = row;
+  const chain = appendEntry(tx, row, "RunCancelled", data);
+  sql.terminate.run(row.head + 1, chain, now, run);
+  clearEnded(tx, run, row.arrivals);
+  const told: RunNumber[] = [];
+  if (row.parent !== null && row.parentCommand !== null) {
+    const failed = { type: "ChildWorkflowFailed", target: row.parentCommand, data: answer } as const;
+    if (arrive(tx, row.parent, failed)) told.push(row.parent);
+  }
+  const { root } = sql.rootOf.get(run) as { root: number };
+  for (const child of sql.liveChildren.all(root, run) as unknown as { run: number }[])
+    if (arrive(tx, child.run, { type: "CancelRequested", target: "", data: cancel })) told.push(child.run);
+  return { status: "committed", record: recordOf(sql, sql.run.get(run) as unknown as RunRow), told };
+}
+
+/** Adds an entry without the holder of the turn; answers the chain after it, for the run's row. */
+export function appendEntry({ sql, now }: Tx, row: RunRow, type: EntryType, data: string): string {
+  const chain = chainAfter(row.chain, type, "", data);
+  sql.insertEntry.run(row.run, row.head + 1, type, "", data, now, markOf(chain));
+  return chain;
+}
