@@ -42,7 +42,7 @@ export async function steerAll(
   for await (const page of pages) {
     // Together, so that their writes share a batch.
     const done = await Promise.all(
-      page.map(({ id, status }) => action.fits(status) && isDone(action.apply({ host, id }))),
+      page.map(async ({ id, status }) => action.fits(status) && isDone(action.apply({ host, id }))),
     );
     for (const one of done)
       if (one) count += 1;

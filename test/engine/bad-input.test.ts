@@ -165,7 +165,7 @@ describe("one engine, many refusals", () => {
     [
       "a cancel reason that is a function",
       () => engine.run(asks, "asking").cancel((() => 1) as never),
-      "NOT_DATA",
+      "BAD_OPTIONS",
       "function",
     ],
     ["an unknown status", () => collect(engine.list({ status: "lost" as never })), "BAD_OPTIONS", "lost"],

@@ -13,6 +13,7 @@ import {
   task,
   typed,
   workflow,
+  type BulkReport,
   type Duration,
   type ErrorCode,
   type InputOf,
@@ -226,6 +227,19 @@ export const controlled = workflow("controlled", async (ctx, order: Order) => {
   same<typeof released, string>();
   return { paid, undo: typeof undo };
 });
+
+export async function steering(): Promise<void> {
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [controlled, charge, refund] });
+  const run = await engine.start(controlled, { id: "7", cents: 1 });
+  await run.pause();
+  await run.resume();
+  await run.cancel("why");
+  await run.terminate();
+  await run.terminate("why");
+  const report = await engine.bulk("pause", { definition: "controlled", status: ["queued", "waiting"] });
+  same<typeof report, BulkReport>();
+  await engine.bulk("terminate", {}, { onProgress: ({ count, skipped }) => console.log(count + skipped) });
+}
 
 export async function options(): Promise<void> {
   const durations: Duration[] = [5, "5ms", "5 minutes", "1.5 h", "2weeks", "1 week"];

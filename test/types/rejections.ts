@@ -224,6 +224,13 @@ void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: () => bytes } });
 
 // ── control ──
 
+// @ts-expect-error no such action
+void engine.bulk("stop", {});
+// @ts-expect-error a filter is needed
+void engine.bulk("cancel");
+// @ts-expect-error a reason is text
+void run.terminate(5);
+
 void workflow("control", async (ctx) => {
   // @ts-expect-error the undo takes something else than the step's result
   await ctx.task(charge, { id: "7", cents: 1 }, { undo: async (result: string) => result });
