@@ -81,6 +81,11 @@ export const ERROR_CATALOGUE = {
     summary: "A promise of a run was settled a second time with another value.",
     next: "Settle it once; the first value stands.",
   },
+  QUEUE_NOT_FOUND: {
+    family: "usage",
+    summary: "There is no queue with this name in the store.",
+    next: "Check the name, or start an engine whose definitions name the queue.",
+  },
   RUN_ENDED: {
     family: "usage",
     summary: "The run has ended and takes no more messages.",

@@ -14,6 +14,8 @@ import type {
   Overlap,
   Payload,
   PortsOf,
+  Queue,
+  QueueOptions,
   Status,
 } from "../kernel/index.ts";
 import type { GuardMode, Replay } from "../workflow/index.ts";
@@ -53,6 +55,34 @@ export interface StartOptions {
   tags?: readonly string[];
   /** Higher goes first. */
   priority?: number;
+  /** The run exists at once and begins this much later. */
+  delay?: Duration;
+  /** While a live run of this definition has the same key, that one is given back and nothing is started. */
+  singleton?: string;
+  /** Starts with the same key become one run: it begins `by` after the last of them, with the last input. */
+  debounce?: { key: string; by: Duration };
+}
+
+/** A queue as it stands. Runs count as ready until they begin, and as leased until they end. */
+export interface QueueInfo {
+  readonly name: string;
+  /** `rate.per` in milliseconds. */
+  readonly limits: QueueOptions;
+  readonly paused: boolean;
+  readonly ready: number;
+  readonly leased: number;
+  readonly delayed: number;
+  readonly oldestReadyAt?: Date;
+}
+
+/** A handle on one queue of the store. */
+export interface QueueHandle {
+  readonly name: string;
+  /** Hands out nothing more; what is at work goes on. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Other limits, at once and for all workers, until an engine that declares new ones starts. */
+  limit(limits: QueueOptions): Promise<void>;
 }
 
 /** Signals that come with the start, in the order written. To a run that is there already they are sent like any other. */
@@ -222,6 +252,9 @@ export interface Client<Defs extends Definition = Definition> {
   schedules(): AsyncIterable<ScheduleInfo>;
   /** Does something to every run the filter finds; those it does not fit are skipped. */
   bulk(action: BulkAction, filter: Filter, options?: BulkOptions): Promise<BulkReport>;
+  /** Every queue of the store, the default one first. */
+  queues(): Promise<readonly QueueInfo[]>;
+  queue(queue: Queue | string): QueueHandle;
 }
 
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs>, AsyncDisposable {
@@ -234,6 +267,8 @@ export interface Engine<Defs extends Definition = Definition> extends Client<Def
 export interface WorkerSettings {
   /** How many tasks and operations run at once; default 256. */
   concurrency?: number;
+  /** Works only on tasks and workflows of these queues; `queue("default")` is everything without one. Default: all. */
+  queues?: readonly Queue[];
   /** How long a dead worker's work stays its own; default 15 seconds. */
   lease?: Duration;
 }

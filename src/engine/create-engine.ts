@@ -11,7 +11,7 @@ import {
   toMs,
   type PayloadCodec,
 } from "../base/index.ts";
-import type { AnyTask, Definition, Logger } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, Queue } from "../kernel/index.ts";
 import { Registry } from "../worker/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
@@ -37,8 +37,17 @@ function checkObject(value: unknown, expected: string): void {
 function workerSettings(worker: false | WorkerSettings = {}): WorkerSettings {
   if (worker === false) return {};
   checkObject(worker, "worker: expected false, or an object of settings");
-  checkOptionNames(worker, ["concurrency", "lease"], "worker");
+  checkOptionNames(worker, ["concurrency", "lease", "queues"], "worker");
   return worker;
+}
+
+/** The names of the queues to work on, made known to the registry; undefined: all. */
+export function queueNames(registry: Registry, queues: unknown): readonly string[] | undefined {
+  if (queues === undefined) return undefined;
+  if (!Array.isArray(queues) || queues.length === 0)
+    throw new RepriseError("BAD_OPTIONS", "worker.queues: expected an array of what queue() made, at least one.");
+  for (const queue of queues as readonly Queue[]) registry.addQueue(queue);
+  return (queues as readonly Queue[]).map(({ name }) => name);
 }
 
 function checkConcurrency(concurrency: number): number {
@@ -127,6 +136,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
     guardMode: guardMode(options.guard),
+    queues: queueNames(registry, settings.queues),
     heartbeats: true,
     polls: true,
     determinism: process.env["NODE_ENV"] === "production" ? "per-type" : "strict",

@@ -4,22 +4,15 @@
 // N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
 // N3. A closed engine answers every call with ENGINE_CLOSED; closing twice is closing once.
 
+import { checkOptionNames, checkRunId, decode, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
-  checkName,
-  checkOptionNames,
-  checkRunId,
-  decode,
-  encode,
-  RepriseError,
-  toMs,
-  type Duration,
-} from "../base/index.ts";
-import {
+  lineOf,
   parse,
   registerSecrets,
   STATUSES,
   type Definition,
   type Logger,
+  type Queue,
   type RunRecord,
   type StartOutcome,
   type Status,
@@ -33,19 +26,22 @@ import type {
   Client,
   Engine,
   Filter,
+  QueueHandle,
+  QueueInfo,
   Run,
   RunInfo,
   Schedule,
   ScheduleInfo,
   ScheduleOptions,
-  StartOptions,
 } from "./api.ts";
 import { checkBulk, steerAll } from "./bulk.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
+import { queueHandle, queueInfoOf } from "./queue-handle.ts";
 import type { Redaction } from "./redaction.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { findSchedule, listSchedules, makeSchedule, ScheduleHandle, type SchedulesHost } from "./schedules.ts";
 import { sendAll, signalsOf } from "./run-messages.ts";
+import { checkBeginning, checkOptions, checkStart } from "./start-options.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -154,33 +150,45 @@ export class EngineCore implements Engine {
     const body = registry.getWorkflow(nameOf(what));
     const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
+    const beginning = checkBeginning(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
-    const input = entryData.encodeNamed(
-      `The input of workflow ${body.name}`,
-      await parse(body.schema, args[0], `workflow ${body.name}`),
-    );
+    const parsed = await parse(body.schema, args[0], `workflow ${body.name}`);
+    const input = entryData.encodeNamed(`The input of workflow ${body.name}`, parsed);
+    const line = lineOf(body.line, parsed, `workflow ${body.name}`);
     const messages = await signalsOf(body, options.signals);
-    const claim = this.worker.preclaim();
-    const run = newRun(body, { id, input, tags, priority, runtime, salt: newSalt?.() });
+    const beginsLater = line !== undefined || beginning.delayMs !== undefined;
+    const claim = beginsLater ? undefined : this.worker.preclaim(body.name);
+    const run = newRun(body, { id, input, tags, priority, line, runtime, salt: newSalt?.() });
     const outcome = await this.worker.pump.submit({
       write: "start",
       run,
       ...(claim && { claim }),
       ...(messages.length > 0 && { messages }),
+      ...beginning,
     });
     const { record } = outcome;
-    if (outcome.status !== "started") {
+    if (outcome.status === "started" && claim !== undefined) this.worker.runs.adopt(record, outcome.first, claim.token);
+    else this.worker.wake();
+    if (outcome.status === "exists" || outcome.status === "expected-otherwise")
       checkSameStart(outcome, body.name, input, this.#parts.redaction);
-      await sendAll({ host: this.#handleHost, body, id }, messages);
-    } else if (claim === undefined) this.worker.wake();
-    else this.worker.runs.adopt(record, outcome.first, claim.token);
-    return new RunHandle(this.#handleHost, body, id, record.run);
+    if (outcome.status !== "started") await sendAll({ host: this.#handleHost, body, id: record.id }, messages);
+    return new RunHandle(this.#handleHost, body, record.id, record.run);
   };
 
   run: Client["run"] = (what: Definition | string, id: string): Run<any> => {
     this.#checkOpen();
     return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what)), id);
   };
+
+  async queues(): Promise<readonly QueueInfo[]> {
+    this.#checkOpen();
+    return (await this.#parts.store.listQueues()).map(queueInfoOf);
+  }
+
+  queue(queue: Queue | string): QueueHandle {
+    this.#checkOpen();
+    return queueHandle(this.worker, () => this.#checkOpen(), queue);
+  }
 
   async find(id: string): Promise<RunInfo | undefined> {
     this.#checkOpen();
@@ -298,23 +306,6 @@ function nameOf(what: unknown): string {
   if (typeof what === "string") return what;
   if (typeof what === "object" && what !== null && "name" in what && typeof what.name === "string") return what.name;
   throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
-}
-
-function checkOptions(options: unknown = {}): StartOptions & { signals?: unknown } {
-  if (typeof options === "object" && options !== null) {
-    checkOptionNames(options, ["id", "tags", "priority", "signals"], "start");
-    return options;
-  }
-  throw new RepriseError("BAD_OPTIONS", `start: expected an object of options, got ${typeof options}.`);
-}
-
-function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: readonly string[]; priority: number } {
-  if (!Array.isArray(tags))
-    throw new RepriseError("BAD_OPTIONS", `start: expected an array of tags, got ${typeof tags}.`);
-  for (const tag of tags) checkName(tag, "tag");
-  if (!Number.isSafeInteger(priority))
-    throw new RepriseError("BAD_OPTIONS", `start: expected a whole number as priority, got ${String(priority)}.`);
-  return { tags: [...new Set(tags)], priority };
 }
 
 function checkFilter(filter: Filter): { statuses: readonly Status[] | undefined; limit: number } {

@@ -10,6 +10,8 @@ export type {
   EngineOptions,
   Filter,
   Picked,
+  QueueHandle,
+  QueueInfo,
   Run,
   RunInfo,
   Schedule,
@@ -24,6 +26,7 @@ export {
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
   guardMode,
+  queueNames,
   registryOf,
   runtimeText,
 } from "./create-engine.ts";

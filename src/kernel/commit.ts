@@ -16,6 +16,15 @@ import type {
   TerminateWrite,
 } from "./control.ts";
 import type { Entry, EntryType } from "./journal.ts";
+import type {
+  AdmitOutcome,
+  AdmitWrite,
+  ChangeQueueWrite,
+  DeclareQueueWrite,
+  Line,
+  QueueOutcome,
+  Waiting,
+} from "./queue.ts";
 import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
 import type { Emit } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
@@ -30,6 +39,8 @@ export interface NewRun {
   readonly tags: readonly string[];
   readonly started: string;
   readonly runtime: string;
+  /** Set: it begins when its queue has room. */
+  readonly line?: Line;
 }
 
 /** A lease a worker gives itself on something it creates. */
@@ -41,16 +52,26 @@ export interface Claim {
 export interface StartWrite {
   readonly write: "start";
   readonly run: NewRun;
-  /** Set to lease the first turn to the starter in the same write. */
+  /** Set to lease the first turn to the starter in the same write; not for a run that begins later. */
   readonly claim?: Claim;
   /** Delivered in the same write, in this order, when the run is started by it. */
   readonly messages?: readonly Arrival[];
+  /** It begins this much later. */
+  readonly delayMs?: number;
+  /** While a live run of the definition has this key, nothing is started. */
+  readonly singleton?: string;
+  /** A run of the definition with this key that has not begun takes over what was given, and begins `delayMs` from now. */
+  readonly debounce?: string;
 }
 export type StartOutcome =
   /** A run that was expected has its earlier messages before those of the start. */
   | { readonly status: "started"; readonly record: RunRecord; readonly first: Entry }
   /** The id is taken; the caller compares `first` with what it wanted to start. */
   | { readonly status: "exists"; readonly record: RunRecord; readonly first: Entry }
+  /** A live run has the singleton's key. */
+  | { readonly status: "singleton"; readonly record: RunRecord; readonly first: Entry }
+  /** A run that had not begun has a new first entry. */
+  | { readonly status: "debounced"; readonly record: RunRecord; readonly first: Entry }
   /** The id is that of a run which is expected to follow another definition. */
   | { readonly status: "expected-otherwise"; readonly record: RunRecord };
 
@@ -79,12 +100,16 @@ export interface NewItem {
   readonly availableAt?: EpochMs;
   /** The entry that holds its input. */
   readonly seq: number;
+  /** Not for an item in a line. */
   readonly claim?: Claim;
+  readonly line?: Line;
 }
 
 export interface ItemFence {
   readonly item: string;
   readonly token: string;
+  /** As it was claimed: its place is free now. */
+  readonly line?: Line;
 }
 
 export interface NewChild {
@@ -138,6 +163,7 @@ export interface ItemEndWrite {
   readonly run: RunNumber;
   readonly item: string;
   readonly token: string;
+  readonly line?: Line;
   readonly arrival: Arrival;
 }
 /** Gives an item back: later when an attempt failed, at once when the worker drains. */
@@ -146,6 +172,7 @@ export interface ItemBackWrite {
   readonly run: RunNumber;
   readonly item: string;
   readonly token: string;
+  readonly line?: Line;
   readonly attempt: number;
   readonly availableAt?: EpochMs;
   /** Errors of the attempts so far, encoded; handed over with the terminal entry. */
@@ -230,15 +257,19 @@ export interface ClaimedItem {
   readonly data: string;
   /** S5 */
   readonly suspect: boolean;
+  readonly line?: Line;
+}
+export interface ClaimItemsOutcome extends Waiting {
+  readonly items: readonly ClaimedItem[];
 }
 
-/** Fires timers that are due and makes delayed items ready, oldest first. */
+/** Fires timers that are due, makes delayed items ready and lets delayed runs begin, oldest first. */
 export interface FireDueWrite {
   readonly write: "fire-due";
   readonly limit: number;
 }
 export interface FireDueOutcome {
-  /** Runs that got an arrival. */
+  /** Runs that got an arrival, or began. */
   readonly runs: readonly RunNumber[];
   readonly ready: number;
   /** When the next one is due, if there is one. */
@@ -258,10 +289,13 @@ export interface Writes {
   readonly pause: [PauseWrite, PauseOutcome];
   readonly terminate: [TerminateWrite, TerminateOutcome];
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
-  readonly "claim-items": [ClaimItemsWrite, readonly ClaimedItem[]];
+  readonly "claim-items": [ClaimItemsWrite, ClaimItemsOutcome];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];
   readonly "put-schedule": [PutScheduleWrite, PutScheduleOutcome];
   readonly "remove-schedule": [RemoveScheduleWrite, RemoveScheduleOutcome];
+  readonly admit: [AdmitWrite, AdmitOutcome];
+  readonly "declare-queue": [DeclareQueueWrite, QueueOutcome];
+  readonly "change-queue": [ChangeQueueWrite, QueueOutcome];
 }
 
 export type Write = Writes[keyof Writes][0];

@@ -9,6 +9,7 @@ export type {
   Claim,
   ClaimedItem,
   ClaimedTurn,
+  ClaimItemsOutcome,
   ClaimItemsWrite,
   ClaimTurnsWrite,
   ExpectedRun,
@@ -77,6 +78,29 @@ export {
   type Timed,
   type Update,
 } from "./ports.ts";
+export {
+  DEFAULT_QUEUE,
+  limitsOf,
+  limitsText,
+  lineOf,
+  lineOptions,
+  queue,
+  queueLimits,
+  type AdmitOutcome,
+  type AdmitWrite,
+  type ChangeQueueWrite,
+  type DeclareQueueWrite,
+  type Limit,
+  type Line,
+  type LineOptions,
+  type Queue,
+  type QueueLimits,
+  type QueueOptions,
+  type QueueOutcome,
+  type QueueState,
+  type StoredLimit,
+  type Waiting,
+} from "./queue.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
   hasEnded,

@@ -1,6 +1,6 @@
 // Journal: a run's ordered record.
 //
-// J1. `seq` is dense from 1; an entry is never changed and never removed while its run exists.
+// J1. `seq` is dense from 1; an entry is never removed while its run exists, and never changed once its run has begun.
 // J2. chain(n) = SHA-256(domain ‖ chain(n-1) ‖ type ‖ command ‖ data), each length-prefixed. Never `at`: times are not hashed.
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
 // J4. A command has at most one terminal entry.

@@ -13,6 +13,7 @@ import type { EpochMs } from "../base/index.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { Entry } from "./journal.ts";
+import type { QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
@@ -136,6 +137,8 @@ export interface Store {
    * `nextAt` is the earliest time of any of them, past or to come.
    */
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules>;
+  /** Every queue that was declared, after the default one. */
+  listQueues(): Promise<readonly QueueState[]>;
 
   // care
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;

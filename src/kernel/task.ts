@@ -11,6 +11,7 @@ import {
   type RetryPolicy,
 } from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
+import { lineOptions, type LineOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
 
 /** Retry and the time one attempt may take. */
@@ -41,6 +42,10 @@ export interface TaskContext {
 export interface TaskOptions<Input, Parsed> extends Policy {
   input?: Schema<Input, Parsed>;
   priority?: number;
+  /** Where it waits; its limits hold across all workers. */
+  queue?: Queue;
+  /** What the queue's limits per key count by. */
+  key?: (input: Parsed) => string;
 }
 
 export interface Task<Name extends string, Input, Output> {
@@ -56,6 +61,7 @@ export interface TaskBody {
   readonly schema: Schema<never, unknown> | undefined;
   readonly policy: Policy;
   readonly priority: number;
+  readonly line: LineOptions | undefined;
 }
 const BODY = Symbol("reprise.task");
 
@@ -115,7 +121,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["input", "priority", "retry", "timeout"], `Task ${name}`);
+  checkOptionNames(options, ["input", "key", "priority", "queue", "retry", "timeout"], `Task ${name}`);
   checkPolicy(options, `Task ${name}`);
   checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {
@@ -126,6 +132,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
       ...(options.timeout !== undefined && { timeout: options.timeout }),
     },
     priority: options.priority ?? 0,
+    line: lineOptions(options, `Task ${name}`),
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });
 }

@@ -29,6 +29,7 @@ export async function createCrashWorld(
     redaction: new Redaction(),
     salted: false,
     works: true,
+    queues: undefined,
     concurrency: 256,
     leaseMs: 0,
     guard: guardMode(undefined),

@@ -6,8 +6,8 @@
 //     need more, and time must not run away from it.
 
 import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
-import { EngineCore, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
-import type { AnyTask, Definition, Logger, Store } from "../kernel/index.ts";
+import { EngineCore, queueNames, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
+import type { AnyTask, Definition, Logger, Queue, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createMortal, type Cut } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
@@ -25,6 +25,7 @@ export interface World {
   readonly salted: boolean;
   readonly works: boolean;
   readonly concurrency: number;
+  readonly queues: readonly Queue[] | undefined;
   readonly leaseMs: number;
   readonly guard: GuardMode;
 }
@@ -44,6 +45,7 @@ export class Life {
 
   private constructor(world: World, cut: Cut | undefined) {
     const { time, store, definitions, stubs, logger, redaction, salted, works, concurrency, leaseMs, guard } = world;
+    const registry = registryOf(withStubs(definitions, stubs));
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
     this.#kill = () => mortal.kill();
@@ -53,7 +55,7 @@ export class Life {
       store: mortal.store,
       timers: mortal.timers,
       random: systemRandom,
-      registry: registryOf(withStubs(definitions, stubs)),
+      registry,
       logger,
       redaction,
       name: "test",
@@ -61,6 +63,7 @@ export class Life {
       newSalt: salted ? () => systemRandom.token() : undefined,
       works,
       concurrency,
+      queues: queueNames(registry, world.queues),
       leaseMs,
       guardMode: guard,
       heartbeats: false,

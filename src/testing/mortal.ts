@@ -62,6 +62,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       readEmitted: pass("readEmitted"),
       pulse: pass("pulse"),
       itemTokens: pass("itemTokens"),
+      listQueues: pass("listQueues"),
       hasChanged: () => !dead && store.hasChanged(),
       findSchedule: pass("findSchedule"),
       listSchedules: pass("listSchedules"),

@@ -4,6 +4,7 @@
 // is broken; there is no test runner in here. Who cannot keep a promise (an in-memory database has no second connection)
 // skips it by name with a written reason.
 
+import { beginningCases } from "./store-cases/beginnings.ts";
 import { careCases, timeCases } from "./store-cases/care.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
@@ -17,6 +18,7 @@ import { leaseCases } from "./store-cases/lease.ts";
 import { listCases } from "./store-cases/list.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
+import { queueCases } from "./store-cases/queues.ts";
 import { scheduleCases } from "./store-cases/schedules.ts";
 import { startCases } from "./store-cases/start.ts";
 import { stopCases } from "./store-cases/stop.ts";
@@ -43,6 +45,8 @@ export const storeCases: readonly StoreCase[] = [
   ...claimCases,
   ...itemCases,
   ...timerCases,
+  ...queueCases,
+  ...beginningCases,
   ...childCases,
   ...leaseCases,
   ...listCases,

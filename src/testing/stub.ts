@@ -9,6 +9,7 @@ import {
   type Definition,
   type InputOf,
   type OutputOf,
+  type Schema,
   type TaskOptions,
 } from "../kernel/index.ts";
 
@@ -38,8 +39,14 @@ export function stub(what: unknown, run: unknown): Stub {
 
 /** A task of the same name, policy and schema that calls the stub. */
 function stubbedTask(original: AnyTask, run: (input: unknown) => unknown): AnyTask {
-  const { policy, schema, priority } = taskBody(original);
-  const options = { ...policy, priority, ...(schema && { input: schema }) } as TaskOptions<any, any>;
+  const { policy, schema, priority, line } = taskBody(original);
+  const options: TaskOptions<any, any> = {
+    ...policy,
+    priority,
+    ...(schema && { input: schema as Schema<any, any> }),
+    ...(line && { queue: line.queue }),
+    ...(line?.key && { key: line.key }),
+  };
   return task(original.name, options, (_ctx, input) => run(input));
 }
 

@@ -15,12 +15,14 @@ import {
   type Engine,
   type EngineOptions,
   type Filter,
+  type QueueHandle,
+  type QueueInfo,
   type Run,
   type RunInfo,
   type Schedule,
   type ScheduleInfo,
 } from "../engine/index.ts";
-import type { AnyTask, Definition, Logger, Store, JournalEntry } from "../kernel/index.ts";
+import type { AnyTask, Definition, Logger, Queue, Store, JournalEntry } from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import { Crashed, Life, type World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
@@ -65,6 +67,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
     guard: guardMode(options.guard),
+    queues: settings.queues,
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };
 }
@@ -219,6 +222,20 @@ export class TestEngineFacade implements TestEngine {
       trigger: () => on((schedule) => schedule.trigger()),
       backfill: (from, to) => on((schedule) => schedule.backfill(from, to)),
       remove: () => on((schedule) => schedule.remove()),
+    };
+  }
+
+  queues(): Promise<readonly QueueInfo[]> {
+    return this.#ask((life) => life.core.queues());
+  }
+
+  queue(queue: Queue | string): QueueHandle {
+    const handle = (life: Life): QueueHandle => life.core.queue(queue);
+    return {
+      name: handle(this.#life).name,
+      pause: () => this.#ask((life) => handle(life).pause()),
+      resume: () => this.#ask((life) => handle(life).resume()),
+      limit: (limits) => this.#ask((life) => handle(life).limit(limits)),
     };
   }
 

@@ -3,14 +3,14 @@
 // Claims join the next batch of the pump, so that under load they cost no transaction of their own.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { ClaimedItem, ClaimedTurn, OutcomeOf, RunNumber, Write } from "../kernel/index.ts";
+import type { ClaimedItem, ClaimedTurn, OutcomeOf, RunNumber, Waiting, Write } from "../kernel/index.ts";
 import type { Pump } from "./pump.ts";
-import type { Registry } from "./registry.ts";
+import type { Served } from "./served.ts";
 
 export interface ClaimerHost {
   readonly pump: Pump;
   readonly timers: Timers;
-  readonly registry: Registry;
+  readonly served: Served;
   /** This worker's number; undefined while nothing may be claimed. */
   worker(): number | undefined;
   /** How many more runs may be held. */
@@ -24,7 +24,7 @@ export interface ClaimerHost {
   failed(error: unknown): void;
 }
 
-type Kind = "turns" | "items" | "due";
+type Kind = "starts" | "turns" | "items" | "due";
 
 const CLAIM_AT_MOST = 512;
 const FIRE_AT_MOST = 1_000;
@@ -33,8 +33,10 @@ const PAUSE_MS = 250;
 
 export class Claimer {
   readonly #host: ClaimerHost;
-  readonly #wanted: Record<Kind, boolean> = { turns: true, items: true, due: true };
-  readonly #claiming: Record<Kind, boolean> = { turns: false, items: false, due: false };
+  readonly #wanted: Record<Kind, boolean> = { starts: true, turns: true, items: true, due: true };
+  readonly #claiming: Record<Kind, boolean> = { starts: false, turns: false, items: false, due: false };
+  /** The last claim left something behind that waits for a place in its queue. */
+  readonly #held = { starts: false, items: false };
 
   constructor(host: ClaimerHost) {
     this.#host = host;
@@ -51,6 +53,12 @@ export class Claimer {
     this.#wanted[kind] = true;
   }
 
+  /** Places in queues may have become free. */
+  freed(): void {
+    if (this.#held.items) this.want("items");
+    if (this.#held.starts) this.want("starts");
+  }
+
   wants(kind: Kind): boolean {
     return this.#wanted[kind];
   }
@@ -60,6 +68,8 @@ export class Claimer {
     const worker = this.#host.worker();
     if (worker === undefined) return;
     const room = this.#host.roomForTurns();
+    // First, so that the runs that begin are claimed in the same batch.
+    if (this.#begins("starts", room)) this.#admit(room);
     if (this.#begins("turns", room)) this.#claimTurns(worker, room);
     const free = this.#host.roomForItems();
     if (this.#begins("items", free)) this.#claimItems(worker, free);
@@ -77,7 +87,7 @@ export class Claimer {
   }
 
   #claimTurns(worker: number, room: number): void {
-    const { definitionNames: definitions } = this.#host.registry;
+    const { definitions } = this.#host.served;
     const tokens = this.#tokens(room);
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
       // A suspect comes alone: there may be others behind it.
@@ -86,9 +96,26 @@ export class Claimer {
     });
   }
 
+  #admit(room: number): void {
+    const { definitions } = this.#host.served;
+    const limit = Math.min(room, CLAIM_AT_MOST);
+    this.#submit("starts", { write: "admit", definitions, limit }, ({ runs, ...waiting }) => {
+      if (runs.length > 0) this.want("turns");
+      if (runs.length === limit) this.want("starts");
+      this.#wait("starts", waiting);
+    });
+  }
+
+  #wait(kind: "starts" | "items", { nextAt, held }: Waiting): void {
+    this.#held[kind] = held;
+    this.#host.onNextDue(nextAt);
+  }
+
   #claimItems(worker: number, room: number): void {
     const tokens = this.#tokens(room);
-    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.registry.taskNames }, (items) => {
+    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.tasks }, (outcome) => {
+      const { items } = outcome;
+      this.#wait("items", outcome);
       if (items.length === tokens.length || items.some(({ suspect }) => suspect)) this.want("items");
       for (const item of items) this.#host.onItem(item);
     });
@@ -97,7 +124,7 @@ export class Claimer {
   #fireDue(): void {
     this.#submit("due", { write: "fire-due", limit: FIRE_AT_MOST }, ({ runs, ready, nextAt }) => {
       for (const run of runs) this.#host.onArrival(run);
-      if (ready > 0) this.want("items");
+      if (ready > 0) this.want("items", "starts");
       this.#host.onNextDue(nextAt);
     });
   }

@@ -38,6 +38,7 @@ import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
+import { endUnbegun, findEarlyCancel } from "./unbegun.ts";
 import type { TaskPool } from "./task-pool.ts";
 
 /** Writes that must not be lost while the worker lives. */
@@ -113,7 +114,10 @@ export class HeldRuns {
     };
   }
 
-  take({ record, token, inbox }: ClaimedTurn): void {
+  take(turn: ClaimedTurn): void {
+    const { record, token, inbox } = turn;
+    const earlyCancel = findEarlyCancel(inbox);
+    if (earlyCancel !== undefined) return this.#endUnbegun(turn, earlyCancel);
     const cached = this.#runs.get(record.run);
     if (cached !== undefined && !cached.isGone && cached.head === record.head) {
       cached.retake(token, readBefore(record, inbox));
@@ -129,6 +133,26 @@ export class HeldRuns {
       this.#host.report(error);
       this.#host.insist({ write: "turn-back", run: record.run, token });
     });
+  }
+
+  /** Whatever comes of it, the store knows: claimed again, it ends again. */
+  #endUnbegun(turn: ClaimedTurn, cancel: InboxRow): void {
+    const { record, token } = turn;
+    const write = endUnbegun(turn, cancel, this.#host.store);
+    const giveBack = (): void => this.#host.insist({ write: "turn-back", run: record.run, token });
+    this.#host.pump.submit(write).then(
+      ({ status }) => {
+        if (status !== "committed") return giveBack();
+        for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
+        if (isObserved())
+          emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
+        this.#host.onEnded(record, "cancelled", write.entries.at(-1)!);
+      },
+      (error: unknown) => {
+        this.#host.report(error);
+        giveBack();
+      },
+    );
   }
 
   /** Brings a cold run back. */
@@ -253,6 +277,7 @@ export class HeldRuns {
     for (const { to } of write.messages)
       if (typeof to === "number") this.arrived(to);
       else this.#host.claimer.want("turns");
+    if (write.finished.length > 0 || write.dropped.length > 0 || run.ended !== undefined) this.#host.claimer.freed();
     if (run.ended !== undefined) return this.#onEnded(run, run.ended, write.entries.at(-1)!);
     if (outcome.more) {
       if (released) this.#host.claimer.want("turns");
@@ -271,7 +296,7 @@ export class HeldRuns {
       const record = records.get(run.id);
       if (record === undefined) continue;
       if (claim === undefined) {
-        this.#host.claimer.want("turns");
+        this.#host.claimer.want(run.line === undefined ? "turns" : "starts");
         continue;
       }
       this.adopt(record, firstEntryOf(run, record), claim.token);
@@ -304,7 +329,7 @@ export class HeldRuns {
 
   #salvage(run: HotRun): void {
     for (const { fence, arrival } of run.salvage())
-      this.#host.insist({ write: "item-end", run: run.record.run, item: fence.item, token: fence.token, arrival });
+      this.#host.insist({ write: "item-end", run: run.record.run, ...fence, arrival });
   }
 
   #forget(run: HotRun): void {

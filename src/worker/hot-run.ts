@@ -15,6 +15,7 @@ import {
   type EntryType,
   type InboxRow,
   type ItemFence,
+  type Line,
   type NewChild,
   type RunRecord,
   type TurnWrite,
@@ -39,12 +40,12 @@ import type { WaitingTransaction } from "./transactions.ts";
 export interface HotRunHost {
   now(): EpochMs;
   /** A token when the worker will run this task itself as soon as it is durable. */
-  preclaimTask(name: string): { readonly worker: number; readonly token: string } | undefined;
+  preclaimTask(name: string, line: Line | undefined): { readonly worker: number; readonly token: string } | undefined;
   /** Takes a `preclaimTask` back: the task will not be run. */
   unclaimTask(): void;
   /** Tells the run's tasks at work here that nobody waits; answers how many of them the run had claimed itself. */
   abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
-  preclaimChild(): { readonly worker: number; readonly token: string } | undefined;
+  preclaimChild(ask: ChildAsk): { readonly worker: number; readonly token: string } | undefined;
   newChild(ask: ChildAsk): NewChild["run"];
   runOperation(run: HotRun, ask: OperationAsk): void;
   /** The run has something to commit. */
@@ -216,7 +217,9 @@ export class HotRun {
   /** A task this worker held for this run has ended; its item goes with the same commit. */
   taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
     if (wasLocal) this.#localTasks -= 1;
-    this.#draft.batch.finished = added(this.#draft.batch.finished, { item: item.item, token: item.token });
+    const { token, line } = item;
+    const fence = line === undefined ? { item: item.item, token } : { item: item.item, token, line };
+    this.#draft.batch.finished = added(this.#draft.batch.finished, fence);
     this.#draft.batch.arrivals = added(this.#draft.batch.arrivals, arrival);
     if (this.execution.isOpen(item.item))
       this.#appendTerminal(arrival.type, arrival.target, arrival.data, asRecord(arrival.data));

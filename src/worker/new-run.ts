@@ -1,6 +1,14 @@
 // A run about to exist, and its first entry.
 
-import { CHAIN_START, chainAfter, markOf, type Entry, type NewRun, type RunRecord } from "../kernel/index.ts";
+import {
+  CHAIN_START,
+  chainAfter,
+  markOf,
+  type Entry,
+  type Line,
+  type NewRun,
+  type RunRecord,
+} from "../kernel/index.ts";
 import { CURRENT_FLAGS, entryData, type WorkflowBody } from "../workflow/index.ts";
 
 export interface NewRunOptions {
@@ -9,6 +17,7 @@ export interface NewRunOptions {
   readonly input: string | undefined;
   readonly tags?: readonly string[];
   readonly priority?: number;
+  readonly line?: Line | undefined;
   readonly runtime: string;
   /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
   readonly salt?: string | undefined;
@@ -17,10 +26,10 @@ export interface NewRunOptions {
 export type RunBody = Pick<WorkflowBody, "name" | "version">;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
-  const { id, input, tags = [], priority = 0, runtime, salt } = options;
+  const { id, input, tags = [], priority = 0, line, runtime, salt } = options;
   const { name, version } = body;
   const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input, salt });
-  return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime };
+  return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime, ...(line && { line }) };
 }
 
 /** The entry a store writes when it starts the run. */

@@ -25,7 +25,7 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
   return status;
 }
 
-function answerParent(draft: Draft, status: EndStatus, output: string | undefined, error: unknown): void {
+export function answerParent(draft: Draft, status: EndStatus, output: string | undefined, error: unknown): void {
   const { parent, parentCommand, id } = draft.record;
   if (parent === undefined || parentCommand === undefined) return;
   const arrival: Arrival =

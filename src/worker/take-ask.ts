@@ -40,13 +40,16 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
   }
 }
 
-function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priority }: TaskAsk): number {
+function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priority, line }: TaskAsk): number {
   const { record, batch } = draft;
   const { seq } = draft.append("TaskScheduled", command, data);
-  const claim = host.preclaimTask(task.name);
+  const claim = host.preclaimTask(task.name, line);
   const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
-  batch.items = added(batch.items, claim === undefined ? item : { ...item, claim });
-  if (claim === undefined) return 0;
+  if (claim === undefined) {
+    batch.items = added(batch.items, line === undefined ? item : { ...item, line });
+    return 0;
+  }
+  batch.items = added(batch.items, { ...item, claim });
   batch.localItems = added(batch.localItems, {
     run: record.run,
     runId: record.id,
@@ -70,7 +73,7 @@ function takeChild(draft: Draft, host: HotRunHost, ask: ChildAsk): void {
     target: ask.command,
     data: entryData.childIdTakenData(ask.childId),
   };
-  const claim = host.preclaimChild();
+  const claim = host.preclaimChild(ask);
   batch.children = added(batch.children, {
     run: host.newChild(ask),
     command: ask.command,

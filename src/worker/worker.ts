@@ -16,6 +16,7 @@ import {
   type ClaimedItem,
   type EndStatus,
   type Entry,
+  type Line,
   type Logger,
   type NewRun,
   type RunRecord,
@@ -33,6 +34,7 @@ import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
+import { Served } from "./served.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
@@ -48,6 +50,8 @@ export interface WorkerOptions {
   /** False: a client only; nothing is claimed. */
   readonly works: boolean;
   readonly concurrency: number;
+  /** The names of the queues it works on; undefined: all. */
+  readonly queues: readonly string[] | undefined;
   readonly leaseMs: number;
   readonly heartbeats: boolean;
   readonly polls: boolean;
@@ -79,6 +83,7 @@ export class Worker {
   readonly pump: Pump;
   readonly #options: WorkerOptions;
   readonly #store: Store;
+  readonly #served: Served;
   readonly #slots: Slots;
   readonly #tasks: TaskPool;
   readonly #lease: Lease;
@@ -101,6 +106,7 @@ export class Worker {
     this.#options = options;
     this.#store = options.store;
     this.#tokenPrefix = options.random.token().slice(0, 12);
+    this.#served = new Served(options.registry, options.queues);
     this.#slots = new Slots(options.concurrency);
     const { store, timers, name, leaseMs, heartbeats, polls } = options;
     this.pump = new Pump(store, timers, {
@@ -188,6 +194,8 @@ export class Worker {
   }
 
   async start(): Promise<void> {
+    const { registry } = this.#options;
+    await this.#store.write([...registry.queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
     if (this.#options.works) await this.#lease.start();
     this.#lookOut.start();
     this.wake();
@@ -201,14 +209,14 @@ export class Worker {
   }
 
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
-  preclaim(): { readonly worker: number; readonly token: string } | undefined {
-    if (!this.#mayClaim || this.#runs.count >= HELD_LIMIT) return undefined;
+  preclaim(definition: string): { readonly worker: number; readonly token: string } | undefined {
+    if (!this.#mayClaim || !this.#served.hasDefinition(definition) || this.#runs.count >= HELD_LIMIT) return undefined;
     return { worker: this.#lease.worker, token: this.#newToken() };
   }
 
   /** Looks for everything there may be. */
   wake(): void {
-    this.#claimer.want("turns", "items", "due");
+    this.#claimer.want("starts", "turns", "items", "due");
     this.#schedules.look();
   }
 
@@ -222,7 +230,7 @@ export class Worker {
     return {
       pump: this.pump,
       timers: this.#options.timers,
-      registry: this.#options.registry,
+      served: this.#served,
       worker: () => (this.#mayClaim ? this.#lease.worker : undefined),
       roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
       roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
@@ -249,9 +257,10 @@ export class Worker {
 
   readonly #hotRunHost = {
     now: (): EpochMs => this.#store.now(),
-    preclaimTask: (): { worker: number; token: string } | undefined => {
-      // Work that already waits goes first; a draining worker starts nothing.
-      if (this.#claimer.wants("items") || !this.#mayClaim || this.#slots.free === 0) {
+    preclaimTask: (name: string, line: Line | undefined): { worker: number; token: string } | undefined => {
+      // Work that already waits goes first, and what stands in a line waits with the others; a draining worker starts nothing.
+      const isTaken = line === undefined && this.#mayClaim && this.#served.hasTask(name) && this.#slots.free > 0;
+      if (!isTaken || this.#claimer.wants("items")) {
         this.#claimer.note("items");
         return undefined;
       }
@@ -261,11 +270,13 @@ export class Worker {
     unclaimTask: (): void => this.#slots.give(),
     abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
       this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
-    preclaimChild: () => this.preclaim(),
+    preclaimChild: ({ line, definition }: ChildAsk) =>
+      line === undefined ? this.preclaim(definition.name) : undefined,
     newChild: (ask: ChildAsk): NewRun =>
       newRun(this.#options.registry.getWorkflow(ask.definition.name), {
         id: ask.childId,
         input: ask.input,
+        line: ask.line,
         runtime: this.#options.runtime,
         salt: this.#options.newSalt?.(),
       }),
@@ -312,14 +323,15 @@ export class Worker {
     this.#solitude.end(`${item.run} ${item.item}`);
     const hot = this.#runs.find(item.run);
     if (hot?.accepts === true) return hot.taskEnded(item, arrival, wasLocal);
-    this.#insist({ write: "item-end", run: item.run, item: item.item, token: item.token, arrival });
+    const { run, token, line } = item;
+    this.#insist({ write: "item-end", run, item: item.item, token, ...(line && { line }), arrival });
   }
 
   #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
-    const { run, token } = item;
+    const { run, token, line } = item;
     this.#solitude.end(`${run} ${item.item}`);
     if (wasLocal) this.#runs.find(run)?.taskLeft();
-    this.#insist({ write: "item-back", run, item: item.item, token, ...next });
+    this.#insist({ write: "item-back", run, item: item.item, token, ...(line && { line }), ...next });
     this.#lookOut.dueAt(next.availableAt);
   }
 
@@ -327,6 +339,7 @@ export class Worker {
   #insist(write: Insisted): void {
     this.pump.submit(write).then(
       () => {
+        this.#claimer.freed();
         if (write.write === "item-back") return;
         this.#runs.arrived(write.run);
       },

@@ -45,7 +45,18 @@ export function askChild(
       shielded: execution.isShielded,
     });
     const detached = options.detached ?? false;
-    execution.asks.push({ ask: "child", command: command.id, data, definition, childId: id, input: text, detached });
+    const { line } = accepted;
+    const ask = {
+      ask: "child",
+      command: command.id,
+      data,
+      definition,
+      childId: id,
+      input: text,
+      detached,
+      line,
+    } as const;
+    execution.asks.push(ask);
   }
   if (options.detached === true) return { id, promise: refused(doesNotAnswer(id)) };
   return { id, promise: execution.open("ChildWorkflow", command.id, id, false) };

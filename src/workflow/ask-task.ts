@@ -30,7 +30,7 @@ export function askTask(
       return execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, task.name, command.id));
     const shielded = execution.isShielded;
     const data = taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy, shielded });
-    execution.asks.push({ ask: "task", command: command.id, data, task, priority });
+    execution.asks.push({ ask: "task", command: command.id, data, task, priority, line: accepted.line });
   }
   return execution.open("Task", command.id, task.name, false, undo);
 }

@@ -1,7 +1,7 @@
 // Asks: what workflow code asked for that the journal does not have yet. The worker turns them into entries and work.
 
 import type { EpochMs } from "../base/index.ts";
-import type { AnyTask, Database, Definition, Policy } from "../kernel/index.ts";
+import type { AnyTask, Database, Definition, Line, Policy } from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
 interface Journaled {
@@ -15,6 +15,7 @@ export interface TaskAsk extends Journaled {
   readonly ask: "task";
   readonly task: AnyTask;
   readonly priority: number;
+  readonly line: Line | undefined;
 }
 export interface ChildAsk extends Journaled {
   readonly ask: "child";
@@ -22,6 +23,7 @@ export interface ChildAsk extends Journaled {
   readonly childId: string;
   readonly input: string | undefined;
   readonly detached: boolean;
+  readonly line: Line | undefined;
 }
 export interface TimerAsk extends Journaled {
   readonly ask: "timer";

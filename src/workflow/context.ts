@@ -14,6 +14,7 @@ import type {
   OutputOf,
   Payload,
   Policy,
+  Queue,
   Received,
   Schema,
   Settled,
@@ -138,6 +139,10 @@ export interface WorkflowOptions<Input, Parsed, M, State> {
   /** Carries the type of `ctx.state`; values are not checked against it. */
   state?: Schema<any, State>;
   version?: number;
+  /** Where its runs wait; a run has its place from when it begins until it ends. */
+  queue?: Queue;
+  /** What the queue's limits per key count by. */
+  key?: (input: Parsed) => string;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */
   determinism?: Determinism;
 }

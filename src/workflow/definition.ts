@@ -1,7 +1,7 @@
 // Defining a workflow: a name, options, an async function.
 
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
-import type { Definition, Ports, Schema } from "../kernel/index.ts";
+import { lineOptions, type Definition, type LineOptions, type Ports, type Schema } from "../kernel/index.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
@@ -22,6 +22,7 @@ export interface WorkflowBody {
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;
+  readonly line: LineOptions | undefined;
 }
 const BODY = Symbol("reprise.workflow");
 
@@ -88,7 +89,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["determinism", "input", "ports", "state", "version"], `Workflow ${name}`);
+  checkOptionNames(options, ["determinism", "input", "key", "ports", "queue", "state", "version"], `Workflow ${name}`);
   const { determinism } = options;
   if (determinism !== undefined && determinism !== "strict" && determinism !== "per-type")
     throw new RepriseError(
@@ -106,6 +107,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     schema: options.input as Schema<never, unknown> | undefined,
     ports: options.ports ?? {},
     determinism,
+    line: lineOptions(options, `Workflow ${name}`),
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });
 }

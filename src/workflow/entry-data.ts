@@ -249,6 +249,11 @@ export function terminatedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)], ["terminated", "true"]);
 }
 
+/** The end of a run whose code never ran. */
+export function neverBegunData(reason: string | undefined): string {
+  return record(["begun", "false"], ["reason", reason === undefined ? undefined : encode(reason)]);
+}
+
 export function runCompletedData(output: string | undefined): string {
   return record(["output", output]);
 }

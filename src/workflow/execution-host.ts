@@ -1,6 +1,6 @@
 // What an execution needs from its worker, and what it says of itself.
 
-import type { AnyTask, Definition } from "../kernel/index.ts";
+import type { AnyTask, Definition, Line } from "../kernel/index.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
 export type LogLevel = "info" | "warn" | "error";
@@ -13,12 +13,16 @@ export interface ExecutionHost {
   /** Watches what the code does past `ctx`. */
   readonly guard?: Guard | undefined;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
-  acceptTask(task: AnyTask, input: unknown): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  acceptTask(task: AnyTask, input: unknown): Accepted | undefined;
   hasTask(task: AnyTask): boolean;
-  acceptChild(
-    definition: Definition,
-    input: unknown,
-  ): { readonly input: unknown; readonly parsed: boolean } | undefined;
+  acceptChild(definition: Definition, input: unknown): Accepted | undefined;
+}
+
+export interface Accepted {
+  readonly input: unknown;
+  readonly parsed: boolean;
+  /** Where it waits; undefined in the default queue. */
+  readonly line?: Line | undefined;
 }
 
 export interface RunFacts {

@@ -86,6 +86,8 @@ export async function replayJournal(
   timers: Timers,
 ): Promise<Replay> {
   const recorded = indexJournal(entries);
+  // Cancelled before it began: there is nothing the code did.
+  if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
   const execution = new Execution(body, facts, recorded, "strict", host);
   await driveThrough(execution, recorded, timers);
   if (execution.stop !== undefined) return stopped(execution.stop);

@@ -6,6 +6,7 @@ import {
   createEngine,
   FatalError,
   promise,
+  queue,
   rekey,
   RepriseError,
   RetryLater,
@@ -19,6 +20,7 @@ import {
   type InputOf,
   type OutputOf,
   type PayloadCodec,
+  type QueueInfo,
   type Run,
   type RunInfo,
   type Schedule,
@@ -227,6 +229,31 @@ export const controlled = workflow("controlled", async (ctx, order: Order) => {
   same<typeof released, string>();
   return { paid, undo: typeof undo };
 });
+const mail = queue("mail", { concurrency: 5, rate: { limit: 100, per: "1 minute" }, perKey: { concurrency: 1 } });
+const parsedKey = task(
+  "parsed key",
+  { input: z.object({ n: z.coerce.number() }), queue: mail, key: ({ n }) => `${n}` },
+  () => 1,
+);
+const annotated = task("annotated", { queue: mail, key: (to: string) => to }, (_ctx, to: string) => to.length);
+const inLine = workflow("in line", { queue: mail, key: (to: string) => to }, async (ctx, to: string) =>
+  ctx.task(annotated, to),
+);
+
+export async function queues(): Promise<void> {
+  await using engine = await createEngine({
+    store: "sqlite::memory:",
+    definitions: [inLine, annotated, parsedKey],
+    worker: { queues: [mail, queue("default")] },
+  });
+  await engine.start(inLine, "ann", { delay: "1 hour", singleton: "ann", priority: 1 });
+  await engine.start(inLine, "ann", { debounce: { key: "ann", by: "10 s" }, tags: ["x"] });
+  await engine.queue(mail).pause();
+  await engine.queue("mail").resume();
+  await engine.queue(mail).limit({ concurrency: 1, rate: { limit: 1, per: 500 } });
+  const [first] = await engine.queues();
+  same<typeof first, QueueInfo | undefined>();
+}
 
 export async function steering(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [controlled, charge, refund] });

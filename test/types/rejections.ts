@@ -4,6 +4,7 @@ import {
   aesGcm,
   createEngine,
   promise,
+  queue,
   rekey,
   signal,
   task,
@@ -58,6 +59,34 @@ void engine.start(checkout, { id: "7", cents: 1 }, { id: 7 });
 void engine.start(checkout, { id: "7", cents: 1 }, { key: "x" });
 // @ts-expect-error one argument too many
 void engine.start(checkout, { id: "7", cents: 1 }, {}, {});
+
+// @ts-expect-error a delay is a duration
+void engine.start(checkout, { id: "7", cents: 1 }, { delay: "soon" });
+// @ts-expect-error a singleton has a key
+void engine.start(checkout, { id: "7", cents: 1 }, { singleton: true });
+// @ts-expect-error a debounce says by how much
+void engine.start(checkout, { id: "7", cents: 1 }, { debounce: { key: "x" } });
+
+// ── queues ──
+
+// @ts-expect-error a rate says in what time
+queue("mail", { rate: { limit: 5 } });
+// @ts-expect-error a rate is a record
+queue("mail", { rate: 5 });
+// @ts-expect-error an option that is not there
+queue("mail", { concurency: 5 });
+// @ts-expect-error limits per key know no keys of their own
+queue("mail", { perKey: { perKey: { concurrency: 1 } } });
+// @ts-expect-error a queue is made by queue()
+task("t", { queue: "mail" }, () => 1);
+// @ts-expect-error a key is text
+task("t", { queue: queue("mail"), key: (order: Order) => order.cents }, (_ctx, order: Order) => order.id);
+// @ts-expect-error a key is made of the parsed input
+task("t", { input: z.object({ n: z.number() }), queue: queue("mail"), key: ({ m }) => String(m) }, () => 1);
+// @ts-expect-error a worker's queues are made by queue()
+void createEngine({ store: "sqlite::memory:", definitions: [bare], worker: { queues: ["mail"] } });
+// @ts-expect-error limits are a record
+void engine.queue("mail").limit(5);
 
 // ── handles ──
 

@@ -11,11 +11,14 @@ import type {
   Write,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
-import { applyClaimItems, applyClaimTurns, hasDueTurns, hasReadyItems } from "./claim.ts";
+import { applyAdmit, idleAdmit } from "./begin.ts";
+import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
 import { applyPause, applyResume, applyTerminate } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
+import { freeKey } from "./gates.ts";
+import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import type { Tx } from "./session.ts";
 import { applyStart } from "./start.ts";
 import type { Statements } from "./statements.ts";
@@ -53,6 +56,12 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyPutSchedule(tx, write);
     case "remove-schedule":
       return applyRemoveSchedule(tx, write);
+    case "admit":
+      return applyAdmit(tx, write);
+    case "declare-queue":
+      return applyDeclareQueue(tx, write);
+    case "change-queue":
+      return applyChangeQueue(tx, write);
   }
 }
 
@@ -62,7 +71,9 @@ export function idleOutcome(sql: Statements, now: number, write: Write): Outcome
     case "claim-turns":
       return write.tokens.length === 0 || !hasDueTurns(sql, write.definitions) ? [] : undefined;
     case "claim-items":
-      return write.tokens.length === 0 || !hasReadyItems(sql, write.names) ? [] : undefined;
+      return idleClaimItems(sql, now, write);
+    case "admit":
+      return idleAdmit(sql, now, write);
     case "fire-due": {
       const nextAt = nextDue(sql);
       return nextAt === undefined || nextAt > now ? { runs: [], ready: 0, nextAt } : undefined;
@@ -75,17 +86,21 @@ export function idleOutcome(sql: Statements, now: number, write: Write): Outcome
 const COMMITTED = { status: "committed" } as const;
 const LEASE_LOST = { status: "lease-lost" } as const;
 
-function applyItemEnd(tx: Tx, { run, item, token, arrival }: ItemEndWrite): ItemOutcome {
+function applyItemEnd(tx: Tx, { run, item, token, line, arrival }: ItemEndWrite): ItemOutcome {
   if (tx.sql.endItem.run(run, item, token).changes === 0) return LEASE_LOST;
+  if (line !== undefined) freeKey(tx, "task", line);
   arrive(tx, run, arrival);
   return COMMITTED;
 }
 
-function applyItemBack({ sql, now }: Tx, write: ItemBackWrite): ItemOutcome {
+function applyItemBack(tx: Tx, write: ItemBackWrite): ItemOutcome {
+  const { sql, now } = tx;
   const { availableAt, attempt, failures, run, item, token } = write;
   const state = availableAt === undefined ? 1 : 0;
   const { changes } = sql.returnItem.run(state, availableAt ?? now, attempt, failures ?? null, run, item, token);
-  return changes === 0 ? LEASE_LOST : COMMITTED;
+  if (changes === 0) return LEASE_LOST;
+  if (write.line !== undefined) freeKey(tx, "task", write.line);
+  return COMMITTED;
 }
 
 function applyStop({ sql }: Tx, { status, evidence, run, token }: StopWrite): StopOutcome {

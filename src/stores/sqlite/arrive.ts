@@ -4,12 +4,16 @@
 // numbers are dense.
 
 import type { Arrival, RunNumber } from "../../kernel/index.ts";
+import { beginCancelled, START_ITEM } from "./begin.ts";
 import type { Tx } from "./session.ts";
 
 /** False when the run is missing or has ended: the message is dropped. */
-export function arrive({ sql }: Tx, run: RunNumber, { type, target, data }: Arrival): boolean {
+export function arrive(tx: Tx, run: RunNumber, { type, target, data }: Arrival): boolean {
+  const { sql } = tx;
   if (sql.arrive.run(run).changes === 0) return false;
+  // The holder is told that the code has never run.
+  const isUnbegun = type === "CancelRequested" && beginCancelled(tx, run);
   // Takes its number from the row that was just counted up.
-  sql.insertInbox.run(type, target, data, run);
+  sql.insertInbox.run(type, isUnbegun ? START_ITEM : target, data, run);
   return true;
 }

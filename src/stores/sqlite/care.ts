@@ -36,6 +36,7 @@ export async function prune(
   if (dryRun) return { runs };
   // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
   while (await session.transact("Pruning", sweepLeftovers)) await breathe(session.options);
+  if (runs > 0) await session.transact("Pruning", ({ sql }) => void sql.dropStartKeys.run());
   return { runs };
 }
 

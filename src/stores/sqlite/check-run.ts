@@ -22,6 +22,7 @@ export interface CheckedRun {
 
 interface Item {
   readonly item: string;
+  readonly kind: string;
   readonly state: number;
   readonly token: string | null;
   readonly worker: number | null;
@@ -30,6 +31,9 @@ interface Item {
 /** Entries in memory at a time. */
 const PAGE = 1_000;
 const LEASED = 2;
+const ADMITTED = 6;
+/** Of a turn: the run has not begun. */
+const UNBEGUN = 3;
 
 /** Everything wrong with one run. Between pages of a long journal it pauses. */
 export async function checkRun(
@@ -56,6 +60,7 @@ export async function checkRun(
     fault("I16 no stuck run", "The run is only expected, and yet a turn is due or an item is queued.");
   checkTurn(sql, run, fault);
   checkStreams(sql, run, fault);
+  checkBeginning(run, items, fault);
   for (const item of items) checkItem(sql, item, walk, fault);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
   else if (isStuck(run, items, walk))
@@ -85,6 +90,17 @@ function checkStreams(sql: CheckStatements, { run }: CheckedRun, fault: Report):
     if (first !== 1 || last !== count)
       fault("I7 streams gap-free", `Stream ${stream} has ${count} chunks at offsets ${first} to ${last}.`);
   }
+}
+
+/** A run that has not begun has an item that will let it; one that has, has none but its place. */
+function checkBeginning(run: CheckedRun, items: readonly Item[], fault: Report): void {
+  const start = items.find(({ kind }) => kind === "start");
+  const waits = start !== undefined && start.state !== ADMITTED;
+  if (run.due === UNBEGUN && (!waits || run.head !== 1 || run.status !== "queued"))
+    fault("I35 beginnings", `The run waits to begin (${run.status}, ${run.head} entries), and nothing will let it.`);
+  if (waits && run.head !== 1) fault("I35 beginnings", "The run has begun, yet it waits to be let in.");
+  if (items.some(({ kind, state }) => state === ADMITTED && kind !== "start"))
+    fault("I35 beginnings", "Something that is no run has a run's place.");
 }
 
 function checkItem(sql: CheckStatements, { item, state, token, worker }: Item, walk: JournalWalk, fault: Report): void {

@@ -27,7 +27,7 @@ const SQL = {
     from runs where run > ? order by run limit ?`,
   entries: `select seq, type, command, cast(data as text) as data, at, mark from journal
     where run = ? and seq > ? order by seq limit ?`,
-  items: "select item, state, token, worker from queue where run = ?",
+  items: "select item, kind, state, token, worker from queue where run = ?",
   inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
   chunks:
     "select stream, count(*) as count, min(position) as first, max(position) as last from chunks where run = ? group by stream",
@@ -37,6 +37,12 @@ const SQL = {
   orphanMessages: ORPHANS("inbox"),
   orphanChunks: ORPHANS("chunks"),
   orphanCounts: ORPHANS("emitted"),
+  parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where state = 5
+    and not exists (select 1 from lanes where lanes.kind = parked.kind and lanes.queue = parked.queue and lanes.key = parked.key)
+    and not exists (select 1 from queue as busy indexed by queue_busy where busy.state in (2, 6) and busy.queue is not null
+      and busy.kind = parked.kind and busy.queue = parked.queue and busy.key = parked.key)`,
+  readyOfKey: `select 1 from queue indexed by queue_lined
+    where state = 1 and queue is not null and kind = ? and queue = ? and key = ? limit 1`,
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
   ...CHECK_SCHEDULES_SQL,
@@ -75,7 +81,7 @@ async function checkThrough(
   const sql = Object.fromEntries(
     Object.entries(SQL).map(([name, text]) => [name, db.prepare(border?.textOf(name, text) ?? text)]),
   ) as Record<keyof typeof SQL, StatementSync>;
-  const problems: Problem[] = [...checkHealth(sql), ...checkSchedules(sql, session.clock.now())];
+  const problems: Problem[] = [...checkHealth(sql), ...checkLines(sql), ...checkSchedules(sql, session.clock.now())];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;
   for (let done = 0; problems.length < MAX_PROBLEMS;) {
@@ -120,6 +126,19 @@ function checkHealth(sql: CheckStatements): readonly Problem[] {
   } catch (error) {
     return [problem(storeErrorOf(error, "integrity_check").message)];
   }
+}
+
+/** An item waits for its key only while the key is taken, held back by its rate, or has another one going first. */
+function checkLines(sql: CheckStatements): readonly Problem[] {
+  const keys = sql.parkedKeys.all() as unknown as { kind: string; queue: string; key: string }[];
+  return keys
+    .filter(({ kind, queue, key }) => sql.readyOfKey.get(kind, queue, key) === undefined)
+    .map(({ queue, key }) => ({
+      invariant: "I36 lines move",
+      run: undefined,
+      seq: undefined,
+      message: `In queue ${queue} the key ${key} is waited for, and nothing stands in its way. Set the queue's limits anew.`,
+    }));
 }
 
 function findOrphans(sql: CheckStatements, after: number, upTo: number): readonly Problem[] {

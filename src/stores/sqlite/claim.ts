@@ -3,8 +3,16 @@
 // Every select below walks one partial index from its front, so a claim costs the same with ten rows and with a million.
 // With several names, one skip scan first finds which of them have anything at all: an idle poll is one statement.
 
-import type { ClaimedItem, ClaimedTurn, ClaimItemsWrite, ClaimTurnsWrite, InboxRow } from "../../kernel/index.ts";
+import type {
+  ClaimedItem,
+  ClaimedTurn,
+  ClaimItemsOutcome,
+  ClaimItemsWrite,
+  ClaimTurnsWrite,
+  InboxRow,
+} from "../../kernel/index.ts";
 import { hasEnded, type Status } from "../../kernel/index.ts";
+import { Gates, hasDueLanes, openLanes, type LinedItem } from "./gates.ts";
 import { plain, recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
@@ -28,9 +36,16 @@ export function hasDueTurns(sql: Statements, wanted: readonly string[]): boolean
   return definitionsWithDueTurns(sql, wanted).length > 0 || pick(sql.suspectDefinitions.all(), wanted).length > 0;
 }
 
-export function hasReadyItems(sql: Statements, wanted: readonly string[]): boolean {
-  return namesWithReadyItems(sql, wanted).length > 0 || pick(sql.suspectNames.all(), wanted).length > 0;
+/** Without a transaction: undefined when there may be something to take. */
+export function idleClaimItems(sql: Statements, now: number, write: ClaimItemsWrite): ClaimItemsOutcome | undefined {
+  if (write.tokens.length === 0) return NOTHING;
+  if (namesWithReadyItems(sql, write.names).length > 0 || hasDueLanes(sql, now)) return undefined;
+  const gates = new Gates(sql, now, "task");
+  if (gates.openLines(write.names).length > 0 || findSuspectItem(sql, gates, write) !== undefined) return undefined;
+  return { items: [], ...gates.waiting() };
 }
+
+const NOTHING: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
 
 function pick(rows: readonly unknown[], wanted: readonly string[]): readonly string[] {
   if (rows.length === 0) return [];
@@ -75,6 +90,9 @@ interface ReadyItem {
   readonly seq: number;
   readonly attempt: number;
   readonly failures: string | null;
+  /** Only of items in a named queue. */
+  readonly queue?: string | null;
+  readonly key?: string | null;
 }
 
 interface RunOfItem {
@@ -83,11 +101,14 @@ interface RunOfItem {
   readonly status: Status;
 }
 
-export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly ClaimedItem[] {
+export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutcome {
+  const { sql, now } = tx;
   const limit = write.tokens.length;
   const claimed: ClaimedItem[] = [];
-  if (limit === 0 || !isRegistered(sql, write.worker)) return claimed;
-  const suspect = findSuspectItem(sql, write);
+  if (limit === 0 || !isRegistered(sql, write.worker)) return NOTHING;
+  openLanes(tx);
+  const gates = new Gates(sql, now, "task");
+  const suspect = findSuspectItem(sql, gates, write);
   // A wide run's items come together: its row is read once, not once per item.
   const runs = new Map<number, RunOfItem | undefined>();
   const findRunOf = (run: number): RunOfItem | undefined => {
@@ -95,16 +116,25 @@ export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly C
     return runs.get(run);
   };
   const names = namesWithReadyItems(sql, write.names);
-  let dropped: boolean;
+  // Some could not be taken: there may be others behind them.
+  let passedOver: boolean;
   do {
-    dropped = false;
-    for (const item of suspect === undefined ? readyItems(sql, names, limit - claimed.length) : [suspect]) {
+    passedOver = false;
+    const lines = suspect === undefined ? gates.openLines(write.names) : [];
+    for (const item of suspect === undefined ? readyItems(sql, names, lines, limit - claimed.length) : [suspect]) {
       const run = findRunOf(item.run);
       if (run === undefined || hasEnded(run.status)) {
         // A leftover of a run with too many items to delete at its end.
         sql.dropItem.run(item.run, item.item);
-        dropped = true;
+        passedOver = true;
         continue;
+      }
+      if (isLined(item)) {
+        if (suspect !== undefined) gates.count(item);
+        else if (!gates.pass(item)) {
+          passedOver = true;
+          continue;
+        }
       }
       const token = write.tokens[claimed.length] as string;
       sql.claimItem.run(token, write.worker, item.run, item.item);
@@ -120,22 +150,38 @@ export function applyClaimItems({ sql }: Tx, write: ClaimItemsWrite): readonly C
         failures: item.failures ?? undefined,
         data,
         suspect: suspect !== undefined,
+        ...(isLined(item) && { line: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
       });
     }
-  } while (dropped && suspect === undefined && claimed.length < limit);
-  return claimed;
+  } while (passedOver && suspect === undefined && claimed.length < limit);
+  return { items: claimed, ...gates.waiting() };
 }
 
-/** S5 */
-function findSuspectItem(sql: Statements, { worker, names }: ClaimItemsWrite): ReadyItem | undefined {
-  const [name] = pick(sql.suspectNames.all(), names);
-  if (name === undefined || sql.leasedSuspect.get(worker) !== undefined) return undefined;
-  return sql.suspectItems.get(name) as ReadyItem | undefined;
+/** S5. Undefined also while this worker holds another one, or the suspect's queue has no room. */
+function findSuspectItem(sql: Statements, gates: Gates, { worker, names }: ClaimItemsWrite): ReadyItem | undefined {
+  const suspects = pick(sql.suspectNames.all(), names);
+  if (suspects.length === 0 || sql.leasedSuspect.get(worker) !== undefined) return undefined;
+  for (const name of suspects) {
+    const item = sql.suspectItems.get(name) as ReadyItem | undefined;
+    if (item !== undefined && (!isLined(item) || gates.mayPass(item))) return item;
+  }
+  return undefined;
 }
 
-function readyItems(sql: Statements, names: readonly string[], limit: number): readonly ReadyItem[] {
+function isLined(item: ReadyItem): item is ReadyItem & LinedItem {
+  return item.queue !== null && item.queue !== undefined;
+}
+
+function readyItems(
+  sql: Statements,
+  names: readonly string[],
+  lines: readonly { readonly queue: string; readonly name: string }[],
+  limit: number,
+): readonly ReadyItem[] {
   const ready: ReadyItem[] = [];
   for (const name of names) ready.push(...(sql.readyItems.all(name, limit) as unknown as ReadyItem[]));
+  for (const { queue, name } of lines)
+    ready.push(...(sql.linedItems.all("task", queue, name, limit) as unknown as ReadyItem[]));
   ready.sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || a.run - b.run);
   return ready.slice(0, limit);
 }

@@ -1,8 +1,9 @@
-// Fire: timers that are due become arrivals, delayed items become ready; oldest first.
+// Fire: timers that are due become arrivals, delayed items become ready, delayed runs begin; oldest first.
 
 import type { EpochMs } from "../../base/index.ts";
 import type { EntryType, FireDueOutcome, FireDueWrite, RunNumber } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { beginDelayed } from "./begin.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 
@@ -21,6 +22,9 @@ export function applyFireDue(tx: Tx, write: FireDueWrite): FireDueOutcome {
     if (kind === "timer") {
       sql.dropItem.run(run, item);
       if (arrive(tx, run, { type: name as EntryType, target: item, data: "{}" })) runs.add(run);
+    } else if (kind === "start") {
+      if (beginDelayed(tx, run)) runs.add(run);
+      else ready += 1;
     } else {
       sql.readyItem.run(run, item);
       ready += 1;

@@ -16,6 +16,12 @@ function planOf(name: Name): string {
 test.each<[Name, RegExp]>([
   ["dueTurns", /^SEARCH runs USING (COVERING )?INDEX runs_due \(definition=\?\)$/],
   ["readyItems", /^SEARCH queue USING INDEX queue_ready \(name=\?\)$/],
+  ["linedItems", /^SEARCH queue USING INDEX queue_lined \(kind=\? AND queue=\? AND name=\?\)$/],
+  ["busyInQueue", /^SEARCH queue USING COVERING INDEX queue_busy \(kind=\? AND queue=\?\)$/],
+  ["busyInKey", /^SEARCH queue USING COVERING INDEX queue_busy \(kind=\? AND queue=\? AND key=\? AND state=\?\)$/],
+  ["dueLanes", /^SEARCH lanes USING (COVERING )?INDEX lanes_opening \(opens_at<\?\)$/],
+  ["nextLane", /^SEARCH lanes USING COVERING INDEX lanes_opening$/],
+  ["begun", /^SEARCH begun USING PRIMARY KEY \(kind=\? AND queue=\? AND key=\? AND until>\?\)$/],
   ["dueItems", /^SEARCH queue USING INDEX queue_delayed \(available_at<\?\)$/],
   ["nextDue", /^SEARCH queue USING COVERING INDEX queue_delayed$/],
   ["dueSchedules", /^SEARCH schedules USING INDEX schedules_due \(definition=\? AND due_at>\? AND due_at<\?\)\n/],
@@ -30,6 +36,9 @@ test.each<[Name, RegExp]>([
 test.each<[Name, string]>([
   ["dueDefinitions", "runs_due (definition>?)"],
   ["readyNames", "queue_ready (name>?)"],
+  ["nextQueue", "queue_lined (kind=? AND queue>?)"],
+  ["nextName", "queue_lined (kind=? AND queue=? AND name>?)"],
+  ["unpark", "queue_parked (kind=? AND queue=? AND key=?)"],
   ["turnHolders", "runs_held (turn_worker>?)"],
   ["itemHolders", "queue_leased (worker>?)"],
   ["timedDefinitions", "schedules_due (definition>?)"],
@@ -48,6 +57,9 @@ const SCANS: readonly Name[] = [
   "suspectDefinitions",
   "suspectNames",
   "countItems",
+  "countLines",
+  "dropStartKeys",
+  "queues",
 ];
 
 test("no other statement scans a table", () => {

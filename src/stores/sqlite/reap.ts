@@ -2,6 +2,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import { MAX_TAKEOVERS } from "../../kernel/index.ts";
+import { freeKeys, keysOfWorker } from "./gates.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
@@ -16,9 +17,12 @@ export function renewLease({ sql, now }: Tx, worker: number, leaseMs: number): b
 }
 
 /** The worker says goodbye: that is no takeover. */
-export function releaseWorker({ sql }: Tx, worker: number): void {
+export function releaseWorker(tx: Tx, worker: number): void {
+  const { sql } = tx;
   sql.freeTurns.run(worker);
+  const keys = keysOfWorker(tx, worker);
   sql.freeItems.run(worker);
+  freeKeys(tx, keys);
   sql.deleteWorker.run(worker);
 }
 
@@ -41,7 +45,9 @@ export function reap(tx: Tx, self: number): Reaped {
       item: string;
     }[])
       sql.block.run(takeoverEvidence(item, name), run);
+    const keys = keysOfWorker(tx, worker);
     items += Number(sql.takeOverItems.run(MAX_TAKEOVERS, worker).changes);
+    freeKeys(tx, keys);
     sql.deleteWorker.run(worker);
   }
   sweepLeftovers(tx);

@@ -129,7 +129,53 @@ create index once_by_time on once (at) where at > 0;
 `;
 const CONTROL = "";
 const GENERATIONS = "";
-const QUEUES = "";
+// Work in a named queue has the queue on its row and stands in indexes of its own; everything else is where it was. Two more
+// states: 5, it waits for its key, so that a claim never walks over it; 6, a run (kind 'start') that was let in and has its
+// place until it ends. A run that has not begun has `turn_due` 3, which no message changes. `begun` counts what was handed
+// out until it no longer does (`until`), `lanes` names the keys that a rate holds back and when it lets go. `start_keys`
+// leads from the key of a singleton or debounced start to the id of its last run.
+const QUEUES = `
+create table queues (
+  name text primary key,
+  declared text not null,
+  limits text not null,
+  paused integer not null default 0
+) strict, without rowid;
+
+alter table queue add column queue text;
+alter table queue add column key text;
+drop index queue_ready;
+create index queue_ready on queue (name, priority desc, available_at) where state = 1 and queue is null;
+create index queue_lined on queue (kind, queue, name, priority desc, available_at) where state = 1 and queue is not null;
+create index queue_parked on queue (kind, queue, key, priority desc, available_at) where state = 5;
+create index queue_busy on queue (kind, queue, key, state) where state in (2, 6) and queue is not null;
+
+create table begun (
+  kind text not null,
+  queue text not null,
+  key text not null,
+  until integer not null,
+  count integer not null,
+  primary key (kind, queue, key, until)
+) strict, without rowid;
+create index begun_until on begun (until);
+create table lanes (
+  kind text not null,
+  queue text not null,
+  key text not null,
+  opens_at integer not null,
+  primary key (kind, queue, key)
+) strict, without rowid;
+create index lanes_opening on lanes (opens_at);
+
+create table start_keys (
+  definition text not null,
+  kind text not null,
+  key text not null,
+  id text not null,
+  primary key (definition, kind, key)
+) strict, without rowid;
+`;
 // One row per schedule. `token` changes with every write of the row and fences the next one. `due_at` is null while it is
 // paused, or has no more times. `line` is a JSON list of planned times that wait for the run `last_run` to end.
 const SCHEDULES = `

@@ -147,7 +147,9 @@ test("what a run with very many items leaves behind is swept in pieces", async (
   expect((await store.info()).items.ready).toBe(1_500);
   expect(await store.check()).toEqual([]);
   // Nobody gets one of them meanwhile.
-  expect(await store.write([{ write: "claim-items", worker, tokens: ["a", "b"], names: ["charge"] }])).toEqual([[]]);
+  expect(await store.write([{ write: "claim-items", worker, tokens: ["a", "b"], names: ["charge"] }])).toEqual([
+    { items: [], nextAt: undefined, held: false },
+  ]);
   for (let reaps = 0; reaps < 3; reaps++) await store.reap(worker);
   expect((await store.info()).items.ready).toBe(0);
   expect(await store.check()).toEqual([]);

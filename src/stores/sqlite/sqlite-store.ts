@@ -25,6 +25,7 @@ import type {
   Problem,
   Rekeyed,
   PruneOptions,
+  QueueState,
   RunFilter,
   RunNumber,
   RunPulse,
@@ -42,6 +43,7 @@ import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
+import { listQueues } from "./queues.ts";
 import { findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
@@ -223,6 +225,10 @@ export class SqliteStore implements Store {
     return this.#session.read("Looking at items", (sql) => readItemTokens(sql, items));
   }
 
+  listQueues(): Promise<readonly QueueState[]> {
+    return this.#session.read("Listing queues", listQueues);
+  }
+
   hasChanged(): boolean {
     let version: number;
     try {
@@ -280,7 +286,7 @@ export class SqliteStore implements Store {
 }
 
 function isPoll({ write }: Write): boolean {
-  return write === "claim-turns" || write === "claim-items" || write === "fire-due";
+  return write === "claim-turns" || write === "claim-items" || write === "fire-due" || write === "admit";
 }
 
 /** Not when the store itself is out of reach: then every write would wait as long and fail alike. */

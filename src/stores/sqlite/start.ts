@@ -4,6 +4,7 @@ import {
   CHAIN_START,
   chainAfter,
   markOf,
+  hasEnded,
   type Arrival,
   type Claim,
   type Entry,
@@ -14,17 +15,21 @@ import {
   type StartWrite,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { insertStart, rewriteStart } from "./begin.ts";
 import { recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
-  const made = insertRun(tx, write.run, write.claim, undefined);
-  if (made !== undefined) return { status: "started", ...withMessages(tx, made, write.messages) };
-  const row = tx.sql.newestRun.get(write.run.id) as unknown as RunRow;
-  const record = recordOf(tx.sql, row);
-  if (row.status === "expected") return { status: "expected-otherwise", record };
-  const first = tx.sql.entry.get(row.run, 1) as unknown as Entry;
-  return { status: "exists", record, first: { ...first } };
+  const joined = joinOther(tx, write);
+  if (joined !== undefined) return joined;
+  const { run, delayMs } = write;
+  const made = insertRun(tx, run, write.claim, undefined, delayMs);
+  if (made === undefined) return foundById(tx, newestRun(tx, run.id));
+  for (const kind of ["singleton", "debounce"] as const) {
+    const key = write[kind];
+    if (key !== undefined) tx.sql.keepStartKey.run(run.definition, kind, key, run.id);
+  }
+  return { status: "started", ...withMessages(tx, made, write.messages) };
 }
 
 interface Started {
@@ -39,23 +44,74 @@ function withMessages(tx: Tx, started: Started, messages: readonly Arrival[] | u
   return { record: { ...record, arrivals: record.arrivals + messages.length }, first };
 }
 
+/** A start that becomes another run's; undefined when it is to be a run of its own. */
+function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite): StartOutcome | undefined {
+  if (singleton === undefined && debounce === undefined) return undefined;
+  // The caller's own run goes before anybody else's.
+  const same = findNewest(tx, run.id);
+  if (same !== undefined && same.status !== "expected") return foundById(tx, same);
+  if (singleton !== undefined) {
+    const other = findByKey(tx, run.definition, "singleton", singleton);
+    if (other !== undefined && !hasEnded(other.status)) return { status: "singleton", ...startedOf(tx, other) };
+  }
+  if (debounce !== undefined) {
+    const pending = findByKey(tx, run.definition, "debounce", debounce);
+    const first = pending && !hasEnded(pending.status) ? rewriteStart(tx, pending.run, run, delayMs) : undefined;
+    if (first !== undefined && pending !== undefined)
+      return { status: "debounced", record: recordOf(tx.sql, newestRun(tx, pending.id)), first };
+  }
+  return undefined;
+}
+
+/** By id, so that a run that was continued is found in its newest generation. */
+function findByKey(tx: Tx, definition: string, kind: string, key: string): RunRow | undefined {
+  const row = tx.sql.startKey.get(definition, kind, key) as { id: string } | undefined;
+  return row && findNewest(tx, row.id);
+}
+
+function findNewest({ sql }: Tx, id: string): RunRow | undefined {
+  return sql.newestRun.get(id) as unknown as RunRow | undefined;
+}
+
+function newestRun(tx: Tx, id: string): RunRow {
+  return findNewest(tx, id) as RunRow;
+}
+
+function startedOf({ sql }: Tx, row: RunRow): Started {
+  const first = sql.entry.get(row.run, 1) as unknown as Entry;
+  return { record: recordOf(sql, row), first: { ...first } };
+}
+
+function foundById(tx: Tx, row: RunRow): StartOutcome {
+  if (row.status === "expected") return { status: "expected-otherwise", record: recordOf(tx.sql, row) };
+  return { status: "exists", ...startedOf(tx, row) };
+}
+
 export interface Parent {
   readonly run: RunNumber;
   readonly command: string;
   readonly root: RunNumber;
 }
 
+const NOT_DUE = 0;
+const DUE = 1;
+const UNBEGUN = 3;
+
 /** Undefined when the id is taken. */
 export function insertRun(
   tx: Tx,
   run: NewRun,
-  claim: Claim | undefined,
+  wanted: Claim | undefined,
   parent: Parent | undefined,
+  delayMs?: number,
 ): Started | undefined {
   const { sql, now } = tx;
   const number = nextRun(tx);
   const chain = chainAfter(CHAIN_START, "RunStarted", "", run.started);
+  const beginsLater = run.line !== undefined || delayMs !== undefined;
+  const claim = beginsLater ? undefined : wanted;
   const status = claim === undefined ? "queued" : "running";
+  const turnDue = beginsLater ? UNBEGUN : claim === undefined ? DUE : NOT_DUE;
   const { changes } = sql.insertRun.run(
     number,
     run.id,
@@ -68,15 +124,19 @@ export function insertRun(
     parent?.root ?? number,
     run.priority,
     chain,
-    claim === undefined ? 1 : 0,
+    turnDue,
     claim?.token ?? null,
     claim?.worker ?? null,
     now,
     run.runtime,
   );
-  if (changes === 0) return startExpected(tx, run, claim, parent, chain);
-  tx.nextRun = number + 1;
-  return writeFirst(tx, number, run, parent, status, chain, 0);
+  const made =
+    changes === 0
+      ? startExpected(tx, run, claim, parent, chain, turnDue)
+      : writeFirst(tx, number, run, parent, status, chain, 0);
+  if (changes === 1) tx.nextRun = number + 1;
+  if (beginsLater && made !== undefined) insertStart(tx, made.record.run, run, delayMs);
+  return made;
 }
 
 /** W6. Undefined when the id belongs to a run that was started, or is expected to follow another definition. */
@@ -86,6 +146,7 @@ function startExpected(
   claim: Claim | undefined,
   parent: Parent | undefined,
   chain: string,
+  turnDue: number,
 ): Started | undefined {
   const row = tx.sql.newestRun.get(run.id) as unknown as RunRow;
   if (row.status !== "expected" || row.definition !== run.definition) return undefined;
@@ -98,7 +159,7 @@ function startExpected(
     parent?.root ?? row.run,
     run.priority,
     chain,
-    claim === undefined ? 1 : 0,
+    turnDue,
     claim?.token ?? null,
     claim?.worker ?? null,
     tx.now,

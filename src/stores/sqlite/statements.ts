@@ -7,6 +7,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { distinct } from "./distinct.ts";
+import { QUEUE_SQL } from "./queue-statements.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
@@ -91,8 +92,10 @@ const SQL = {
     where run = ? and turn_token = ?`,
   returnTurn: `update runs set ${RETURNED}
     where run = ? and turn_token = ?`,
-  resume: `update runs set status = iif(turn_token is null, 'queued', 'running'), turn_due = turn_token is null,
-      takeovers = 0, evidence = null
+  // A run that has not begun goes on waiting for that.
+  resume: `update runs set status = iif(turn_token is null, 'queued', 'running'), takeovers = 0, evidence = null,
+      turn_due = case when exists (select 1 from queue where queue.run = runs.run and item = 'Start' and state in (0, 1, 5))
+        then 3 else turn_token is null end
     where run = ?`,
   pause: "update runs set status = 'paused', turn_due = 0 where run = ? and status in ('queued', 'running', 'waiting')",
   terminate: `update runs set head = ?1, chain = ?2, status = 'cancelled', ended_at = ?3, unread = arrivals - read,
@@ -154,11 +157,12 @@ const SQL = {
   returnItem: `update queue set state = ?, available_at = ?, attempt = ?, failures = coalesce(cast(? as blob), failures),
       takeovers = 0, token = null, worker = null
     where run = ? and item = ? and token = ?`,
-  readyNames: distinct("name", "queue indexed by queue_ready", "state = 1"),
+  readyNames: distinct("name", "queue indexed by queue_ready", "state = 1 and queue is null"),
   readyItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures
-    from queue indexed by queue_ready where state = 1 and name = ?
+    from queue indexed by queue_ready where state = 1 and queue is null and name = ?
     order by priority desc, available_at, run, item limit ?`,
-  suspectItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures
+  suspectItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures,
+      queue, key
     from queue indexed by queue_suspect where state = 4 and name = ? limit 1`,
   suspectNames: distinct("name", "queue indexed by queue_suspect", "state = 4"),
   leasedSuspect: `select 1 from queue indexed by queue_leased
@@ -196,7 +200,9 @@ const SQL = {
   dropRun: "delete from runs where run = ?",
   dropTags: "delete from tags where run = ?",
   countStatuses: "select status, count(*) as count from runs where run >= ? and run < ? group by status",
-  countItems: `select (select count(*) from queue indexed by queue_ready where state = 1)
+  countItems: `select (select count(*) from queue indexed by queue_ready where state = 1 and queue is null)
+      + (select count(*) from queue indexed by queue_lined where state = 1 and queue is not null and kind = 'task')
+      + (select count(*) from queue indexed by queue_parked where state = 5 and kind = 'task')
       + (select count(*) from queue indexed by queue_suspect where state = 4) as ready,
     (select count(*) from queue indexed by queue_leased where state = 2) as leased,
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
@@ -228,6 +234,7 @@ const SQL = {
   block: `update runs set status = 'blocked', evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and status in ('queued', 'running', 'waiting')`,
 
+  ...QUEUE_SQL,
   ...SCHEDULE_SQL,
 } as const;
 

@@ -3,6 +3,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
+import { freeKeys, keysOfRun } from "./gates.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 
@@ -10,10 +11,16 @@ import type { Statements } from "./statements.ts";
 const SWEEP_LIMIT = 1_000;
 
 /** The fence is gone with the token, so rows that stay a while can do no harm. */
-export function clearEnded({ sql }: Tx, run: RunNumber, arrivals: number): void {
+export function clearEnded(tx: Tx, run: RunNumber, arrivals: number): void {
+  const { sql } = tx;
   const clear = (rows: StatementSync): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
   // Most runs end with nothing left: looking costs 1 µs, a bounded delete that finds nothing 12.
-  let left = sql.hasItems.get(run) !== undefined && clear(sql.clearQueue);
+  let left = false;
+  if (sql.hasItems.get(run) !== undefined) {
+    const keys = keysOfRun(tx, run);
+    left = clear(sql.clearQueue);
+    freeKeys(tx, keys);
+  }
   // Without a message there is neither inbox nor once.
   if (arrivals > 0) {
     if (sql.inboxAfter.get(run, 0) !== undefined && clear(sql.clearInbox)) left = true;
@@ -32,15 +39,18 @@ export function forgetRun({ sql }: Tx, run: RunNumber): void {
 }
 
 /** Removes some thousand rows of runs that are over, as many as one transaction should; false when nothing was left. */
-export function sweepLeftovers({ sql }: Tx): boolean {
+export function sweepLeftovers(tx: Tx): boolean {
+  const { sql } = tx;
   let swept = 0;
   for (let rows = 0; rows < SWEEP_LIMIT; swept++) {
     const run = sql.leftover.get() as { run: number; kept: number } | undefined;
     if (run === undefined) return swept > 0;
+    const keys = keysOfRun(tx, run.run);
     const clears = [sql.clearQueue, sql.clearInbox, sql.clearOnce];
     // The journal and the streams of an ended run stay; those of a pruned one go.
     if (run.kept === 0) clears.push(sql.clearJournal, sql.clearChunks, sql.clearEmitted);
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
+    freeKeys(tx, keys);
     if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);
     // A run without rows costs as much as ten rows.
     rows += 10 + counts.reduce((sum, count) => sum + count, 0);

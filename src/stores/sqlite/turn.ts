@@ -5,6 +5,7 @@
 
 import type { NewItem, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { freeKey, type LineKind } from "./gates.ts";
 import type { Tx } from "./session.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
@@ -21,8 +22,11 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   for (const { seq, type, command, data, at, mark } of turn.entries)
     sql.insertEntry.run(run, seq, type, command, data, at, mark);
   if (turn.emits.length > 0) writeEmits(tx, run, turn.emits);
-  for (const { item } of turn.finished) sql.dropItem.run(run, item);
-  for (const item of turn.dropped) sql.dropItem.run(run, item);
+  for (const { item, line } of turn.finished) {
+    sql.dropItem.run(run, item);
+    if (line !== undefined) freeKey(tx, "task", line);
+  }
+  for (const item of turn.dropped) dropItem(tx, run, item);
   for (const item of turn.items) insertItem(tx, run, item);
   if (turn.read > 0) sql.dropRead.run(run, turn.read);
   let more = arrivals > turn.read;
@@ -72,14 +76,34 @@ function voidOutcome({ sql }: Tx, turn: TurnWrite): TurnOutcome {
   return { status: "lease-lost" };
 }
 
+/** No longer wanted, wherever it is. Only tasks stand in lines. */
+function dropItem(tx: Tx, run: number, item: string): void {
+  const line = item.startsWith("Task(") ? (tx.sql.lineOfItem.get(run, item) as DroppedLine | undefined) : undefined;
+  tx.sql.dropItem.run(run, item);
+  if (line !== undefined) freeKey(tx, line.kind, line);
+}
+
+interface DroppedLine {
+  readonly kind: LineKind;
+  readonly queue: string | null;
+  readonly key: string | null;
+}
+
 const DELAYED = 0;
 const READY = 1;
 const LEASED = 2;
 
 function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
-  const { claim, availableAt } = item;
+  const { claim, availableAt, line } = item;
   // A timer is never claimed, only fired.
   const delayed = availableAt !== undefined || item.kind === "timer";
+  if (line !== undefined) {
+    const { kind, name, priority, seq } = item;
+    const lined = delayed ? DELAYED : READY;
+    const at = availableAt ?? now;
+    sql.insertLined.run(run, item.item, kind, name, priority, at, seq, lined, line.queue, line.key ?? null);
+    return;
+  }
   const state = claim !== undefined ? LEASED : delayed ? DELAYED : READY;
   sql.insertItem.run(
     run,

@@ -24,7 +24,7 @@ export const itemCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "order-1", 2);
     const tokens = [newToken(), newToken(), newToken()];
-    const [items] = await store.write([{ write: "claim-items", worker, tokens, names: ["charge"] }]);
+    const [{ items }] = await store.write([{ write: "claim-items", worker, tokens, names: ["charge"] }]);
     const byItem = [...items].sort((a, b) => (a.item < b.item ? -1 : 1));
     const { generation } = await getRun(store, "order-1");
     assert.deepEqual(

@@ -120,7 +120,7 @@ export async function claimItems(
   names: readonly string[] = ["charge"],
   count = 100,
 ): Promise<readonly ClaimedItem[]> {
-  const [items] = await store.write([{ write: "claim-items", worker, tokens: newTokens(count), names }]);
+  const [{ items }] = await store.write([{ write: "claim-items", worker, tokens: newTokens(count), names }]);
   return items;
 }
 

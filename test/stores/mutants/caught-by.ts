@@ -163,6 +163,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "items of unnamed tasks are claimed": ["only items of the named tasks are claimed"],
   "timers are tasks": ["a timer is claimed by nobody"],
   "urgency does not count": [
+    "urgency counts within a queue and across queues, then age",
     "the most urgent item is claimed first, among equals the oldest",
     "the most urgent turn is claimed first, among equals the oldest",
     "urgency counts across definitions",
@@ -224,6 +225,63 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a run is blocked at the first takeover": [
     "a commit starts the count of takeovers again",
     "a resumed run has its takeovers counted from the beginning",
+  ],
+  "a queue has room for one more": [
+    "a queue has no more items out at once than its concurrency, whoever claims",
+    "items without a queue pass a full one",
+    "runs of a queue begin as many as fit, and one that ends makes room",
+  ],
+  "limits per key are ignored": [
+    "an item whose key is taken lets others pass, and goes when the key is free",
+    "a run whose key is taken lets others begin, and begins when the key is free",
+    "the end of a run gives its items' keys back",
+    "new limits let through what the old ones held back",
+  ],
+  "rates are ignored": [
+    "a rate hands out its limit in any window of its time, and says when it goes on",
+    "a rate per key holds back its key alone, and lets go on time",
+  ],
+  "rates are looked at a millisecond late": [
+    "a rate hands out its limit in any window of its time, and says when it goes on",
+    "a rate per key holds back its key alone, and lets go on time",
+  ],
+  "items forget their queue": [
+    "a paused queue hands out nothing until it is resumed",
+    "queues are listed with their limits and with what waits in them",
+  ],
+  "a key that is given back stays taken": [
+    "whatever takes an item away gives its key back",
+    "an item whose key is taken lets others pass, and goes when the key is free",
+  ],
+  "a queue cannot be paused": ["a paused queue hands out nothing until it is resumed"],
+  "changed limits are not kept": ["what an operator changed stays until other limits are declared"],
+  "a deployment undoes what an operator changed": ["what an operator changed stays until other limits are declared"],
+  "a claim does not say when a rate lets go": [
+    "a rate hands out its limit in any window of its time, and says when it goes on",
+  ],
+  "a claim does not say that something waits for a place": [
+    "a queue has no more items out at once than its concurrency, whoever claims",
+    "runs of a queue begin as many as fit, and one that ends makes room",
+  ],
+  "queues are counted as empty": ["queues are listed with their limits and with what waits in them"],
+  "a delay is a millisecond short": [
+    "a delayed run begins at its time, and no message makes it begin earlier",
+    "a debounced start replaces what a run that has not begun was given, and when it begins",
+  ],
+  "runs forget their queue": [
+    "children of a queue wait for room like other runs",
+    "runs of a queue begin as many as fit, and one that ends makes room",
+  ],
+  "as many runs are let in as there are": ["runs of a queue begin as many as fit, and one that ends makes room"],
+  "a singleton is started again": ["a singleton start answers the live run with its key, whoever asks"],
+  "a debounced start is a run of its own": [
+    "a debounced start replaces what a run that has not begun was given, and when it begins",
+  ],
+  "of debounced starts the first one counts": [
+    "a debounced start replaces what a run that has not begun was given, and when it begins",
+  ],
+  "nobody is told that a cancelled run had not begun": [
+    "a run that is cancelled before it begins leaves its line, and its holder is told",
   ],
   "a list is oldest first": ["runs are listed newest first"],
   "a list ignores before": ["paging stays stable while runs are added"],

@@ -1,4 +1,4 @@
-import type { ClaimedItem, ClaimedTurn } from "../../../src/kernel/index.ts";
+import type { ClaimedItem, ClaimedTurn, ClaimItemsOutcome } from "../../../src/kernel/index.ts";
 import { writing, rewriting, answering, methods, without, type Mutant } from "./mutant.ts";
 
 export const claimsMutants: readonly Mutant[] = [
@@ -28,10 +28,10 @@ export const claimsMutants: readonly Mutant[] = [
         (write) => write,
         (outcome, write) => {
           if (write.write !== "claim-items") return outcome;
-          const claimed = outcome as readonly ClaimedItem[];
-          const again = before.splice(0, write.tokens.length - claimed.length);
-          before.push(...claimed);
-          return [...claimed, ...again];
+          const claimed = outcome as ClaimItemsOutcome;
+          const again = before.splice(0, write.tokens.length - claimed.items.length);
+          before.push(...claimed.items);
+          return { ...claimed, items: [...claimed.items, ...again] };
         },
       );
     },

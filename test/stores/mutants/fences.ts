@@ -1,4 +1,4 @@
-import type { ClaimedItem, Outcome, Write } from "../../../src/kernel/index.ts";
+import type { ClaimItemsOutcome, Outcome, Write } from "../../../src/kernel/index.ts";
 import { changed, writing, rewriting, answering, turns, methods, currentToken, type Mutant } from "./mutant.ts";
 
 export const fencesMutants: readonly Mutant[] = [
@@ -25,7 +25,7 @@ export const fencesMutants: readonly Mutant[] = [
         },
         (outcome, write) => {
           if (write.write === "claim-items")
-            for (const item of outcome as readonly ClaimedItem[]) remember(item.run, item.item, item.token);
+            for (const item of (outcome as ClaimItemsOutcome).items) remember(item.run, item.item, item.token);
           return outcome;
         },
       );

@@ -6,6 +6,7 @@ import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
 import { messagesMutants } from "./messages.ts";
 import { payloadsMutants } from "./payloads.ts";
+import { queuesMutants } from "./queues.ts";
 import { readsMutants } from "./reads.ts";
 import { schedulesMutants } from "./schedules.ts";
 import { startsMutants } from "./starts.ts";
@@ -26,6 +27,7 @@ export const mutants: readonly Mutant[] = [
   ...claimsMutants,
   ...itemsMutants,
   ...leasesMutants,
+  ...queuesMutants,
   ...readsMutants,
   ...payloadsMutants,
   ...messagesMutants,

@@ -23,10 +23,10 @@ export const itemsMutants: readonly Mutant[] = [
   ),
   rewriting("fire-due knows no limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
   answering("fire-due does not know what is next", (outcome) =>
-    "nextAt" in outcome ? { ...outcome, nextAt: undefined } : outcome,
+    "ready" in outcome ? { ...outcome, nextAt: undefined } : outcome,
   ),
   answering("a timer fires twice", async (outcome, _write, store) => {
-    if (!("nextAt" in outcome)) return outcome;
+    if (!("ready" in outcome)) return outcome;
     for (const run of outcome.runs) {
       const record = (await store.listRuns({ limit: 100 })).find((other) => other.run === run);
       const row = (await store.readInbox(run, 0)).at(-1);

@@ -1,4 +1,4 @@
-import type { ClaimedItem, ClaimedTurn } from "../../../src/kernel/index.ts";
+import type { ClaimedItem, ClaimItemsOutcome, ClaimedTurn } from "../../../src/kernel/index.ts";
 import { writing, rewriting, answering, turns, records, without, type Mutant } from "./mutant.ts";
 
 export const turnsMutants: readonly Mutant[] = [
@@ -106,7 +106,9 @@ export const turnsMutants: readonly Mutant[] = [
           return write;
         },
         (outcome, write) =>
-          write.write === "claim-items" ? [...(outcome as readonly ClaimedItem[]), ...left] : outcome,
+          write.write === "claim-items"
+            ? { ...(outcome as ClaimItemsOutcome), items: [...(outcome as ClaimItemsOutcome).items, ...left] }
+            : outcome,
       );
     },
   },

@@ -1,0 +1,236 @@
+// When a run begins: in a queue with limits, later, or as another run's double.
+
+import { expect, test } from "vitest";
+import { createEngine, promise, queue, workflow } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { collect, createFolder, rejection } from "./world.ts";
+
+const approval = { ports: { done: promise() } } as const;
+
+test("runs in a queue with concurrency 2 begin two at a time, waiting included", async () => {
+  const begun: string[] = [];
+  const build = workflow(
+    "build",
+    { ...approval, queue: queue("builds", { concurrency: 2 }) },
+    async (ctx, id: string) => {
+      begun.push(id);
+      await ctx.promise("done");
+      return id;
+    },
+  );
+  await using engine = await createTestEngine({ definitions: [build] });
+  const runs = [];
+  for (const id of ["a", "b", "c", "d"]) runs.push(await engine.start(build, id, { id }));
+  await engine.clock.advance("1 hour");
+  expect(begun).toEqual(["a", "b"]);
+  expect(await engine.find("c")).toMatchObject({ status: "queued" });
+  expect((await engine.queues())[1]).toMatchObject({ name: "builds", leased: 2, ready: 2 });
+  await engine.crash();
+  await engine.run(build, "a").resolve("done");
+  await engine.clock.advance(0);
+  expect(new Set(begun)).toEqual(new Set(["a", "b", "c"]));
+  for (const id of ["b", "c", "d"]) await engine.run(build, id).resolve("done");
+  for (const run of runs) {
+    expect(await run.result()).toBe(run.id);
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  }
+  expect((await engine.queues())[1]).toMatchObject({ leased: 0, ready: 0 });
+});
+
+test("a run that is more urgent begins before older ones, and a blocked key lets others pass", async () => {
+  const begun: string[] = [];
+  const perTeam = queue("per-team", { perKey: { concurrency: 1 } });
+  const build = workflow(
+    "build",
+    { ...approval, queue: perTeam, key: (id: string) => id[0] ?? "" },
+    async (ctx, id: string) => {
+      begun.push(id);
+      await ctx.promise("done");
+    },
+  );
+  await using engine = await createTestEngine({ definitions: [build] });
+  for (const id of ["a1", "a2", "a3", "b1"]) await engine.start(build, id, { id, priority: id === "a3" ? 1 : 0 });
+  await engine.clock.advance(0);
+  expect(begun).toEqual(["a1", "b1"]);
+  await engine.run(build, "a1").resolve("done");
+  await engine.clock.advance(0);
+  expect(begun).toEqual(["a1", "b1", "a3"]);
+  await engine.run(build, "a3").cancel();
+  await engine.clock.advance(0);
+  expect(begun).toEqual(["a1", "b1", "a3", "a2"]);
+});
+
+test("children wait in their definition's queue", async () => {
+  let atOnce = 0;
+  let most = 0;
+  const child = workflow("child", { queue: queue("children", { concurrency: 2 }) }, async (ctx) => {
+    most = Math.max(most, ++atOnce);
+    await ctx.sleep("1 minute");
+    atOnce -= 1;
+  });
+  const parent = workflow("parent", async (ctx) => {
+    await Promise.all(Array.from({ length: 5 }, () => ctx.child(child)));
+    return ctx.now().getTime();
+  });
+  await using engine = await createTestEngine({ definitions: [parent, child], now: new Date(0) });
+  const run = await engine.start(parent);
+  await engine.clock.advance("10 minutes");
+  expect(await run.result()).toBe(180_000);
+  expect(most).toBe(2);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a delayed start survives a crash", async () => {
+  const remind = workflow("remind", async (ctx, to: string) => `${to} at ${ctx.now().toISOString()}`);
+  await using engine = await createTestEngine({ definitions: [remind], now: new Date("2030-01-01T00:00:00Z") });
+  const run = await engine.start(remind, "ann", { delay: "1 day", id: "r" });
+  expect(await run.info()).toMatchObject({ status: "queued", entries: 1 });
+  await engine.clock.advance("23 hours");
+  await engine.crash();
+  expect(await run.info()).toMatchObject({ status: "queued" });
+  expect(await engine.start(remind, "ann", { id: "r" })).toMatchObject({ id: "r" });
+  await engine.clock.advance("1 hour");
+  expect(await run.result()).toBe("ann at 2030-01-02T00:00:00.000Z");
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a message does not make a run begin before its time", async () => {
+  const wait = workflow("wait", approval, async (ctx) => {
+    await ctx.promise("done");
+    return ctx.now().getTime();
+  });
+  await using engine = await createTestEngine({ definitions: [wait], now: new Date(0) });
+  const run = await engine.start(wait, undefined, { delay: 5_000 });
+  await run.resolve("done");
+  await engine.clock.advance(4_999);
+  expect(await run.info()).toMatchObject({ status: "queued", entries: 1 });
+  await engine.clock.advance(1);
+  expect(await run.result()).toBe(5_000);
+});
+
+test.each([
+  ["delayed", { delay: "1 day" } as const, undefined],
+  ["debounced", { debounce: { key: "k", by: "1 day" } } as const, undefined],
+  ["in a line", {}, queue("full", { concurrency: 1, perKey: { concurrency: 1 } })],
+])("a run that is cancelled before it begins (%s) ends without running its code", async (_, options, full) => {
+  const ran: string[] = [];
+  const line = full === undefined ? {} : { queue: full, key: () => "k" };
+  const job = workflow("job", { ...approval, ...line }, async (ctx, name: string) => {
+    ran.push(name);
+    await ctx.promise("done");
+  });
+  await using engine = await createTestEngine({ definitions: [job] });
+  if (full !== undefined) await engine.start(job, "first", { id: "first" });
+  await engine.clock.advance(0);
+  const run = await engine.start(job, "second", options);
+  await engine.clock.advance(0);
+  await run.cancel("not needed");
+  expect((await rejection(run.result())).message).toContain("not needed");
+  expect(await run.info()).toMatchObject({ status: "cancelled", entries: 3 });
+  expect(await run.verify()).toMatchObject({ status: "same" });
+  await engine.clock.advance("2 days");
+  expect(ran).not.toContain("second");
+  if (full !== undefined) {
+    await engine.start(job, "third");
+    await engine.run(job, "first").resolve("done");
+    await engine.clock.advance(0);
+    expect(ran).toEqual(["first", "third"]);
+  }
+});
+
+test("a child that is cancelled before it begins answers its parent", async () => {
+  const child = workflow("child", { queue: queue("one", { concurrency: 1 }) }, async (ctx) => ctx.sleep("1 day"));
+  const parent = workflow("parent", async (ctx) => {
+    const children = [ctx.child(child), ctx.child(child)];
+    const ends = await Promise.allSettled(children);
+    return ends.map(({ status }) => status);
+  });
+  await using engine = await createTestEngine({ definitions: [parent, child] });
+  const run = await engine.start(parent);
+  await engine.clock.advance(0);
+  await run.cancel();
+  await engine.clock.advance(0);
+  const infos = await collect(engine.list({ definition: "child" }));
+  expect(infos.map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+});
+
+test("a singleton start gives back the live run", async () => {
+  const sync = workflow("sync", approval, async (ctx, n: number) => {
+    await ctx.promise("done");
+    return n;
+  });
+  const other = workflow("other", approval, async (ctx) => ctx.promise("done"));
+  await using engine = await createTestEngine({ definitions: [sync, other] });
+  const first = await engine.start(sync, 1, { singleton: "acme" });
+  const second = await engine.start(sync, 2, { singleton: "acme" });
+  expect(second.id).toBe(first.id);
+  expect((await engine.start(sync, 3, { singleton: "umbrella" })).id).not.toBe(first.id);
+  expect((await engine.start(other, undefined, { singleton: "acme" })).id).not.toBe(first.id);
+  await engine.crash();
+  expect((await engine.start(sync, 4, { singleton: "acme", id: "mine" })).id).toBe(first.id);
+  await second.resolve("done");
+  expect(await first.result()).toBe(1);
+  const next = await engine.start(sync, 5, { singleton: "acme", id: "mine" });
+  expect(next.id).toBe("mine");
+  expect((await engine.start(sync, 5, { singleton: "acme", id: "mine" })).id).toBe("mine");
+  expect(await rejection(engine.start(sync, 6, { singleton: "acme", id: "mine" }))).toMatchObject({
+    code: "START_CONFLICT",
+  });
+});
+
+test("singleton starts from two processes at once become one run", async () => {
+  using folder = createFolder();
+  const sync = workflow("sync", approval, async (ctx) => ctx.promise("done"));
+  const options = { definitions: [sync], store: `sqlite:${folder.file("shared.db")}` } as const;
+  await using one = await createEngine(options);
+  await using two = await createEngine(options);
+  const starts = Array.from({ length: 20 }, (_, n) =>
+    (n % 2 === 0 ? one : two).start(sync, undefined, { singleton: "acme" }),
+  );
+  const ids = new Set((await Promise.all(starts)).map(({ id }) => id));
+  expect(ids.size).toBe(1);
+});
+
+test("debounced starts become one run with the last input", async () => {
+  const index = workflow("index", async (ctx, text: string) => `${text} at ${ctx.now().getTime()}`);
+  await using engine = await createTestEngine({ definitions: [index], now: new Date(0) });
+  const debounce = { key: "doc-1", by: "10 s" } as const;
+  const first = await engine.start(index, "a", { debounce, tags: ["old"] });
+  await engine.clock.advance("9 s");
+  const second = await engine.start(index, "b", { debounce, tags: ["new"] });
+  await engine.clock.advance("8 s");
+  await engine.crash();
+  const third = await engine.start(index, "c", { debounce, tags: ["new"] });
+  const elsewhere = await engine.start(index, "x", { debounce: { key: "doc-2", by: "10 s" } });
+  expect([second.id, third.id]).toEqual([first.id, first.id]);
+  expect(elsewhere.id).not.toBe(first.id);
+  expect(await first.info()).toMatchObject({ status: "queued", tags: ["new"] });
+  expect(await first.verify()).toMatchObject({ status: "same" });
+  await engine.clock.advance("9 s");
+  expect(await first.info()).toMatchObject({ status: "queued" });
+  await engine.clock.advance("1 s");
+  expect(await first.result()).toBe("c at 28000");
+  expect(await first.verify()).toMatchObject({ status: "same" });
+  const fourth = await engine.start(index, "d", { debounce });
+  expect(fourth.id).not.toBe(first.id);
+  await engine.clock.advance("10 s");
+  expect(await fourth.result()).toBe("d at 38000");
+});
+
+test("what a start cannot mean is refused and nothing is written", async () => {
+  const one = workflow("one", async () => 1);
+  await using engine = await createTestEngine({ definitions: [one] });
+  const debounce = { key: "k", by: "1 s" } as const;
+  for (const [options, message] of [
+    [{ debounce, id: "x" }, "does not go together with id"],
+    [{ debounce, delay: "1 s" }, "does not go together with delay"],
+    [{ debounce, singleton: "x" }, "does not go together with singleton"],
+    [{ debounce: { key: "", by: "1 s" } }, "debounce.key"],
+    [{ debounce: { key: "k", by: "soon" } }, "debounce.by"],
+    [{ debounce: "k" }, "expected { key, by }"],
+    [{ singleton: 7 }, "singleton"],
+    [{ delay: -1 }, "delay"],
+  ] as const)
+    expect((await rejection(engine.start(one, undefined, options as object))).message).toContain(message);
+  expect(await collect(engine.list())).toEqual([]);
+});

@@ -1,0 +1,76 @@
+import type { AdmitOutcome, ClaimItemsOutcome, QueueLimits, QueueState, Store } from "../../../src/kernel/index.ts";
+import { answering, items, methods, rewriting, without, type Mutant } from "./mutant.ts";
+
+function limits(name: string, change: (limits: QueueLimits) => QueueLimits): Mutant {
+  return rewriting(name, (write) => {
+    if (write.write === "declare-queue") return { ...write, limits: change(write.limits) };
+    return write.write === "change-queue" && write.limits ? { ...write, limits: change(write.limits) } : write;
+  });
+}
+
+export const queuesMutants: readonly Mutant[] = [
+  limits("a queue has room for one more", (all) =>
+    all.concurrency === undefined ? all : { ...all, concurrency: all.concurrency + 1 },
+  ),
+  limits("limits per key are ignored", (all) => without(all, "perKey")),
+  limits("rates are ignored", (all) => without({ ...all, perKey: without(all.perKey ?? {}, "rate") }, "rate")),
+  limits("rates are looked at a millisecond late", (all) => ({
+    ...all,
+    ...(all.rate && { rate: { ...all.rate, perMs: all.rate.perMs + 1 } }),
+    ...(all.perKey?.rate && {
+      perKey: { ...all.perKey, rate: { ...all.perKey.rate, perMs: all.perKey.rate.perMs + 1 } },
+    }),
+  })),
+  items("items forget their queue", (item) => without(item, "line")),
+  rewriting("a key that is given back stays taken", (write) => {
+    if (write.write === "item-end") return without(write, "line");
+    if (write.write === "item-back") return without(write, "line");
+    if (write.write !== "turn") return write;
+    return { ...write, finished: write.finished.map((fence) => without(fence, "line")) };
+  }),
+  rewriting("a queue cannot be paused", (write) => (write.write === "change-queue" ? without(write, "paused") : write)),
+  rewriting("changed limits are not kept", (write) =>
+    write.write === "change-queue" ? without(write, "limits") : write,
+  ),
+  answering("a deployment undoes what an operator changed", async (outcome, write, store) => {
+    if (write.write === "declare-queue")
+      await store.write([{ write: "change-queue", name: write.name, limits: write.limits }]);
+    return outcome;
+  }),
+  answering("a claim does not say when a rate lets go", (outcome, write) =>
+    write.write === "claim-items" ? { ...(outcome as ClaimItemsOutcome), nextAt: undefined } : outcome,
+  ),
+  answering("a claim does not say that something waits for a place", (outcome, write) => {
+    if (write.write === "claim-items") return { ...(outcome as ClaimItemsOutcome), held: false };
+    return write.write === "admit" ? { ...(outcome as AdmitOutcome), held: false } : outcome;
+  }),
+  methods("queues are counted as empty", (store: Store) => ({
+    listQueues: async (): Promise<readonly QueueState[]> =>
+      (await store.listQueues()).map((queue) => ({ ...queue, ready: 0, leased: 0 })),
+  })),
+  rewriting("a delay is a millisecond short", (write) =>
+    write.write === "start" && write.delayMs !== undefined ? { ...write, delayMs: write.delayMs - 1 } : write,
+  ),
+  rewriting("runs forget their queue", (write) => {
+    if (write.write === "start") return { ...write, run: without(write.run, "line") };
+    if (write.write !== "turn") return write;
+    return { ...write, children: write.children.map((child) => ({ ...child, run: without(child.run, "line") })) };
+  }),
+  rewriting("as many runs are let in as there are", (write) =>
+    write.write === "admit" ? { ...write, limit: 1_000 } : write,
+  ),
+  rewriting("a singleton is started again", (write) => (write.write === "start" ? without(write, "singleton") : write)),
+  rewriting("a debounced start is a run of its own", (write) =>
+    write.write === "start" ? without(write, "debounce") : write,
+  ),
+  rewriting("of debounced starts the first one counts", (write) =>
+    write.write === "start" && write.debounce !== undefined
+      ? { ...without(write, "debounce"), singleton: write.debounce }
+      : write,
+  ),
+  answering("nobody is told that a cancelled run had not begun", (outcome, write) =>
+    write.write === "claim-turns" && Array.isArray(outcome)
+      ? outcome.map((turn) => ({ ...turn, inbox: turn.inbox.map((row: object) => ({ ...row, target: "" })) }))
+      : outcome,
+  ),
+];
