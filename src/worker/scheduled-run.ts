@@ -1,7 +1,7 @@
 // The runs a schedule starts.
 
-import { unreadableReason, type EpochMs } from "../base/index.ts";
-import { plannedRunId, scheduleTag, type NewRun, type ScheduleState } from "../kernel/index.ts";
+import { decode, unreadableReason, type EpochMs } from "../base/index.ts";
+import { lineOf, plannedRunId, scheduleTag, type NewRun, type ScheduleState } from "../kernel/index.ts";
 import { newRun } from "./new-run.ts";
 import type { WorkerOptions } from "./worker.ts";
 
@@ -13,8 +13,9 @@ export function scheduledRun(host: ScheduledRunHost, schedule: ScheduleState, id
   const { name, definition, version, input } = schedule;
   const unreadable = input === undefined ? undefined : unreadableReason(input);
   if (unreadable !== undefined) throw unreadable;
-  const body = registry.findWorkflow(definition) ?? { name: definition, version };
-  return newRun(body, { id, input, tags: [scheduleTag(name)], runtime, salt: newSalt?.() });
+  const body = registry.findWorkflow(definition) ?? { name: definition, version, line: undefined };
+  const line = body.line && lineOf(body.line, input && decode(input), `workflow ${definition}`);
+  return newRun(body, { id, input, tags: [scheduleTag(name)], line, runtime, salt: newSalt?.() });
 }
 
 export function plannedRun(host: ScheduledRunHost, schedule: ScheduleState, at: EpochMs): NewRun {

@@ -164,7 +164,7 @@ export class Worker {
       ...options,
       pump: this.pump,
       mayFire: () => this.#mayClaim,
-      started: () => this.#claimer.want("turns"),
+      started: () => this.#claimer.want("starts", "turns"),
       arrived: (run) => this.#runs.arrived(run),
       dueAt: (at) => this.#lookOut.dueAt(at),
       failed: (error) => this.#report(error),

@@ -80,6 +80,19 @@ test("children wait in their definition's queue", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
+test("runs of a schedule wait in their definition's queue", async () => {
+  const begun: number[] = [];
+  const build = workflow("build", { ...approval, queue: queue("builds", { concurrency: 1 }) }, async (ctx) => {
+    begun.push(ctx.now().getTime());
+    await ctx.promise("done");
+  });
+  await using engine = await createTestEngine({ definitions: [build], now: new Date(0) });
+  await engine.schedule("often", { every: "1 minute", overlap: "allow" }, build);
+  await engine.clock.advance("5 minutes");
+  expect(begun).toHaveLength(1);
+  expect((await engine.queues())[1]).toMatchObject({ leased: 1, ready: 4 });
+});
+
 test("a delayed start survives a crash", async () => {
   const remind = workflow("remind", async (ctx, to: string) => `${to} at ${ctx.now().toISOString()}`);
   await using engine = await createTestEngine({ definitions: [remind], now: new Date("2030-01-01T00:00:00Z") });
