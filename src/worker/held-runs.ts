@@ -394,6 +394,7 @@ export class HeldRuns {
     const hot = this.#runs.get(record.run);
     if (hot !== undefined) this.#forget(hot);
     this.#host.tasks.abandon(record.run, () => new CancelledError("The run was terminated."));
+    this.#host.claimer.freed();
     if (isObserved()) emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
     for (const run of told) this.arrived(run);
     this.#host.onUnheld(record);
