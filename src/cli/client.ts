@@ -25,6 +25,6 @@ export async function withClient<T>(
   return await work(engine);
 }
 
-export function standIn(definition: string, ports: Ports = {}): Definition {
-  return workflow(definition, { ports }, () => Promise.reject(new Error("A stand-in runs nothing.")));
+export function standIn(definition: string, ports: Ports = {}, version = 1): Definition {
+  return workflow(definition, { ports, version }, () => Promise.reject(new Error("A stand-in runs nothing.")));
 }

@@ -3,11 +3,11 @@
 
 import type { Argument, Command, Option } from "commander";
 import { ERROR_CATALOGUE } from "../base/index.ts";
-import { hasEnded, journalEntryOf, STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
+import { hasEnded, STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
 import { reading } from "./open-store.ts";
 import { print } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { stepsOf } from "./steps.ts";
+import { namesAsked } from "./talk.ts";
 
 interface Fit {
   readonly value: string;
@@ -15,6 +15,7 @@ interface Fit {
 }
 
 const RUNS_LOOKED_AT = 300;
+const SCHEDULES_LOOKED_AT = 300;
 
 export async function complete(words: readonly string[]): Promise<number> {
   const typed = words.at(-1) ?? "";
@@ -117,7 +118,15 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
     case "code":
       return Object.entries(ERROR_CATALOGUE).map(([value, { summary }]) => ({ value, about: summary }));
     case "promise":
-      return asking(place, (store) => openPromises(store, place.given[0] ?? ""));
+    case "signal":
+      return asking(place, (store) => portsOf(store, place.given[0] ?? "", argument.name() === "signal"));
+    case "schedule":
+      return asking(place, async (store) =>
+        (await store.listSchedules("", SCHEDULES_LOOKED_AT)).map(({ name, definition }) => ({
+          value: name,
+          about: definition,
+        })),
+      );
     default:
       return [];
   }
@@ -126,6 +135,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
 /** Commands that only reach live runs are offered live runs. */
 function fitsCommand(command: Command, { status }: RunRecord): boolean {
   switch (command.name()) {
+    case "signal":
     case "resolve":
     case "reject":
     case "cancel":
@@ -137,13 +147,9 @@ function fitsCommand(command: Command, { status }: RunRecord): boolean {
   }
 }
 
-async function openPromises(store: Store, id: string): Promise<Fit[]> {
+async function portsOf(store: Store, id: string, signals: boolean): Promise<Fit[]> {
   const record = await store.findRun(id);
-  if (record === undefined) return [];
-  const steps = stepsOf((await store.readJournal(record.run, 0)).map(journalEntryOf));
-  return steps
-    .filter(({ kind, endedAt }) => kind === "promise" && endedAt === undefined)
-    .map(({ name, command }) => ({ value: name, about: command }));
+  return record === undefined ? [] : distinct([...(await namesAsked(store, record, signals ? "signal" : "promise"))]);
 }
 
 function newestRuns(place: Place, choose: (runs: readonly RunRecord[]) => Fit[]): Promise<readonly Fit[]> {

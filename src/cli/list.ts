@@ -7,7 +7,7 @@ import { reading } from "./open-store.ts";
 import { EXIT, paint, print, printJson, remark } from "./output.ts";
 import { checkStatuses } from "./pick-runs.ts";
 import { paintStatus, runJson } from "./shown-run.ts";
-import { clip, plain } from "./text.ts";
+import { Table, type Cell } from "./table.ts";
 
 export interface ListOptions extends GlobalOptions {
   readonly status?: readonly string[];
@@ -26,7 +26,7 @@ export async function list(options: ListOptions): Promise<number> {
     ...(options.tag !== undefined && { tag: options.tag }),
   };
   return reading(options.store, async (store) => {
-    const header = ["RUN", "DEFINITION", "STATUS", "ENTRIES", "STARTED", "TOOK"];
+    const table = runTable();
     const now = store.now();
     let shown = 0;
     let before: number | undefined;
@@ -38,7 +38,7 @@ export async function list(options: ListOptions): Promise<number> {
         limit,
       } satisfies RunFilter);
       if (options.json) for (const record of page) await printJson(runJson(record));
-      else if (page.length > 0) await printTable(shown === 0 ? header : undefined, page, now);
+      else if (page.length > 0) await print(table.render(page.map((record) => runCells(record, now))).join("\n"));
       shown += page.length;
       left -= page.length;
       before = page.at(-1)?.run;
@@ -55,29 +55,24 @@ function finish(shown: number, more: boolean, json: boolean): number {
   return EXIT.ok;
 }
 
-async function printTable(
-  header: readonly string[] | undefined,
-  page: readonly RunRecord[],
-  now: number,
-): Promise<void> {
-  const idWidth = Math.min(48, Math.max(12, ...page.map(({ id }) => id.length)));
-  const nameWidth = Math.min(32, Math.max(10, ...page.map(({ definition }) => definition.length)));
-  const widths = [idWidth, nameWidth, 21, 7, 14, 10];
-  const row = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => (column === 3 ? cell.padStart(widths[3]!) : cell.padEnd(widths[column]!)))
-      .join("  ")
-      .trimEnd();
-  if (header !== undefined) await print(paint("dim", row(header)));
-  for (const { id, definition, status, head, createdAt, endedAt } of page) {
-    const cells = [
-      clip(plain(id), idWidth),
-      clip(plain(definition), nameWidth),
-      status.padEnd(widths[2]!),
-      String(head),
-      `${formatMs(Math.max(0, now - createdAt))} ago`,
-      endedAt === undefined ? "" : formatMs(endedAt - createdAt),
-    ];
-    await print(row(cells).replace(cells[2]!, () => paintStatus(paint, status, cells[2]!)));
-  }
+export function runTable(): Table {
+  return new Table([
+    { title: "RUN", least: 12 },
+    { title: "DEFINITION", least: 10 },
+    { title: "STATUS" },
+    { title: "ENTRIES", right: true },
+    { title: "STARTED" },
+    { title: "TOOK" },
+  ]);
+}
+
+export function runCells({ id, definition, status, head, createdAt, endedAt }: RunRecord, now: number): Cell[] {
+  return [
+    id,
+    definition,
+    { text: status, paint: (text) => paintStatus(paint, status, text) },
+    String(head),
+    `${formatMs(Math.max(0, now - createdAt))} ago`,
+    endedAt === undefined ? "" : formatMs(endedAt - createdAt),
+  ];
 }

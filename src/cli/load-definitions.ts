@@ -49,3 +49,11 @@ function looksLikeDefinition(value: unknown): boolean {
     (value.kind === "workflow" || value.kind === "task")
   );
 }
+
+/** Before the store is opened, and in words of the command line. */
+export function checkWorkflow(definitions: Loaded, name: string, file: string): void {
+  const names = definitions.filter(({ kind }) => kind === "workflow").map((definition) => definition.name);
+  if (names.includes(name)) return;
+  const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow called ${name}; ${there}.`);
+}

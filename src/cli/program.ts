@@ -7,6 +7,7 @@ import { addCaringCommands } from "./commands/caring.ts";
 import { addHelpingCommands } from "./commands/helping.ts";
 import { addLookingCommands } from "./commands/looking.ts";
 import { addProvingCommands } from "./commands/proving.ts";
+import { addSchedulingCommands } from "./commands/scheduling.ts";
 import { addSteeringCommands } from "./commands/steering.ts";
 import { addTalkingCommands } from "./commands/talking.ts";
 import { addWorkingCommands } from "./commands/working.ts";
@@ -52,6 +53,7 @@ export function createProgram(): Command {
   addLookingCommands(program);
   addTalkingCommands(program);
   addSteeringCommands(program);
+  addSchedulingCommands(program);
   addProvingCommands(program);
   addCaringCommands(program);
   addHelpingCommands(program);
@@ -65,8 +67,8 @@ async function explain(error: CommanderError): Promise<Error> {
   return new RepriseError("USAGE", /[.)?]$/.test(message) ? message : `${message}.`);
 }
 
-/** The words of the command line that name a command: `schedule create`. */
-function commandPath(program: Command, args: readonly string[]): string {
+/** The command that the first words of the line name: `schedule create`. */
+function namedCommand(program: Command, args: readonly string[]): { readonly path: string; readonly command: Command } {
   const names: string[] = [];
   let command = program;
   for (const word of args) {
@@ -75,7 +77,7 @@ function commandPath(program: Command, args: readonly string[]): string {
     names.push(word);
     command = next;
   }
-  return names.join(" ");
+  return { path: names.join(" "), command };
 }
 
 /** Runs one command line and answers the exit code. */
@@ -96,7 +98,11 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     const { fail } = await import("./output.ts");
     const json = args.includes("--json");
     if (!(error instanceof CommanderError)) return fail(error, json);
-    const path = commandPath(program, args);
+    const { path, command } = namedCommand(program, args);
+    if (error.code === "commander.help") {
+      command.outputHelp();
+      return 2;
+    }
     return fail(await explain(error), json, `\`reprise ${path === "" ? "" : `${path} `}--help\` shows how.`);
   }
 }

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { encode, formatMs, RepriseError } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { loadDefinitions, type Loaded } from "./load-definitions.ts";
+import { checkWorkflow, loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
@@ -70,14 +70,6 @@ async function detach(definitions: Loaded, name: string, input: unknown, options
   if (options.json) await printJson({ id, status });
   else await print(plain(id));
   return EXIT.ok;
-}
-
-/** Before the store is opened, and in words of the command line. */
-function checkWorkflow(definitions: Loaded, name: string, file: string): void {
-  const names = definitions.filter(({ kind }) => kind === "workflow").map((definition) => definition.name);
-  if (names.includes(name)) return;
-  const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow called ${name}; ${there}.`);
 }
 
 interface Waiting {

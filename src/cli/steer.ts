@@ -74,7 +74,7 @@ export async function steer(
       remark("Nothing was done.");
       return EXIT.problem;
     }
-    const definitions = [...new Set(able.map(({ definition }) => definition))].map((one) => standIn(one));
+    const definitions = [...new Set(able.map(({ definition }) => definition))].map((name) => standIn(name));
     const done: RunRecord[] = [];
     await withClient(store, definitions, async (engine) => {
       const progress = progressOf(steering.verb, "runs", () => systemClock.monotonic());

@@ -1,37 +1,80 @@
-// reprise resolve, reject: messages into a run.
+// reprise signal, resolve, reject, stream: messages into a run, and what it says while it goes on.
 //
 // Without the code, a name is good when the journal shows that the run asked for it; otherwise a slip of the pen would
 // wait in the inbox for ever. With --file, the workflow itself says which names and values it takes.
 
-import { RepriseError } from "../base/index.ts";
+import { encode, RepriseError } from "../base/index.ts";
 import type { Run } from "../engine/index.ts";
-import { journalEntryOf, promise, type Definition, type Ports, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  journalEntryOf,
+  promise,
+  signal as signalPort,
+  stream as streamPort,
+  type Definition,
+  type Ports,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
 import { standIn, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { shown } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
-import { stepsOf } from "./steps.ts";
-import { plain } from "./text.ts";
+import { fieldsOf } from "./steps.ts";
+import { plain, showValue } from "./text.ts";
 
 export interface TalkOptions extends GlobalOptions {
   readonly file?: string;
   readonly inputFile?: string;
+  /** The workflow of a run that may not exist yet. */
+  readonly beforeStart?: string;
 }
 
-/** A handle on the run, with its own ports from the file or with those given. */
+export interface SignalOptions extends TalkOptions {
+  readonly dedupId?: string;
+}
+
+export interface StreamOptions extends GlobalOptions {
+  readonly file?: string;
+  readonly after: number;
+}
+
+type Kind = "promise" | "signal";
+
+/** A handle on the run, with the ports of its file or, where there is none, with those given. */
 async function talking(
   id: string,
   options: TalkOptions,
   ports: Ports,
-  work: (run: Run<Definition>, record: RunRecord, store: Store) => Promise<number>,
+  work: (run: Run<Definition>, record: RunRecord | undefined, store: Store) => Promise<number>,
 ): Promise<number> {
+  if (options.beforeStart !== undefined && options.file === undefined)
+    throw new RepriseError("USAGE", "--before-start needs --file: only its code can say what such a run will take.");
   return reading(options.store, async (store) => {
-    const record = await getRun(store, id);
+    const record = options.beforeStart === undefined ? await getRun(store, id) : await store.findRun(id);
+    const definition = record?.definition ?? options.beforeStart ?? "";
     const definitions =
-      options.file === undefined ? [standIn(record.definition, ports)] : await loadDefinitions(options.file);
-    return withClient(store, definitions, (engine) => work(engine.run(record.definition, id), record, store));
+      options.file === undefined ? [standIn(definition, ports, record?.version)] : await loadDefinitions(options.file);
+    return withClient(store, definitions, (engine) => work(engine.run(definition, id), record, store));
+  });
+}
+
+export async function signal(
+  id: string,
+  name: string,
+  valueText: string | undefined,
+  options: SignalOptions,
+): Promise<number> {
+  const value = await readInput(valueText, options.inputFile);
+  return talking(id, options, { [name]: signalPort<unknown>() }, async (run, record, store) => {
+    await checkAsked(store, record, "signal", name, options);
+    await run.signal(name, value, {
+      ...(options.dedupId !== undefined && { dedupId: options.dedupId }),
+      ...beforeStartOf(options),
+    });
+    return said("signal", "sent", id, name, options);
   });
 }
 
@@ -43,39 +86,78 @@ export async function resolve(
 ): Promise<number> {
   const value = await readInput(valueText, options.inputFile);
   return talking(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
-    if (options.file === undefined) await checkAsked(store, record, name);
-    await run.resolve(name, value);
+    await checkAsked(store, record, "promise", name, options);
+    await run.resolve(name, value, beforeStartOf(options));
     return said("resolve", "resolved", id, name, options);
   });
 }
 
 export async function reject(id: string, name: string, message: string, options: TalkOptions): Promise<number> {
   return talking(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
-    if (options.file === undefined) await checkAsked(store, record, name);
-    await run.reject(name, new Error(message));
+    await checkAsked(store, record, "promise", name, options);
+    await run.reject(name, new Error(message), beforeStartOf(options));
     return said("reject", "rejected", id, name, options);
   });
+}
+
+/** Chunks as they come, until the run has ended. */
+export async function stream(id: string, name: string, options: StreamOptions): Promise<number> {
+  return talking(id, options, { [name]: streamPort<unknown>() }, async (run) => {
+    for await (const { offset, value } of run.stream(name, { after: options.after })) {
+      const visible: unknown = shown(value);
+      if (options.json) await printJson({ offset, value: JSON.parse(encode(visible ?? null)) as unknown });
+      else await print(`${paint("dim", String(offset).padStart(6))}  ${showValue(visible)}`);
+    }
+    return EXIT.ok;
+  });
+}
+
+function beforeStartOf({ beforeStart }: TalkOptions): { beforeStart?: true } {
+  return beforeStart === undefined ? {} : { beforeStart: true };
 }
 
 async function said(action: string, past: string, id: string, name: string, options: TalkOptions): Promise<number> {
   if (options.json) await printJson({ action, id, name, checked: options.file !== undefined });
   else {
-    await print(`${paint("green", past)} ${paint("bold", plain(name))} of ${plain(id)}`);
+    await print(
+      `${paint("green", past)} ${paint("bold", plain(name))} ${action === "signal" ? "to" : "of"} ${plain(id)}`,
+    );
     if (options.file === undefined && action !== "reject")
       remark(paintError("dim", "the value was sent as given; with --file the workflow's schema checks it first"));
   }
   return EXIT.ok;
 }
 
-async function checkAsked(store: Store, record: RunRecord, name: string): Promise<void> {
-  const entries = await store.readJournal(record.run, 0);
-  const promises = stepsOf(entries.map(journalEntryOf)).filter(({ kind }) => kind === "promise");
-  const asked = new Set(promises.map((step) => step.name));
+async function checkAsked(
+  store: Store,
+  record: RunRecord | undefined,
+  kind: Kind,
+  name: string,
+  options: TalkOptions,
+): Promise<void> {
+  if (options.file !== undefined || record === undefined) return;
+  const asked = await namesAsked(store, record, kind);
   if (asked.has(name)) return;
   const so = asked.size === 0 ? "it has asked for none" : `it has asked for: ${[...asked].map(plain).join(", ")}`;
   throw new RepriseError(
     "UNKNOWN_PORT",
-    `Run ${record.id} has asked for no promise called ${name} so far; ${so}. If it will ask later, name its code with --file, so that the name can be checked.`,
+    `Run ${record.id} has asked for no ${kind} called ${name} so far; ${so}. If it will ask later, name its code with --file, so that the name can be checked.`,
     { details: { run: record.id, name, asked: [...asked] } },
   );
+}
+
+/** The names a run's journal shows: what it waits or waited for, and signals that came. */
+export async function namesAsked(store: Store, record: RunRecord, kind: Kind): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  const add = (name: unknown): void => void (typeof name === "string" && names.add(name));
+  for (const entry of await store.readJournal(record.run, 0)) {
+    if (entry.type !== "PromiseCreated" && entry.type !== "SignalReceived") continue;
+    const fields = fieldsOf(journalEntryOf(entry));
+    const receives = fields["receives"];
+    if (kind === "promise") {
+      if (entry.type === "PromiseCreated" && receives === undefined) add(fields["promiseId"]);
+    } else if (entry.type === "SignalReceived") add(fields["name"]);
+    else if (Array.isArray(receives)) receives.forEach(add);
+  }
+  return names;
 }

@@ -1,7 +1,7 @@
 // What the command line is tried on.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { FatalError, promise, task, workflow } from "reprise";
+import { FatalError, promise, signal, stream, task, workflow } from "reprise";
 import { z } from "zod";
 
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: 20 } }, (ctx, cents: number) => {
@@ -36,6 +36,20 @@ export const order = workflow(
   async (ctx) => {
     await ctx.sleep("1 day");
     return ctx.promise("payment");
+  },
+);
+
+export const cart = workflow(
+  "cart",
+  { ports: { add: signal(z.object({ sku: z.string() })), checkout: signal(), said: stream<string>() } },
+  async (ctx) => {
+    const skus: string[] = [];
+    for (;;) {
+      const message = await ctx.receive(["add", "checkout"], { timeout: "1 day" });
+      if (message?.name !== "add") return skus;
+      skus.push(message.value.sku);
+      ctx.emit("said", `got ${message.value.sku}`);
+    }
   },
 );
 

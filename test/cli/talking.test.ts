@@ -1,15 +1,16 @@
-// resolve, reject: messages into runs, with and without their code.
+// signal, resolve, reject, stream: messages into runs and out of them, with and without their code.
 
 import { expect, test } from "vitest";
-import { DEFINITIONS, jsonLines } from "./cli-process.ts";
-import { order, review } from "./definitions.ts";
+import { DEFINITIONS, finished, jsonLines, startCli } from "./cli-process.ts";
+import { cart, order, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const shop = (): Promise<StoreWithRuns> =>
-  new StoreWithRuns([review, order]).start(
+  new StoreWithRuns([review, order, cart]).start(
     { id: "review-1", what: review, until: "waiting" },
     { id: "review-2", what: review, until: "waiting" },
     { id: "order-1", what: order, until: "waiting" },
+    { id: "cart-1", what: cart, until: "waiting" },
   );
 
 test("resolve needs no code: the journal shows what the run asked for, and the run goes on with the value", async () => {
@@ -81,4 +82,50 @@ test("text without quotes is refused with the quotes it needs", async () => {
   const { code, stderr } = await store.cli("resolve", "review-1", "approval", "yes");
   expect(code).toBe(2);
   expect(stderr).toContain(`Text needs quotes inside quotes: '"yes"'`);
+});
+
+test("signals come in the order they were sent, and a run's stream can be read while it goes on", async () => {
+  using store = await shop();
+  for (const sku of ["a", "b"]) {
+    const sent = await store.cli("signal", "cart-1", "add", JSON.stringify({ sku }), "--dedup-id", sku);
+    expect([sent.code, sent.stdout]).toEqual([0, "sent add to cart-1\n"]);
+  }
+  await store.cli("signal", "cart-1", "add", '{"sku":"b"}', "--dedup-id", "b");
+  const reading = startCli(["stream", "cart-1", "said", "--json", "--store", store.url]);
+  const read = finished(reading);
+  const [json] = jsonLines((await store.cli("signal", "cart-1", "checkout", "--json")).stdout);
+  expect(json).toEqual({ action: "signal", id: "cart-1", name: "checkout", checked: false });
+  expect(await store.finish("cart-1")).toMatchObject({ status: "completed", output: ["a", "b"] });
+  const { code, stdout } = await read;
+  expect(code).toBe(0);
+  expect(jsonLines(stdout)).toEqual([
+    { offset: 1, value: "got a" },
+    { offset: 2, value: "got b" },
+  ]);
+  expect((await store.cli("stream", "cart-1", "said", "--after", "1")).stdout).toBe("     2  'got b'\n");
+});
+
+test("a signal the run does not take is refused, by its journal or by its code", async () => {
+  using store = await shop();
+  const unseen = await store.cli("signal", "cart-1", "ad", "1");
+  expect([unseen.code, unseen.stderr]).toEqual([
+    2,
+    expect.stringContaining("has asked for no signal called ad so far; it has asked for: add, checkout"),
+  ]);
+  const unknown = await store.cli("signal", "cart-1", "ad", "1", "--file", DEFINITIONS);
+  expect(unknown.stderr).toContain("error UNKNOWN_PORT: Workflow cart has no signal ad");
+  const wrong = await store.cli("signal", "cart-1", "add", "1", "--file", DEFINITIONS);
+  expect(wrong.stderr).toMatch(/^error BAD_INPUT:/);
+});
+
+test("a message can be sent before its run is there, with its code", async () => {
+  using store = await shop();
+  const blind = await store.cli("signal", "cart-2", "checkout", "--before-start", "cart");
+  expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining("--before-start needs --file")]);
+  const early = ["--before-start", "cart", "--file", DEFINITIONS];
+  expect((await store.cli("signal", "cart-2", "add", '{"sku":"x"}', ...early)).code).toBe(0);
+  expect((await store.cli("signal", "cart-2", "checkout", ...early)).code).toBe(0);
+  expect(await store.statusOf("cart-2")).toBe("expected");
+  await store.start({ id: "cart-2", what: cart, until: "completed" });
+  expect(await store.finish("cart-2")).toMatchObject({ output: ["x"] });
 });

@@ -1,13 +1,39 @@
-// resolve, reject: messages into a run, with or without its code.
+// signal, resolve, reject, stream: messages into a run and out of it, with or without its code.
 
 import type { Command } from "commander";
-import { action, examples } from "../command.ts";
-import type { TalkOptions } from "../talk.ts";
+import { action, examples, wholeNumber } from "../command.ts";
+import type { SignalOptions, StreamOptions, TalkOptions } from "../talk.ts";
 
 const FILE = ["--file <file>", "the module with the run's workflow: name and value are checked against it"] as const;
 
+const BEFORE_START = [
+  "--before-start <workflow>",
+  "the run may not be there yet: it gets the message when it is started; needs --file",
+] as const;
+const INPUT_FILE = ["--input-file <file>", "read the value from a file, or - for standard input"] as const;
+
 export function addTalkingCommands(program: Command): void {
   program.commandsGroup("Talk to runs:");
+
+  program
+    .command("signal")
+    .description("send a signal to a run; it takes signals in the order they come")
+    .argument("<id>", "the run's id")
+    .argument("<signal>", "the name of the signal")
+    .argument("[value]", "its value, as JSON")
+    .option(...INPUT_FILE)
+    .option(...FILE)
+    .option("--dedup-id <id>", "a second signal with the same id is dropped")
+    .option(...BEFORE_START)
+    .addHelpText(
+      "after",
+      examples('signal cart-7 add \'{"sku":"a","qty":2}\'', "signal cart-7 checkout --file cart.ts"),
+    )
+    .action(
+      action(async (id: string, name: string, value: string | undefined, options: SignalOptions) =>
+        (await import("../talk.ts")).signal(id, name, value, options),
+      ),
+    );
 
   program
     .command("resolve")
@@ -15,8 +41,9 @@ export function addTalkingCommands(program: Command): void {
     .argument("<id>", "the run's id")
     .argument("<promise>", "the name of the promise")
     .argument("[value]", "its value, as JSON")
-    .option("--input-file <file>", "read the value from a file, or - for standard input")
+    .option(...INPUT_FILE)
     .option(...FILE)
+    .option(...BEFORE_START)
     .addHelpText(
       "after",
       examples("resolve order-7 approval '{\"ok\":true}'", "resolve order-7 approval '{\"ok\":true}' --file order.ts"),
@@ -34,10 +61,25 @@ export function addTalkingCommands(program: Command): void {
     .argument("<promise>", "the name of the promise")
     .argument("<message>", "what the error says")
     .option(...FILE)
+    .option(...BEFORE_START)
     .addHelpText("after", examples('reject order-7 approval "out of stock"'))
     .action(
       action(async (id: string, name: string, message: string, options: TalkOptions) =>
         (await import("../talk.ts")).reject(id, name, message, options),
+      ),
+    );
+
+  program
+    .command("stream")
+    .description("what a run says on one of its streams, live, until it ends")
+    .argument("<id>", "the run's id")
+    .argument("<stream>", "the name of the stream")
+    .option("--after <offset>", "only what comes after this one", wholeNumber, 0)
+    .option(...FILE)
+    .addHelpText("after", examples("stream chat-7 tokens", "stream chat-7 tokens --after 120 --json"))
+    .action(
+      action(async (id: string, name: string, options: StreamOptions) =>
+        (await import("../talk.ts")).stream(id, name, options),
       ),
     );
 }

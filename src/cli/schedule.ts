@@ -1,0 +1,239 @@
+// reprise schedule: what starts runs by itself. Only `create` needs code; the rest works on the store.
+
+import { formatMs, RepriseError, systemClock, type Duration } from "../base/index.ts";
+import { createEngine, type Engine, type Schedule, type ScheduleInfo } from "../engine/index.ts";
+import { scheduleTag, type CatchUp, type Overlap, type Store } from "../kernel/index.ts";
+import { withClient } from "./client.ts";
+import { confirm } from "./confirm.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { runCells, runTable } from "./list.ts";
+import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
+import { reading } from "./open-store.ts";
+import { EXIT, paint, print, printJson, remark } from "./output.ts";
+import { payloadOptions } from "./payload-module.ts";
+import { readInput } from "./read-input.ts";
+import { isoOf, paintStatus, runJson } from "./shown-run.ts";
+import { Table, type Cell } from "./table.ts";
+import { countOf, plain } from "./text.ts";
+import { refuseMemory } from "./worker.ts";
+
+export interface CreateOptions extends GlobalOptions {
+  readonly cron?: string;
+  readonly every?: Duration;
+  readonly timeZone?: string;
+  readonly overlap?: Overlap;
+  readonly catchUp?: CatchUp;
+  readonly jitter?: Duration;
+  readonly inputFile?: string;
+}
+
+const LAST_RUNS = 10;
+
+function onSchedules<T>(options: GlobalOptions, work: (engine: Engine, store: Store) => Promise<T>): Promise<T> {
+  return reading(options.store, (store) => withClient(store, [], (engine) => work(engine, store)));
+}
+
+export async function listSchedules(options: GlobalOptions): Promise<number> {
+  return onSchedules(options, async (engine, store) => {
+    const found: ScheduleInfo[] = [];
+    for await (const info of engine.schedules()) found.push(info);
+    if (options.json) for (const info of found) await printJson(scheduleJson(info));
+    else if (found.length === 0) remark("No schedules. `reprise schedule create --help` shows how to make one.");
+    else {
+      const table = new Table([
+        { title: "SCHEDULE", least: 12 },
+        { title: "DEFINITION", least: 10 },
+        { title: "WHEN", least: 10 },
+        { title: "NEXT" },
+        { title: "LAST RUN" },
+      ]);
+      for (const line of table.render(found.map((info) => scheduleCells(info, store.now())))) await print(line);
+    }
+    return EXIT.ok;
+  });
+}
+
+function scheduleCells(info: ScheduleInfo, now: number): Cell[] {
+  const next: Cell = info.paused ? { text: "paused", paint: (text) => paint("yellow", text) } : nextText(info, now);
+  const { lastStatus, lastAt } = info;
+  const last: Cell =
+    lastAt === undefined
+      ? ""
+      : {
+          text: `${formatMs(Math.max(0, now - lastAt.getTime()))} ago${lastStatus === undefined ? "" : `, ${lastStatus}`}`,
+          paint: (text) => (lastStatus === undefined ? text : paintStatus(paint, lastStatus, text)),
+        };
+  return [info.name, info.definition, whenText(info), next, last];
+}
+
+function nextText({ nextAt }: ScheduleInfo, now: number): string {
+  if (nextAt === undefined) return "never again";
+  const ms = nextAt.getTime() - now;
+  return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;
+}
+
+function whenText({ cron, timeZone, everyMs }: ScheduleInfo): string {
+  return cron === undefined ? `every ${formatMs(everyMs ?? 0)}` : `${cron} (${timeZone ?? "UTC"})`;
+}
+
+export async function showSchedule(name: string, options: GlobalOptions): Promise<number> {
+  return onSchedules(options, async (engine, store) => {
+    const info = await (await getSchedule(engine, name)).info();
+    const runs = await store.listRuns({ tag: scheduleTag(name), limit: LAST_RUNS });
+    if (options.json) {
+      await printJson({ ...scheduleJson(info), runs: runs.map(runJson) });
+      return EXIT.ok;
+    }
+    const now = store.now();
+    const row = (title: string, text: string): Promise<void> => print(`${paint("dim", title.padEnd(12))}${text}`);
+    await print(`${paint("bold", plain(name))}  starts ${plain(info.definition)}`);
+    await row("when", plain(whenText(info)));
+    await row("next", info.paused ? paint("yellow", "paused") : `${isoOf(info.nextAt) ?? "-"}  ${nextText(info, now)}`);
+    await row("overlap", info.overlap);
+    await row("catch up", info.catchUp);
+    if (info.jitterMs > 0) await row("jitter", `up to ${formatMs(info.jitterMs)}`);
+    if (info.waiting.length > 0) await row("in line", countOf(info.waiting.length, "planned time", "planned times"));
+    if (runs.length === 0) return EXIT.ok;
+    await print("");
+    for (const line of runTable().render(runs.map((record) => runCells(record, now)))) await print(line);
+    return EXIT.ok;
+  });
+}
+
+export async function createSchedule(
+  name: string,
+  file: string,
+  workflow: string,
+  inputText: string | undefined,
+  options: CreateOptions,
+): Promise<number> {
+  const input = await readInput(inputText, options.inputFile);
+  const definitions = await loadDefinitions(file);
+  checkWorkflow(definitions, workflow, file);
+  refuseMemory(options.store);
+  // The first thing somebody does may be to plan: the store is made, as by `run`.
+  await using engine = await createEngine({ store: options.store, definitions, worker: false, ...payloadOptions() });
+  const isNew = (await engine.findSchedule(name)) === undefined;
+  const schedule = await engine.schedule(name, timingOf(options), workflow, input as undefined);
+  return isNew ? said("create", "made", schedule, options) : said("update", "brought up to date", schedule, options);
+}
+
+function timingOf({ cron, every, timeZone, overlap, catchUp, jitter }: CreateOptions) {
+  return {
+    ...(cron !== undefined && { cron }),
+    ...(every !== undefined && { every }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(overlap !== undefined && { overlap }),
+    ...(catchUp !== undefined && { catchUp }),
+    ...(jitter !== undefined && { jitter }),
+  };
+}
+
+export async function pauseSchedule(name: string, options: GlobalOptions): Promise<number> {
+  return onSchedules(options, async (engine) => {
+    const schedule = await getSchedule(engine, name);
+    await schedule.pause();
+    return said("pause", "paused", schedule, options);
+  });
+}
+
+export async function resumeSchedule(name: string, options: GlobalOptions): Promise<number> {
+  return onSchedules(options, async (engine) => {
+    const schedule = await getSchedule(engine, name);
+    await schedule.resume();
+    return said("resume", "resumed", schedule, options);
+  });
+}
+
+async function said(action: string, past: string, schedule: Schedule, options: GlobalOptions): Promise<number> {
+  const info = await schedule.info();
+  if (options.json) await printJson({ action, schedule: scheduleJson(info) });
+  else {
+    const next = info.paused ? "" : paint("dim", `  next ${nextText(info, systemClock.now())}`);
+    await print(`${paint("green", past)} ${paint("bold", plain(info.name))}${next}`);
+  }
+  return EXIT.ok;
+}
+
+export async function triggerSchedule(name: string, options: GlobalOptions): Promise<number> {
+  return onSchedules(options, async (engine) => {
+    const { id, status } = await (await getSchedule(engine, name)).trigger();
+    if (options.json) await printJson({ action: "trigger", name, id, status });
+    else await print(`${paint("green", "started")} ${plain(id)}`);
+    return EXIT.ok;
+  });
+}
+
+export interface BackfillOptions extends GlobalOptions {
+  readonly from: string;
+  readonly to: string;
+}
+
+export async function backfillSchedule(name: string, options: BackfillOptions): Promise<number> {
+  const from = dateOf(options.from, "--from");
+  const to = dateOf(options.to, "--to");
+  return onSchedules(options, async (engine) => {
+    const { count } = await (await getSchedule(engine, name)).backfill(from, to);
+    if (options.json) await printJson({ action: "backfill", name, from: isoOf(from), to: isoOf(to), count });
+    else await print(`${paint("green", "started")} ${countOf(count, "run", "runs")} of ${plain(name)}`);
+    return EXIT.ok;
+  });
+}
+
+/** Without a zone a time would mean another moment on every machine. */
+function dateOf(text: string, option: string): Date {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime()) || !(isDay || /(?:Z|[+-]\d\d:?\d\d)$/.test(text)))
+    throw new RepriseError(
+      "USAGE",
+      `${option}: expected a day such as 2026-11-16 (UTC) or a time with its zone such as 2026-11-16T09:00Z; got ${JSON.stringify(text)}.`,
+    );
+  return date;
+}
+
+export async function removeSchedule(
+  name: string,
+  options: GlobalOptions & { readonly yes?: boolean },
+): Promise<number> {
+  return onSchedules(options, async (engine) => {
+    const schedule = await getSchedule(engine, name);
+    if (!(await confirm(`Remove the schedule ${plain(name)}? Its runs stay.`, options.yes))) {
+      remark("Nothing was done.");
+      return EXIT.problem;
+    }
+    await schedule.remove();
+    if (options.json) await printJson({ action: "remove", name });
+    else await print(`${paint("green", "removed")} ${paint("bold", plain(name))}`);
+    return EXIT.ok;
+  });
+}
+
+async function getSchedule(engine: Engine, name: string): Promise<Schedule> {
+  const schedule = await engine.findSchedule(name);
+  if (schedule !== undefined) return schedule;
+  throw new RepriseError(
+    "SCHEDULE_NOT_FOUND",
+    `There is no schedule ${name} in this store. \`reprise schedule list\` shows those that are there.`,
+  );
+}
+
+function scheduleJson(info: ScheduleInfo): Record<string, unknown> {
+  return {
+    name: info.name,
+    definition: info.definition,
+    cron: info.cron ?? null,
+    timeZone: info.timeZone ?? null,
+    everyMs: info.everyMs ?? null,
+    overlap: info.overlap,
+    catchUp: info.catchUp,
+    jitterMs: info.jitterMs,
+    paused: info.paused,
+    nextAt: isoOf(info.nextAt),
+    lastAt: isoOf(info.lastAt),
+    lastRun: info.lastRun ?? null,
+    lastStatus: info.lastStatus ?? null,
+    waiting: info.waiting.map((at) => isoOf(at)),
+    createdAt: isoOf(info.createdAt),
+  };
+}

@@ -1,0 +1,130 @@
+// reprise schedule: made with code, looked after without.
+
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { cli, DEFINITIONS, jsonLines } from "./cli-process.ts";
+import { greet } from "./definitions.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const SCHEDULE = {
+  name: "hourly",
+  definition: "greet",
+  cron: "0 * * * *",
+  timeZone: "Europe/Berlin",
+  everyMs: null,
+  overlap: "queue",
+  catchUp: "last",
+  jitterMs: 0,
+  paused: false,
+  nextAt: expect.stringMatching(/:00:00\.000Z$/),
+  lastAt: null,
+  lastRun: null,
+  lastStatus: null,
+  waiting: [],
+  createdAt: expect.stringMatching(/Z$/),
+};
+
+async function planned(): Promise<StoreWithRuns> {
+  const store = new StoreWithRuns([greet]);
+  const timing = ["--cron", "0 * * * *", "--time-zone", "Europe/Berlin", "--overlap", "queue"];
+  const { code, stdout } = await store.cli("schedule", "create", "hourly", DEFINITIONS, "greet", '"Ada"', ...timing);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^made hourly {2}next in \d+ [ms]/)]);
+  return store;
+}
+
+test("a schedule is made with its code, listed and shown; made again it is brought up to date", async () => {
+  using store = await planned();
+  expect(jsonLines((await store.cli("schedule", "list", "--json")).stdout)).toEqual([SCHEDULE]);
+  const list = await store.cli("schedule", "list");
+  expect(list.stdout).toMatch(
+    /^SCHEDULE +DEFINITION +WHEN +NEXT +LAST RUN\nhourly +greet +0 \* \* \* \* \(Europe\/Berlin\) +in /,
+  );
+  expect(jsonLines((await store.cli("schedule", "show", "hourly", "--json")).stdout)).toEqual([
+    { ...SCHEDULE, runs: [] },
+  ]);
+  const again = ["schedule", "create", "hourly", DEFINITIONS, "greet", '"Ada"', "--every", "10m", "--json"];
+  const [updated] = jsonLines((await store.cli(...again)).stdout);
+  expect(updated).toMatchObject({ action: "update", schedule: { cron: null, everyMs: 600_000, overlap: "skip" } });
+});
+
+test("a schedule is paused, resumed and triggered without code; its run gets the input it was made with", async () => {
+  using store = await planned();
+  const [paused] = jsonLines((await store.cli("schedule", "pause", "hourly", "--json")).stdout);
+  expect(paused).toMatchObject({ action: "pause", schedule: { paused: true } });
+  expect((await store.cli("schedule", "list")).stdout).toContain("paused");
+  expect((await store.cli("schedule", "resume", "hourly")).stdout).toMatch(/^resumed hourly {2}next in /);
+  const [triggered] = jsonLines((await store.cli("schedule", "trigger", "hourly", "--json")).stdout);
+  expect(triggered).toEqual({
+    action: "trigger",
+    name: "hourly",
+    id: expect.stringMatching(/^hourly\//),
+    status: "queued",
+  });
+  expect(await store.finish(String(triggered?.["id"]))).toMatchObject({ output: "Hello, Ada" });
+  expect((await store.cli("schedule", "show", "hourly")).stdout).toMatch(/hourly\/triggered-.* completed/);
+});
+
+test("a stretch that was missed is made up for once", async () => {
+  using store = await planned();
+  await store.cli(
+    "schedule",
+    "create",
+    "hourly",
+    DEFINITIONS,
+    "greet",
+    '"Ada"',
+    "--cron",
+    "0 * * * *",
+    "--overlap",
+    "allow",
+  );
+  const stretch = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-01T03:00Z"];
+  const [filled] = jsonLines((await store.cli("schedule", "backfill", "hourly", ...stretch, "--json")).stdout);
+  expect(filled).toEqual({
+    action: "backfill",
+    name: "hourly",
+    from: "2026-01-01T00:00:00.000Z",
+    to: "2026-01-01T03:00:00.000Z",
+    count: 3,
+  });
+  expect((await store.cli("schedule", "backfill", "hourly", ...stretch)).stdout).toBe("started 0 runs of hourly\n");
+});
+
+test("a schedule is removed after a yes; its runs stay", async () => {
+  using store = await planned();
+  const asked = await store.cli("schedule", "remove", "hourly");
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining("say --yes")]);
+  const [removed] = jsonLines((await store.cli("schedule", "remove", "hourly", "--yes", "--json")).stdout);
+  expect(removed).toEqual({ action: "remove", name: "hourly" });
+  const none = await store.cli("schedule", "list");
+  expect([none.code, none.stdout, none.stderr]).toEqual([0, "", expect.stringContaining("No schedules.")]);
+});
+
+test("what cannot be planned is refused, and nothing is made", async () => {
+  using store = new StoreWithRuns([greet]);
+  const create = ["schedule", "create", "x", DEFINITIONS];
+  for (const [args, says] of [
+    [[...create, "greet", "--cron", "0 0 31 2 *"], /error BAD_SCHEDULE:/],
+    [[...create, "greet", "--cron", "often"], /error BAD_SCHEDULE:/],
+    [[...create, "greet"], /error BAD_\w+:.*(?:cron|every)/],
+    [[...create, "nothing", "--every", "1h"], /error UNKNOWN_DEFINITION: .*exports no workflow called nothing/],
+    [[...create, "greet", "--every", "1h", "--overlap", "twice"], /Allowed choices are skip, queue, cancel, allow/],
+    [["schedule", "backfill", "x", "--from", "yesterday", "--to", "2026-01-01"], /--from: expected a day such as/],
+    [["schedule", "backfill", "x", "--from", "2026-01-01T09:00", "--to", "2026-01-02"], /a time with its zone/],
+    [["schedule", "lst"], /unknown command 'lst' \(Did you mean list\?\)/],
+  ] as const) {
+    const { code, stderr } = await store.cli(...args);
+    expect([args, code]).toEqual([args, 2]);
+    expect(stderr).toMatch(says);
+  }
+  if (existsSync(store.folder.file("shop.db"))) expect((await store.cli("schedule", "list")).stdout).toBe("");
+  using other = await planned();
+  const missing = await other.cli("schedule", "pause", "nope");
+  expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("error SCHEDULE_NOT_FOUND:")]);
+});
+
+test("`schedule` alone shows what it can do", async () => {
+  const { code, stdout, stderr } = await cli(["schedule"]);
+  expect(code).toBe(2);
+  expect(stdout + stderr).toMatch(/list|create/);
+});
