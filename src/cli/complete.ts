@@ -7,6 +7,7 @@ import { hasEnded, STATUSES, type RunRecord, type Store } from "../kernel/index.
 import { reading } from "./open-store.ts";
 import { print } from "./output.ts";
 import { createProgram } from "./program.ts";
+import { STEERINGS, type Steering } from "./steer.ts";
 import { namesAsked } from "./talk.ts";
 
 interface Fit {
@@ -138,12 +139,11 @@ function fitsCommand(command: Command, { status }: RunRecord): boolean {
     case "signal":
     case "resolve":
     case "reject":
-    case "cancel":
       return !hasEnded(status);
-    case "resume":
-      return status === "paused" || status === "blocked" || status === "determinism_violation";
-    default:
-      return true;
+    default: {
+      const steering = Object.values<Steering>(STEERINGS).find(({ verb }) => verb === command.name());
+      return steering === undefined || steering.statuses.includes(status);
+    }
   }
 }
 

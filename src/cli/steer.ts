@@ -1,4 +1,4 @@
-// reprise cancel, resume: one run, several, or all that a filter finds.
+// reprise cancel, terminate, pause, resume: one run, several, or all that a filter finds.
 //
 // T1. What is to be done is counted and, when a filter chose it, confirmed before anything is written.
 // T2. A run that has moved on meanwhile is passed over and said so; the others are done.
@@ -29,7 +29,8 @@ export interface Steering {
   apply(run: Run<unknown>, options: SteerOptions): Promise<void>;
 }
 
-const LIVE = STATUSES.filter((status) => !hasEnded(status));
+/** A run that is only expected is not there yet. */
+const LIVE = STATUSES.filter((status) => !hasEnded(status) && status !== "expected");
 
 export const STEERINGS = {
   cancel: {
@@ -37,6 +38,18 @@ export const STEERINGS = {
     past: "asked to stop",
     statuses: LIVE,
     apply: (run, { reason }) => run.cancel(reason),
+  },
+  terminate: {
+    verb: "terminate",
+    past: "terminated",
+    statuses: LIVE,
+    apply: (run, { reason }) => run.terminate(reason),
+  },
+  pause: {
+    verb: "pause",
+    past: "paused",
+    statuses: ["queued", "running", "waiting"],
+    apply: (run) => run.pause(),
   },
   resume: {
     verb: "resume",

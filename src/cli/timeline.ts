@@ -212,7 +212,7 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     case "RunFailed":
       return line("bad", "failed", showValue(fields["error"]));
     case "RunCancelled":
-      return line("bad", "cancelled", "");
+      return line("bad", "terminated" in fields ? "terminated" : "cancelled", plain(textOf(fields["reason"], "")));
   }
 }
 

@@ -70,13 +70,17 @@ function inBash(line: string): string[] {
   return stdout.split("\n").filter((word) => word !== "");
 }
 
-test.skipIf(!isInstalled("bash"))("bash completes commands, options and ids, also behind a colon", () => {
-  expect(inBash("reprise ver")).toEqual(["verify"]);
-  expect(inBash("reprise list --de")).toEqual(["--definition"]);
-  expect(inBash("reprise show rev")).toEqual(["review-1"]);
-  expect(inBash("reprise show pay:")).toEqual(["1"]);
-  expect(inBash("reprise show ")).toEqual(["review-1", "pay:1"]);
-});
+test.skipIf(!isInstalled("bash"))(
+  "bash completes commands, options and ids, also behind a colon",
+  { timeout: 90_000 },
+  () => {
+    expect(inBash("reprise ver")).toEqual(["verify"]);
+    expect(inBash("reprise list --de")).toEqual(["--definition"]);
+    expect(inBash("reprise show rev")).toEqual(["review-1"]);
+    expect(inBash("reprise show pay:")).toEqual(["1"]);
+    expect(inBash("reprise show ")).toEqual(["review-1", "pay:1"]);
+  },
+);
 
 // skipped where they are not installed: other shells can only be asked whether they accept the script.
 test.each(["zsh", "fish"] as const)("%s accepts its script", async (shell) => {

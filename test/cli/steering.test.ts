@@ -1,4 +1,4 @@
-// cancel, resume: one run, several, all that a filter finds.
+// cancel, terminate, pause, resume: one run, several, all that a filter finds.
 
 import { expect, test } from "vitest";
 import { jsonLines } from "./cli-process.ts";
@@ -70,4 +70,22 @@ test("what names nothing, or names it twice, is refused before the store is open
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(says);
   }
+});
+
+test("a paused run does not go on before it is resumed; a terminated one never", async () => {
+  using store = await shop();
+  const pause = await store.cli("pause", "review-1");
+  expect([pause.code, pause.stdout]).toEqual([0, "paused review-1 review\n"]);
+  expect(await store.statusOf("review-1")).toBe("paused");
+  expect((await store.cli("show", "review-1")).stdout).toContain("somebody who resumes it");
+  const again = await store.cli("pause", "review-1", "--json");
+  expect(jsonLines(again.stdout)).toMatchObject([{ action: "pause", count: 0, passedOver: [{ id: "review-1" }] }]);
+  expect((await store.cli("resume", "--status", "paused", "--yes")).stdout).toBe("resumed review-1 review\n");
+  expect(await store.statusOf("review-1")).toBe("queued");
+  const [ended] = jsonLines(
+    (await store.cli("terminate", "--tag", "eu", "--reason", "gone", "--yes", "--json")).stdout,
+  );
+  expect(ended).toEqual({ action: "terminate", dryRun: false, count: 1, ids: ["review-1"], passedOver: [] });
+  expect(await store.statusOf("review-1")).toBe("cancelled");
+  expect((await store.cli("show", "review-1")).stdout).toContain("gone");
 });

@@ -1,4 +1,4 @@
-// cancel, resume: by id, or all that a filter finds.
+// cancel, terminate, pause, resume: by id, or all that a filter finds.
 
 import type { Command } from "commander";
 import { action, collect, examples } from "../command.ts";
@@ -10,7 +10,12 @@ export function addSteeringCommands(program: Command): void {
     "--reason <text>",
     "why, for the journal",
   );
-  add(program, "resume", "let stopped runs go on with today's code", "order-7", "--status blocked --definition order");
+  add(program, "terminate", "end runs at once, without asking their code", "order-7", "--definition order").option(
+    "--reason <text>",
+    "why, for the journal",
+  );
+  add(program, "pause", "let no further code go on; what is at work may finish", "order-7", "--definition order");
+  add(program, "resume", "let stopped and paused runs go on with today's code", "order-7", "--status blocked");
 }
 
 function add(
