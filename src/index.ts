@@ -12,6 +12,7 @@ export {
   type PayloadCodec,
   type PayloadContext,
   type RetryPolicy,
+  type Size,
 } from "./base/index.ts";
 export {
   createEngine,
@@ -25,6 +26,7 @@ export {
   type Filter,
   type QueueHandle,
   type QueueInfo,
+  type Limits,
   type RedactOptions,
   type RekeyOptions,
   type Run,

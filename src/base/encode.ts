@@ -327,6 +327,9 @@ function notPlain(value: object, up: Frame | undefined): RepriseError {
 }
 
 function tooLarge(frame: Frame | undefined, bytes: number, rules: Rules): RepriseError {
-  const size = `${bytes} bytes or more, and at most ${rules.maxBytes} can be recorded at once`;
-  return payloadError("PAYLOAD_TOO_LARGE", frame, `${size}; store the bulk elsewhere and record a reference.`);
+  const { maxBytes: limit } = rules;
+  const size = `${bytes} bytes or more, and at most ${limit} can be recorded at once`;
+  const problem = `${size}; keep it elsewhere (a file, an object store) and pass a reference.`;
+  const { code, message, details } = payloadError("PAYLOAD_TOO_LARGE", frame, problem);
+  return new RepriseError(code, message, { details: { ...details, bytes, limit } });
 }

@@ -6,7 +6,7 @@
 
 export { aesGcm, type AesGcmOptions } from "./aes-gcm.ts";
 export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
-export { canonicalJson, decode, encode, type PayloadLimits } from "./codec.ts";
+export { canonicalJson, decode, encode, MAX_PAYLOAD_BYTES, type PayloadLimits } from "./codec.ts";
 export { digest, digestOf, sha256Hex } from "./digest.ts";
 export { formatMs, toMs, type Duration, type Unit } from "./duration.ts";
 export { ERROR_CATALOGUE, isErrorCode, type ErrorCode, type ErrorFamily } from "./error-catalogue.ts";
@@ -25,6 +25,7 @@ export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";
+export { toBytes, type Size, type SizeUnit } from "./size.ts";
 export { systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
 export { SEALED, unreadableReason, unreadableText } from "./unreadable.ts";

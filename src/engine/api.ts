@@ -20,6 +20,7 @@ import type {
 } from "../kernel/index.ts";
 import type { GuardMode, Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
+import type { Limits } from "./limits.ts";
 import type { RedactOptions } from "./redaction.ts";
 
 /** What is known about a run without reading its journal. */
@@ -282,6 +283,8 @@ export interface EngineOptions<Defs> {
   worker?: false | WorkerSettings;
   /** `"relaxed"` may lose the last commits in a power cut, never their order. */
   durability?: "full" | "relaxed";
+  /** Less than what can be kept at most. */
+  limits?: Limits;
   /** What payloads are written and read with, such as `aesGcm({ keys, current })`; default: kept as they are. */
   codec?: PayloadCodec;
   /** What is a secret in log lines and errors, besides the usual names; `false`: nothing is. */

@@ -17,6 +17,7 @@ import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
 import { stderrLogger } from "./logger.ts";
+import { checkLimits } from "./limits.ts";
 import { checkRedact } from "./redaction.ts";
 import { storeOf } from "./store-url.ts";
 
@@ -115,7 +116,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   checkObject(options, "createEngine: expected an object of options");
   checkOptionNames(
     options,
-    ["codec", "definitions", "durability", "guard", "logger", "redact", "store", "worker"],
+    ["codec", "definitions", "durability", "guard", "limits", "logger", "redact", "store", "worker"],
     "createEngine",
   );
   const registry = registryOf(options.definitions);
@@ -127,6 +128,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     timers: systemTimers,
     random: systemRandom,
     registry,
+    payloadLimit: checkLimits(options.limits),
     redaction: checkRedact(options.redact),
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,

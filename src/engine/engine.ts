@@ -106,6 +106,7 @@ export class EngineCore implements Engine {
       watchers: this.#watchers,
       redaction,
       runtime: parts.runtime,
+      limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
@@ -146,19 +147,19 @@ export class EngineCore implements Engine {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
-    const { registry, random, runtime, newSalt } = this.#parts;
+    const { registry, random, runtime, payloadLimit, newSalt } = this.#parts;
     const body = registry.getWorkflow(nameOf(what));
     const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
     const beginning = checkBeginning(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
     const parsed = await parse(body.schema, args[0], `workflow ${body.name}`);
-    const input = entryData.encodeNamed(`The input of workflow ${body.name}`, parsed);
+    const input = entryData.encodeNamed(`The input of workflow ${body.name}`, parsed, this.#handleHost.limits);
     const line = lineOf(body.line, parsed, `workflow ${body.name}`);
-    const messages = await signalsOf(body, options.signals);
+    const messages = await signalsOf(body, options.signals, this.#handleHost.limits);
     const beginsLater = line !== undefined || beginning.delayMs !== undefined;
     const claim = beginsLater ? undefined : this.worker.preclaim(body.name);
-    const run = newRun(body, { id, input, tags, priority, line, runtime, salt: newSalt?.() });
+    const run = newRun(body, { id, input, tags, priority, line, runtime, payloadLimit, salt: newSalt?.() });
     const outcome = await this.worker.pump.submit({
       write: "start",
       run,

@@ -31,6 +31,7 @@ export {
   runtimeText,
 } from "./create-engine.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
+export { checkLimits, type Limits } from "./limits.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { stderrLogger } from "./logger.ts";

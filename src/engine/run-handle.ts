@@ -1,6 +1,15 @@
 // RunHandle: everything about one run.
 
-import { CancelledError, checkRunId, decode, RepriseError, toMs, type Duration, type Timers } from "../base/index.ts";
+import {
+  CancelledError,
+  checkRunId,
+  decode,
+  RepriseError,
+  toMs,
+  type Duration,
+  type PayloadLimits,
+  type Timers,
+} from "../base/index.ts";
 import {
   dataWithoutSecrets,
   findJournalFault,
@@ -31,6 +40,7 @@ export interface HandleHost {
   readonly watchers: Watchers;
   readonly redaction: Redaction;
   readonly runtime: string;
+  readonly limits: PayloadLimits | undefined;
   checkOpen(): void;
 }
 

@@ -1,6 +1,6 @@
 // Messages to a run: checked here against its definition, written to its inbox.
 
-import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
+import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
 import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
 import type { SettleOptions, SignalOptions } from "./api.ts";
@@ -23,7 +23,10 @@ export async function resolvePort(
   const { schema } = getPort(body, name, "promise");
   const { beforeStart } = checkSettle(options, `resolve ${name}`);
   const value = await parse(schema, given, `promise ${name} of ${body.name}`);
-  const data = entryData.promiseResolvedData(name, entryData.encodeNamed(`The value of promise ${name}`, value));
+  const data = entryData.promiseResolvedData(
+    name,
+    entryData.encodeNamed(`The value of promise ${name}`, value, target.host.limits),
+  );
   await send(target, { type: "PromiseResolved", target: name, data }, { once: true, beforeStart });
 }
 
@@ -53,23 +56,32 @@ export async function signalRun(
   checkOptionNames(options, ["beforeStart", "dedupId"], `signal ${name}`);
   const { dedupId, beforeStart = false } = options;
   if (dedupId !== undefined) checkName(dedupId, "dedupId");
-  await send(target, await signalOf(target.body, name, given), { dedupId, beforeStart });
+  await send(target, await signalOf(target.body, name, given, target.host.limits), { dedupId, beforeStart });
 }
 
 /** A signal on its way, its value checked and encoded. */
-export async function signalOf(body: WorkflowBody, name: string, given: unknown): Promise<Arrival> {
+export async function signalOf(
+  body: WorkflowBody,
+  name: string,
+  given: unknown,
+  limits?: PayloadLimits,
+): Promise<Arrival> {
   const { schema } = getPort(body, name, "signal");
   const value = await parse(schema, given, `signal ${name} of ${body.name}`);
-  const data = entryData.signalReceivedData(name, entryData.encodeNamed(`The value of signal ${name}`, value));
+  const data = entryData.signalReceivedData(name, entryData.encodeNamed(`The value of signal ${name}`, value, limits));
   return { type: "SignalReceived", target: name, data };
 }
 
 /** The signals that come with a start, in the order written. */
-export async function signalsOf(body: WorkflowBody, signals: unknown = {}): Promise<readonly Arrival[]> {
+export async function signalsOf(
+  body: WorkflowBody,
+  signals: unknown = {},
+  limits?: PayloadLimits,
+): Promise<readonly Arrival[]> {
   if (typeof signals !== "object" || signals === null)
     throw new RepriseError("BAD_OPTIONS", `start: expected an object of signals by name, got ${String(signals)}.`);
   const arrivals: Arrival[] = [];
-  for (const [name, value] of Object.entries(signals)) arrivals.push(await signalOf(body, name, value));
+  for (const [name, value] of Object.entries(signals)) arrivals.push(await signalOf(body, name, value, limits));
   return arrivals;
 }
 

@@ -27,6 +27,7 @@ export async function createCrashWorld(
     stubs,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     redaction: new Redaction(),
+    payloadLimit: undefined,
     salted: false,
     works: true,
     queues: undefined,

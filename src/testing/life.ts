@@ -21,6 +21,7 @@ export interface World {
   readonly stubs: readonly Stub[];
   readonly logger: Logger;
   readonly redaction: Redaction;
+  readonly payloadLimit: number | undefined;
   /** Whether runs are salted, as with a codec. */
   readonly salted: boolean;
   readonly works: boolean;
@@ -44,7 +45,20 @@ export class Life {
   #isOver = false;
 
   private constructor(world: World, cut: Cut | undefined) {
-    const { time, store, definitions, stubs, logger, redaction, salted, works, concurrency, leaseMs, guard } = world;
+    const {
+      time,
+      store,
+      definitions,
+      stubs,
+      logger,
+      redaction,
+      payloadLimit,
+      salted,
+      works,
+      concurrency,
+      leaseMs,
+      guard,
+    } = world;
     const registry = registryOf(withStubs(definitions, stubs));
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
@@ -58,6 +72,7 @@ export class Life {
       registry,
       logger,
       redaction,
+      payloadLimit,
       name: "test",
       runtime: runtimeText(),
       newSalt: salted ? () => systemRandom.token() : undefined,

@@ -6,6 +6,7 @@
 import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
   checkCodec,
+  checkLimits,
   checkRedact,
   DEFAULT_CONCURRENCY,
   guardMode,
@@ -63,6 +64,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     stubs: options.stubs ?? [],
     logger: options.logger ?? silent,
     redaction: checkRedact(options.redact),
+    payloadLimit: checkLimits(options.limits),
     salted: options.codec !== undefined,
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,

@@ -319,7 +319,7 @@ export class HotRun {
 
   /** A chunk from an operation at work; it does not wait for the operation's end. */
   emit(stream: string, chunk: unknown): void {
-    const data = encodeChunk(this.execution.body, stream, chunk);
+    const data = encodeChunk(this.execution, stream, chunk);
     if (!this.accepts) return;
     this.#draft.emit(stream, undefined, data);
     this.#host.markDirty(this);

@@ -19,6 +19,7 @@ export interface NewRunOptions {
   readonly priority?: number;
   readonly line?: Line | undefined;
   readonly runtime: string;
+  readonly payloadLimit?: number | undefined;
   /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
   readonly salt?: string | undefined;
 }
@@ -26,9 +27,10 @@ export interface NewRunOptions {
 export type RunBody = Pick<WorkflowBody, "name" | "version">;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
-  const { id, input, tags = [], priority = 0, line, runtime, salt } = options;
+  const { id, input, tags = [], priority = 0, line, runtime, payloadLimit, salt } = options;
   const { name, version } = body;
-  const started = entryData.startedData({ definition: name, version, flags: CURRENT_FLAGS, input, salt });
+  const fields = { definition: name, version, flags: CURRENT_FLAGS, input, payloadLimit, salt };
+  const started = entryData.startedData(fields);
   return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime, ...(line && { line }) };
 }
 

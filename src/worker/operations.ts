@@ -55,7 +55,7 @@ type Fields = Parameters<typeof entryData.operationCompletedData>[0];
 function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown): void {
   let result: string | undefined;
   try {
-    result = entryData.encodeNamed(`The result of operation ${ask.name}`, value);
+    result = entryData.encodeNamed(`The result of operation ${ask.name}`, value, run.execution.limits);
   } catch (notData) {
     return end(run, ask, fields, notData);
   }

@@ -12,7 +12,7 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
   let output: string | undefined;
   if (outcome?.status === "returned")
     try {
-      output = entryData.encodeInput(outcome.value);
+      output = entryData.encodeInput(outcome.value, execution.limits);
     } catch (notData) {
       status = "failed";
       error = notData;

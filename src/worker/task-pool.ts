@@ -1,6 +1,6 @@
 // TaskPool: the items this worker is working on.
 
-import type { EpochMs, Timers } from "../base/index.ts";
+import type { EpochMs, Timers, PayloadLimits } from "../base/index.ts";
 import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "./registry.ts";
@@ -8,6 +8,7 @@ import type { Slots } from "./slots.ts";
 import { runTask, type NextAttempt } from "./tasks.ts";
 
 export interface TaskPoolHost {
+  readonly limits: PayloadLimits | undefined;
   readonly timers: Timers;
   readonly slots: Slots;
   readonly registry: Registry;
@@ -49,6 +50,7 @@ export class TaskPool {
         timers: host.timers,
         now: () => host.now(),
         logger: (runId, step) => host.logger(runId, step),
+        limits: host.limits,
         report: (error) => host.report(error),
         taskOver: () => this.#leave(item),
         taskEnded: (ended, arrival) => host.taskEnded(ended, arrival, local),

@@ -7,6 +7,7 @@ import {
   seedOf,
   toMs,
   type EpochMs,
+  type PayloadLimits,
   type RetryPolicy,
   type Timers,
 } from "../base/index.ts";
@@ -24,6 +25,7 @@ import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 
 export interface TaskHost {
+  readonly limits: PayloadLimits | undefined;
   readonly timers: Timers;
   now(): EpochMs;
   readonly logger: (runId: string, step: string) => Logger;
@@ -101,7 +103,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
 function complete(host: TaskHost, item: ClaimedItem, value: unknown): void {
   let result: string | undefined;
   try {
-    result = entryData.encodeNamed(`The result of task ${item.name}`, value);
+    result = entryData.encodeNamed(`The result of task ${item.name}`, value, host.limits);
   } catch (notData) {
     return end(host, item, notData);
   }

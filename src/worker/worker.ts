@@ -58,6 +58,8 @@ export interface WorkerOptions {
   readonly determinism: Determinism;
   readonly guard: Guard;
   readonly runtime: string;
+  /** Bytes one payload may have, where that is less than what can be kept. */
+  readonly payloadLimit?: number | undefined;
   /** What a new run's first entry is salted with, where payloads are encrypted. */
   readonly newSalt?: (() => string) | undefined;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
@@ -117,6 +119,7 @@ export class Worker {
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#tasks = new TaskPool({
+      limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
       slots: this.#slots,
       registry: options.registry,
@@ -278,6 +281,7 @@ export class Worker {
         input: ask.input,
         line: ask.line,
         runtime: this.#options.runtime,
+        payloadLimit: this.#options.payloadLimit,
         salt: this.#options.newSalt?.(),
       }),
     runOperation: (run: HotRun, ask: OperationAsk): void => {

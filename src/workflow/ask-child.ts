@@ -25,7 +25,7 @@ export function askChild(
   const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, sequence).slice(0, 32);
   if (refusal !== undefined) return { id, promise: refused(refusal) };
   const accepted = host.acceptChild(definition, input);
-  const text = encodeInput(accepted === undefined ? input : accepted.input);
+  const text = encodeInput(accepted === undefined ? input : accepted.input, execution.limits);
   const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
   const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
   const compare = compareInput("Child workflow", input);

@@ -19,7 +19,7 @@ export function askOperation(
 ): Promise<unknown> {
   const { refusal } = execution;
   if (refusal !== undefined) return refused(refusal);
-  const text = input === undefined ? undefined : encode(input.value);
+  const text = input === undefined ? undefined : encode(input.value, execution.limits);
   const compare = compareInput("Operation", input?.value);
   const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();

@@ -5,7 +5,7 @@ import { stateClearedData, stateSetData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
 
 export function setState(execution: Execution, key: string, value: unknown): void {
-  const text = encode(value);
+  const text = encode(value, execution.limits);
   if (execution.refusal !== undefined) throw execution.refusal;
   const command = execution.command("State", "SetState", { key }, (recorded) => {
     const then = encode(recorded.data["value"]);

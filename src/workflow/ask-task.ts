@@ -21,7 +21,7 @@ export function askTask(
   if (refusal !== undefined) return refused(refusal);
   // Everything that can be refused is refused before the command takes its number: a number without an entry is a gap.
   const accepted = execution.host.acceptTask(task, input);
-  const text = encodeInput(accepted === undefined ? input : accepted.input);
+  const text = encodeInput(accepted === undefined ? input : accepted.input, execution.limits);
   const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
   const command = execution.command("Task", "ScheduleTask", { taskType: task.name }, compareInput("Task", input));
   if (command === undefined) return never();

@@ -2,7 +2,6 @@
 // and that the store knows how many are in (Q2).
 
 import { encode, RepriseError } from "../base/index.ts";
-import type { WorkflowBody } from "./definition.ts";
 import { encodeNamed } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
 import { refuseInsideStep } from "./scope.ts";
@@ -26,7 +25,7 @@ export class EmittedChunks {
 
 export function emitChunk(execution: Execution, stream: string, chunk: unknown): void {
   refuseInsideStep("Use `emit` of the step's own first argument.");
-  const data = encodeChunk(execution.body, stream, chunk);
+  const data = encodeChunk(execution, stream, chunk);
   if (execution.stop !== undefined || execution.outcome !== undefined) return;
   execution.emitted ??= new EmittedChunks();
   const number = execution.emitted.next(stream);
@@ -34,11 +33,12 @@ export function emitChunk(execution: Execution, stream: string, chunk: unknown):
 }
 
 /** The chunk's text, refused when there is no such stream or when it is not data. */
-export function encodeChunk({ name, ports }: WorkflowBody, stream: string, chunk: unknown): string {
+export function encodeChunk({ body, limits }: Execution, stream: string, chunk: unknown): string {
+  const { name, ports } = body;
   if (!Object.hasOwn(ports, stream) || ports[stream]?.port !== "stream")
     throw new RepriseError(
       "UNKNOWN_PORT",
       `Workflow ${name} emits to the stream ${String(stream)}, which is not among its ports. Declare it: ports: { ${String(stream)}: stream() }.`,
     );
-  return encodeNamed(`A chunk of stream ${stream}`, chunk) ?? encode(undefined);
+  return encodeNamed(`A chunk of stream ${stream}`, chunk, limits) ?? encode(undefined);
 }

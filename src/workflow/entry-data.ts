@@ -2,7 +2,7 @@
 //
 // Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
 
-import { decode, encode, RepriseError, type RetryPolicy, toMs } from "../base/index.ts";
+import { decode, encode, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
 import { dataWithoutSecrets, withoutSecrets, type Policy } from "../kernel/index.ts";
 
 type Part = string | undefined;
@@ -23,14 +23,14 @@ function flag(is: boolean | undefined): Part {
 }
 
 /** `undefined` is left out: absent and undefined read back the same here. */
-export function encodeInput(value: unknown): string | undefined {
-  return value === undefined ? undefined : encode(value);
+export function encodeInput(value: unknown, limits?: PayloadLimits): string | undefined {
+  return value === undefined ? undefined : encode(value, limits);
 }
 
 /** As `encodeInput`; a refusal says what could not be kept. */
-export function encodeNamed(what: string, value: unknown): string | undefined {
+export function encodeNamed(what: string, value: unknown, limits?: PayloadLimits): string | undefined {
   try {
-    return encodeInput(value);
+    return encodeInput(value, limits);
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
     const { code, message, details } = error;
@@ -55,6 +55,8 @@ export interface StartedFields {
   readonly version: number;
   readonly flags: readonly number[];
   readonly input: string | undefined;
+  /** Bytes a payload of this run may have, where that is less than what can be kept. */
+  readonly payloadLimit?: number | undefined;
   /** Random; only where payloads are encrypted. */
   readonly salt?: string | undefined;
 }
@@ -63,6 +65,7 @@ export function startedData(fields: StartedFields): string {
     ["definition", encode(fields.definition)],
     ["flags", `[${fields.flags.join(",")}]`],
     ["input", fields.input],
+    ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
     ["version", String(fields.version)],
   );

@@ -10,7 +10,15 @@
 // E5. After a violation nothing settles any more and nothing that was asked for is kept.
 // E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
 
-import { CancelledError, drawUnit, drawUuid, RepriseError, seedOf, type EpochMs } from "../base/index.ts";
+import {
+  CancelledError,
+  drawUnit,
+  drawUuid,
+  RepriseError,
+  seedOf,
+  type EpochMs,
+  type PayloadLimits,
+} from "../base/index.ts";
 import type { CommandType, EntryType } from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
@@ -54,6 +62,8 @@ export class Execution {
   readonly body: WorkflowBody;
   readonly host: ExecutionHost;
   readonly commands: Commands;
+  /** Recorded with the run: what was too large once is too large in every replay. */
+  readonly limits: PayloadLimits | undefined;
   readonly #started: RecordedEntry;
   readonly #hasEnd: boolean;
   #undelivered: number;
@@ -87,6 +97,8 @@ export class Execution {
     this.commands = new Commands(recorded, determinism === "strict");
     this.patches = new Patches(recorded);
     this.#started = recorded.started;
+    const limit = recorded.started.data["payloadLimit"];
+    this.limits = typeof limit === "number" ? { maxBytes: limit } : undefined;
     this.#hasEnd = recorded.end !== undefined;
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
@@ -112,7 +124,7 @@ export class Execution {
     const caught = outcome.status === "threw" ? findNondeterminism(outcome.error) : undefined;
     if (caught !== undefined) return void this.halt(nondeterministic(caught));
     if (this.#undos?.isNeeded === true && this.stop === undefined) {
-      const failure = failureOf(outcome);
+      const failure = failureOf(outcome, this.limits);
       if (failure !== undefined) return this.#takeBack(failure.error);
     }
     this.#conclude(outcome);
@@ -401,10 +413,10 @@ function outlivesCancel({ shielded, undo }: Wait): boolean {
 }
 
 /** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
-function failureOf(outcome: CodeOutcome): { readonly error: unknown } | undefined {
+function failureOf(outcome: CodeOutcome, limits: PayloadLimits | undefined): { readonly error: unknown } | undefined {
   if (outcome.status === "threw") return outcome;
   try {
-    encodeInput(outcome.value);
+    encodeInput(outcome.value, limits);
     return undefined;
   } catch (notData) {
     return { error: notData };

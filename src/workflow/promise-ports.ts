@@ -51,7 +51,7 @@ export function askPromise(
         `Workflow ${body.name} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
       ),
     );
-  const shown = encodeInput(show);
+  const shown = encodeInput(show, execution.limits);
   const command = execution.command("Promise", "CreatePromise", { promiseId: port });
   if (command === undefined) return never();
   const settled = execution.promisePorts.find(port);

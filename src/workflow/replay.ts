@@ -59,7 +59,7 @@ function outcomeText(execution: Execution): string | undefined {
   if (outcome === undefined) return undefined;
   if (outcome.status === "returned")
     try {
-      return `completed ${encodeInput(outcome.value) ?? ""}`;
+      return `completed ${encodeInput(outcome.value, execution.limits) ?? ""}`;
     } catch (notData) {
       // The run failed of it too.
       return `failed ${errorText(notData)}`;

@@ -277,6 +277,7 @@ export async function options(): Promise<void> {
     worker: { concurrency: 4, lease: "5s" },
     durability: "relaxed",
     logger: { info: () => {}, warn: () => {}, error: () => {} },
+    limits: { payload: "512 KB" },
     redact: { keys: ["cardNumber", /^x-internal-/], values: () => [process.env["API_KEY"] ?? ""] },
     codec: aesGcm({ keys: { "2026-11": new Uint8Array(32), "2026-12": "base64" }, current: "2026-12" }),
   });

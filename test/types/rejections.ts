@@ -245,6 +245,8 @@ aesGcm({ keys: { one: 5 }, current: "one" });
 void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: { values: ["x"] } });
 // @ts-expect-error a name is text or a pattern
 void createEngine({ store: "sqlite::memory:", definitions: [checkout], redact: { keys: [5] } });
+// @ts-expect-error not a size
+void createEngine({ store: "sqlite::memory:", definitions: [checkout], limits: { payload: "1 GB" } });
 const bytes = new Uint8Array();
 // @ts-expect-error a codec is synchronous
 void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: async () => bytes, decode: () => "" } });
