@@ -45,4 +45,13 @@ export const history = workflow("history", { ports: { go: promise() } }, async (
   return count;
 });
 
-export const definitions = [steps, tasks, fanout, history, work] as const;
+/** Text as documents have it: mostly ASCII, some of it not. */
+const PIECE = "The quick brown fox – él perro – jumps over the lazy dog. ";
+
+export const payloads = workflow("payloads", async (ctx, { count, bytes }: { count: number; bytes: number }) => {
+  const text = PIECE.repeat(Math.ceil(bytes / Buffer.byteLength(PIECE))).slice(0, bytes);
+  for (let index = 0; index < count; index += 1) await ctx.run("step", () => ({ index, text }));
+  return count;
+});
+
+export const definitions = [steps, tasks, fanout, history, payloads, work] as const;

@@ -11,6 +11,7 @@ import { historyWorkload } from "./history.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
 import { measure, type Line } from "./measure.ts";
+import { payloadWorkload } from "./payload.ts";
 import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
 import { tableOf } from "./table.ts";
@@ -23,6 +24,7 @@ const WORKLOADS: readonly Workload[] = [
   tasksWorkload,
   fanoutWorkload,
   historyWorkload,
+  payloadWorkload,
   runsWorkload,
   idleWorkload,
 ];

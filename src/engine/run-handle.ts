@@ -44,7 +44,7 @@ export interface HandleHost {
   checkOpen(): void;
 }
 
-const PAGE = 1_000;
+const PAGE = 256;
 
 export class RunHandle implements Run<any> {
   readonly id: string;

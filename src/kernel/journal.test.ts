@@ -3,7 +3,7 @@ import { digestOf } from "../base/index.ts";
 import { CHAIN_START, chainAfter, findJournalFault, markOf, type Entry } from "./journal.ts";
 
 test("the chain is the domain-separated, length-prefixed digest of the entry and the chain before it", () => {
-  for (const data of ["{}", '{"text":"Grüße, 世界 🎉"}', '{"v":"\u0000"}'])
+  for (const data of ["{}", '{"text":"Grüße, 世界 🎉"}', '{"v":"\u0000"}', `"${"ä🎉x".repeat(40_000)}"`])
     for (const command of ["", "Task(12)"])
       expect(chainAfter(CHAIN_START, "TaskCompleted", command, data)).toBe(
         digestOf("reprise/entry/v1", CHAIN_START, "TaskCompleted", command, data),

@@ -5,7 +5,7 @@
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
 // J4. A command has at most one terminal entry.
 
-import { decode, digestOf, sha256Hex, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
+import { decode, digestOf, sha256HexOf, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
 
 export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
 
@@ -68,8 +68,9 @@ export const CHAIN_START: string = digestOf("reprise/journal/v1");
  * data)`, written out because every step pays for it: only data can hold anything but ASCII (1.0 instead of 2.2 µs).
  */
 export function chainAfter(chain: string, type: string, command: string, data: string): string {
-  return sha256Hex(
-    `16:reprise/entry/v164:${chain}${type.length}:${type}${command.length}:${command}${Buffer.byteLength(data)}:${data}`,
+  return sha256HexOf(
+    `16:reprise/entry/v164:${chain}${type.length}:${type}${command.length}:${command}${Buffer.byteLength(data)}:`,
+    data,
   );
 }
 

@@ -17,6 +17,8 @@ export const NONE: readonly never[] = [];
 /** What one commit will hold. */
 export class Batch {
   readonly entries: Entry[] = [];
+  /** Entries, a large one for several: what waits for a commit is held in memory. */
+  weight = 0;
   deliveries: readonly Delivery[] = NONE;
   finished: readonly ItemFence[] = NONE;
   /** The terminal entries of finished items, to be sent on their own should the commit be void. */

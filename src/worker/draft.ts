@@ -31,6 +31,8 @@ export class Draft {
     this.#chain = chainAfter(this.#chain, type, command, data);
     const entry = { seq: this.#head, type, command, data, at: this.#clock.now(), mark: markOf(this.#chain) };
     this.batch.entries.push(entry);
+    // 4 KB count as one more.
+    this.batch.weight += 1 + (data.length >> 12);
     return entry;
   }
 

@@ -112,9 +112,9 @@ export class HotRun {
   get accepts(): boolean {
     return this.#token !== undefined && !this.#gone && !this.#releasing && this.#ended === undefined;
   }
-  /** How many entries wait for a commit. */
+  /** How much waits for a commit, in entries. */
   get waiting(): number {
-    return this.#draft.batch.entries.length;
+    return this.#draft.batch.weight;
   }
 
   /** Takes a cached run up again with a new token; the caller has checked that the journal has not moved. */

@@ -29,6 +29,7 @@ const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonl
   ["latency", 1, ["rawSequentialPerSecond"]],
   ["fanout", 3, ["usPerTask"]],
   ["history --variant 10000", 1, ["resumeMs", "rawSequentialPerSecond"]],
+  ["payload", 3, ["mbPerSecond"]],
   ["runs --repeat 2", 1, []],
 ];
 

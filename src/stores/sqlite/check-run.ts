@@ -29,7 +29,7 @@ interface Item {
 }
 
 /** Entries in memory at a time. */
-const PAGE = 1_000;
+const PAGE = 256;
 const LEASED = 2;
 const ADMITTED = 6;
 /** Of a turn: the run has not begun. */
