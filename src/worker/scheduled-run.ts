@@ -5,17 +5,17 @@ import { lineOf, plannedRunId, scheduleTag, type NewRun, type ScheduleState } fr
 import { newRun } from "./new-run.ts";
 import type { WorkerOptions } from "./worker.ts";
 
-export type ScheduledRunHost = Pick<WorkerOptions, "registry" | "runtime" | "newSalt">;
+export type ScheduledRunHost = Pick<WorkerOptions, "registry" | "runtime" | "payloadLimit" | "newSalt">;
 
 /** Of the version this process has; where it does not have the definition, of the one the schedule was made with. */
 export function scheduledRun(host: ScheduledRunHost, schedule: ScheduleState, id: string): NewRun {
-  const { registry, runtime, newSalt } = host;
+  const { registry, runtime, payloadLimit, newSalt } = host;
   const { name, definition, version, input } = schedule;
   const unreadable = input === undefined ? undefined : unreadableReason(input);
   if (unreadable !== undefined) throw unreadable;
   const body = registry.findWorkflow(definition) ?? { name: definition, version, line: undefined };
   const line = body.line && lineOf(body.line, input && decode(input), `workflow ${definition}`);
-  return newRun(body, { id, input, tags: [scheduleTag(name)], line, runtime, salt: newSalt?.() });
+  return newRun(body, { id, input, tags: [scheduleTag(name)], line, runtime, payloadLimit, salt: newSalt?.() });
 }
 
 export function plannedRun(host: ScheduledRunHost, schedule: ScheduleState, at: EpochMs): NewRun {
