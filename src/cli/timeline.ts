@@ -211,6 +211,8 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       return line("good", "completed", arrow(fields, "output").trimStart());
     case "RunFailed":
       return line("bad", "failed", showValue(fields["error"]));
+    case "RunContinued":
+      return line("good", "continued", `as the next generation, version ${textOf(String(fields["version"]), "")}`);
     case "RunCancelled":
       return line("bad", "terminated" in fields ? "terminated" : "cancelled", plain(textOf(fields["reason"], "")));
   }

@@ -28,7 +28,10 @@ export interface RunInfo {
   readonly id: string;
   readonly definition: string;
   readonly kind: Definition["kind"];
+  /** The version of its definition that the run is pinned to. */
   readonly version: number;
+  /** 0, and one more for each `ctx.continueAsNew`. */
+  readonly generation: number;
   readonly status: Status;
   readonly createdAt: Date;
   readonly endedAt?: Date;
@@ -91,6 +94,15 @@ export interface StartSignals<M> {
   signals?: { readonly [K in Named<M, "signal">]?: Payload<M[K]> };
 }
 
+export interface GenerationOptions {
+  /** Of a run that continued as new; default: the newest. */
+  generation?: number;
+}
+export interface JournalOptions extends GenerationOptions {
+  /** Only entries after this one. */
+  after?: number;
+}
+
 /** A handle on one run, typed by its definition. */
 export interface Run<D> {
   readonly id: string;
@@ -124,11 +136,11 @@ export interface Run<D> {
   pause(): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */
   resume(): Promise<void>;
-  journal(options?: { after?: number }): AsyncIterable<JournalEntry>;
+  journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
   /** Runs today's code against the journal, strictly; nothing outside is called, nothing is written. */
-  replay(): Promise<Replay>;
+  replay(options?: GenerationOptions): Promise<Replay>;
   /** `replay`, and the journal against its own hash chain. */
-  verify(): Promise<Replay>;
+  verify(options?: GenerationOptions): Promise<Replay>;
 }
 
 export interface Filter {

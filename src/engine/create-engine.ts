@@ -152,7 +152,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   });
   const engine = new EngineCore({ ...parts, store });
   try {
-    await engine.worker.start();
+    await engine.begin();
   } catch (error) {
     engine.crash();
     await store.close();

@@ -18,7 +18,7 @@ import {
   type Status,
 } from "../kernel/index.ts";
 import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
-import { newRun, Worker, type WorkerOptions } from "../worker/index.ts";
+import { newRun, versionOf, Worker, type WorkerOptions } from "../worker/index.ts";
 import type {
   BulkAction,
   BulkOptions,
@@ -87,7 +87,10 @@ export class EngineCore implements Engine {
       ...parts,
       guard: this.#guard,
       log: (level, message, data) => logger[level](message, data),
-      onEnded: (record, status, last) => this.#waiters.tell(record.id, { record: { ...record, status }, last }),
+      onEnded: (record, status, last) => {
+        // Whoever waits for the id waits for the generation that goes on.
+        if (status !== "continued") this.#waiters.tell(record.id, { record: { ...record, status }, last });
+      },
       onMoved: (record) => this.#watchers.moved(record.id),
       onUnheld: (record) => {
         this.#look([record.id]);
@@ -106,6 +109,7 @@ export class EngineCore implements Engine {
       watchers: this.#watchers,
       redaction,
       runtime: parts.runtime,
+      registry: parts.registry,
       limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
       checkOpen: () => this.#checkOpen(),
     };
@@ -143,12 +147,31 @@ export class EngineCore implements Engine {
     }
   }
 
+  /** Begins to work. */
+  async begin(): Promise<void> {
+    await this.worker.start();
+    if (this.#parts.works) await this.#warnOfPinned();
+  }
+
+  /** Runs that wait for a version nobody here has are waiting for somebody who may never come. */
+  async #warnOfPinned(): Promise<void> {
+    const { registry, store, logger } = this.#parts;
+    for (const { name, version, live } of await store.countVersions()) {
+      if (registry.findWorkflow(name) === undefined || registry.findWorkflow(name, version) !== undefined) continue;
+      const runs = live === 1 ? "1 live run of" : `${live} live runs of`;
+      logger.warn(
+        `${runs} ${name} ${live === 1 ? "is" : "are"} pinned to version ${version}, which is not registered here. Add it to \`definitions\` beside the newer one, or let another worker finish ${live === 1 ? "it" : "them"}.`,
+        { definition: name, version, live },
+      );
+    }
+  }
+
   start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
     this.#checkOpen();
     if (this.#drained !== undefined)
       throw new RepriseError("ENGINE_CLOSED", "The engine is draining and starts nothing new.");
     const { registry, random, runtime, payloadLimit, newSalt } = this.#parts;
-    const body = registry.getWorkflow(nameOf(what));
+    const body = registry.getWorkflow(nameOf(what), versionOf(what));
     const options = checkOptions(args[1]);
     const { tags, priority } = checkStart(options);
     const beginning = checkBeginning(options);
@@ -178,7 +201,7 @@ export class EngineCore implements Engine {
 
   run: Client["run"] = (what: Definition | string, id: string): Run<any> => {
     this.#checkOpen();
-    return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what)), id);
+    return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what), versionOf(what)), id);
   };
 
   async queues(): Promise<readonly QueueInfo[]> {

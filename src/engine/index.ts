@@ -9,6 +9,8 @@ export type {
   Engine,
   EngineOptions,
   Filter,
+  GenerationOptions,
+  JournalOptions,
   Picked,
   QueueHandle,
   QueueInfo,

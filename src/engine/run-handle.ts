@@ -1,5 +1,6 @@
 // RunHandle: everything about one run.
 
+import { inspect } from "node:util";
 import {
   CancelledError,
   checkRunId,
@@ -21,8 +22,8 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
-import type { Worker } from "../worker/index.ts";
-import type { Run, RunInfo, SettleOptions, SignalOptions } from "./api.ts";
+import type { Registry, Worker } from "../worker/index.ts";
+import type { GenerationOptions, JournalOptions, Run, RunInfo, SettleOptions, SignalOptions } from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
@@ -41,6 +42,7 @@ export interface HandleHost {
   readonly redaction: Redaction;
   readonly runtime: string;
   readonly limits: PayloadLimits | undefined;
+  readonly registry: Registry;
   checkOpen(): void;
 }
 
@@ -64,9 +66,11 @@ export class RunHandle implements Run<any> {
     return { host: this.#host, body: this.#body, id: this.id };
   }
 
-  async #record(): Promise<RunRecord> {
+  async #record(generation?: number): Promise<RunRecord> {
     this.#host.checkOpen();
-    const record = await this.#host.store.findRun(this.id);
+    const record = await this.#host.store.findRun(this.id, checkGeneration(generation));
+    if (record === undefined && generation !== undefined)
+      throw new RepriseError("RUN_NOT_FOUND", `There is no generation ${generation} of run ${this.id}.`);
     if (record === undefined)
       throw new RepriseError(
         "RUN_NOT_FOUND",
@@ -166,8 +170,8 @@ export class RunHandle implements Run<any> {
     return readRunStream(this.#target, () => this.#record(), name, options);
   }
 
-  async *journal(options: { after?: number } = {}): AsyncIterable<JournalEntry> {
-    const { run } = await this.#record();
+  async *journal(options: JournalOptions = {}): AsyncIterable<JournalEntry> {
+    const { run } = await this.#record(options.generation);
     let after = options.after ?? 0;
     for (;;) {
       const page = await this.#host.store.readJournal(run, after, PAGE);
@@ -177,16 +181,18 @@ export class RunHandle implements Run<any> {
     }
   }
 
-  async replay(): Promise<Replay> {
-    return this.#replay(false);
+  async replay(options: GenerationOptions = {}): Promise<Replay> {
+    return this.#replay(false, options.generation);
   }
 
-  async verify(): Promise<Replay> {
-    return this.#replay(true);
+  async verify(options: GenerationOptions = {}): Promise<Replay> {
+    return this.#replay(true, options.generation);
   }
 
-  async #replay(checkChain: boolean): Promise<Replay> {
-    const record = await this.#record();
+  async #replay(checkChain: boolean, generation: number | undefined): Promise<Replay> {
+    const record = await this.#record(generation);
+    // The version it is pinned to, whichever the handle was made with.
+    const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const { store, worker, timers } = this.#host;
     const entries = await store.readJournal(record.run, 0);
     const fault = checkChain ? findJournalFault(entries, record) : undefined;
@@ -202,8 +208,17 @@ export class RunHandle implements Run<any> {
       };
     const facts = { id: record.id, generation: record.generation };
     const host = { ...worker.runs.executionHost(record.id), log: () => {} };
-    return replayJournal(this.#body, facts, entries, record.chain, host, timers);
+    return replayJournal(body, facts, entries, record.chain, host, timers);
   }
+}
+
+function checkGeneration(generation: unknown): number | undefined {
+  if (generation === undefined || (Number.isSafeInteger(generation) && (generation as number) >= 0))
+    return generation as number | undefined;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `generation: expected a whole number of 0 or more, got ${inspect(generation)}.`,
+  );
 }
 
 /** Reads what is needed to describe a run, its failure included. */
@@ -217,7 +232,7 @@ export async function readInfo({ store, redaction }: HandleHost, record: RunReco
 /** Tells whoever waits for the run, if it has ended or was stopped. */
 export async function tellIfOver({ store, waiters }: HandleHost, record: RunRecord): Promise<void> {
   if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
-  if (!hasEnded(record.status)) return;
+  if (!hasEnded(record.status) || record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
   waiters.tell(record.id, { record, last });
 }

@@ -49,6 +49,7 @@ export function listedInfoOf(record: RunRecord): RunInfo {
     definition: record.definition,
     kind: record.kind,
     version: record.version,
+    generation: record.generation,
     status: record.status,
     createdAt: new Date(record.createdAt),
     ...(record.endedAt !== undefined && { endedAt: new Date(record.endedAt) }),

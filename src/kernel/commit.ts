@@ -15,6 +15,7 @@ import type {
   TerminateOutcome,
   TerminateWrite,
 } from "./control.ts";
+import type { DefinitionVersion, NextGeneration } from "./generation.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type {
   AdmitOutcome,
@@ -147,12 +148,20 @@ export interface TurnWrite {
   /** Chunks of streams, in order. */
   readonly emits: readonly Emit[];
   readonly then: "hold" | "release" | EndStatus;
+  /** With the end `continued`, and with no other. */
+  readonly next?: NextGeneration;
   /** With an end: messages that are in the journal and that the code never took. */
   readonly unread?: number;
 }
 export type TurnOutcome =
   /** `more`: messages beyond `read` are waiting. `children`: those that were started, in order. */
-  | { readonly status: "committed"; readonly more: boolean; readonly children: readonly RunRecord[] }
+  | {
+      readonly status: "committed";
+      readonly more: boolean;
+      readonly children: readonly RunRecord[];
+      /** The generation that goes on. */
+      readonly next?: RunRecord;
+    }
   | { readonly status: "already-committed" }
   | { readonly status: "lease-lost" }
   | { readonly status: "conflict" };
@@ -221,13 +230,13 @@ export interface StopWrite {
 }
 export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
 
-/** Takes due turns of the named definitions, most urgent first, oldest first. */
+/** Takes due turns of runs that follow one of these versions, most urgent first, oldest first. */
 export interface ClaimTurnsWrite {
   readonly write: "claim-turns";
   readonly worker: number;
   /** One per turn that may be taken. */
   readonly tokens: readonly string[];
-  readonly definitions: readonly string[];
+  readonly definitions: readonly DefinitionVersion[];
 }
 export interface ClaimedTurn {
   readonly record: RunRecord;

@@ -47,6 +47,7 @@ export type {
 } from "./control.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
 export type { Database, Settled, TransactOutcome } from "./database.ts";
+export { isAnswer, type DefinitionVersion, type NextGeneration, type VersionCount } from "./generation.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export {
   CHAIN_START,

@@ -34,7 +34,8 @@ export type EntryType =
   | "CancelRequested"
   | "RunCompleted"
   | "RunFailed"
-  | "RunCancelled";
+  | "RunCancelled"
+  | "RunContinued";
 
 /** One line of the journal as it is stored: `data` is the canonical text, byte for byte. */
 export interface Entry {
@@ -100,7 +101,7 @@ export function isTerminal(type: EntryType): boolean {
 }
 
 /** The entry types that end a run; the last entry of an ended run is one of them, and no other entry is. */
-export const END_ENTRIES: readonly EntryType[] = ["RunCompleted", "RunFailed", "RunCancelled"];
+export const END_ENTRIES: readonly EntryType[] = ["RunCompleted", "RunFailed", "RunCancelled", "RunContinued"];
 
 export interface JournalFault {
   readonly seq: number;

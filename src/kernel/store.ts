@@ -12,6 +12,7 @@
 import type { EpochMs } from "../base/index.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
+import type { VersionCount } from "./generation.ts";
 import type { Entry } from "./journal.ts";
 import type { QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
@@ -112,7 +113,10 @@ export interface Store {
   reap(self: number): Promise<{ readonly workers: number; readonly turns: number; readonly items: number }>;
 
   // reading
-  findRun(id: string): Promise<RunRecord | undefined>;
+  /** The newest generation, or the one that is asked for. */
+  findRun(id: string, generation?: number): Promise<RunRecord | undefined>;
+  /** Every version of a definition that live runs are pinned to. */
+  countVersions(): Promise<readonly VersionCount[]>;
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;

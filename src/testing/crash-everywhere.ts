@@ -173,8 +173,8 @@ function isNews(outcome: unknown): boolean {
 
 /** Y3 */
 async function checkStore(store: Store, engine: TestEngineFacade, kill: Kill | undefined): Promise<void> {
-  for await (const { id, definition } of engine.list()) {
-    const verdict = await engine.run(definition, id).verify();
+  for await (const { id, definition, generation } of engine.list()) {
+    const verdict = await engine.run(definition, id).verify({ generation });
     if (verdict.status === "mismatch")
       throw wrong(kill, `run ${id} does not replay to its journal, at ${verdict.where}: ${verdict.message}`);
   }

@@ -90,7 +90,7 @@ export class Life {
 
   static async begin(world: World, cut?: Cut): Promise<Life> {
     const life = new Life(world, cut);
-    await life.answer(life.core.worker.start());
+    await life.answer(life.core.begin());
     return life;
   }
 

@@ -55,6 +55,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       releaseWorker: pass("releaseWorker"),
       reap: pass("reap"),
       findRun: pass("findRun"),
+      countVersions: pass("countVersions"),
       listRuns: pass("listRuns"),
       readJournal: pass("readJournal"),
       readInbox: pass("readInbox"),

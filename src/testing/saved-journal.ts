@@ -1,8 +1,8 @@
 // Saved journals: golden runs, kept as files and replayed against tomorrow's code.
 
 import { readFile, writeFile } from "node:fs/promises";
-import { encode, RepriseError, systemTimers } from "../base/index.ts";
-import { registryOf, type Run } from "../engine/index.ts";
+import { decode, encode, RepriseError, systemTimers } from "../base/index.ts";
+import { registryOf, type GenerationOptions, type Run } from "../engine/index.ts";
 import {
   CHAIN_START,
   chainAfter,
@@ -51,12 +51,16 @@ const FORMAT = "reprise/journal/v1";
  * console.log((await exportJournal(run)).entries.length);
  * ```
  */
-export async function exportJournal(run: Pick<Run<any>, "id" | "info" | "journal">): Promise<SavedJournal> {
+export async function exportJournal(
+  run: Pick<Run<any>, "id" | "info" | "journal">,
+  options: GenerationOptions = {},
+): Promise<SavedJournal> {
+  const { id, definition, generation: newest } = await run.info();
+  const { generation = newest } = options;
   const entries: SavedEntry[] = [];
-  for await (const { seq, type, command = "", data, at } of run.journal())
+  for await (const { seq, type, command = "", data, at } of run.journal({ generation }))
     entries.push({ seq, type, command, data: encode(data), at: at.getTime() });
-  const { id, definition } = await run.info();
-  return { format: FORMAT, definition, id, generation: 0, chain: chainOf(entries), entries };
+  return { format: FORMAT, definition, id, generation, chain: chainOf(entries), entries };
 }
 
 /**
@@ -69,8 +73,12 @@ export async function exportJournal(run: Pick<Run<any>, "id" | "info" | "journal
  * export const keep = (run: Run<unknown>) => saveJournal(run, "golden/trial-1.json");
  * ```
  */
-export async function saveJournal(run: Pick<Run<any>, "id" | "info" | "journal">, file: string): Promise<void> {
-  await writeFile(file, `${JSON.stringify(await exportJournal(run), undefined, 1)}\n`);
+export async function saveJournal(
+  run: Pick<Run<any>, "id" | "info" | "journal">,
+  file: string,
+  options: GenerationOptions = {},
+): Promise<void> {
+  await writeFile(file, `${JSON.stringify(await exportJournal(run, options), undefined, 1)}\n`);
 }
 
 /**
@@ -90,8 +98,8 @@ export async function expectReplay(
 ): Promise<void> {
   const registry = registryOf(options.definitions);
   const saved = parseSaved(await readFile(file, "utf8"), file);
-  const body = registry.getWorkflow(saved.definition);
   const entries = withMarks(saved.entries);
+  const body = registry.getWorkflow(saved.definition, versionIn(entries));
   const fault = findJournalFault(entries, { head: entries.length, chain: saved.chain });
   if (fault !== undefined) throw damaged(file, fault.problem);
   const verdict = await replayJournal(
@@ -104,6 +112,7 @@ export async function expectReplay(
       acceptTask: (task, input) => registry.acceptTask(task, input),
       hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),
+      acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
     },
     systemTimers,
   );
@@ -137,6 +146,10 @@ function damaged(file: string, problem: string, cause?: unknown): RepriseError {
     ...(cause !== undefined && { cause }),
     details: { file },
   });
+}
+
+function versionIn([first]: readonly Entry[]): number | undefined {
+  return first === undefined ? undefined : (decode(first.data) as { version?: number }).version;
 }
 
 function chainOf(entries: readonly SavedEntry[]): string {

@@ -12,6 +12,7 @@ import { controlCases } from "./store-cases/control.ts";
 import { earlyCases } from "./store-cases/early.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
+import { generationCases } from "./store-cases/generations.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
@@ -48,6 +49,7 @@ export const storeCases: readonly StoreCase[] = [
   ...queueCases,
   ...beginningCases,
   ...childCases,
+  ...generationCases,
   ...leaseCases,
   ...listCases,
   ...careCases,

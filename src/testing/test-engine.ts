@@ -279,8 +279,8 @@ export class TestEngineFacade implements TestEngine {
         return this.#stream(handle, name, options);
       },
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
-      replay: (): Promise<Replay> => this.#ask((life) => handle(life).replay()),
-      verify: (): Promise<Replay> => this.#ask((life) => handle(life).verify()),
+      replay: (options): Promise<Replay> => this.#ask((life) => handle(life).replay(options)),
+      verify: (options): Promise<Replay> => this.#ask((life) => handle(life).verify(options)),
     };
   }
 

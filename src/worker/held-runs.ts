@@ -14,6 +14,7 @@ import {
   type Entry,
   type InboxRow,
   type NewChild,
+  type NextGeneration,
   type RunNumber,
   type RunRecord,
   type Store,
@@ -111,6 +112,7 @@ export class HeldRuns {
       acceptTask: (task, input) => registry.acceptTask(task, input),
       hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),
+      acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
     };
   }
 
@@ -128,11 +130,13 @@ export class HeldRuns {
     }
     if (cached !== undefined) this.#forget(cached);
     this.#loading.set(record.run, { arrived: false, paused: false });
-    this.#load(record, token, inbox).catch((error: unknown) => {
-      this.#loading.delete(record.run);
-      this.#host.report(error);
-      this.#host.insist({ write: "turn-back", run: record.run, token });
-    });
+    this.#load(record, token, inbox).catch((error: unknown) => this.#giveBack(record.run, token, error));
+  }
+
+  #giveBack(run: RunNumber, token: string, error: unknown): void {
+    this.#loading.delete(run);
+    this.#host.report(error);
+    this.#host.insist({ write: "turn-back", run, token });
   }
 
   /** Whatever comes of it, the store knows: claimed again, it ends again. */
@@ -157,7 +161,7 @@ export class HeldRuns {
 
   /** Brings a cold run back. */
   async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
-    const body = this.#host.registry.getWorkflow(record.definition);
+    const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const loaded = await loadCold(this.#host.store, this.#host.timers, record, (recorded) =>
       this.#newExecution(body, record, recorded),
     );
@@ -278,7 +282,10 @@ export class HeldRuns {
       if (typeof to === "number") this.arrived(to);
       else this.#host.claimer.want("turns");
     if (write.finished.length > 0 || write.dropped.length > 0 || run.ended !== undefined) this.#host.claimer.freed();
-    if (run.ended !== undefined) return this.#onEnded(run, run.ended, write.entries.at(-1)!);
+    if (run.ended !== undefined) {
+      this.#onEnded(run, run.ended, write.entries.at(-1)!);
+      return this.#goOn(write.next, outcome.next);
+    }
     if (outcome.more) {
       if (released) this.#host.claimer.want("turns");
       else this.#loadInbox(run);
@@ -287,6 +294,20 @@ export class HeldRuns {
     else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
+  }
+
+  /** The next generation, here or wherever somebody has room for it. */
+  #goOn(next: NextGeneration | undefined, record: RunRecord | undefined): void {
+    if (next === undefined || record === undefined) return;
+    if (next.claim === undefined) return this.#host.claimer.want("turns");
+    const { token } = next.claim;
+    if (record.arrivals === 0) return this.adopt(record, firstEntryOf(next, record), token);
+    // With its messages at hand, or code that never waits would be over before it could be told to stop.
+    this.#loading.set(record.run, { arrived: false, paused: false });
+    this.#host.store.readInbox(record.run, 0).then(
+      (inbox) => this.take({ record, token, inbox, suspect: false }),
+      (error: unknown) => this.#giveBack(record.run, token, error),
+    );
   }
 
   #adoptChildren(asked: readonly NewChild[], started: readonly RunRecord[]): void {
@@ -416,7 +437,7 @@ export class HeldRuns {
 
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
-    const body = this.#host.registry.getWorkflow(record.definition);
+    const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const execution = this.#newExecution(body, record, freshJournal(first));
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     execution.start();

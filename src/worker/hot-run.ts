@@ -17,6 +17,7 @@ import {
   type ItemFence,
   type Line,
   type NewChild,
+  type NextGeneration,
   type RunRecord,
   type TurnWrite,
 } from "../kernel/index.ts";
@@ -32,7 +33,7 @@ import {
 import type { Attempt } from "./attempt.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
-import { appendEnd } from "./run-end.ts";
+import { appendEnd, nextGeneration, type Continued } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
 
@@ -47,6 +48,7 @@ export interface HotRunHost {
   abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
   preclaimChild(ask: ChildAsk): { readonly worker: number; readonly token: string } | undefined;
   newChild(ask: ChildAsk): NewChild["run"];
+  newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
   runOperation(run: HotRun, ask: OperationAsk): void;
   /** The run has something to commit. */
   markDirty(run: HotRun): void;
@@ -75,6 +77,7 @@ export class HotRun {
   /** A cancel stands in the journal, though the code may not have heard it yet. */
   #cancelling = false;
   #ended: EndStatus | undefined;
+  #next: NextGeneration | undefined;
   #gone = false;
   /** C1. The code gets nothing, no step starts; what is at work is kept. */
   #paused = false;
@@ -372,6 +375,12 @@ export class HotRun {
   }
 
   #end(): void {
+    const { outcome } = this.execution;
+    if (outcome?.status === "continued") {
+      const { deliveries } = this.#draft.batch;
+      const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...deliveries];
+      this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.record, one));
+    }
     this.#ended = appendEnd(this.#draft, this.execution);
     this.#abandonOperations(() => new CancelledError("The run has ended."), nothing);
   }
@@ -425,8 +434,12 @@ export class HotRun {
       messages: batch.messages,
       emits: batch.emits,
       then,
-      ...(this.#ended !== undefined && { unread: this.execution.unreceived }),
+      ...(this.#ended !== undefined && this.#atEnd()),
     };
+  }
+
+  #atEnd(): Pick<TurnWrite, "next" | "unread"> {
+    return this.#next === undefined ? { unread: this.execution.unreceived } : { next: this.#next };
   }
 
   /** The batch in flight is durable: what it holds may be shown and done. */

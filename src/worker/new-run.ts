@@ -35,7 +35,7 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
 }
 
 /** The entry a store writes when it starts the run. */
-export function firstEntryOf({ started }: NewRun, { createdAt }: RunRecord): Entry {
+export function firstEntryOf({ started }: Pick<NewRun, "started">, { createdAt }: RunRecord): Entry {
   const mark = markOf(chainAfter(CHAIN_START, "RunStarted", "", started));
   return { seq: 1, type: "RunStarted", command: "", data: started, at: createdAt, mark };
 }

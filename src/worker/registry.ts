@@ -1,4 +1,4 @@
-// Registry: what this process can run, by name. Checked once, when the engine is made.
+// Registry: what this process can run, by name and version. Checked once, when the engine is made.
 
 import { RepriseError } from "../base/index.ts";
 import {
@@ -11,6 +11,7 @@ import {
   taskBody,
   type AnyTask,
   type Definition,
+  type DefinitionVersion,
   type LineOptions,
   type Queue,
   type QueueLimits,
@@ -19,15 +20,17 @@ import {
 import { isWorkflow, workflowBody, type Accepted, type WorkflowBody } from "../workflow/index.ts";
 
 export class Registry {
-  readonly #workflows = new Map<string, WorkflowBody>();
+  /** Of each name the versions, newest first. */
+  readonly #workflows = new Map<string, readonly WorkflowBody[]>();
   readonly #tasks = new Map<string, TaskBody>();
   readonly #queues = new Map<string, QueueLimits>();
+  /** What a worker may claim. */
+  definitions: readonly DefinitionVersion[] = [];
 
   constructor(definitions: readonly (Definition | AnyTask)[]) {
     for (const definition of definitions) {
-      if (isTask(definition)) this.#add(this.#tasks, "task", definition.name, taskBody(definition));
-      else if (isWorkflow(definition))
-        this.#add(this.#workflows, "definition", definition.name, workflowBody(definition));
+      if (isTask(definition)) this.#addTask(definition.name, taskBody(definition));
+      else if (isWorkflow(definition)) this.#addWorkflow(workflowBody(definition));
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",
@@ -36,17 +39,34 @@ export class Registry {
     }
   }
 
-  #add<T extends { readonly line: LineOptions | undefined }>(
-    map: Map<string, T>,
-    what: string,
-    name: string,
-    body: T,
-  ): void {
-    const present = map.get(name);
+  #addTask(name: string, body: TaskBody): void {
+    const present = this.#tasks.get(name);
     if (present !== undefined && present !== body)
-      throw new RepriseError("DUPLICATE_DEFINITION", `Two different ${what}s are called ${name}. Rename one of them.`);
-    map.set(name, body);
-    if (body.line !== undefined) this.addQueue(body.line.queue);
+      throw new RepriseError("DUPLICATE_DEFINITION", `Two different tasks are called ${name}. Rename one of them.`);
+    this.#tasks.set(name, body);
+    this.#addLine(body.line);
+  }
+
+  #addWorkflow(body: WorkflowBody): void {
+    const { name, version } = body;
+    const versions = this.#workflows.get(name) ?? [];
+    const present = versions.find((one) => one.version === version);
+    if (present === body) return;
+    if (present !== undefined)
+      throw new RepriseError(
+        "DUPLICATE_DEFINITION",
+        `Two different definitions are called ${name}, both of version ${version}. Rename one of them, or give the newer one \`version: ${version + 1}\`.`,
+      );
+    this.#workflows.set(
+      name,
+      [...versions, body].toSorted((a, b) => b.version - a.version),
+    );
+    this.definitions = [...this.definitions, { name, version }];
+    this.#addLine(body.line);
+  }
+
+  #addLine(line: LineOptions | undefined): void {
+    if (line !== undefined) this.addQueue(line.queue);
   }
 
   /** One name, one set of limits: with two, whoever started last would win. */
@@ -73,12 +93,20 @@ export class Registry {
     return [...this.#tasks.keys()];
   }
 
-  findWorkflow(name: string): WorkflowBody | undefined {
-    return this.#workflows.get(name);
+  /** Without a version: the highest. */
+  findWorkflow(name: string, version?: number): WorkflowBody | undefined {
+    const versions = this.#workflows.get(name);
+    return version === undefined ? versions?.[0] : versions?.find((body) => body.version === version);
   }
-  getWorkflow(name: string): WorkflowBody {
-    const body = this.#workflows.get(name);
+  getWorkflow(name: string, version?: number): WorkflowBody {
+    const body = this.findWorkflow(name, version);
     if (body !== undefined) return body;
+    const versions = this.#workflows.get(name);
+    if (versions !== undefined)
+      throw new RepriseError(
+        "UNKNOWN_DEFINITION",
+        `Version ${version} of ${name} is not registered; registered are: ${versions.map((one) => one.version).join(", ")}. Add it to \`definitions\` of createEngine, beside the newer one.`,
+      );
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
       `No definition is called ${name}; registered are: ${this.definitionNames.join(", ") || "none"}. Add it to \`definitions\` of createEngine.`,
@@ -96,9 +124,19 @@ export class Registry {
   }
 
   acceptChild(definition: Definition, input: unknown): Accepted | undefined {
-    const body = this.#workflows.get(definition.name);
+    const body = this.findWorkflow(definition.name, versionOf(definition));
     return body && accept(body, input, `workflow ${definition.name}`);
   }
+
+  acceptNext(name: string, version: number, input: unknown): { input: unknown } | undefined {
+    const body = this.findWorkflow(name, version);
+    return body && { input: parseNow(body.schema, input, `workflow ${name}`) };
+  }
+}
+
+/** A definition stands for its own version, a name for the highest. */
+export function versionOf(definition: unknown): number | undefined {
+  return isWorkflow(definition) ? workflowBody(definition).version : undefined;
 }
 
 function accept({ schema, line }: TaskBody | WorkflowBody, given: unknown, what: string): Accepted {

@@ -1,12 +1,18 @@
 // How a run ends: its last entry, and the answer to its parent.
 
-import type { Arrival, EndStatus } from "../kernel/index.ts";
-import { entryData, type Execution } from "../workflow/index.ts";
+import type { Arrival, EndStatus, NextGeneration } from "../kernel/index.ts";
+import { entryData, type CodeOutcome, type Execution } from "../workflow/index.ts";
+import type { Delivery } from "./batch.ts";
 import type { Draft } from "./draft.ts";
 
 /** Appends the end of a run whose code has ended. */
 export function appendEnd(draft: Draft, execution: Execution): EndStatus {
   const { outcome, endStatus } = execution;
+  if (outcome?.status === "continued" && endStatus === "continued") {
+    // The parent hears of the last generation only.
+    draft.append("RunContinued", "", entryData.runContinuedData(outcome.version, outcome.given));
+    return "continued";
+  }
   let status = endStatus ?? "failed";
   let error: unknown = outcome?.status === "threw" ? outcome.error : undefined;
   let output: string | undefined;
@@ -23,6 +29,20 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
   else draft.append("RunFailed", "", entryData.runFailedData(error));
   answerParent(draft, status, output, error);
   return status;
+}
+
+/** The end of code that goes on in another generation. */
+export type Continued = Extract<CodeOutcome, { status: "continued" }>;
+
+/** N3. What is journaled and not delivered comes too late for this generation; undefined when it was a cancel. */
+export function nextGeneration(
+  execution: Execution,
+  outcome: Continued,
+  late: readonly Delivery[],
+  make: (outcome: Continued) => Omit<NextGeneration, "carried">,
+): NextGeneration | undefined {
+  for (const { type, command, data, at } of late) execution.deliver(type, command, data, at);
+  return execution.endStatus === "continued" ? { ...make(outcome), carried: execution.unused() } : undefined;
 }
 
 export function answerParent(draft: Draft, status: EndStatus, output: string | undefined, error: unknown): void {

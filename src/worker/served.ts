@@ -1,10 +1,11 @@
 // Served: what this worker claims. Everything it has, or only what belongs to the queues it names.
 
-import { DEFAULT_QUEUE, type LineOptions } from "../kernel/index.ts";
+import { DEFAULT_QUEUE, type DefinitionVersion, type LineOptions } from "../kernel/index.ts";
 import type { Registry } from "./registry.ts";
 
 export class Served {
-  readonly definitions: readonly string[];
+  readonly definitions: readonly DefinitionVersion[];
+  readonly names: readonly string[];
   readonly tasks: readonly string[];
   readonly #definitions: ReadonlySet<string>;
   readonly #tasks: ReadonlySet<string>;
@@ -13,9 +14,12 @@ export class Served {
     const wanted = queues && new Set(queues);
     const serves = (line: LineOptions | undefined): boolean =>
       wanted === undefined || wanted.has(line?.queue.name ?? DEFAULT_QUEUE);
-    this.definitions = registry.definitionNames.filter((name) => serves(registry.findWorkflow(name)?.line));
+    this.definitions = registry.definitions.filter(({ name, version }) =>
+      serves(registry.findWorkflow(name, version)?.line),
+    );
+    this.names = [...new Set(this.definitions.map(({ name }) => name))];
     this.tasks = registry.taskNames.filter((name) => serves(registry.findTask(name)?.line));
-    this.#definitions = new Set(this.definitions);
+    this.#definitions = new Set(this.names);
     this.#tasks = new Set(this.tasks);
   }
 

@@ -19,6 +19,7 @@ import {
   type Line,
   type Logger,
   type NewRun,
+  type NextGeneration,
   type RunRecord,
   type Store,
   type Write,
@@ -27,12 +28,13 @@ import { type Guard, type ChildAsk, type Determinism, type LogLevel, type Operat
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { HeldRuns, type Insisted } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
+import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";
 import { LookOut } from "./look-out.ts";
 import { runOperation, type OperationHost } from "./operations.ts";
 import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
-import type { Registry } from "./registry.ts";
+import { versionOf, type Registry } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
 import { Served } from "./served.ts";
 import { Slots } from "./slots.ts";
@@ -276,7 +278,7 @@ export class Worker {
     preclaimChild: ({ line, definition }: ChildAsk) =>
       line === undefined ? this.preclaim(definition.name) : undefined,
     newChild: (ask: ChildAsk): NewRun =>
-      newRun(this.#options.registry.getWorkflow(ask.definition.name), {
+      newRun(this.#options.registry.getWorkflow(ask.definition.name, versionOf(ask.definition)), {
         id: ask.childId,
         input: ask.input,
         line: ask.line,
@@ -284,6 +286,14 @@ export class Worker {
         payloadLimit: this.#options.payloadLimit,
         salt: this.#options.newSalt?.(),
       }),
+    newGeneration: ({ definition }: RunRecord, { version, input }: Continued): Omit<NextGeneration, "carried"> => {
+      const { runtime, newSalt } = this.#options;
+      const body = this.#options.registry.getWorkflow(definition, version);
+      const { started } = newRun(body, { id: "", input, runtime, salt: newSalt?.() });
+      // Runs that already wait go first: one that continues for ever must not keep them out.
+      const claim = this.#claimer.wants("turns") ? undefined : this.preclaim(definition);
+      return { version, started, runtime, ...(claim && { claim }) };
+    },
     runOperation: (run: HotRun, ask: OperationAsk): void => {
       const stub = this.#options.stubOperation?.(ask.name);
       runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });

@@ -14,6 +14,7 @@ import {
 } from "../kernel/index.ts";
 import type { OperationAsk } from "./ask.ts";
 import { askChild } from "./ask-child.ts";
+import { askContinue } from "./ask-continue.ts";
 import { askOperation } from "./ask-operation.ts";
 import { askPatched } from "./ask-patched.ts";
 import { clearState, setState } from "./ask-state.ts";
@@ -23,6 +24,7 @@ import { askTimer, type AskedTimer } from "./ask-timer.ts";
 import type {
   Child,
   ChildOptions,
+  ContinueOptions,
   DurableState,
   OperationOptions,
   TaskCallOptions,
@@ -30,6 +32,7 @@ import type {
   WorkflowContext,
 } from "./context.ts";
 import { unregistered } from "./execution-host.ts";
+import { checkVersion } from "./definition.ts";
 import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
 import { never, refused } from "./refusals.ts";
@@ -129,6 +132,13 @@ function startChild(
   return Object.assign(promise, { id }) as Child<Definition>;
 }
 
+function continueAsNew(execution: Execution, input: unknown, options: ContinueOptions = {}): Promise<never> {
+  if (typeof options !== "object" || options === null)
+    throw new RepriseError("BAD_OPTIONS", `ctx.continueAsNew: expected an object of options, got ${typeof options}.`);
+  checkOptionNames(options, ["version"], "ctx.continueAsNew");
+  return askContinue(execution, input, checkVersion(options.version, "ctx.continueAsNew"));
+}
+
 function asTimer(timer: AskedTimer): Timer {
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
@@ -207,6 +217,8 @@ export function createContext(execution: Execution): WorkflowContext {
     now: () => execution.now(),
     random: () => execution.random(),
     uuid: () => execution.uuid(),
+    continueAsNew: (input?: unknown, options?: ContinueOptions) =>
+      rejecting(() => continueAsNew(execution, input, options)),
     patched: (patch: string) => askPatched(execution, checkName(patch, "patch id")),
     get state() {
       return stateOf(execution);

@@ -42,6 +42,11 @@ export interface ChildOptions {
   detached?: boolean;
 }
 
+export interface ContinueOptions {
+  /** The version of the workflow the next generation follows; default: the same. */
+  version?: number;
+}
+
 /** A child run: await it for its output. */
 export interface Child<D> extends Promise<OutputOf<D>> {
   readonly id: string;
@@ -128,6 +133,11 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
   shield<T>(call: () => Promise<T>): Promise<T>;
   /** Whether this run follows the changed code: true where it gets here for the first time, false where an older version went past. */
   patched(id: string): boolean;
+  /**
+   * `return ctx.continueAsNew(input)`: ends this generation of the run and starts the next, under the same id and with a new
+   * journal. Never settles, never throws through your code.
+   */
+  continueAsNew(...args: Args<Input, ContinueOptions>): Promise<never>;
 }
 
 /** How closely a replay is compared with the journal. */

@@ -1,5 +1,6 @@
 // Defining a workflow: a name, options, an async function.
 
+import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import { lineOptions, type Definition, type LineOptions, type Ports, type Schema } from "../kernel/index.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
@@ -39,6 +40,12 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
 
 /** Those that can be declared. */
 const PORTS: readonly Ports[string]["port"][] = ["promise", "signal", "stream"];
+
+export function checkVersion(version: unknown, what: string): number | undefined {
+  if (version === undefined || (Number.isSafeInteger(version) && (version as number) >= 1))
+    return version as number | undefined;
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected a version of 1 or more, got ${inspect(version)}.`);
+}
 
 function checkPorts(name: string, ports: Ports): void {
   for (const [port, declared] of Object.entries(ports)) {
@@ -96,9 +103,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
       "BAD_OPTIONS",
       `Workflow ${name}: expected a determinism of "strict" or "per-type", got ${String(determinism)}.`,
     );
-  const version = options.version ?? 1;
-  if (!Number.isSafeInteger(version) || version < 1)
-    throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a version of 1 or more, got ${String(version)}.`);
+  const version = checkVersion(options.version, `Workflow ${name}`) ?? 1;
   checkPorts(name, options.ports ?? {});
   const body: WorkflowBody = {
     name,

@@ -59,6 +59,8 @@ const TEXTS: readonly string[] = [
   entry.runCompletedData(VALUE),
   entry.runCompletedData(undefined),
   entry.runFailedData(ERROR),
+  entry.runContinuedData(2, "sha256:0"),
+  entry.runContinuedData(1, undefined),
 ];
 
 test("every entry's text is canonical: reading and writing it again changes no byte", () => {

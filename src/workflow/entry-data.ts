@@ -3,7 +3,7 @@
 // Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
 
 import { decode, encode, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
-import { dataWithoutSecrets, withoutSecrets, type Policy } from "../kernel/index.ts";
+import { dataWithoutSecrets, withoutSecrets, type Arrival, type EntryType, type Policy } from "../kernel/index.ts";
 
 type Part = string | undefined;
 
@@ -262,6 +262,17 @@ export function runCompletedData(output: string | undefined): string {
 }
 export function runFailedData(error: unknown): string {
   return record(["error", errorText(error)], ["stack", stackText(error)]);
+}
+
+export function runContinuedData(version: number, given: string | undefined): string {
+  return record(["given", given === undefined ? undefined : encode(given)], ["version", String(version)]);
+}
+
+/** A message that was journaled once, on its way to be journaled again. */
+export function arrivalOf(type: EntryType, data: Readonly<Record<string, unknown>>): Arrival {
+  const { name, promiseId } = data as { readonly name?: string; readonly promiseId?: string };
+  const fields = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
+  return { type, target: name ?? promiseId ?? "", data: encode(fields) };
 }
 
 /** Anything can be thrown; what is recorded is always an Error. */

@@ -16,6 +16,8 @@ export interface ExecutionHost {
   acceptTask(task: AnyTask, input: unknown): Accepted | undefined;
   hasTask(task: AnyTask): boolean;
   acceptChild(definition: Definition, input: unknown): Accepted | undefined;
+  /** The input of a next generation, or undefined when nobody here can run that version. */
+  acceptNext(name: string, version: number, input: unknown): { readonly input: unknown } | undefined;
 }
 
 export interface Accepted {
@@ -32,7 +34,14 @@ export interface RunFacts {
 
 export type CodeOutcome =
   | { readonly status: "returned"; readonly value: unknown }
-  | { readonly status: "threw"; readonly error: unknown };
+  | { readonly status: "threw"; readonly error: unknown }
+  /** `input` is what the next generation starts with, `given` the digest of what the code gave. */
+  | {
+      readonly status: "continued";
+      readonly version: number;
+      readonly input: string | undefined;
+      readonly given: string | undefined;
+    };
 
 /** Why an execution cannot go on, in the words of its evidence. */
 export interface Stop {

@@ -19,13 +19,13 @@ import {
   type EpochMs,
   type PayloadLimits,
 } from "../base/index.ts";
-import type { CommandType, EntryType } from "../kernel/index.ts";
+import { isAnswer, type Arrival, type CommandType, type EndStatus, type EntryType } from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
 import type { Determinism } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
-import { encodeInput, errorOf } from "./entry-data.ts";
+import { arrivalOf, encodeInput, errorOf } from "./entry-data.ts";
 import {
   nondeterministic,
   stalled,
@@ -88,6 +88,7 @@ export class Execution {
   #undos: Undos | undefined;
   /** U3. The code has thrown; only undos may ask for anything. */
   #undoing: "no" | "waiting" | "asking" = "no";
+  #unheard: Arrival[] | undefined;
   #abort: AbortController | undefined;
 
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
@@ -127,10 +128,11 @@ export class Execution {
       const failure = failureOf(outcome, this.limits);
       if (failure !== undefined) return this.#takeBack(failure.error);
     }
-    this.#conclude(outcome);
+    this.conclude(outcome);
   }
 
-  #conclude(outcome: CodeOutcome): void {
+  /** The first end counts: code may go on after `continueAsNew`, and nobody hears it. */
+  conclude(outcome: CodeOutcome): void {
     this.outcome ??= outcome;
     if (this.#live) this.checkLeftovers();
   }
@@ -154,7 +156,7 @@ export class Execution {
     this.asks = this.asks.filter((ask) => ask.ask !== "operation" || this.waits.get(ask.command) !== undefined);
     void callShielded(this.host.guard, () => undos.takeBack(this, cause)).then(({ error, undone }) => {
       this.undone = undone;
-      this.#conclude({ status: "threw", error });
+      this.conclude({ status: "threw", error });
     });
   }
 
@@ -174,9 +176,11 @@ export class Execution {
   }
 
   /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
-  get endStatus(): "completed" | "failed" | "cancelled" | undefined {
+  get endStatus(): EndStatus | undefined {
     if (this.outcome === undefined) return undefined;
     if (this.outcome.status === "returned") return "completed";
+    // Told to stop, it does not go on as new: code that never waits could not be stopped at all.
+    if (this.outcome.status === "continued") return this.#cancelled === undefined ? "continued" : "cancelled";
     return this.#cancelled !== undefined && this.outcome.error instanceof CancelledError ? "cancelled" : "failed";
   }
 
@@ -240,7 +244,7 @@ export class Execution {
     if (this.stop !== undefined) return;
     if (this.#undelivered > 0) this.#undelivered -= 1;
     // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
-    if (this.outcome !== undefined) return;
+    if (this.outcome !== undefined) return this.#leave(type, data);
     if (this.#undoing !== "no" && type !== "CancelRequested" && !this.#isHeard(command)) return;
     this.#time = at;
     switch (type) {
@@ -266,6 +270,23 @@ export class Execution {
       default:
         throw new RepriseError("INVARIANT", `An entry of type ${type} is not delivered to code.`);
     }
+  }
+
+  /** N3. Came too late for this generation. */
+  #leave(type: EntryType, data: Readonly<Record<string, unknown>>): void {
+    if (this.outcome?.status !== "continued" || isAnswer(type)) return;
+    if (type === "CancelRequested") this.#cancel(data["reason"]);
+    else (this.#unheard ??= []).push(arrivalOf(type, data));
+  }
+
+  /** N3. What the code was told and never used, in the order it came. */
+  unused(): readonly Arrival[] {
+    const signals = this.#signals?.kept() ?? [];
+    return [
+      ...this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data)),
+      ...signals.map((signal) => arrivalOf("SignalReceived", { ...signal })),
+      ...(this.#unheard ?? []),
+    ];
   }
 
   /** U3 */
@@ -415,6 +436,7 @@ function outlivesCancel({ shielded, undo }: Wait): boolean {
 /** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
 function failureOf(outcome: CodeOutcome, limits: PayloadLimits | undefined): { readonly error: unknown } | undefined {
   if (outcome.status === "threw") return outcome;
+  if (outcome.status === "continued") return undefined;
   try {
     encodeInput(outcome.value, limits);
     return undefined;

@@ -19,6 +19,7 @@ export type {
 export type {
   Child,
   ChildOptions,
+  ContinueOptions,
   Determinism,
   DurableContext,
   DurableState,

@@ -10,9 +10,21 @@ import { never, refused } from "./refusals.ts";
 /** The ports of one run that have their value. */
 export class PromisePorts {
   #settled: Map<string, RecordedEntry> | undefined;
+  /** Those of them that the code never waited for. */
+  #untaken: Set<string> | undefined;
 
   find(port: string): RecordedEntry | undefined {
     return this.#settled?.get(port);
+  }
+
+  untaken(): readonly RecordedEntry[] {
+    return [...(this.#untaken ?? [])].flatMap((port) => this.find(port) ?? []);
+  }
+
+  /** The code waits for it. */
+  take(port: string): RecordedEntry | undefined {
+    this.#untaken?.delete(port);
+    return this.find(port);
   }
 
   settle(execution: Execution, recorded: RecordedEntry): void {
@@ -27,7 +39,9 @@ export class PromisePorts {
     }
     if (this.find(port) !== undefined) return;
     (this.#settled ??= new Map()).set(port, recorded);
-    for (const { command } of waits.on(port))
+    const waiting = waits.on(port);
+    if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);
+    for (const { command } of waiting)
       waits.settle(command, (wait) => {
         if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
         else wait.resolve(portValue(recorded, wait.timed));
@@ -54,7 +68,7 @@ export function askPromise(
   const shown = encodeInput(show, execution.limits);
   const command = execution.command("Promise", "CreatePromise", { promiseId: port });
   if (command === undefined) return never();
-  const settled = execution.promisePorts.find(port);
+  const settled = execution.promisePorts.take(port);
   const timed = timeoutMs !== undefined;
   if (!command.known) {
     const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);

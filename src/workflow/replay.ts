@@ -51,12 +51,19 @@ function stopped({ where, message, expected, actual }: Stop): Replay {
 /** How a run ended, as text two executions can be compared by; stacks differ between machines and are left out. */
 function endText(end: RecordedEntry): string {
   if (end.type === "RunCompleted") return `completed ${encodeInput(end.data["output"]) ?? ""}`;
+  if (end.type === "RunContinued")
+    return continuedText(Number(end.data["version"]), end.data["given"] as string | undefined);
   if (end.type === "RunFailed") return `failed ${encode(end.data["error"])}`;
   return "cancelled";
+}
+function continuedText(version: number, given: string | undefined): string {
+  return `continued with version ${version} ${given ?? ""}`;
 }
 function outcomeText(execution: Execution): string | undefined {
   const { outcome } = execution;
   if (outcome === undefined) return undefined;
+  if (execution.endStatus === "cancelled") return "cancelled";
+  if (outcome.status === "continued") return continuedText(outcome.version, outcome.given);
   if (outcome.status === "returned")
     try {
       return `completed ${encodeInput(outcome.value, execution.limits) ?? ""}`;
@@ -64,7 +71,6 @@ function outcomeText(execution: Execution): string | undefined {
       // The run failed of it too.
       return `failed ${errorText(notData)}`;
     }
-  if (execution.endStatus === "cancelled") return "cancelled";
   return `failed ${errorText(outcome.error)}`;
 }
 

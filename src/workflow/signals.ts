@@ -49,9 +49,14 @@ export class Signals {
 
   /** What the code never took, in the order it came. */
   left(): readonly Signalled[] {
+    return [...this.kept(), ...this.#onTheirWay.all()].map(({ name, value }) => ({ name, value }));
+  }
+
+  /** Without those on their way. */
+  kept(): readonly Signalled[] {
     const kept = [...(this.#kept?.values() ?? [])].flatMap((queue) => queue.all());
     kept.sort((a, b) => a.order - b.order);
-    return [...kept, ...this.#onTheirWay.all()].map(({ name, value }) => ({ name, value }));
+    return kept.map(({ name, value }) => ({ name, value }));
   }
 
   /** M2. An entry is about to be written: the wait it will settle, if there is one. */

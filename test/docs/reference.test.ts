@@ -75,8 +75,13 @@ test("what runs really write is on the page of entries", async () => {
   const stopped = workflow("stopped", { ports: { sure: promise() } }, async (ctx) =>
     ctx.shield(() => ctx.promise("sure", { timeout: 1 })).then(() => ctx.sleep("1 day")),
   );
+  const continuing = workflow("continuing", async (ctx, n: number): Promise<number> =>
+    n === 0 ? ctx.continueAsNew(1) : n,
+  );
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
-  await using engine = await createTestEngine({ definitions: [parent, child, stopped, failing, flaky, broken] });
+  await using engine = await createTestEngine({
+    definitions: [parent, child, stopped, failing, continuing, flaky, broken],
+  });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
   await run.reject("no", new Error("no"));
@@ -84,11 +89,12 @@ test("what runs really write is on the page of entries", async () => {
   const cancelled = await engine.start(stopped);
   await cancelled.cancel("enough");
   const failed = await engine.start(failing);
+  const continued = await engine.start(continuing, 0);
   for (let passed = 0; passed < 20; passed += 1) await engine.clock.advance("1 s");
   await run.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run.journal(), cancelled.journal(), failed.journal()];
+  const journals = [run.journal(), cancelled.journal(), failed.journal(), continued.journal({ generation: 0 })];
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.run(definition as "child", id).journal());
   for (const journal of journals)

@@ -80,6 +80,7 @@ export function testHost(logs: string[], unregistered: readonly string[] = []): 
       return { input: parseNow(schema, input, `task ${task.name}`), parsed: schema !== undefined };
     },
     hasTask: (task) => !unregistered.includes(task.name),
+    acceptNext: (_name, _version, input) => ({ input }),
     acceptChild: (definition, input) => {
       if (unregistered.includes(definition.name)) return undefined;
       const schema = isWorkflow(definition) ? workflowBody(definition).schema : undefined;
@@ -332,7 +333,9 @@ export class LiveRun {
 
   #end(): void {
     const { outcome, endStatus } = this.execution;
-    if (endStatus === "cancelled") this.#append("RunCancelled", "", "{}");
+    if (outcome?.status === "continued")
+      this.#append("RunContinued", "", entryData.runContinuedData(outcome.version, outcome.given));
+    else if (endStatus === "cancelled") this.#append("RunCancelled", "", "{}");
     else if (outcome?.status === "returned") this.#endWith(outcome.value);
     else this.#append("RunFailed", "", entryData.runFailedData(outcome?.error));
     this.#ended = true;

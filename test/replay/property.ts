@@ -12,6 +12,7 @@ export function outcomeText(execution: Execution): string {
   const { outcome } = execution;
   if (outcome === undefined) return "not ended";
   if (outcome.status === "threw") return `threw ${encode(entryData.asError(outcome.error))}`;
+  if (outcome.status === "continued") return `continued ${outcome.given}`;
   return `returned ${entryData.encodeInput(outcome.value) ?? "nothing"}`;
 }
 

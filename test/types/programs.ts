@@ -379,3 +379,22 @@ export async function schedules(): Promise<void> {
   for await (const { name, paused, waiting, lastRun } of engine.schedules())
     console.log(name, paused, waiting.length, lastRun, count);
 }
+
+export const loops = workflow(
+  "loops",
+  { version: 2, input: z.object({ n: z.coerce.number() }) },
+  async (ctx, { n }) => {
+    if (n > 0) return ctx.continueAsNew({ n: "1" }, { version: 3 });
+    return "done";
+  },
+);
+same<OutputOf<typeof loops>, string>();
+export const pauses = workflow("pauses", async (ctx): Promise<void> => {
+  await ctx.sleep("1 day");
+  return ctx.continueAsNew();
+});
+export async function generations(run: Run<typeof loops>): Promise<void> {
+  const { generation, version }: RunInfo = await run.info();
+  for await (const { type } of run.journal({ generation, after: version })) console.log(type);
+  await run.verify({ generation: 0 });
+}

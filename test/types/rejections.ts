@@ -346,3 +346,13 @@ void shop.start(cart, undefined, { signals: { add: 5 } });
 void shop.start(cart, undefined, { signals: { go: undefined } });
 // @ts-expect-error only true or false
 void shopping.resolve("go", undefined, { beforeStart: 1 });
+void workflow("loops", async (ctx, n: number): Promise<string> => {
+  // @ts-expect-error the next generation takes the same input
+  if (n === 0) return ctx.continueAsNew("one");
+  // @ts-expect-error the input is missing
+  if (n === 1) return ctx.continueAsNew();
+  // @ts-expect-error a version is a number
+  return ctx.continueAsNew(2, { version: "2" });
+});
+// @ts-expect-error a generation is a number
+void run.journal({ generation: "newest" });

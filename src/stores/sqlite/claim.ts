@@ -9,6 +9,7 @@ import type {
   ClaimItemsOutcome,
   ClaimItemsWrite,
   ClaimTurnsWrite,
+  DefinitionVersion,
   InboxRow,
 } from "../../kernel/index.ts";
 import { hasEnded, type Status } from "../../kernel/index.ts";
@@ -22,9 +23,9 @@ interface DueTurn {
   readonly priority: number;
 }
 
-/** The wanted names that have something to take. */
-export function definitionsWithDueTurns(sql: Statements, wanted: readonly string[]): readonly string[] {
-  return pick(sql.dueDefinitions.all(), wanted);
+/** The wanted versions of definitions that have something to take. */
+function withDueTurns(sql: Statements, wanted: readonly DefinitionVersion[]): readonly DefinitionVersion[] {
+  return pickVersions(sql.dueDefinitions.all(), wanted);
 }
 
 export function namesWithReadyItems(sql: Statements, wanted: readonly string[]): readonly string[] {
@@ -32,8 +33,13 @@ export function namesWithReadyItems(sql: Statements, wanted: readonly string[]):
 }
 
 /** Whether a claim would find anything, suspects included. */
-export function hasDueTurns(sql: Statements, wanted: readonly string[]): boolean {
-  return definitionsWithDueTurns(sql, wanted).length > 0 || pick(sql.suspectDefinitions.all(), wanted).length > 0;
+export function hasDueTurns(sql: Statements, wanted: readonly DefinitionVersion[]): boolean {
+  return (
+    withDueTurns(sql, wanted).some(({ name, version }) => sql.dueTurns.get(name, version, 1) !== undefined) ||
+    pickVersions(sql.suspectDefinitions.all(), wanted).some(
+      ({ name, version }) => sql.suspectTurns.get(name, version) !== undefined,
+    )
+  );
 }
 
 /** Without a transaction: undefined when there may be something to take. */
@@ -47,6 +53,13 @@ export function idleClaimItems(sql: Statements, now: number, write: ClaimItemsWr
 
 const NOTHING: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
 
+/** A definition that has something may have it in a version that nobody wants. */
+function pickVersions(rows: readonly unknown[], wanted: readonly DefinitionVersion[]): readonly DefinitionVersion[] {
+  if (rows.length === 0) return [];
+  const names = new Set((rows as { value: string }[]).map(({ value }) => value));
+  return wanted.filter(({ name }) => names.has(name));
+}
+
 function pick(rows: readonly unknown[], wanted: readonly string[]): readonly string[] {
   if (rows.length === 0) return [];
   const names = new Set(wanted);
@@ -59,17 +72,21 @@ export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly C
   const suspect = findSuspectTurn(sql, write);
   if (suspect !== undefined) return [takeTurn(sql, suspect, write, 0, true)];
   const due: DueTurn[] = [];
-  for (const definition of definitionsWithDueTurns(sql, write.definitions))
-    due.push(...(sql.dueTurns.all(definition, limit) as unknown as DueTurn[]));
+  for (const { name, version } of withDueTurns(sql, write.definitions))
+    due.push(...(sql.dueTurns.all(name, version, limit) as unknown as DueTurn[]));
   due.sort((a, b) => b.priority - a.priority || a.run - b.run);
   return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, false));
 }
 
 /** S5. Undefined also while this worker holds another one. */
 function findSuspectTurn(sql: Statements, { worker, definitions }: ClaimTurnsWrite): number | undefined {
-  const [definition] = pick(sql.suspectDefinitions.all(), definitions);
-  if (definition === undefined || sql.heldSuspect.get(worker) !== undefined) return undefined;
-  return (sql.suspectTurns.get(definition) as { run: number } | undefined)?.run;
+  const wanted = pickVersions(sql.suspectDefinitions.all(), definitions);
+  if (wanted.length === 0 || sql.heldSuspect.get(worker) !== undefined) return undefined;
+  for (const { name, version } of wanted) {
+    const suspect = sql.suspectTurns.get(name, version) as { run: number } | undefined;
+    if (suspect !== undefined) return suspect.run;
+  }
+  return undefined;
 }
 
 function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspect: boolean): ClaimedTurn {

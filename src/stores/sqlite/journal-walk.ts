@@ -128,9 +128,9 @@ function isShielded(data: string): boolean {
   }
 }
 
-/** A continued run goes on in its next generation and has no end entry. */
 const END_OF: Readonly<Record<string, EntryType>> = {
   completed: "RunCompleted",
   failed: "RunFailed",
   cancelled: "RunCancelled",
+  continued: "RunContinued",
 };

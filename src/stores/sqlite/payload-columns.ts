@@ -56,6 +56,7 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   chunksAfter: { field: "chunk" },
   run: EVIDENCE,
   newestRun: EVIDENCE,
+  runOfGeneration: EVIDENCE,
   stop: EVIDENCE,
   block: EVIDENCE,
   takeOverTurns: EVIDENCE,

@@ -14,7 +14,7 @@ function planOf(name: Name): string {
 }
 
 test.each<[Name, RegExp]>([
-  ["dueTurns", /^SEARCH runs USING (COVERING )?INDEX runs_due \(definition=\?\)$/],
+  ["dueTurns", /^SEARCH runs USING (COVERING )?INDEX runs_due \(definition=\? AND version=\?\)$/],
   ["readyItems", /^SEARCH queue USING INDEX queue_ready \(name=\?\)$/],
   ["linedItems", /^SEARCH queue USING INDEX queue_lined \(kind=\? AND queue=\? AND name=\?\)$/],
   ["busyInQueue", /^SEARCH queue USING COVERING INDEX queue_busy \(kind=\? AND queue=\?\)$/],

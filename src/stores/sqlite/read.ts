@@ -1,14 +1,38 @@
 // Read: looking at runs without changing them.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Entry, InboxRow, RunFilter, RunNumber, RunPulse, RunRecord, Status } from "../../kernel/index.ts";
+import type {
+  DefinitionVersion,
+  VersionCount,
+  Entry,
+  InboxRow,
+  RunFilter,
+  RunNumber,
+  RunPulse,
+  RunRecord,
+  Status,
+} from "../../kernel/index.ts";
 import { plain, recordOf, type RunRow } from "./rows.ts";
 import { UNHAPPY } from "./schema.ts";
 import { LISTED_COLUMNS, type Statements } from "./statements.ts";
 
-export function findRun(sql: Statements, id: string): RunRecord | undefined {
-  const row = sql.newestRun.get(id) as unknown as RunRow | undefined;
+export function findRun(sql: Statements, id: string, generation?: number): RunRecord | undefined {
+  const found = generation === undefined ? sql.newestRun.get(id) : sql.runOfGeneration.get(id, generation);
+  const row = found as unknown as RunRow | undefined;
   return row === undefined ? undefined : recordOf(sql, row);
+}
+
+/** From one version to the next, however many runs each has. */
+export function countVersions(sql: Statements): readonly VersionCount[] {
+  const counts: VersionCount[] = [];
+  for (let last: DefinitionVersion = { name: "", version: 0 }; ;) {
+    const next = sql.nextVersion.get(last.name, last.version) as DefinitionVersion | undefined;
+    if (next === undefined) return counts;
+    const { live } = sql.countLive.get(next.name, next.version) as { live: number };
+    const { due } = sql.countDue.get(next.name, next.version) as { due: number };
+    counts.push({ ...next, live, due });
+    last = next;
+  }
 }
 
 type EntryRow = [seq: number, type: Entry["type"], command: string, data: string, at: number, mark: number];

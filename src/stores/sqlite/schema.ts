@@ -128,7 +128,14 @@ alter table once add column at integer not null default 0;
 create index once_by_time on once (at) where at > 0;
 `;
 const CONTROL = "";
-const GENERATIONS = "";
+// A worker claims only the versions it has, each from the front of its own part of the index.
+const GENERATIONS = `
+drop index runs_due;
+create index runs_due on runs (definition, version, priority desc) where turn_due = 1 and turn_token is null;
+drop index runs_suspect;
+create index runs_suspect on runs (definition, version) where turn_due = 2;
+create index runs_live on runs (definition, version) where ended_at is null;
+`;
 // Work in a named queue has the queue on its row and stands in indexes of its own; everything else is where it was. Two more
 // states: 5, it waits for its key, so that a claim never walks over it; 6, a run (kind 'start') that was let in and has its
 // place until it ends. A run that has not begun has `turn_due` 3, which no message changes. `begun` counts what was handed

@@ -110,7 +110,12 @@ test("a poll that finds nothing writes nothing", async () => {
   const before = statSync(`${path}-wal`, { bigint: true });
   for (let polls = 0; polls < 10; polls++)
     await store.write([
-      { write: "claim-turns", worker, tokens: ["t"], definitions: ["checkout", "other"] },
+      {
+        write: "claim-turns",
+        worker,
+        tokens: ["t"],
+        definitions: ["checkout", "other"].map((name) => ({ name, version: 1 })),
+      },
       { write: "claim-items", worker, tokens: ["t"], names: ["charge"] },
       { write: "fire-due", limit: 10 },
     ]);

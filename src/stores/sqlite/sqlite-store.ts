@@ -35,6 +35,7 @@ import type {
   StoreInfo,
   TransactOutcome,
   TurnWrite,
+  VersionCount,
   Write,
 } from "../../kernel/index.ts";
 import { apply, idleOutcome } from "./apply.ts";
@@ -44,7 +45,7 @@ import { check } from "./check.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
 import { listQueues } from "./queues.ts";
-import { findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
+import { countVersions, findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
@@ -191,8 +192,12 @@ export class SqliteStore implements Store {
     return this.#session.transact("Reaping", (tx) => reap(tx, self));
   }
 
-  findRun(id: string): Promise<RunRecord | undefined> {
-    return this.#session.read("Finding a run", (sql) => findRun(sql, id));
+  findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
+    return this.#session.read("Finding a run", (sql) => findRun(sql, id, generation));
+  }
+
+  countVersions(): Promise<readonly VersionCount[]> {
+    return this.#session.read("Counting versions", countVersions);
   }
 
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {

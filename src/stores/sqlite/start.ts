@@ -84,7 +84,11 @@ function startedOf({ sql }: Tx, row: RunRow): Started {
 
 function foundById(tx: Tx, row: RunRow): StartOutcome {
   if (row.status === "expected") return { status: "expected-otherwise", record: recordOf(tx.sql, row) };
-  return { status: "exists", ...startedOf(tx, row) };
+  const found = startedOf(tx, row);
+  if (row.generation === 0) return { status: "exists", ...found };
+  // Compared is what it was started with: a later generation has an input of its own.
+  const { run } = tx.sql.firstOfId.get(row.id) as { run: number };
+  return { status: "exists", ...found, first: { ...(tx.sql.entry.get(run, 1) as unknown as Entry) } };
 }
 
 export interface Parent {

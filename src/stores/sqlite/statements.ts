@@ -70,6 +70,8 @@ const SQL = {
   tagsOf: "select tag from tags where run = ? order by rowid",
   run: `select ${RUN_COLUMNS} from runs where run = ?`,
   newestRun: `select ${RUN_COLUMNS} from runs where id = ? order by generation desc limit 1`,
+  runOfGeneration: `select ${RUN_COLUMNS} from runs where id = ? and generation = ?`,
+  firstOfId: "select run from runs where id = ? order by generation limit 1",
   newestStatus: "select run, status, definition from runs where id = ? order by generation desc limit 1",
   childById: "select run from runs where id = ? and parent = ? order by generation desc limit 1",
   runOfItem: "select id, generation, status from runs where run = ?",
@@ -104,13 +106,28 @@ const SQL = {
   liveChildren: `select run from runs indexed by runs_by_root where root = ? and root <> run and parent = ? and ${LIVE}`,
   resumeItems: "update queue set state = 1, takeovers = 0 where run = ? and state = 3",
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
-  dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ?
+  dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ? and version = ?
     order by priority desc, run limit ?`,
   suspectTurns: `select run from runs indexed by runs_suspect
-    where turn_due = 2 and turn_token is null and definition = ? limit 1`,
+    where turn_due = 2 and turn_token is null and definition = ? and version = ? limit 1`,
   suspectDefinitions: distinct("definition", "runs indexed by runs_suspect", "turn_due = 2"),
   heldSuspect: `select 1 from runs indexed by runs_held where turn_worker = ? and takeovers >= ${SUSPECT_AFTER} limit 1`,
   claimTurn: "update runs set status = 'running', turn_due = 0, turn_token = ?, turn_worker = ? where run = ?",
+
+  // generations and versions
+  insertNext: `insert into runs (run, id, generation, definition, kind, version, status, parent, parent_command, root,
+      priority, head, chain, turn_due, turn_token, turn_worker, created_at, runtime)
+    select ?1, id, generation + 1, definition, kind, ?2, ?3, parent, parent_command, root, priority, 1, ?4, ?5, ?6, ?7, ?8, ?9
+    from runs where run = ?10`,
+  copyTags: "insert into tags (run, tag) select ?1, tag from tags where run = ?2 order by rowid",
+  moveOnce: "update once set run = ?1 where run = ?2 and at > 0",
+  movePlace: "update queue set run = ?1 where run = ?2 and item = ?3 and state = 6",
+  nothingUnread: "update runs set unread = 0 where run = ?",
+  nextVersion: `select definition as name, version from runs indexed by runs_live
+    where ended_at is null and (definition, version) > (?, ?) order by definition, version limit 1`,
+  countLive:
+    "select count(*) as live from runs indexed by runs_live where ended_at is null and definition = ? and version = ?",
+  countDue: `select count(*) as due from runs indexed by runs_due where ${DUE} and definition = ? and version = ?`,
 
   // messages
   arrive: `update runs set arrivals = arrivals + 1,

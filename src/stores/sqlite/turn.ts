@@ -6,6 +6,7 @@
 import type { NewItem, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { freeKey, type LineKind } from "./gates.ts";
+import { startNext } from "./generation.ts";
 import type { Tx } from "./session.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
@@ -30,7 +31,9 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   for (const item of turn.items) insertItem(tx, run, item);
   if (turn.read > 0) sql.dropRead.run(run, turn.read);
   let more = arrivals > turn.read;
+  let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
+    if (turn.next !== undefined) next = startNext(tx, run, turn.read, turn.next);
     clearEnded(tx, run, arrivals);
     more = false;
   }
@@ -39,7 +42,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     const target = typeof to === "number" ? to : (sql.childById.get(to, run) as { run: number } | undefined)?.run;
     if (target !== undefined && arrive(tx, target, arrival) && target === run) more = true;
   }
-  return { status: "committed", more: more || taken, children };
+  return { status: "committed", more: more || taken, children, ...(next && { next }) };
 }
 
 /** K1 and K4 in one statement. Answers the run's `arrivals`, undefined when the fence did not hold. */

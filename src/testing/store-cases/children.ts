@@ -57,7 +57,7 @@ export const childCases: readonly StoreCase[] = [
       );
       assert.equal(findJournalFault(journal, child), undefined);
     }
-    assert.equal((await claimTurns(store, worker, ["child"])).length, 2);
+    assert.equal((await claimTurns(store, worker, ["child", { name: "child", version: 3 }])).length, 2);
   }),
 
   storeCase("a child started with a claim is its starter's", async (store) => {

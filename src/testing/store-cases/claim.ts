@@ -13,6 +13,7 @@ import {
   startWaiting,
   startWithTasks,
   startWrite,
+  versioned,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -63,7 +64,7 @@ export const claimCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     await startRuns(store, 5);
     const tokens = newTokens(3);
-    const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions: ["checkout"] }]);
+    const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions: [versioned("checkout")] }]);
     assert.deepEqual(turns.map((turn) => turn.token).sort(), [...tokens].sort());
     const pulses = await store.pulse(turns.map((turn) => turn.record.run));
     const held = new Map(pulses.map((pulse) => [pulse.run, pulse.token]));
@@ -119,7 +120,7 @@ export const claimCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const waiting = await startWaiting(store, worker, "order-1", { tags: ["vip"], version: 4 });
     await send(store, "order-1");
-    const [turn] = await claimTurns(store, worker);
+    const [turn] = await claimTurns(store, worker, [{ name: "checkout", version: 4 }]);
     assert.ok(turn !== undefined);
     const { head, chain, arrivals, tags, version } = turn.record;
     assert.deepEqual(

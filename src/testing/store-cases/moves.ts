@@ -8,6 +8,7 @@ import {
   type Claim,
   type ClaimedItem,
   type ClaimedTurn,
+  type DefinitionVersion,
   type Entry,
   type EntryType,
   type InboxRow,
@@ -99,15 +100,25 @@ export async function startHeld(
 export async function claimTurns(
   store: Store,
   worker: number,
-  definitions: readonly string[] = ["checkout"],
+  wanted: readonly (string | DefinitionVersion)[] = ["checkout"],
   count = 100,
 ): Promise<readonly ClaimedTurn[]> {
+  const definitions = wanted.map(versioned);
   const [turns] = await store.write([{ write: "claim-turns", worker, tokens: newTokens(count), definitions }]);
   return turns;
 }
 
+/** A name alone stands for its first version. */
+export function versioned(wanted: string | DefinitionVersion): DefinitionVersion {
+  return typeof wanted === "string" ? { name: wanted, version: 1 } : wanted;
+}
+
 /** Takes the one turn that is due. */
-export async function takeTurn(store: Store, worker: number, definitions?: readonly string[]): Promise<Held> {
+export async function takeTurn(
+  store: Store,
+  worker: number,
+  definitions?: readonly (string | DefinitionVersion)[],
+): Promise<Held> {
   const turns = await claimTurns(store, worker, definitions);
   assert.equal(turns.length, 1, `one turn should be due, not ${turns.length}`);
   const [turn] = turns as readonly [ClaimedTurn];

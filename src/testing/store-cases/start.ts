@@ -14,6 +14,7 @@ import {
   startHeld,
   startRun,
   startWrite,
+  versioned,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -59,7 +60,7 @@ export const startCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readJournal(record.run, 0), [first]);
     assert.equal(findJournalFault([first], record), undefined);
 
-    const turns = await claimTurns(store, worker);
+    const turns = await claimTurns(store, worker, [{ name: "checkout", version: 7 }]);
     assert.deepEqual(
       turns.map((turn) => [turn.record.run, turn.record.head, turn.record.chain, turn.inbox]),
       [[record.run, 1, chain, []]],
@@ -145,7 +146,7 @@ export const startCases: readonly StoreCase[] = [
       message("order-1"),
       startWrite("order-1"),
       message("order-1", resolved('{"ok":true}')),
-      { write: "claim-turns", worker, tokens: newTokens(5), definitions: ["checkout"] },
+      { write: "claim-turns", worker, tokens: newTokens(5), definitions: [versioned("checkout")] },
     ]);
     assert.deepEqual([early.status, started.status, sent.status], ["no-run", "started", "committed"]);
     assert.deepEqual(

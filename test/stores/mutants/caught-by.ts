@@ -423,4 +423,33 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "user SQL whose function throws is rolled back, and its error is the answer",
   ],
   "user SQL that nobody wants is kept": ["user SQL that nobody wants any more is rolled back"],
+  "a next generation keeps the version of the one before": [
+    "a run that continues goes on under its id, with a new number and a journal of its own",
+  ],
+  "a next generation is nobody's, although it was claimed": [
+    "the next generation is due at once, or its starter's when it came with a claim",
+  ],
+  "what was carried is lost": [
+    "messages go over in order: first those that were carried, then those nobody had read",
+    "ids of messages and values of promises that went over are remembered",
+  ],
+  "the next generation is not answered": ["who sends or starts by id finds the newest generation"],
+  "a start by id is compared with the newest generation": ["who sends or starts by id finds the newest generation"],
+  "ids of messages are forgotten with their generation": [
+    "ids of messages and values of promises that went over are remembered",
+  ],
+  "unread messages stay with the generation that ends": [
+    "messages go over in order: first those that were carried, then those nobody had read",
+  ],
+  "answers to old commands reach the next generation": [
+    "what answers a command of the old generation does not reach the next",
+  ],
+  "a next generation knows no parent": [
+    "a next generation answers the parent of the first, and hears what its parent says to it",
+  ],
+  "a generation is pruned when it has ended": ["generations are pruned together, when the last has ended"],
+  "turns of all versions are claimed": [
+    "only turns of the wanted versions are claimed, however many of others are due",
+  ],
+  "versions are counted without a look at them": ["live and due runs are counted by version, ended ones are not"],
 };

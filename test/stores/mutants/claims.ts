@@ -40,7 +40,10 @@ export const claimsMutants: readonly Mutant[] = [
     write.write === "claim-turns"
       ? {
           ...write,
-          definitions: [...new Set((await store.listRuns({ limit: 100 })).map((record) => record.definition))],
+          definitions: (await store.listRuns({ limit: 100 })).map(({ definition, version }) => ({
+            name: definition,
+            version,
+          })),
         }
       : write,
   ),

@@ -2,6 +2,7 @@ import { claimsMutants } from "./claims.ts";
 import { controlMutants } from "./control.ts";
 import { earlyMutants } from "./early.ts";
 import { fencesMutants } from "./fences.ts";
+import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
 import { messagesMutants } from "./messages.ts";
@@ -35,4 +36,5 @@ export const mutants: readonly Mutant[] = [
   ...schedulesMutants,
   ...earlyMutants,
   ...transactMutants,
+  ...generationsMutants,
 ];

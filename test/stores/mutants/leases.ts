@@ -48,7 +48,7 @@ export const leasesMutants: readonly Mutant[] = [
       const reaped = await store.reap(self);
       const worker = await store.registerWorker("mutant", 1e9);
       const due = await store.listRuns({ limit: 100, statuses: ["queued"] });
-      const definitions = due.map((record) => record.definition);
+      const definitions = due.map(({ definition, version }) => ({ name: definition, version }));
       const tokens = due.map((record) => `mutant ${record.run} ${worker}`);
       if (reaped.turns > 0) {
         const [claimed] = await store.write([{ write: "claim-turns", worker, tokens, definitions }]);

@@ -1,0 +1,31 @@
+// ctx.continueAsNew: the run goes on under its id with a new journal (W9).
+//
+// It is no command: the code never learns of it, and what it asked for before stands in the old journal and ends with it.
+
+import { digest, encode } from "../base/index.ts";
+import { encodeNamed } from "./entry-data.ts";
+import { unregistered } from "./execution-host.ts";
+import type { Execution } from "./execution.ts";
+import { never, refused } from "./refusals.ts";
+import { refuseInsideStep } from "./scope.ts";
+
+export function askContinue(execution: Execution, given: unknown, version: number | undefined): Promise<never> {
+  refuseInsideStep();
+  const { refusal, host, body } = execution;
+  if (refusal !== undefined) return refused(refusal);
+  if (execution.stop !== undefined) return never();
+  const next = version ?? body.version;
+  const accepted = host.acceptNext(body.name, next, given);
+  if (accepted === undefined)
+    return execution.halt(
+      unregistered("UNKNOWN_DEFINITION", body.name, `${body.name} version ${next}`, "continueAsNew"),
+    );
+  const input = encodeNamed(`The input of workflow ${body.name}`, accepted.input, execution.limits);
+  execution.conclude({
+    status: "continued",
+    version: next,
+    input,
+    given: given === undefined ? undefined : digest(encode(given)),
+  });
+  return never();
+}
