@@ -121,6 +121,8 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
     case "promise":
     case "signal":
       return asking(place, (store) => portsOf(store, place.given[0] ?? "", argument.name() === "signal"));
+    case "queue":
+      return asking(place, async (store) => distinct((await store.listQueues()).map(({ name }) => name)));
     case "schedule":
       return asking(place, async (store) =>
         (await store.listSchedules("", SCHEDULES_LOOKED_AT)).map(({ name, definition }) => ({

@@ -7,6 +7,7 @@ import { addCaringCommands } from "./commands/caring.ts";
 import { addHelpingCommands } from "./commands/helping.ts";
 import { addLookingCommands } from "./commands/looking.ts";
 import { addProvingCommands } from "./commands/proving.ts";
+import { addQueueingCommands } from "./commands/queueing.ts";
 import { addSchedulingCommands } from "./commands/scheduling.ts";
 import { addSteeringCommands } from "./commands/steering.ts";
 import { addTalkingCommands } from "./commands/talking.ts";
@@ -54,6 +55,7 @@ export function createProgram(): Command {
   addTalkingCommands(program);
   addSteeringCommands(program);
   addSchedulingCommands(program);
+  addQueueingCommands(program);
   addProvingCommands(program);
   addCaringCommands(program);
   addHelpingCommands(program);

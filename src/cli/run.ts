@@ -1,8 +1,8 @@
 // reprise run: starts a run, works on it and waits for its end.
 
 import { inspect } from "node:util";
-import { encode, formatMs, RepriseError } from "../base/index.ts";
-import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import { encode, formatMs, RepriseError, type Duration } from "../base/index.ts";
+import { createEngine, sqlitePathOf, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
@@ -16,6 +16,9 @@ import { refuseMemory } from "./worker.ts";
 export interface RunOptions extends GlobalOptions {
   readonly id?: string;
   readonly inputFile?: string;
+  readonly tag?: readonly string[];
+  readonly priority?: number;
+  readonly delay?: Duration;
   readonly detach?: boolean;
 }
 
@@ -37,7 +40,7 @@ export async function run(
   // What is at work may finish; the run goes on where it stopped when it is started again.
   onInterrupt({ cleanUp: () => engine.close() });
   try {
-    const handle = await engine.start(name, input as undefined, options.id === undefined ? {} : { id: options.id });
+    const handle = await engine.start(name, input as undefined, startOptionsOf(options));
     remark(paintError("dim", `run ${plain(handle.id)}`));
     const output: unknown = await waitFor(handle, options);
     const info = await handle.info();
@@ -65,11 +68,20 @@ export async function run(
 async function detach(definitions: Loaded, name: string, input: unknown, options: RunOptions): Promise<number> {
   refuseMemory(options.store);
   await using engine = await createEngine({ store: options.store, definitions, worker: false, ...payloadOptions() });
-  const handle = await engine.start(name, input as undefined, options.id === undefined ? {} : { id: options.id });
+  const handle = await engine.start(name, input as undefined, startOptionsOf(options));
   const { id, status } = await handle.info();
   if (options.json) await printJson({ id, status });
   else await print(plain(id));
   return EXIT.ok;
+}
+
+function startOptionsOf({ id, tag, priority, delay }: RunOptions): StartOptions {
+  return {
+    ...(id !== undefined && { id }),
+    ...(tag && { tags: tag }),
+    ...(priority !== undefined && { priority }),
+    ...(delay !== undefined && { delay }),
+  };
 }
 
 interface Waiting {

@@ -4,7 +4,8 @@ import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
-import type { RepriseEvent } from "../kernel/index.ts";
+import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
+import { workflowBody } from "../workflow/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { logLines, type LogLines } from "./log-lines.ts";
@@ -15,6 +16,7 @@ import { countOf, plain, showValue } from "./text.ts";
 
 export interface WorkerOptions extends GlobalOptions {
   readonly concurrency?: number;
+  readonly queues?: readonly string[];
   readonly lease?: Duration;
   readonly grace: Duration;
   readonly events?: boolean;
@@ -24,6 +26,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
   refuseMemory(options.store);
   toMs(options.grace, "--grace");
   const definitions = await loadDefinitions(file);
+  const queues = options.queues?.map((name) => queueCalled(name, definitions));
   const log = logLines(options.json);
   if (options.events === true) logEvents(log);
   const engine = await createEngine({
@@ -34,6 +37,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     worker: {
       ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
       ...(options.lease !== undefined && { lease: options.lease }),
+      ...(queues && { queues }),
     },
   });
   onInterrupt({
@@ -50,8 +54,25 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     store: options.store,
     workflows: namesOf(definitions, "workflow"),
     tasks: namesOf(definitions, "task"),
+    queues: options.queues ?? null,
   });
   return new Promise<number>(() => {});
+}
+
+/** The queue itself, with its limits, as a task or workflow of the file names it. */
+function queueCalled(name: string, definitions: Loaded): Queue {
+  if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
+  const there = definitions.flatMap((one) => {
+    const { line } = isTask(one) ? taskBody(one) : workflowBody(one);
+    return line === undefined ? [] : [line.queue];
+  });
+  const found = there.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const names = [...new Set([DEFAULT_QUEUE, ...there.map((one) => one.name)])].join(", ");
+  throw new RepriseError(
+    "USAGE",
+    `--queues: nothing in this file waits in a queue called ${name}; there are: ${names}.`,
+  );
 }
 
 /** Nobody could ever start a run there. */

@@ -1,7 +1,7 @@
 // init, dev, worker, run: code at work.
 
 import type { Command } from "commander";
-import { action, examples, positiveNumber } from "../command.ts";
+import { action, collect, examples, positiveNumber, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 import type { WorkerOptions } from "../worker.ts";
 
@@ -38,10 +38,17 @@ export function addWorkingCommands(program: Command): void {
     .description("work on the runs of a store until told to stop (SIGTERM, Ctrl-C)")
     .argument("<file>", "a module; every workflow and task it exports is registered")
     .option("--concurrency <count>", "how many tasks and operations run at once (default: 256)", positiveNumber)
+    .option("--queues <names>", "only work of these queues; several with commas (default: all)", collect)
     .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 15 s)")
     .option("--grace <duration>", "how long work may take to finish when told to stop", "30 s")
     .option("--events", "also a line for everything that happens to runs")
-    .addHelpText("after", examples("worker order.ts --store sqlite:shop.db", "worker order.ts --concurrency 64 --json"))
+    .addHelpText(
+      "after",
+      examples(
+        "worker order.ts --store sqlite:shop.db",
+        "worker order.ts --concurrency 64 --queues mail,default --json",
+      ),
+    )
     .action(
       action(async (file: string, options: WorkerOptions) => (await import("../worker.ts")).worker(file, options)),
     );
@@ -54,6 +61,9 @@ export function addWorkingCommands(program: Command): void {
     .argument("[input]", "its input, as JSON")
     .option("--id <id>", "the run's id; the same id and input again give the same run")
     .option("--input-file <file>", "read the input from a file, or - for standard input")
+    .option("--tag <tag>", "a tag to find it by; several with commas", collect)
+    .option("--priority <number>", "higher goes first", wholeNumber)
+    .option("--delay <duration>", "begin this much later")
     .option("--detach", "only start it and print its id; the work is left to workers")
     .addHelpText(
       "after",

@@ -1,0 +1,78 @@
+// reprise queue, and what `worker` and `run` have to do with queues.
+
+import { expect, test } from "vitest";
+import { queue, task, workflow } from "reprise";
+import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const mail = queue("mail", { concurrency: 4, rate: { limit: 100, per: "1 minute" }, perKey: { concurrency: 1 } });
+const send = task("send", { queue: mail, key: (to: string) => to }, (_ctx, to: string) => `sent to ${to}`);
+const notify = workflow("notify", async (ctx, to: string) => ctx.task(send, to));
+
+const shop = (): Promise<StoreWithRuns> =>
+  new StoreWithRuns([notify, send]).start({ id: "notify-1", what: notify, input: "ann", until: "completed" });
+
+const MAIL = {
+  name: "mail",
+  paused: false,
+  ready: 0,
+  leased: 0,
+  delayed: 0,
+  oldestReadyAt: null,
+  limits: { concurrency: 4, rate: { limit: 100, per: 60_000 }, perKey: { concurrency: 1 } },
+};
+
+test("queues are listed with what waits and their limits, paused and resumed", async () => {
+  using store = await shop();
+  const listed = jsonLines((await store.cli("queue", "list", "--json")).stdout);
+  expect(listed.map(({ name }) => name as string)).toEqual(["default", "mail"]);
+  expect(listed[1]).toEqual(MAIL);
+  expect((await store.cli("queue", "pause", "mail")).stdout).toBe("paused mail\n");
+  const { stdout } = await store.cli("queue", "list");
+  expect(stdout).toMatch(/^QUEUE +READY +AT WORK +DELAYED +OLDEST +LIMITS\n/);
+  expect(stdout).toMatch(/\nmail +0 +0 +0 +4 at once, 100 per 1 m, per key 1 at once +paused\n$/);
+  const [resumed] = jsonLines((await store.cli("queue", "resume", "mail", "--json")).stdout);
+  expect(resumed).toEqual({ action: "resume", queue: MAIL });
+});
+
+test("a queue gets other limits, or none", async () => {
+  using store = await shop();
+  const limited = await store.cli("queue", "limit", "mail", "--concurrency", "2", "--key-rate", "5/10s");
+  expect(limited.stdout).toBe("limited mail  2 at once, per key 5 per 10 s\n");
+  const [none] = jsonLines((await store.cli("queue", "limit", "mail", "--none", "--json")).stdout);
+  expect(none).toMatchObject({ action: "limit", queue: { limits: {} } });
+});
+
+test("what makes no sense is refused", async () => {
+  using store = await shop();
+  for (const [args, says] of [
+    [["queue", "pause", "nope"], /error QUEUE_NOT_FOUND:/],
+    [["queue", "pause", "default"], /error USAGE: Queue default/],
+    [["queue", "limit", "mail"], /give the new limits, or --none/],
+    [["queue", "limit", "mail", "--none", "--concurrency", "1"], /not both/],
+    [["queue", "limit", "mail", "--rate", "many"], /--rate: expected a count and a time such as 100\/1m/],
+    [
+      ["worker", DEFINITIONS, "--queues", "mail"],
+      /--queues: nothing in this file waits in a queue called mail; there are: default/,
+    ],
+  ] as const) {
+    const { code, stderr } = await store.cli(...args);
+    expect([args, code]).toEqual([args, 2]);
+    expect(stderr).toMatch(says);
+  }
+});
+
+test("a worker of one queue says so, and a run can be tagged and delayed when it is started", async () => {
+  using folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const child = startCli(["worker", DEFINITIONS, "--queues", "default", "--json", ...store]);
+  const ended = finished(child);
+  await saying(child, "worker.started");
+  const start = ["run", DEFINITIONS, "greet", '"Ada"', "--id", "greet-1", "--detach"];
+  const started = await cli([...start, "--tag", "eu,test", "--priority", "3", "--delay", "1h", ...store]);
+  expect([started.code, started.stdout]).toEqual([0, "greet-1\n"]);
+  const [shown] = jsonLines((await cli(["show", "greet-1", "--json", ...store])).stdout);
+  expect(shown).toMatchObject({ status: "queued", tags: ["eu", "test"], priority: 3 });
+  child.kill("SIGTERM");
+  expect(jsonLines((await ended).stdout)[0]).toMatchObject({ event: "worker.started", queues: ["default"] });
+});
