@@ -57,7 +57,7 @@ function finish(shown: number, more: boolean, json: boolean): number {
 
 export function runTable(): Table {
   return new Table([
-    { title: "RUN", least: 12 },
+    { title: "RUN", least: 16, keepsEnds: true },
     { title: "DEFINITION", least: 10 },
     { title: "STATUS" },
     { title: "ENTRIES", right: true },

@@ -57,6 +57,16 @@ export async function getRun(store: Store, id: string): Promise<RunRecord> {
   if (record !== undefined) return record;
   throw new RepriseError(
     "RUN_NOT_FOUND",
-    `There is no run ${id} in this store. \`reprise list\` shows those that are there.`,
+    `There is no run ${id} in this store.${await suggestion(store, id)} \`reprise list\` shows those that are there.`,
   );
+}
+
+const LOOKED_AT = 300;
+const SUGGESTED = 3;
+
+/** Somebody typed the beginning, or copied a part. */
+async function suggestion(store: Store, id: string): Promise<string> {
+  const ids = (await store.listRuns({ limit: LOOKED_AT })).map((record) => record.id);
+  const near = id.length < 2 ? [] : ids.filter((one) => one.toLowerCase().includes(id.toLowerCase()));
+  return near.length === 0 ? "" : ` Did you mean ${near.slice(0, SUGGESTED).join(" or ")}?`;
 }

@@ -1,6 +1,8 @@
 // Progress of long work: one line on standard error that overwrites itself, only for somebody who watches.
 
 const EVERY_MS = 80;
+/** What is done sooner than this needs no progress. */
+const QUIET_MS = 300;
 
 export interface Progress {
   at(done: number, total: number): void;
@@ -13,17 +15,19 @@ const CLEAR = "\r\u001b[K";
 /** `checking … 200 of 1000 runs`; `nowMs` is any clock that goes forward. */
 export function progressOf(verb: string, unit: string, nowMs: () => number): Progress {
   if (!process.stderr.isTTY) return { at: () => {}, end: () => {} };
-  let drawnAt = Number.NEGATIVE_INFINITY;
+  let nextAt = nowMs() + QUIET_MS;
+  let isDrawn = false;
   return {
     at(done, total) {
       const now = nowMs();
-      if (now - drawnAt < EVERY_MS) return;
-      drawnAt = now;
+      if (now < nextAt) return;
+      nextAt = now + EVERY_MS;
+      isDrawn = true;
       const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
       process.stderr.write(`${CLEAR}${verb} … ${done} of ${total} ${unit} (${percent} %)`);
     },
     end() {
-      if (drawnAt !== Number.NEGATIVE_INFINITY) process.stderr.write(CLEAR);
+      if (isDrawn) process.stderr.write(CLEAR);
     },
   };
 }

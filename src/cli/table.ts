@@ -1,13 +1,15 @@
 // Tables for terminals: as wide as what stands in them; where that is too much for a line, columns that may are cut.
 
 import { paint } from "./output.ts";
-import { clip, plain } from "./text.ts";
+import { clip, clipMiddle, plain } from "./text.ts";
 
 export interface Column {
   readonly title: string;
   readonly right?: boolean;
   /** May be cut down to this many characters. */
   readonly least?: number;
+  /** Cut from the middle. */
+  readonly keepsEnds?: boolean;
 }
 
 /** A cell, and how it is painted once it has its width. */
@@ -58,8 +60,9 @@ export class Table {
     return cells
       .map((cell, index) => {
         const width = this.#widths?.[index] ?? 0;
-        const text = clip(textOf(cell), width);
-        const padded = this.#columns[index]?.right === true ? text.padStart(width) : text.padEnd(width);
+        const column = this.#columns[index];
+        const text = (column?.keepsEnds === true ? clipMiddle : clip)(textOf(cell), width);
+        const padded = column?.right === true ? text.padStart(width) : text.padEnd(width);
         return typeof cell === "string" ? padded : cell.paint(padded);
       })
       .join(GAP)

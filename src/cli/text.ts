@@ -44,6 +44,14 @@ export function clip(text: string, width: number): string {
   return `${text.slice(0, end)}…`;
 }
 
+/** As `clip`, from the middle: ids often differ at their end. */
+export function clipMiddle(text: string, width: number): string {
+  if (text.length <= width) return text;
+  const tail = Math.floor((width - 1) / 2);
+  const end = text.slice(text.length - tail);
+  return `${clip(text, width - tail)}${end.isWellFormed() ? end : end.slice(1)}`;
+}
+
 /** JSON on one line. What JSON allows in strings and a terminal does not is escaped: it only occurs inside strings. */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value).replace(UNSAFE, escapeOf);

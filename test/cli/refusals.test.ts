@@ -119,7 +119,12 @@ test("a damaged journal is named by run and entry", async () => {
 test("a run that does not exist is refused by every command that names one", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
-  await (await createEngine({ store, definitions: [pay, charge] })).close();
+  {
+    await using engine = await createEngine({ store, definitions: [pay, charge] });
+    await (await engine.start(pay, 1, { id: "pay-2026-11-16" })).result();
+  }
+  const part = await cli(["show", "11-16", "--store", store]);
+  expect(part.stderr).toContain("There is no run 11-16 in this store. Did you mean pay-2026-11-16?");
   for (const args of [
     ["show", "nope"],
     ["journal", "nope"],
