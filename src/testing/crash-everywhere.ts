@@ -98,15 +98,18 @@ class Trial {
     try {
       const batches: number[] = [];
       let killed = false;
+      const death = Promise.withResolvers<undefined>();
       const cut = createCut(batches, kill, () => {
         killed = true;
         engine?.life.crash();
+        death.resolve(undefined);
       });
-      engine = await TestEngineFacade.on(world, { cut });
-      // Killed while it was made: there was nobody to tell.
-      if (killed) engine.life.crash();
-      let output = await this.#live(world, engine, kill);
-      if (killed) {
+      const made = TestEngineFacade.on(world, { cut });
+      // Killed while it was made: there was nobody to tell, and it may never be made.
+      engine = await Promise.race([made, death.promise]);
+      if (killed) void made.then(({ life }) => life.crash());
+      let output = engine && (await this.#live(world, engine, kill));
+      if (engine === undefined || killed) {
         engine = await TestEngineFacade.on(world, { forgiving: true });
         output = await this.#live(world, engine, kill);
       }

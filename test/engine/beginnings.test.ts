@@ -1,8 +1,8 @@
 // When a run begins: in a queue with limits, later, or as another run's double.
 
 import { expect, test } from "vitest";
-import { createEngine, promise, queue, workflow } from "reprise";
-import { createTestEngine } from "reprise/testing";
+import { createEngine, promise, queue, task, workflow } from "reprise";
+import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { collect, createFolder, rejection } from "./world.ts";
 
 const approval = { ports: { done: promise() } } as const;
@@ -149,6 +149,65 @@ test.each([
     await engine.clock.advance(0);
     expect(ran).toEqual(["first", "third"]);
   }
+});
+
+test("a run that is paused before it begins goes on waiting for its time when it is resumed", async () => {
+  const late = workflow("late", async (ctx) => ctx.now().getTime());
+  await using engine = await createTestEngine({ definitions: [late], now: new Date(0) });
+  const [early, passed] = [
+    await engine.start(late, undefined, { delay: 5_000 }),
+    await engine.start(late, undefined, { delay: 5_000 }),
+  ];
+  for (const run of [early, passed]) await run.pause();
+  await engine.clock.advance(1_000);
+  await early.resume();
+  await engine.clock.advance(3_999);
+  expect(await early.info()).toMatchObject({ status: "queued", entries: 1 });
+  await engine.clock.advance(1);
+  expect(await early.result()).toBe(5_000);
+  expect(await passed.info()).toMatchObject({ status: "paused", entries: 1 });
+  await passed.resume();
+  expect(await passed.result()).toBe(5_000);
+});
+
+test("a terminated run gives its place to the next, begun or not", async () => {
+  const begun: string[] = [];
+  const one = queue("one", { concurrency: 1, perKey: { concurrency: 1 } });
+  const job = workflow("job", { ...approval, queue: one, key: () => "k" }, async (ctx, id: string) => {
+    begun.push(id);
+    await ctx.promise("done");
+  });
+  await using engine = await createTestEngine({ definitions: [job] });
+  const runs = [];
+  for (const id of ["a", "b", "c"]) runs.push(await engine.start(job, id));
+  await engine.clock.advance(0);
+  await runs[1]?.terminate();
+  await engine.clock.advance(0);
+  expect(begun).toEqual(["a"]);
+  await runs[0]?.terminate();
+  await engine.clock.advance(0);
+  expect(begun).toEqual(["a", "c"]);
+  expect(await runs[1]?.verify()).toMatchObject({ status: "same" });
+});
+
+test("work in queues comes out the same after a crash at every commit", async () => {
+  const narrow = queue("narrow", {
+    concurrency: 2,
+    rate: { limit: 3, per: "1 minute" },
+    perKey: { concurrency: 1, rate: { limit: 2, per: "1 minute" } },
+  });
+  const job = task("job", { queue: narrow, key: (name: string) => name[0] ?? "" }, (_ctx, name: string) => `${name}!`);
+  const child = workflow("child", { queue: narrow, key: () => "k" }, async (ctx, name: string) => {
+    await ctx.sleep("1 s");
+    return ctx.task(job, name);
+  });
+  const parent = workflow("parent", { queue: queue("parents", { concurrency: 1 }) }, async (ctx) => {
+    const tasks = ["a1", "a2"].map((name) => ctx.task(job, name));
+    return Promise.all([...tasks, ctx.child(child, "a3")]);
+  });
+  const { output, crashes } = await crashEverywhere(parent, undefined, { definitions: [child, job] });
+  expect(output).toEqual(["a1!", "a2!", "a3!"]);
+  expect(crashes).toBeGreaterThan(20);
 });
 
 test("a child that is cancelled before it begins answers its parent", async () => {
