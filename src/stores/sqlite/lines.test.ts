@@ -67,15 +67,25 @@ test("a claim walks over a thousand items of a taken key at most, and never over
   await store.close();
 });
 
-test("a claim among a hundred thousand ready items of a full queue looks at its limits and at nothing else", async () => {
-  const { store, worker, db } = await createCrowd({ concurrency: 10 }, (n) => `key ${n}`, 100_000);
+/** The quickest of many claims at a full queue, in milliseconds: others at work on the machine do not count. */
+async function quickestClaim(count: number): Promise<number> {
+  const { store, worker, db } = await createCrowd({ concurrency: 10 }, (n) => `key ${n}`, count);
   expect((await claim(store, worker, 100)).items).toHaveLength(10);
-  const start = performance.now();
-  for (let n = 0; n < 100; n += 1) expect(await claim(store, worker, 100)).toMatchObject({ items: [], held: true });
-  // A walk over the rows takes some 20 ms; a hundred claims that do not take 2.
-  expect(performance.now() - start).toBeLessThan(500);
+  let quickest = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 100; n += 1) {
+    const start = performance.now();
+    expect(await claim(store, worker, 100)).toMatchObject({ items: [], held: true });
+    quickest = Math.min(quickest, performance.now() - start);
+  }
   db.close();
   await store.close();
+  return quickest;
+}
+
+test("a claim at a full queue costs the same with a hundred thousand ready items as with twenty", async () => {
+  const [few, many] = [await quickestClaim(20), await quickestClaim(100_000)];
+  // A walk over the rows takes 10 ms, fifty times as long as such a claim.
+  expect(many).toBeLessThan(10 * few + 0.5);
 });
 
 test("a poll at a full, paused or rated queue writes nothing, so that workers do not wake each other", async () => {
