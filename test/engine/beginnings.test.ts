@@ -190,6 +190,25 @@ test("a terminated run gives its place to the next, begun or not", async () => {
   expect(await runs[1]?.verify()).toMatchObject({ status: "same" });
 });
 
+test("a run that continues as new keeps its place and its singleton", async () => {
+  const begun: string[] = [];
+  const loop = workflow("loop", { queue: queue("one", { concurrency: 1 }) }, async (ctx, name: string) => {
+    begun.push(name);
+    await ctx.sleep("1 minute");
+    return name.length < 3 ? ctx.continueAsNew(`${name}+`) : name;
+  });
+  await using engine = await createTestEngine({ definitions: [loop] });
+  const first = await engine.start(loop, "a", { singleton: "s" });
+  const second = await engine.start(loop, "bbb");
+  await engine.clock.advance("90 s");
+  expect(begun).toEqual(["a", "a+"]);
+  expect((await engine.start(loop, "c", { singleton: "s" })).id).toBe(first.id);
+  await engine.crash();
+  await engine.clock.advance("10 minutes");
+  expect([await first.result(), await second.result()]).toEqual(["a++", "bbb"]);
+  expect(begun.at(-1)).toBe("bbb");
+});
+
 test("work in queues comes out the same after a crash at every commit", async () => {
   const narrow = queue("narrow", {
     concurrency: 2,
