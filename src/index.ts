@@ -42,10 +42,12 @@ export {
 export {
   promise,
   queue,
+  query,
   signal,
   stream,
   task,
   typed,
+  update,
   type AnyTask,
   type Database,
   type Definition,
@@ -58,6 +60,7 @@ export {
   type PromisePort,
   type Queue,
   type QueueOptions,
+  type Query,
   type RepriseEvent,
   type Schema,
   type Signal,
@@ -66,6 +69,7 @@ export {
   type Task,
   type TaskContext,
   type TaskOptions,
+  type Update,
 } from "./kernel/index.ts";
 export type { StoreSource } from "./stores/index.ts";
 export {

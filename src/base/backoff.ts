@@ -1,5 +1,6 @@
 import { toMs, type Duration } from "./duration.ts";
 import { invariant, RepriseError } from "./errors.ts";
+import { checkOptionNames } from "./options.ts";
 
 /** `maxAttempts` counts the first try. Defaults: `baseDelay` 1 s, `maxDelay` 60 s (or `baseDelay`, if that is longer). */
 export interface RetryPolicy {
@@ -18,6 +19,7 @@ const MAX_EXPONENT = 53;
 /** Refuses a policy that contradicts itself, before anything is run with it. */
 export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
   if (typeof policy !== "object" || policy === null) throw bad(what, "expected { maxAttempts, … }");
+  checkOptionNames(policy, ["baseDelay", "maxAttempts", "maxDelay", "retryable"], `${what}: retry`);
   const { maxAttempts, retryable } = policy;
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
     throw bad(

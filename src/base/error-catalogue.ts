@@ -66,6 +66,11 @@ export const ERROR_CATALOGUE = {
     summary: "A value that is not data was about to be recorded.",
     next: "Return plain objects, arrays, strings, numbers, bigint, Date, Map, Set, Uint8Array or Error; read the rest first.",
   },
+  NO_QUERY_HANDLER: {
+    family: "usage",
+    summary: "A query was asked that the run's code has registered no answer for where it stands.",
+    next: "Call `ctx.onQuery` before the first wait of the workflow; a run that is only expected cannot answer yet.",
+  },
   PAYLOAD_TOO_DEEP: {
     family: "usage",
     summary: "A value is nested more deeply than can be recorded.",

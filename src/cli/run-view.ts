@@ -58,7 +58,7 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
       if (record.status === "queued") open.unshift(`a worker that has the definition ${plain(record.definition)}`);
       else if (record.status === "running") open.unshift("a worker is at it");
       else if (record.status === "waiting" && open.length === 0)
-        open.push("nothing that can come: its code awaits something that ctx did not give; see `reprise doctor`");
+        open.push("an update, if its code takes one; otherwise nothing that can come: see `reprise doctor`");
       else if (record.status === "paused") open.unshift("somebody who resumes it");
       return open;
     }
@@ -80,6 +80,8 @@ function waitLine({ kind, name, command, until, attempts }: Step, now: number, p
       return `promise ${shown} from outside${left === "" ? "" : `, runs out ${left}`} ${place}`;
     case "signal":
       return `signal ${shown}${left === "" ? "" : `, runs out ${left}`} ${place}`;
+    case "update":
+      return `its own answer to update ${shown} ${place}`;
     case "operation":
       return `operation ${shown}, attempt ${attempts + 1} ${place}`;
   }

@@ -2,7 +2,7 @@
 
 import { isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
-export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal";
+export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update";
 
 export interface Step {
   readonly command: string;
@@ -68,6 +68,8 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
       return step("sleep", text("timerId"), at, dueOf(fields, at));
     case "PromiseCreated":
       return step("receives" in fields ? "signal" : "promise", text("promiseId"), at, timeoutOf(fields, at));
+    case "UpdateRequested":
+      return step("update", text("name"), at);
     // An operation has no entry until an attempt of it has ended.
     case "OperationCompleted":
     case "OperationFailed":

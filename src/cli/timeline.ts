@@ -199,6 +199,20 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
         (took) => `signal${took === "" ? "" : ` after ${took}`}${arrow(fields, "value")}`,
         fields["name"],
       );
+    case "UpdateRequested":
+      return open(fields["name"], `update${"args" in fields ? ` with ${showValue(fields["args"])}` : ""}`);
+    case "UpdateCompleted":
+      return close("good", (took) => `update answered in ${took}${arrow(fields, "result")}`);
+    case "UpdateFailed":
+      return close("bad", (took) => `update failed after ${took}: ${showValue(fields["error"])}`);
+    case "ChildSignalled":
+      return line(
+        "quiet",
+        `signal ${plain(textOf(fields["name"], ""))}`,
+        `to ${plain(textOf(fields["childExecutionId"], ""))}${arrow(fields, "value")}`,
+      );
+    case "ChildCancelRequested":
+      return line("quiet", "cancel", `to ${plain(textOf(fields["childExecutionId"], ""))}`);
     case "StateSet":
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
     case "StateCleared":

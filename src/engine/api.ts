@@ -3,7 +3,9 @@
 import type { Duration, PayloadCodec } from "../base/index.ts";
 import type {
   AnyTask,
+  Answer,
   Args,
+  Asked,
   CatchUp,
   Definition,
   JournalEntry,
@@ -50,6 +52,11 @@ export interface SettleOptions {
 
 export interface SignalOptions extends SettleOptions {
   /** A second signal with the same id to the same run is dropped in silence, for a day at least. */
+  dedupId?: string;
+}
+
+export interface UpdateOptions {
+  /** The same update again: it is handled once, and every sender gets that one answer. */
   dedupId?: string;
 }
 
@@ -128,6 +135,16 @@ export interface Run<D> {
     name: K,
     options?: { after?: number },
   ): AsyncIterable<{ readonly offset: number; readonly value: Payload<PortsOf<D>[K]> }>;
+  /** Asks the run's code, also when it has ended; nothing is written. Throws what the answering code throws. */
+  query<K extends Named<PortsOf<D>, "query">>(
+    name: K,
+    ...args: Args<Asked<PortsOf<D>[K]>, {}>
+  ): Promise<Answer<PortsOf<D>[K]>>;
+  /** Sends a message the run's code handles, and waits for its answer: what it gives, or throws. */
+  update<K extends Named<PortsOf<D>, "update">>(
+    name: K,
+    ...args: Args<Asked<PortsOf<D>[K]>, UpdateOptions>
+  ): Promise<Answer<PortsOf<D>[K]>>;
   /** Asks the run to stop: what it waits for rejects with `CancelledError`. */
   cancel(reason?: string): Promise<void>;
   /** Ends the run at once, without asking its code: no cleanup, no undo. Its live children are asked to stop. */

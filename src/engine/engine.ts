@@ -111,6 +111,7 @@ export class EngineCore implements Engine {
       runtime: parts.runtime,
       registry: parts.registry,
       limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
+      newId: () => parts.random.id(),
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };

@@ -23,12 +23,22 @@ import {
 } from "../kernel/index.ts";
 import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Registry, Worker } from "../worker/index.ts";
-import type { GenerationOptions, JournalOptions, Run, RunInfo, SettleOptions, SignalOptions } from "./api.ts";
+import type {
+  GenerationOptions,
+  JournalOptions,
+  Run,
+  RunInfo,
+  SettleOptions,
+  SignalOptions,
+  UpdateOptions,
+} from "./api.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
+import { queryRun } from "./run-queries.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
+import { updateRun } from "./run-updates.ts";
 import type { Ending, Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -43,6 +53,7 @@ export interface HandleHost {
   readonly runtime: string;
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
+  newId(): string;
   checkOpen(): void;
 }
 
@@ -142,6 +153,15 @@ export class RunHandle implements Run<any> {
 
   reject(name: string, error: Error, options?: SettleOptions): Promise<void> {
     return rejectPort(this.#target, name, error, options);
+  }
+
+  query(name: string, ...args: readonly unknown[]): Promise<never> {
+    return queryRun(this.#target, () => this.#record(), name, args[0]) as Promise<never>;
+  }
+
+  update(name: string, ...args: readonly unknown[]): Promise<never> {
+    const options = args[1] as UpdateOptions | undefined;
+    return updateRun(this.#target, () => this.#record(), name, args[0], options) as Promise<never>;
   }
 
   async cancel(reason?: string): Promise<void> {

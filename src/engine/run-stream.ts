@@ -2,6 +2,7 @@
 
 import { decode, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
+import { News } from "./news.ts";
 import { getPort, type Target } from "./run-messages.ts";
 
 export interface StreamChunk<T> {
@@ -67,28 +68,5 @@ async function* chunks(
     }
   } finally {
     leave();
-  }
-}
-
-/** Something happened since it was last asked. */
-class News {
-  #next = Promise.withResolvers<void>();
-  #closed = false;
-
-  get isClosed(): boolean {
-    return this.#closed;
-  }
-
-  next(): Promise<void> {
-    this.#next = Promise.withResolvers();
-    if (this.#closed) this.#next.resolve();
-    return this.#next.promise;
-  }
-  close(): void {
-    this.#closed = true;
-    this.tell();
-  }
-  tell(): void {
-    this.#next.resolve();
   }
 }

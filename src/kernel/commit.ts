@@ -161,6 +161,8 @@ export type TurnOutcome =
       readonly children: readonly RunRecord[];
       /** The generation that goes on. */
       readonly next?: RunRecord;
+      /** Children that messages by id have reached; left out where there are none. */
+      readonly reached?: readonly RunNumber[];
     }
   | { readonly status: "already-committed" }
   | { readonly status: "lease-lost" }

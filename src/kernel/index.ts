@@ -66,8 +66,12 @@ export {
 } from "./journal.ts";
 export {
   promise,
+  query,
   signal,
   stream,
+  update,
+  type Answer,
+  type Asked,
   type Named,
   type Payload,
   type Ports,

@@ -28,6 +28,11 @@ export type EntryType =
   | "PromiseRejected"
   | "PromiseTimedOut"
   | "SignalReceived"
+  | "UpdateRequested"
+  | "UpdateCompleted"
+  | "UpdateFailed"
+  | "ChildSignalled"
+  | "ChildCancelRequested"
   | "StateSet"
   | "StateCleared"
   | "PatchMarked"
@@ -93,6 +98,8 @@ const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseRejected",
   "PromiseTimedOut",
   "SignalReceived",
+  "UpdateCompleted",
+  "UpdateFailed",
 ]);
 
 /** Whether an entry of this type settles the command it names. */

@@ -14,12 +14,15 @@ export interface PromisePort<T> {
   readonly schema?: Schema<any, T>;
   readonly "~t"?: T;
 }
+/** A question the run's code answers from what it has in memory; nothing is written. */
 export interface Query<Args, T> {
   readonly port: "query";
   readonly "~t"?: [Args, T];
 }
+/** A message the run's code handles and answers; request and answer are in the journal. */
 export interface Update<Args, T> {
   readonly port: "update";
+  readonly schema?: Schema<any, Args>;
   readonly "~t"?: [Args, T];
 }
 export interface Stream<T> {
@@ -84,11 +87,52 @@ export function stream<T>(): Stream<T> {
   return { port: "stream" };
 }
 
+/**
+ * Declares a question that anybody may ask the run, also when it has ended; its code answers at once, and changes nothing.
+ *
+ * @example
+ * ```ts
+ * import { query, workflow } from "reprise";
+ * const count = workflow("count", { ports: { reached: query<number>() } }, async (ctx) => {
+ *   let n = 0;
+ *   ctx.onQuery("reached", () => n);
+ *   for (; n < 10; n += 1) await ctx.sleep("1 hour");
+ * });
+ * ```
+ */
+export function query<T, Args = void>(): Query<Args, T> {
+  return { port: "query" };
+}
+
+/**
+ * Declares a message that the run's code handles and answers; the sender waits for the answer.
+ *
+ * @example
+ * ```ts
+ * import { update, workflow } from "reprise";
+ * const account = workflow("account", { ports: { withdraw: update<number, number>() } }, async (ctx, cents: number) => {
+ *   let left = cents;
+ *   ctx.onUpdate("withdraw", (wanted) => {
+ *     if (wanted > left) throw new Error("not enough");
+ *     return (left -= wanted);
+ *   });
+ *   await ctx.sleep("30 days");
+ *   return left;
+ * });
+ * ```
+ */
+export function update<Args, T = void>(schema?: Schema<any, Args>): Update<Args, T> {
+  return schema === undefined ? { port: "update" } : { port: "update", schema };
+}
+
 export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, any> | Update<any, any> | Stream<any>>;
 export type Named<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
 export type Payload<P> =
   P extends Signal<infer T> ? T : P extends PromisePort<infer T> ? T : P extends Stream<infer T> ? T : never;
 /** A wait that ran out gives `undefined`; a port without payload gives `true` when it came. */
 export type Timed<T> = ([T] extends [void] ? true : T) | undefined;
+/** What a query or an update is asked with, and what it answers. */
+export type Asked<P> = P extends Query<infer A, any> ? A : P extends Update<infer A, any> ? A : never;
+export type Answer<P> = P extends Query<any, infer T> ? T : P extends Update<any, infer T> ? T : never;
 /** What a wait for one of several signals gives: which one came, and what it carries. */
 export type Received<M, K extends keyof M> = { [P in K]: { readonly name: P; readonly value: Payload<M[P]> } }[K];

@@ -269,6 +269,10 @@ export class TestEngineFacade implements TestEngine {
       signal: (name: string, ...value: readonly unknown[]) => tell((run) => (run.signal as AnyTell)(name, ...value)),
       resolve: (name: string, ...value: readonly unknown[]) => tell((run) => (run.resolve as AnyTell)(name, ...value)),
       reject: (name: never, error: Error, options) => tell((run) => run.reject(name, error, options)),
+      query: (name: string, ...args: readonly unknown[]) =>
+        this.#ask((life) => (handle(life).query as AnyAsk)(name, ...args)),
+      update: (name: string, ...args: readonly unknown[]) =>
+        this.#ask((life) => (handle(life).update as AnyAsk)(name, ...args)),
       cancel: (reason) => tell((run) => run.cancel(reason)),
       terminate: (reason) => tell((run) => run.terminate(reason)),
       pause: () => tell((run) => run.pause()),
@@ -331,6 +335,7 @@ export class TestEngineFacade implements TestEngine {
   }
 }
 
+type AnyAsk = (name: string, ...args: readonly unknown[]) => Promise<never>;
 type AnyTell = (name: string, ...value: readonly unknown[]) => Promise<void>;
 type AnyStart = (what: Definition | string, ...args: readonly unknown[]) => Promise<Run<any>>;
 

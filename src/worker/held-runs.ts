@@ -130,7 +130,10 @@ export class HeldRuns {
     }
     if (cached !== undefined) this.#forget(cached);
     this.#loading.set(record.run, { arrived: false, paused: false });
-    this.#load(record, token, inbox).catch((error: unknown) => this.#giveBack(record.run, token, error));
+    this.#load(record, token, inbox).catch((error: unknown) => {
+      this.#giveBack(record.run, token, error);
+      this.#host.onUnheld(record);
+    });
   }
 
   #giveBack(run: RunNumber, token: string, error: unknown): void {
@@ -278,9 +281,8 @@ export class HeldRuns {
     for (const item of localItems) this.#host.tasks.start(item, true);
     this.#adoptChildren(children, outcome.children);
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);
-    for (const { to } of write.messages)
-      if (typeof to === "number") this.arrived(to);
-      else this.#host.claimer.want("turns");
+    for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
+    for (const child of outcome.reached ?? []) this.arrived(child);
     if (write.finished.length > 0 || write.dropped.length > 0 || run.ended !== undefined) this.#host.claimer.freed();
     if (run.ended !== undefined) {
       this.#onEnded(run, run.ended, write.entries.at(-1)!);

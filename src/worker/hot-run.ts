@@ -31,6 +31,7 @@ import {
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
+import { applySignal, applyUpdate } from "./apply-message.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import { appendEnd, nextGeneration, type Continued } from "./run-end.ts";
@@ -166,7 +167,8 @@ export class HotRun {
       if (arrival <= this.#read) continue;
       this.#read = arrival;
       if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
-      else if (type === "SignalReceived") this.#applySignal(target, data);
+      else if (type === "SignalReceived") applySignal(this.#draft, this.execution, target, data);
+      else if (type === "UpdateRequested") applyUpdate(this.#draft, this.execution, target, data);
       else if (type === "CancelRequested") this.#applyCancel(data);
       else if (this.execution.isOpen(target)) this.#appendTerminal(type, target, data, asRecord(data));
     }
@@ -182,15 +184,6 @@ export class HotRun {
       this.execution.close(command);
       if (timed) this.#draft.drop(command);
     }
-  }
-
-  #applySignal(name: string, data: string): void {
-    const decoded = asRecord(data);
-    const wait = this.execution.signals.announce(this.execution, name, decoded["value"]);
-    this.#draft.appendDelivery("SignalReceived", wait?.command ?? "", data, decoded);
-    if (wait === undefined) return;
-    this.execution.close(wait.command);
-    if (wait.timed) this.#draft.drop(wait.command);
   }
 
   /** A run is cancelled once; its cleanup is not disturbed by another request. */
@@ -332,6 +325,12 @@ export class HotRun {
 
   get hasDeliverable(): boolean {
     return this.#deliverable.length > 0 && !this.#paused;
+  }
+
+  /** The code has seen everything that is in the journal, or about to be. */
+  get isCurrent(): boolean {
+    const { length } = this.#draft.batch.deliveries;
+    return !this.#gone && !this.hasDeliverable && length === 0 && (this.#inFlight?.deliveries.length ?? 0) === 0;
   }
 
   deliverNext(): void {

@@ -24,12 +24,13 @@ export interface NewRunOptions {
   readonly salt?: string | undefined;
 }
 
-export type RunBody = Pick<WorkflowBody, "name" | "version">;
+export type RunBody = Pick<WorkflowBody, "name" | "version"> & Partial<Pick<WorkflowBody, "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const { id, input, tags = [], priority = 0, line, runtime, payloadLimit, salt } = options;
-  const { name, version } = body;
-  const fields = { definition: name, version, flags: CURRENT_FLAGS, input, payloadLimit, salt };
+  const { name, version, ports = {} } = body;
+  const updates = Object.values(ports).some(({ port }) => port === "update");
+  const fields = { definition: name, version, flags: CURRENT_FLAGS, input, payloadLimit, salt, updates };
   const started = entryData.startedData(fields);
   return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime, ...(line && { line }) };
 }

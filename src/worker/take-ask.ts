@@ -31,6 +31,13 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
     case "patch":
       draft.append("PatchMarked", "", ask.data);
       return 0;
+    case "answer":
+      draft.append(ask.type, ask.command, ask.data);
+      return 0;
+    case "child-message":
+      draft.append(ask.type, ask.command, ask.data);
+      draft.send(ask.childId, ask.arrival);
+      return 0;
     case "state":
       draft.append(ask.type, ask.command, ask.data);
       return 0;

@@ -213,6 +213,11 @@ export class Worker {
     return this.#runs;
   }
 
+  /** Code of runs held here gets what comes for it. */
+  get works(): boolean {
+    return this.#options.works && !this.#draining && !this.#stopped;
+  }
+
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
   preclaim(definition: string): { readonly worker: number; readonly token: string } | undefined {
     if (!this.#mayClaim || !this.#served.hasDefinition(definition) || this.#runs.count >= HELD_LIMIT) return undefined;

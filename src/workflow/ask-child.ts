@@ -12,6 +12,12 @@ import { never, refused } from "./refusals.ts";
 export interface AskedChild {
   readonly id: string;
   readonly promise: Promise<unknown>;
+  readonly definition: Definition;
+  readonly isDetached: boolean;
+  /** Undefined when it was not started. */
+  readonly command: string | undefined;
+  /** Messages so far. */
+  sent: number;
 }
 
 export function askChild(
@@ -23,18 +29,27 @@ export function askChild(
   const { facts, host, refusal } = execution;
   const sequence = execution.commands.count("ChildWorkflow");
   const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, sequence).slice(0, 32);
-  if (refusal !== undefined) return { id, promise: refused(refusal) };
+  const isDetached = options.detached === true;
+  const child = (promise: Promise<unknown>, command?: string): AskedChild => ({
+    id,
+    promise,
+    definition,
+    isDetached,
+    command,
+    sent: 0,
+  });
+  if (refusal !== undefined) return child(refused(refusal));
   const accepted = host.acceptChild(definition, input);
   const text = encodeInput(accepted === undefined ? input : accepted.input, execution.limits);
   const given = accepted?.parsed === true ? digest(encode(input)) : undefined;
   const fields = { childExecutionName: definition.name, childWorkflowKind: definition.kind };
   const compare = compareInput("Child workflow", input);
   const command = execution.command("ChildWorkflow", "ScheduleChildWorkflow", fields, compare);
-  if (command === undefined) return { id, promise: never() };
+  if (command === undefined) return child(never());
   if (!command.known) {
     if (accepted === undefined) {
       const stop = unregistered("UNKNOWN_DEFINITION", execution.body.name, definition.name, command.id);
-      return { id, promise: execution.halt(stop) };
+      return child(execution.halt(stop));
     }
     const data = childInitiatedData({
       index: command.index,
@@ -44,7 +59,7 @@ export function askChild(
       given,
       shielded: execution.isShielded,
     });
-    const detached = options.detached ?? false;
+    const detached = isDetached;
     const { line } = accepted;
     const ask = {
       ask: "child",
@@ -58,8 +73,8 @@ export function askChild(
     } as const;
     execution.asks.push(ask);
   }
-  if (options.detached === true) return { id, promise: refused(doesNotAnswer(id)) };
-  return { id, promise: execution.open("ChildWorkflow", command.id, id, false) };
+  if (isDetached) return child(refused(doesNotAnswer(id)), command.id);
+  return child(execution.open("ChildWorkflow", command.id, id, false), command.id);
 }
 
 function doesNotAnswer(child: string): RepriseError {

@@ -1,7 +1,7 @@
 // Asks: what workflow code asked for that the journal does not have yet. The worker turns them into entries and work.
 
 import type { EpochMs } from "../base/index.ts";
-import type { AnyTask, Database, Definition, Line, Policy } from "../kernel/index.ts";
+import type { AnyTask, Arrival, Database, Definition, Line, Policy } from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
 interface Journaled {
@@ -55,6 +55,18 @@ export interface PatchAsk {
   readonly command: "";
   readonly data: string;
 }
+/** The answer to an update. */
+export interface AnswerAsk extends Journaled {
+  readonly ask: "answer";
+  readonly type: "UpdateCompleted" | "UpdateFailed";
+}
+/** A message to a child, in the same commit as its entry. */
+export interface ChildMessageAsk extends Journaled {
+  readonly ask: "child-message";
+  readonly type: "ChildSignalled" | "ChildCancelRequested";
+  readonly childId: string;
+  readonly arrival: Arrival;
+}
 /** An operation has no entry until it ends (W3). */
 export interface OperationAsk {
   readonly ask: "operation";
@@ -81,4 +93,6 @@ export type Ask =
   | StateAsk
   | PatchAsk
   | EmitAsk
-  | OperationAsk;
+  | OperationAsk
+  | AnswerAsk
+  | ChildMessageAsk;

@@ -8,7 +8,7 @@ import { digest, encode } from "../base/index.ts";
 import type { CommandType, EntryType } from "../kernel/index.ts";
 import { encodeInput } from "./entry-data.ts";
 import { compareFields, type CommandName, type Mismatch } from "./matrix.ts";
-import type { Recorded, RecordedEntry } from "./recorded.ts";
+import { messageOf, type Recorded, type RecordedEntry } from "./recorded.ts";
 
 export interface Command {
   readonly id: string;
@@ -67,6 +67,7 @@ export class Commands {
     this.#unmatched =
       recorded.lastIndex < 0 && recorded.byCommand.size === 0 ? NOTHING : new Set(recorded.byCommand.keys());
     for (const id of recorded.cancels.keys()) this.#unmatched.add(cancelOf(id));
+    for (const key of recorded.sent.keys()) this.#unmatched.add(key);
   }
 
   /** The command asked for most recently. */
@@ -144,6 +145,35 @@ export class Commands {
     return { id, index, known: true, retried: undefined };
   }
 
+  /** The n-th message to a child: a command of its own that shares the child's id. */
+  nextMessage(
+    child: string,
+    n: number,
+    type: EntryType,
+    fields: Readonly<Record<string, unknown>>,
+    strictly?: StrictCheck,
+  ): Command | Violation {
+    const index = this.#index++;
+    const key = messageOf(child, n);
+    const recorded = this.#recorded?.sent.get(key);
+    if (recorded === undefined) {
+      const lastIndex = this.#recorded?.lastIndex ?? -1;
+      if (this.strict && index < lastIndex) return newTooEarly("ChildWorkflow", key, index, fields, lastIndex, type);
+      return { id: child, index, known: false, retried: undefined };
+    }
+    this.#unmatched.delete(key);
+    const mismatch =
+      compareMessage(key, type, fields, recorded) ?? this.#compareStrictly(key, index, recorded, strictly);
+    if (mismatch !== undefined) return { ...mismatch, where: child, seq: recorded.seq };
+    return { id: child, index, known: true, retried: undefined };
+  }
+
+  /** The recorded answer to an update, once. */
+  takeAnswer(command: string): RecordedEntry | undefined {
+    this.#unmatched.delete(command);
+    return this.#recorded?.byCommand.get(command);
+  }
+
   #compareStrictly(
     id: string,
     index: number,
@@ -165,10 +195,12 @@ export class Commands {
   /** What the journal has and nobody asked for. */
   leftovers(): readonly Violation[] {
     return [...this.#unmatched].map((key) => {
-      const [where = key, cancel] = key.split(" ");
-      const recorded = (cancel === undefined ? this.#recorded?.byCommand : this.#recorded?.cancels)?.get(where);
-      const message = `Orphaned command at ${where}: the journal has '${recorded?.type}', the code ended without asking for it`;
-      return { message, expected: undefined, actual: recorded?.type, where, seq: recorded?.seq };
+      const journal = this.#recorded;
+      const command = journal?.byCommand.get(key) ?? journal?.sent.get(key);
+      const where = command?.command ?? key.replace(/ cancel$/, "");
+      const recorded = command ?? journal?.cancels.get(where);
+      const text = `Orphaned command at ${where}: the journal has '${recorded?.type}', the code ended without asking for it`;
+      return { message: text, expected: undefined, actual: recorded?.type, where, seq: recorded?.seq };
     });
   }
 
@@ -187,15 +219,28 @@ function cancelOf(id: string): string {
   return `${id} cancel`;
 }
 
+function compareMessage(
+  key: string,
+  type: EntryType,
+  fields: Readonly<Record<string, unknown>>,
+  recorded: RecordedEntry,
+): Mismatch | undefined {
+  const expected = [type, ...Object.values(fields)].join(" ");
+  const actual = [recorded.type, ...Object.keys(fields).map((field) => String(recorded.data[field]))].join(" ");
+  if (expected === actual) return undefined;
+  return { message: `Message mismatch at ${key}: expected '${expected}', got '${actual}'`, expected, actual };
+}
+
 function newTooEarly(
   type: CommandType,
   id: string,
   index: number,
   fields: Readonly<Record<string, unknown>>,
   lastIndex: number,
+  entry: EntryType = ENTRY_OF[type],
 ): Violation {
   return {
-    message: `New command at ${id}: expected to find '${ENTRY_OF[type]}' before command ${lastIndex} of the journal, got none`,
+    message: `New command at ${id}: expected to find '${entry}' before command ${lastIndex} of the journal, got none`,
     expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
     actual: `the journal's last command is ${lastIndex}`,
     where: id,

@@ -14,6 +14,7 @@ import {
 } from "../kernel/index.ts";
 import type { OperationAsk } from "./ask.ts";
 import { askChild } from "./ask-child.ts";
+import { cancelChild, signalChild } from "./ask-child-message.ts";
 import { askContinue } from "./ask-continue.ts";
 import { askOperation } from "./ask-operation.ts";
 import { askPatched } from "./ask-patched.ts";
@@ -36,10 +37,14 @@ import { checkVersion } from "./definition.ts";
 import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
 import { never, refused } from "./refusals.ts";
+import { onQuery, type QueryHandler } from "./queries.ts";
 import { askReceive } from "./signals.ts";
+import { onUpdate, type UpdateHandler } from "./updates.ts";
 import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
 
 const NO_OPTIONS: OperationOptions = {};
+const OPERATION_OPTIONS = ["retry", "timeout", "undo"] as const;
+const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
@@ -50,6 +55,7 @@ export function idempotencyKeyOf(runId: string, generation: number, path: string
 
 function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
   const body = taskBody(task);
+  checkOptionNames(options, TASK_OPTIONS, `Task ${task.name}`);
   checkPolicy(options, `Task ${task.name}`);
   checkPriority(options.priority, `Task ${task.name}`);
   if (options.retry?.retryable !== undefined)
@@ -88,7 +94,10 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   const options = (rest[hasInput ? 2 : 1] ?? NO_OPTIONS) as OperationOptions;
   if (typeof call !== "function")
     throw new RepriseError("BAD_OPTIONS", `ctx.run(${name}): expected a function, got ${typeof call}.`);
-  checkPolicy(options, `Operation ${name}`);
+  if (options !== NO_OPTIONS) {
+    checkOptionNames(options, OPERATION_OPTIONS, `Operation ${name}`);
+    checkPolicy(options, `Operation ${name}`);
+  }
   const input = hasInput ? { value: rest[0] } : undefined;
   const undo = undoOf(execution, options.undo, options, `Operation ${name}`);
   if (undo === "unknown") return never();
@@ -128,8 +137,13 @@ function startChild(
   if (typeof definition?.name !== "string")
     throw new RepriseError("UNKNOWN_DEFINITION", "ctx.child: expected what workflow() made, got something else.");
   if (options.id !== undefined) checkRunId(options.id);
-  const { id, promise } = askChild(execution, definition, input, options);
-  return Object.assign(promise, { id }) as Child<Definition>;
+  checkOptionNames(options, ["detached", "id"], "ctx.child");
+  const child = askChild(execution, definition, input, options);
+  return Object.assign(child.promise, {
+    id: child.id,
+    signal: (name: string, value?: unknown) => rejecting(() => signalChild(execution, child, name, value)),
+    cancel: () => rejecting(() => cancelChild(execution, child)),
+  }) as unknown as Child<Definition>;
 }
 
 function continueAsNew(execution: Execution, input: unknown, options: ContinueOptions = {}): Promise<never> {
@@ -191,14 +205,12 @@ export function createContext(execution: Execution): WorkflowContext {
     child: (definition: Definition, input?: unknown, options?: ChildOptions) =>
       startChild(execution, definition, input, options),
     promise: (name: string, options: { timeout?: Parameters<typeof toMs>[0]; show?: unknown } = {}) =>
-      rejecting(() =>
-        askPromise(
-          execution,
-          name,
-          options.timeout === undefined ? undefined : toMs(options.timeout, `ctx.promise(${name}): timeout`),
-          options.show,
-        ),
-      ),
+      rejecting(() => {
+        checkOptionNames(options, ["show", "timeout"], `ctx.promise(${name})`);
+        const { timeout, show } = options;
+        const timeoutMs = timeout === undefined ? undefined : toMs(timeout, `ctx.promise(${name}): timeout`);
+        return askPromise(execution, name, timeoutMs, show);
+      }),
     receive: (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
       rejecting(() => {
         checkOptionNames(options, ["timeout"], "ctx.receive");
@@ -212,6 +224,8 @@ export function createContext(execution: Execution): WorkflowContext {
         throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
       return asTimer(askTimer(execution, "sleepUntil", at));
     },
+    onQuery: (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
+    onUpdate: (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
     emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
     shield: (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
     now: () => execution.now(),

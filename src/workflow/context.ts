@@ -3,7 +3,9 @@
 import type { Duration } from "../base/index.ts";
 import type {
   AnyTask,
+  Answer,
   Args,
+  Asked,
   Awaitable,
   Data,
   Database,
@@ -15,6 +17,7 @@ import type {
   Payload,
   Policy,
   Queue,
+  PortsOf,
   Received,
   Schema,
   Settled,
@@ -50,6 +53,13 @@ export interface ContinueOptions {
 /** A child run: await it for its output. */
 export interface Child<D> extends Promise<OutputOf<D>> {
   readonly id: string;
+  /** Sends a signal with this run's next commit, once; a child that has ended does not hear it. */
+  signal<K extends Named<PortsOf<D>, "signal">>(
+    name: K,
+    ...value: [Payload<PortsOf<D>[K]>] extends [void] ? [value?: undefined] : [value: Payload<PortsOf<D>[K]>]
+  ): Promise<void>;
+  /** Asks the child to stop. */
+  cancel(): Promise<void>;
 }
 
 /** A running timer: await it, or cancel it; a cancelled one rejects with `CancelledError`. */
@@ -128,6 +138,10 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
     names: readonly K[],
     options: { timeout: Duration },
   ): Promise<Received<M, K> | undefined>;
+  /** Says what the run answers to a query; call it before the first wait. The answer is given at once, and changes nothing. */
+  onQuery<K extends Named<M, "query">>(name: K, answer: (args: Asked<M[K]>) => Answer<M[K]>): void;
+  /** Says what the run does with an update: it may wait, and ask for steps; what it gives, or throws, is the answer. */
+  onUpdate<K extends Named<M, "update">>(name: K, handle: (args: Asked<M[K]>) => Awaitable<Answer<M[K]>>): void;
   readonly state: DurableState<State>;
   /** What is asked for inside goes on when the run is cancelled, so that cleanup can do its work. */
   shield<T>(call: () => Promise<T>): Promise<T>;

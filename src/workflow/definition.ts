@@ -39,7 +39,7 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
 }
 
 /** Those that can be declared. */
-const PORTS: readonly Ports[string]["port"][] = ["promise", "signal", "stream"];
+const PORTS: readonly Ports[string]["port"][] = ["promise", "query", "signal", "stream", "update"];
 
 export function checkVersion(version: unknown, what: string): number | undefined {
   if (version === undefined || (Number.isSafeInteger(version) && (version as number) >= 1))

@@ -59,6 +59,8 @@ export interface StartedFields {
   readonly payloadLimit?: number | undefined;
   /** Random; only where payloads are encrypted. */
   readonly salt?: string | undefined;
+  /** The definition takes updates: the run may wait for nothing else. */
+  readonly updates?: boolean;
 }
 export function startedData(fields: StartedFields): string {
   return record(
@@ -67,6 +69,7 @@ export function startedData(fields: StartedFields): string {
     ["input", fields.input],
     ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
+    ["updates", fields.updates === true ? "true" : undefined],
     ["version", String(fields.version)],
   );
 }
@@ -160,6 +163,38 @@ export function receiveId(names: readonly string[]): string {
 }
 export function signalReceivedData(name: string, value: string | undefined): string {
   return record(["name", encode(name)], ["value", value]);
+}
+export function updateRequestedData(id: string, name: string, args: string | undefined): string {
+  return record(["args", args], ["id", encode(id)], ["name", encode(name)]);
+}
+export function updateCompletedData(id: string, result: string | undefined): string {
+  return record(["id", encode(id)], ["result", result]);
+}
+export function updateFailedData(id: string, error: unknown): string {
+  return record(["error", errorText(error)], ["id", encode(id)], ["stack", stackText(error)]);
+}
+/** The command a request and its answer belong to. */
+export function updateCommand(id: string): string {
+  return `Update(${id})`;
+}
+export interface ChildSignalFields {
+  readonly index: number;
+  readonly childExecutionId: string;
+  readonly name: string;
+  readonly value: string | undefined;
+  readonly given: string | undefined;
+}
+export function childSignalledData({ index, childExecutionId, name, value, given }: ChildSignalFields): string {
+  return record(
+    ["childExecutionId", encode(childExecutionId)],
+    ["given", given === undefined ? undefined : encode(given)],
+    ["index", String(index)],
+    ["name", encode(name)],
+    ["value", value],
+  );
+}
+export function childCancelRequestedData(index: number, childExecutionId: string): string {
+  return record(["childExecutionId", encode(childExecutionId)], ["index", String(index)]);
 }
 export function promiseResolvedData(promiseId: string, value: string | undefined): string {
   return record(["promiseId", encode(promiseId)], ["value", value]);
@@ -270,9 +305,9 @@ export function runContinuedData(version: number, given: string | undefined): st
 
 /** A message that was journaled once, on its way to be journaled again. */
 export function arrivalOf(type: EntryType, data: Readonly<Record<string, unknown>>): Arrival {
-  const { name, promiseId } = data as { readonly name?: string; readonly promiseId?: string };
+  const { id, name, promiseId } = data as { readonly [field in "id" | "name" | "promiseId"]?: string };
   const fields = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
-  return { type, target: name ?? promiseId ?? "", data: encode(fields) };
+  return { type, target: (type === "UpdateRequested" ? id : (name ?? promiseId)) ?? "", data: encode(fields) };
 }
 
 /** Anything can be thrown; what is recorded is always an Error. */

@@ -40,12 +40,14 @@ import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./matrix.ts";
 import { Patches } from "./ask-patched.ts";
 import { PromisePorts } from "./promise-ports.ts";
+import type { QueryHandler } from "./queries.ts";
 import { callOutside, callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
 import { Undos, type StepUndo } from "./undo.ts";
+import { Updates } from "./updates.ts";
 import { Waits, type Wait } from "./waits.ts";
 
 const NOBODY: readonly Wait[] = [];
@@ -74,6 +76,9 @@ export class Execution {
   #seedOfRun: bigint | undefined;
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
+  #updates: Updates | undefined;
+  /** What answers queries; most runs are asked none. */
+  queries: Map<string, QueryHandler> | undefined;
   readonly state = new StateValues();
   /** Q2. Most runs have no streams. */
   emitted: EmittedChunks | undefined;
@@ -141,6 +146,10 @@ export class Execution {
     return (this.#signals ??= new Signals());
   }
 
+  get updates(): Updates {
+    return (this.#updates ??= new Updates());
+  }
+
   /** Signals that the code never took. */
   get unreceived(): number {
     return this.#signals === undefined ? 0 : this.#signals.left().length;
@@ -196,7 +205,7 @@ export class Execution {
 
   /** To be asked when the code has done all it can: it must have ended, or wait for something that can come. */
   checkStalled(): void {
-    if (this.outcome === undefined && this.stop === undefined && this.waits.isEmpty)
+    if (this.outcome === undefined && this.stop === undefined && this.waits.isEmpty && this.#updates?.isReady !== true)
       void this.halt(stalled(this.body.name, this.commands.last));
   }
 
@@ -265,6 +274,8 @@ export class Execution {
         return this.promisePorts.settle(this, { seq: 0, type, command, data, at });
       case "SignalReceived":
         return this.signals.deliver(this, { seq: 0, command, data });
+      case "UpdateRequested":
+        return this.updates.deliver(this, command, data);
       case "CancelRequested":
         return this.#cancel(data["reason"]);
       default:
@@ -285,6 +296,7 @@ export class Execution {
     return [
       ...this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data)),
       ...signals.map((signal) => arrivalOf("SignalReceived", { ...signal })),
+      ...(this.#updates?.unanswered() ?? []).map((request) => arrivalOf("UpdateRequested", request)),
       ...(this.#unheard ?? []),
     ];
   }
@@ -362,9 +374,11 @@ export class Execution {
     return new Date(this.#time);
   }
   random(): number {
+    refuseInsideStep("Draw before the step, or use Math.random() inside it.");
     return drawUnit(this.#seed(), "workflow", this.#draws++);
   }
   uuid(): string {
+    refuseInsideStep("Draw before the step, or use crypto.randomUUID() inside it.");
     return drawUuid(this.#seed(), "workflow", this.#draws++);
   }
   log(level: LogLevel, message: string, data?: object): void {

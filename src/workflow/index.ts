@@ -38,6 +38,7 @@ export { Execution } from "./execution.ts";
 export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
 export { Guard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
+export { answerQuery } from "./queries.ts";
 export { callInStep } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";

@@ -66,7 +66,11 @@ export function askPromise(
       ),
     );
   const shown = encodeInput(show, execution.limits);
-  const command = execution.command("Promise", "CreatePromise", { promiseId: port });
+  const command = execution.command("Promise", "CreatePromise", { promiseId: port }, ({ data }) => {
+    if (timeoutMs !== data["timeout"]) return { what: "Timeout", expected: timeoutMs, actual: data["timeout"] };
+    const then = encodeInput(data["show"]);
+    return shown === then ? undefined : { what: "What is shown", expected: shown, actual: then };
+  });
   if (command === undefined) return never();
   const settled = execution.promisePorts.take(port);
   const timed = timeoutMs !== undefined;

@@ -15,10 +15,12 @@ export interface Recorded {
   readonly started: RecordedEntry;
   /** What the code is given, in journal order. */
   readonly deliveries: readonly RecordedEntry[];
-  /** The entry that records each command: its creation, or for an operation its end. */
+  /** The entry that records each command: its creation, for an operation its end, for an update its answer. */
   readonly byCommand: ReadonlyMap<string, RecordedEntry>;
   /** `TimerCancelled` entries: two commands share a timer's id. */
   readonly cancels: ReadonlyMap<string, RecordedEntry>;
+  /** Messages to children, by child and number: they share the child's id. */
+  readonly sent: ReadonlyMap<string, RecordedEntry>;
   /** Timers that have fired: cancelling them changes nothing any more. */
   readonly firedTimers: ReadonlySet<string>;
   /** Timers that were open when the run was cancelled: closed with it, unless they were shielded. */
@@ -40,6 +42,14 @@ const CREATIONS: ReadonlySet<EntryType> = new Set<EntryType>([
   "StateSet",
   "StateCleared",
 ]);
+
+/** What is no command's end and yet given to the code. */
+const DELIVERED: ReadonlySet<EntryType> = new Set<EntryType>(["CancelRequested", "UpdateRequested"]);
+
+/** The key of the n-th message to a child. */
+export function messageOf(child: string, n: number): string {
+  return `${child} message ${n}`;
+}
 
 export function decodeEntry(entry: Entry): RecordedEntry {
   const data = decode(entry.data);
@@ -64,6 +74,7 @@ export function freshJournal(first: Entry): Recorded {
     deliveries: [],
     byCommand: NO_ENTRIES,
     cancels: NO_ENTRIES,
+    sent: NO_ENTRIES,
     firedTimers: NO_COMMANDS,
     cancelledTimers: NO_COMMANDS,
     retries: NO_ENTRIES,
@@ -78,6 +89,13 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   const deliveries: RecordedEntry[] = [];
   const byCommand = new Map<string, RecordedEntry>();
   const cancels = new Map<string, RecordedEntry>();
+  const sent = new Map<string, RecordedEntry>();
+  const sentTo = new Map<string, number>();
+  const countOf = (child: string): number => {
+    const count = sentTo.get(child) ?? 0;
+    sentTo.set(child, count + 1);
+    return count;
+  };
   const retries = new Map<string, RecordedEntry>();
   const openTimers = new Set<string>();
   const firedTimers = new Set<string>();
@@ -101,12 +119,28 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     } else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
     else if (entry.type === "PatchMarked") patches.add(String(entry.data["id"]));
     else if (entry.type === "RunStarted") started = entry;
-    else if (isTerminal(entry.type) || entry.type === "CancelRequested") {
+    else if (entry.type === "UpdateCompleted" || entry.type === "UpdateFailed") byCommand.set(entry.command, entry);
+    else if (entry.type === "ChildSignalled" || entry.type === "ChildCancelRequested") {
+      sent.set(messageOf(entry.command, countOf(entry.command)), entry);
+      lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
+    } else if (DELIVERED.has(entry.type) || isTerminal(entry.type)) {
       deliveries.push(entry);
       if (entry.type === "OperationCompleted" || entry.type === "OperationFailed") byCommand.set(entry.command, entry);
     } else end = entry;
   }
   if (started === undefined)
     throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry; run reprise doctor.");
-  return { started, deliveries, byCommand, cancels, firedTimers, cancelledTimers, retries, patches, lastIndex, end };
+  return {
+    started,
+    deliveries,
+    byCommand,
+    cancels,
+    sent,
+    firedTimers,
+    cancelledTimers,
+    retries,
+    patches,
+    lastIndex,
+    end,
+  };
 }

@@ -11,6 +11,8 @@ interface WorkflowScope {
   readonly shielded: boolean;
   /** Undefined where nobody watches. */
   readonly guard: Guard | undefined;
+  /** The query that is being answered. */
+  readonly query: string | undefined;
 }
 
 const scope = new AsyncLocalStorage<string | WorkflowScope | undefined>();
@@ -22,7 +24,7 @@ export function callInStep<T>(step: string, call: () => T): T {
 
 /** Calls workflow code, which may be set going from anywhere, also from the end of a step. */
 export function callWorkflow<T>(guard: Guard | undefined, call: () => T): T {
-  return scope.run({ shielded: false, guard }, call);
+  return scope.run({ shielded: false, guard, query: undefined }, call);
 }
 
 /** The guard that watches the caller; undefined unless it is workflow code. */
@@ -38,7 +40,7 @@ export function callOutside<T>(call: () => T): T {
 
 /** Calls workflow code that a cancel leaves alone. */
 export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
-  return scope.run({ shielded: true, guard }, call);
+  return scope.run({ shielded: true, guard, query: undefined }, call);
 }
 
 export function isShielded(): boolean {
@@ -46,10 +48,23 @@ export function isShielded(): boolean {
   return typeof caller === "object" && caller.shielded;
 }
 
+/** Calls what answers a query: it may look at everything and ask for nothing. */
+export function callQuery<T>(query: string, call: () => T): T {
+  return scope.run({ shielded: false, guard: undefined, query }, call);
+}
+
 export function refuseInsideStep(
   instead = "A step is one call to the outside: take the inner step out of it and await them one after the other, or start a child.",
 ): void {
-  const step = scope.getStore();
-  if (typeof step === "string")
-    throw new RepriseError("USAGE", `ctx of the workflow was used inside the function of the step ${step}. ${instead}`);
+  const caller = scope.getStore();
+  if (typeof caller === "string")
+    throw new RepriseError(
+      "USAGE",
+      `ctx of the workflow was used inside the function of the step ${caller}. ${instead}`,
+    );
+  if (caller?.query !== undefined)
+    throw new RepriseError(
+      "USAGE",
+      `ctx of the workflow was asked for something inside the query ${caller.query}. A query only looks: use an update where something must be done.`,
+    );
 }

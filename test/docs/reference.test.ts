@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { promise, signal, task, workflow } from "reprise";
+import { promise, signal, task, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { errorsPage } from "./errors-page.ts";
@@ -78,9 +78,22 @@ test("what runs really write is on the page of entries", async () => {
   const continuing = workflow("continuing", async (ctx, n: number): Promise<number> =>
     n === 0 ? ctx.continueAsNew(1) : n,
   );
+  const told = workflow("told", { ports: { word: signal<string>(), ask: update<number, number>() } }, async (ctx) => {
+    ctx.onUpdate("ask", (n) => (n > 0 ? n : Promise.reject(new Error("no"))));
+    await ctx.receive("word");
+    await ctx.receive("word");
+  });
+  const teller = workflow("teller", async (ctx) => {
+    const one = ctx.child(told, undefined, { id: "told" });
+    await one.signal("word", "first");
+    await one.catch(() => {});
+    const two = ctx.child(told);
+    await two.cancel();
+    await two.catch(() => {});
+  });
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
   await using engine = await createTestEngine({
-    definitions: [parent, child, stopped, failing, continuing, flaky, broken],
+    definitions: [parent, child, stopped, told, teller, failing, continuing, flaky, broken],
   });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
@@ -90,11 +103,18 @@ test("what runs really write is on the page of entries", async () => {
   await cancelled.cancel("enough");
   const failed = await engine.start(failing);
   const continued = await engine.start(continuing, 0);
+  const telling = await engine.start(teller);
+  const asked = engine.run(told, "told");
+  await engine.clock.advance(0);
+  await asked.update("ask", 1);
+  await asked.update("ask", -1).catch(() => {});
+  await asked.signal("word", "second");
   for (let passed = 0; passed < 20; passed += 1) await engine.clock.advance("1 s");
   await run.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run.journal(), cancelled.journal(), failed.journal(), continued.journal({ generation: 0 })];
+  const journals = [run, cancelled, failed, telling, asked].map((each) => each.journal());
+  journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.run(definition as "child", id).journal());
   for (const journal of journals)

@@ -8,6 +8,7 @@ import { RepriseError, type Run } from "reprise";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
 import * as approval from "../../examples/approval/main.ts";
+import * as cart from "../../examples/cart/main.ts";
 import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as firstRun from "../../examples/first-run/order.ts";
@@ -59,6 +60,29 @@ test("a booking nobody decides is refunded after a day", async () => {
   const run = await engine.start(approval.book, { guest: "Ann", cents: 900 });
   await engine.clock.advance("1 day");
   expect(await run.result()).toEqual({ status: "refunded", refunded: 900, because: "nobody decided within a day" });
+});
+
+test("ACCEPTANCE 37: a cart of signals, queries and updates ends the same, killed at every commit", async () => {
+  const { output, crashes } = await crashEverywhere(cart.cart, undefined, {
+    definitions: cart.definitions,
+    drive: async (engine, id) => {
+      const run = engine.run(cart.cart, id) as Run<typeof cart.cart>;
+      await run.signal("add", { sku: "lamp", cents: 4_000 }, { dedupId: "1" });
+      await run.signal("add", { sku: "bulb", cents: 1_000 }, { dedupId: "2" });
+      expect(await run.update("voucher", "SPRING", { dedupId: "3" })).toBe(4_500);
+      expect(await run.query("total")).toBe(4_500);
+      expect((await run.update("checkout", undefined, { dedupId: "4" })).cents).toBe(4_500);
+    },
+  });
+  expect(output).toMatchObject({ status: "bought", items: 2, cents: 4_500 });
+  expect(crashes).toBeGreaterThan(10);
+});
+
+test("a cart nobody puts anything into is abandoned after an hour", async () => {
+  await using engine = await createTestEngine({ definitions: cart.definitions });
+  const run = await engine.start(cart.cart);
+  await engine.clock.advance("1 hour");
+  expect(await run.result()).toEqual({ status: "abandoned" });
 });
 
 test("ACCEPTANCE 37: a fan-out of 40 pages ends the same, killed at every commit", { timeout: 60_000 }, async () => {

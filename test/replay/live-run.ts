@@ -327,7 +327,7 @@ export class LiveRun {
       return;
     }
     if (ask.ask === "task") this.#tasks.set(ask.task.name, ask.task);
-    this.#append(ask.ask === "state" ? ask.type : ASK_ENTRIES[ask.ask], ask.command, ask.data);
+    this.#append("type" in ask ? ask.type : ASK_ENTRIES[ask.ask], ask.command, ask.data);
     this.cuts.push(this.entries.length);
   }
 

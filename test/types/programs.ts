@@ -7,12 +7,14 @@ import {
   FatalError,
   promise,
   queue,
+  query,
   rekey,
   RepriseError,
   RetryLater,
   signal,
   task,
   typed,
+  update,
   workflow,
   type BulkReport,
   type Duration,
@@ -397,4 +399,42 @@ export async function generations(run: Run<typeof loops>): Promise<void> {
   const { generation, version }: RunInfo = await run.info();
   for await (const { type } of run.journal({ generation, after: version })) console.log(type);
   await run.verify({ generation: 0 });
+}
+
+const bank = workflow(
+  "bank",
+  {
+    ports: {
+      withdraw: update<number, { left: number }>(),
+      close: update(z.object({ by: z.string() })),
+      left: query<number>(),
+      find: query<string, Date>(),
+    },
+  },
+  async (ctx) => {
+    let left = 5;
+    ctx.onQuery("left", () => left);
+    ctx.onQuery("find", (at) => at.toISOString());
+    ctx.onUpdate("withdraw", async (n) => {
+      same<typeof n, number>();
+      await ctx.sleep(1);
+      return { left: (left -= n) };
+    });
+    ctx.onUpdate("close", ({ by }) => void by);
+    const child = ctx.child(cart);
+    await child.signal("add", { sku: "a", qty: 1 });
+    await child.signal("checkout");
+    await child.cancel();
+  },
+);
+export async function banking(): Promise<void> {
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [bank, cart] });
+  const run = await engine.start(bank);
+  const left = await run.query("left");
+  same<typeof left, number>();
+  const found = await run.query("find", new Date());
+  same<typeof found, string>();
+  const answer = await run.update("withdraw", 5, { dedupId: "1" });
+  same<typeof answer, { left: number }>();
+  await run.update("close", { by: "Eve" });
 }

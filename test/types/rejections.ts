@@ -5,9 +5,11 @@ import {
   createEngine,
   promise,
   queue,
+  query,
   rekey,
   signal,
   task,
+  update,
   workflow,
   type Duration,
   type Engine,
@@ -356,3 +358,32 @@ void workflow("loops", async (ctx, n: number): Promise<string> => {
 });
 // @ts-expect-error a generation is a number
 void run.journal({ generation: "newest" });
+
+// ── queries and updates ──
+
+const bank = workflow("bank", { ports: { draw: update<number, number>(), left: query<number>() } }, async (ctx) => {
+  // @ts-expect-error a query answers at once
+  ctx.onQuery("left", async () => 1);
+  // @ts-expect-error it answers with something else
+  ctx.onQuery("left", () => "1");
+  // @ts-expect-error an update is not a query
+  ctx.onQuery("draw", () => 1);
+  // @ts-expect-error it is asked with something else
+  ctx.onUpdate("draw", (n: string) => n.length);
+  // @ts-expect-error it answers with something else
+  ctx.onUpdate("draw", () => "1");
+  const child = ctx.child(cart);
+  // @ts-expect-error the child takes no such signal
+  await child.signal("ad", 1);
+  // @ts-expect-error the payload is missing
+  await child.signal("add");
+});
+declare const banking: Run<typeof bank>;
+// @ts-expect-error what it is asked with is missing
+void banking.update("draw");
+// @ts-expect-error an option that is not there
+void banking.update("draw", 1, { dedup: "x" });
+// @ts-expect-error a query takes none
+void banking.query("left", 5);
+// @ts-expect-error an update is not a query
+void banking.query("draw");

@@ -126,7 +126,7 @@ function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): bo
   // A message that nobody is woken for.
   if (run.arrivals > run.read) return true;
   // What graphs and flows wait for does not stand in the journal as commands.
-  if (items.length > 0 || run.kind !== "workflow") return false;
+  if (items.length > 0 || run.kind !== "workflow" || walk.takesUpdates) return false;
   for (const command of walk.open)
     if (command.startsWith("Promise(") || command.startsWith("ChildWorkflow(")) return false;
   return true;

@@ -1,5 +1,6 @@
 // Journal walk: checks one run's journal entry by entry, however long it is, and finds out what the run waits for.
 
+import { decode } from "../../base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
@@ -13,11 +14,12 @@ import {
 } from "../../kernel/index.ts";
 
 /** The entry that opens a command of each type; an operation has none until it ends, a state never ends. */
-const OPENINGS: ReadonlyMap<CommandType, EntryType> = new Map<CommandType, EntryType>([
+const OPENINGS: ReadonlyMap<string, EntryType> = new Map<CommandType | "Update", EntryType>([
   ["Task", "TaskScheduled"],
   ["ChildWorkflow", "ChildWorkflowInitiated"],
   ["Timer", "TimerStarted"],
   ["Promise", "PromiseCreated"],
+  ["Update", "UpdateRequested"],
 ]);
 const OPENS: ReadonlySet<EntryType> = new Set(OPENINGS.values());
 
@@ -32,6 +34,8 @@ export class JournalWalk {
   /** Commands that were opened and have no terminal entry yet. */
   readonly open: Set<string> = new Set();
   readonly settled: Set<string> = new Set();
+  /** The code may wait for updates alone, of which nothing stands in the journal before they come. */
+  takesUpdates = false;
   readonly #cancelled: Set<string> = new Set();
   /** Asked for inside a shield. */
   readonly #shielded: Set<string> = new Set();
@@ -42,6 +46,7 @@ export class JournalWalk {
 
   see(entry: Entry): void {
     this.#checkPlace(entry);
+    if (entry.seq === 1) this.takesUpdates = saysUpdates(entry.data);
     this.#checkCommand(entry);
     if (END_ENTRIES.includes(entry.type)) this.#ends.push(entry);
   }
@@ -85,7 +90,7 @@ export class JournalWalk {
     if (!isTerminal(type) || command === "") return;
     if (this.settled.has(command))
       this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
-    const opening = OPENINGS.get(command.slice(0, command.indexOf("(")) as CommandType);
+    const opening = OPENINGS.get(command.slice(0, command.indexOf("(")));
     const wasOpen = this.open.delete(command) || this.#cancelled.has(command) || this.settled.has(command);
     if (opening !== undefined && !wasOpen)
       this.#fault("I10 completions follow commands", seq, `${command} ends with ${type} before ${opening}.`);
@@ -134,3 +139,12 @@ const END_OF: Readonly<Record<string, EntryType>> = {
   cancelled: "RunCancelled",
   continued: "RunContinued",
 };
+
+function saysUpdates(started: string): boolean {
+  try {
+    return (decode(started) as { updates?: unknown }).updates === true;
+  } catch {
+    // The chain says what is wrong with it.
+    return false;
+  }
+}

@@ -3,7 +3,7 @@
 // T1. Nothing is written before every fence held: items are looked at first, then the run's row is moved.
 // T2. The row's statement sets `turn_due` from `arrivals` under the same lock that counts them: no message is missed.
 
-import type { NewItem, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
+import type { NewItem, RunNumber, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { freeKey, type LineKind } from "./gates.ts";
 import { startNext } from "./generation.ts";
@@ -38,11 +38,16 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     more = false;
   }
   const { children, taken } = startChildren(tx, turn);
+  let reached: RunNumber[] | undefined;
   for (const { to, arrival } of turn.messages) {
     const target = typeof to === "number" ? to : (sql.childById.get(to, run) as { run: number } | undefined)?.run;
-    if (target !== undefined && arrive(tx, target, arrival) && target === run) more = true;
+    if (target === undefined || !arrive(tx, target, arrival)) continue;
+    if (target === run) more = true;
+    if (typeof to === "string") (reached ??= []).push(target);
   }
-  return { status: "committed", more: more || taken, children, ...(next && { next }) };
+  const committed = { status: "committed", more: more || taken, children } as const;
+  if (next === undefined && reached === undefined) return committed;
+  return { ...committed, ...(next && { next }), ...(reached && { reached }) };
 }
 
 /** K1 and K4 in one statement. Answers the run's `arrivals`, undefined when the fence did not hold. */

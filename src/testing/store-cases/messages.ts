@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { DEDUP_MS, type Arrival, type MessageWrite } from "../../kernel/index.ts";
-import { commitTurn, COMPLETES, getRun, inboxData, message, registerWorker, startHeld, startRun } from "./moves.ts";
+import {
+  commitTurn,
+  COMPLETES,
+  getRun,
+  inboxData,
+  message,
+  newRun,
+  registerWorker,
+  startHeld,
+  startRun,
+  turnWrite,
+} from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 function signalled(data: string, target = "add"): Arrival {
@@ -60,5 +71,28 @@ export const messageCases: readonly StoreCase[] = [
     const read = await commitTurn(store, held, { entries: [["SignalReceived", "", "1"]], read: 1 });
     await commitTurn(store, read, { ...COMPLETES, unread: 1 });
     assert.equal((await getRun(store, "order-1")).unread, 3);
+  }),
+
+  storeCase("a turn says which children its messages by id have reached", async (store) => {
+    const worker = await registerWorker(store);
+    await startRun(store, "stranger");
+    const held = await startHeld(store, worker, "parent");
+    const taken = { type: "ChildWorkflowFailed", target: "ChildWorkflow(0)", data: "{}" } as const;
+    const write = turnWrite(store, held, {
+      entries: [["ChildWorkflowInitiated", "ChildWorkflow(0)"]],
+      children: [{ run: newRun("child"), command: "ChildWorkflow(0)", detached: false, taken }],
+      messages: ["child", "stranger", "nobody"].map((to) => ({ to, arrival: signalled("1") })),
+      then: "release",
+    });
+    const [outcome] = await store.write([write]);
+    assert.equal(outcome.status, "committed");
+    assert.deepEqual(outcome.reached, [(await getRun(store, "child")).run]);
+  }),
+
+  storeCase("a run that takes updates may wait for nothing that stands in its journal", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "door", { started: '{"input":1,"updates":true}' });
+    await commitTurn(store, held, { then: "release" });
+    assert.deepEqual(await store.check(), []);
   }),
 ];

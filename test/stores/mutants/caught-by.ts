@@ -344,6 +344,8 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "what the code never took is not counted": [
     "an end counts what is in the journal and was never taken to what was never read",
   ],
+  "nobody is told whom a turn's messages reached": ["a turn says which children its messages by id have reached"],
+  "nobody notes that a run takes updates": ["a run that takes updates may wait for nothing that stands in its journal"],
   "chunks are not kept": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
   "chunks of a commit are written in reverse": ["a stream is read behind an offset, as many chunks as asked for"],
   "a chunk is written as often as it is said": ["a chunk of the code that is in already is not written again"],

@@ -1,4 +1,4 @@
-import { methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
+import { answering, methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
 
 export const messagesMutants: readonly Mutant[] = [
   rewriting("the ids of messages are not looked at", (write) =>
@@ -13,4 +13,12 @@ export const messagesMutants: readonly Mutant[] = [
     reap: async () => ({ workers: 0, turns: 0, items: 0 }),
   })),
   turns("what the code never took is not counted", (turn) => without(turn, "unread")),
+  answering("nobody is told whom a turn's messages reached", (outcome) =>
+    "reached" in outcome ? without(outcome, "reached") : outcome,
+  ),
+  rewriting("nobody notes that a run takes updates", (write) =>
+    write.write === "start"
+      ? { ...write, run: { ...write.run, started: write.run.started.replace(',"updates":true', "") } }
+      : write,
+  ),
 ];
