@@ -138,6 +138,11 @@ export const ERROR_CATALOGUE = {
     summary: "The code did something else than the journal recorded.",
     next: "Compare expected and actual in the details; restore the code, then resume the run.",
   },
+  JOURNAL_TOO_LONG: {
+    family: "determinism",
+    summary: "A run's journal has reached the limit; what its code asks for next is not written.",
+    next: "Continue with ctx.continueAsNew() before the journal gets that long, or raise `limits.entries`; then resume the run.",
+  },
   NONDETERMINISM: {
     family: "determinism",
     summary:

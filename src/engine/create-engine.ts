@@ -128,7 +128,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     timers: systemTimers,
     random: systemRandom,
     registry,
-    payloadLimit: checkLimits(options.limits),
+    ...checkLimits(options.limits),
     redaction: checkRedact(options.redact),
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,

@@ -28,6 +28,7 @@ export async function createCrashWorld(
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     redaction: new Redaction(),
     payloadLimit: undefined,
+    entryLimit: undefined,
     salted: false,
     works: true,
     queues: undefined,

@@ -22,6 +22,7 @@ export interface World {
   readonly logger: Logger;
   readonly redaction: Redaction;
   readonly payloadLimit: number | undefined;
+  readonly entryLimit: number | undefined;
   /** Whether runs are salted, as with a codec. */
   readonly salted: boolean;
   readonly works: boolean;
@@ -53,6 +54,7 @@ export class Life {
       logger,
       redaction,
       payloadLimit,
+      entryLimit,
       salted,
       works,
       concurrency,
@@ -73,6 +75,7 @@ export class Life {
       logger,
       redaction,
       payloadLimit,
+      entryLimit,
       name: "test",
       runtime: runtimeText(),
       newSalt: salted ? () => systemRandom.token() : undefined,

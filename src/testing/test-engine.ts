@@ -64,7 +64,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     stubs: options.stubs ?? [],
     logger: options.logger ?? silent,
     redaction: checkRedact(options.redact),
-    payloadLimit: checkLimits(options.limits),
+    ...checkLimits(options.limits),
     salted: options.codec !== undefined,
     works: options.worker !== false,
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,

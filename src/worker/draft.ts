@@ -9,6 +9,8 @@ export class Draft {
   readonly #clock: { now(): EpochMs };
   #head: number;
   #chain: string;
+  /** How long the journal was when somebody last looked. */
+  lookedAt: number;
   /** What goes into the next commit. */
   batch = new Batch();
 
@@ -16,6 +18,7 @@ export class Draft {
     this.record = record;
     this.#clock = clock;
     this.#head = record.head;
+    this.lookedAt = record.head;
     this.#chain = record.chain;
   }
 

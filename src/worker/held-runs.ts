@@ -9,6 +9,7 @@ import {
   dataWithoutSecrets,
   emit,
   isObserved,
+  type Claim,
   type ClaimedTurn,
   type EndStatus,
   type Entry,
@@ -272,7 +273,7 @@ export class HeldRuns {
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
     // Chunks alone prove nothing: a function may emit, and then kill its worker.
     if (write.entries.length > 0) this.#host.proved(run.record.run);
-    if (run.isGone) return;
+    if (run.isGone) return this.#giveBackClaims(write, outcome);
     // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
     if (outcome.status === "already-committed") return this.#host.beginAnew();
     if (outcome.status !== "committed") return this.#evict(run, true);
@@ -296,6 +297,20 @@ export class HeldRuns {
     else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
+  }
+
+  /** Stopped while this commit was under way: what it claimed for this worker is nobody's work here any more. */
+  #giveBackClaims({ run, items, children, next }: TurnWrite, outcome: TurnOutcome): void {
+    if (outcome.status !== "committed" || this.#stopped) return;
+    for (const { item, claim } of items)
+      if (claim !== undefined) this.#host.insist({ write: "item-back", run, item, token: claim.token, attempt: 0 });
+    const claims = new Map(children.map((child) => [child.run.id, child.claim]));
+    for (const record of outcome.children) this.#giveBackTurn(record, claims.get(record.id));
+    if (outcome.next !== undefined) this.#giveBackTurn(outcome.next, next?.claim);
+  }
+
+  #giveBackTurn({ run }: RunRecord, claim: Claim | undefined): void {
+    if (claim !== undefined) this.#host.insist({ write: "turn-back", run, token: claim.token });
   }
 
   /** The next generation, here or wherever somebody has room for it. */

@@ -34,12 +34,15 @@ import type { Attempt } from "./attempt.ts";
 import { applySignal, applyUpdate } from "./apply-message.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
+import { isTooLong, warnIfLong, type JournalLimitHost } from "./journal-limit.ts";
 import { appendEnd, nextGeneration, type Continued } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
 
 /** What a hot run needs from the worker that holds it. */
-export interface HotRunHost {
+export interface HotRunHost extends JournalLimitHost {
+  /** From how many entries on the length of a journal is looked at. */
+  readonly longAt: number;
   now(): EpochMs;
   /** A token when the worker will run this task itself as soon as it is durable. */
   preclaimTask(name: string, line: Line | undefined): { readonly worker: number; readonly token: string } | undefined;
@@ -342,6 +345,8 @@ export class HotRun {
   afterDrain(): void {
     if (!this.accepts || this.execution.stop !== undefined) return;
     this.#takeAsks();
+    if (this.head >= this.#host.longAt) warnIfLong(this.#host, this.#draft);
+    if (this.execution.stop !== undefined) return;
     if (this.execution.abandoned.length > 0) this.#letGoAbandoned();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
@@ -352,6 +357,7 @@ export class HotRun {
   #takeAsks(): void {
     const asks = this.execution.asks;
     if (asks.length === 0) return;
+    if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.head)) return;
     this.execution.asks = [];
     for (const ask of asks) this.#ask(ask);
   }

@@ -36,6 +36,7 @@ import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
 import { versionOf, type Registry } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
+import { ENTRIES_TO_WARN, ENTRY_LIMIT } from "./journal-limit.ts";
 import { Served } from "./served.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
@@ -62,6 +63,8 @@ export interface WorkerOptions {
   readonly runtime: string;
   /** Bytes one payload may have, where that is less than what can be kept. */
   readonly payloadLimit?: number | undefined;
+  /** The longest journal a run may have; default: a million entries. */
+  readonly entryLimit?: number | undefined;
   /** What a new run's first entry is salted with, where payloads are encrypted. */
   readonly newSalt?: (() => string) | undefined;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
@@ -148,6 +151,7 @@ export class Worker {
     });
     this.#claimer = new Claimer(this.#claimerHost());
     this.#solitude = new Solitude(timers, () => this.pump.kick());
+    const { entryLimit = ENTRY_LIMIT } = options;
     this.#runs = new HeldRuns({
       ...options,
       onEnded: (record, status, last) => {
@@ -158,7 +162,20 @@ export class Worker {
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      hotRunHost: this.#hotRunHost,
+      hotRunHost: {
+        ...this.#hotRunHost,
+        entryLimit,
+        longAt: Math.min(entryLimit, ENTRIES_TO_WARN),
+        warnOfLength: (run, entries) =>
+          options.log(
+            "warn",
+            `The journal has ${entries} entries. Let a run this long go on with ctx.continueAsNew().`,
+            {
+              run,
+              entries,
+            },
+          ),
+      },
       dueAt: (at) => this.#lookOut.dueAt(at),
       beginAnew: () => this.#beginAnew(),
       insist: (write) => this.#insist(write),
@@ -292,9 +309,9 @@ export class Worker {
         salt: this.#options.newSalt?.(),
       }),
     newGeneration: ({ definition }: RunRecord, { version, input }: Continued): Omit<NextGeneration, "carried"> => {
-      const { runtime, newSalt } = this.#options;
+      const { runtime, payloadLimit, newSalt } = this.#options;
       const body = this.#options.registry.getWorkflow(definition, version);
-      const { started } = newRun(body, { id: "", input, runtime, salt: newSalt?.() });
+      const { started } = newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.() });
       // Runs that already wait go first: one that continues for ever must not keep them out.
       const claim = this.#claimer.wants("turns") ? undefined : this.preclaim(definition);
       return { version, started, runtime, ...(claim && { claim }) };

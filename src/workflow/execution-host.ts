@@ -46,7 +46,13 @@ export type CodeOutcome =
 /** Why an execution cannot go on, in the words of its evidence. */
 export interface Stop {
   readonly status: "determinism_violation" | "blocked";
-  readonly code: "DETERMINISM_VIOLATION" | "NONDETERMINISM" | "STALLED" | "UNKNOWN_TASK" | "UNKNOWN_DEFINITION";
+  readonly code:
+    | "DETERMINISM_VIOLATION"
+    | "JOURNAL_TOO_LONG"
+    | "NONDETERMINISM"
+    | "STALLED"
+    | "UNKNOWN_TASK"
+    | "UNKNOWN_DEFINITION";
   readonly message: string;
   readonly where: string;
   readonly seq: number | undefined;

@@ -438,3 +438,5 @@ export async function banking(): Promise<void> {
   same<typeof answer, { left: number }>();
   await run.update("close", { by: "Eve" });
 }
+export const limited = () =>
+  createEngine({ store: "sqlite::memory:", definitions: [loops], limits: { entries: 5_000 } });

@@ -387,3 +387,5 @@ void banking.update("draw", 1, { dedup: "x" });
 void banking.query("left", 5);
 // @ts-expect-error an update is not a query
 void banking.query("draw");
+// @ts-expect-error how many entries is a number
+void createEngine({ store: "sqlite::memory:", definitions: [bare], limits: { entries: "many" } });
