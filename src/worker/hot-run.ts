@@ -41,8 +41,6 @@ import type { WaitingTransaction } from "./transactions.ts";
 
 /** What a hot run needs from the worker that holds it. */
 export interface HotRunHost extends JournalLimitHost {
-  /** From how many entries on the length of a journal is looked at. */
-  readonly longAt: number;
   now(): EpochMs;
   /** A token when the worker will run this task itself as soon as it is durable. */
   preclaimTask(name: string, line: Line | undefined): { readonly worker: number; readonly token: string } | undefined;

@@ -2,17 +2,34 @@
 //
 // What arrives is always taken in: a completion must not be lost. What is refused is what the code asks for next.
 
-import type { Execution, Stop } from "../workflow/index.ts";
+import type { Execution, LogLevel, Stop } from "../workflow/index.ts";
 import type { Draft } from "./draft.ts";
 
 /** A journal of a million entries replays in seconds and takes some hundred megabytes while it does. */
-export const ENTRY_LIMIT = 1_000_000;
+const ENTRY_LIMIT = 1_000_000;
 /** Long before that it is worth a word. */
-export const ENTRIES_TO_WARN = 50_000;
+const ENTRIES_TO_WARN = 50_000;
 
 export interface JournalLimitHost {
   readonly entryLimit: number;
+  /** From how many entries on the length of a journal is looked at. */
+  readonly longAt: number;
   warnOfLength(run: string, entries: number): void;
+}
+
+type Log = (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
+
+export function journalLimit(given: number | undefined, log: Log): JournalLimitHost {
+  const entryLimit = given ?? ENTRY_LIMIT;
+  return {
+    entryLimit,
+    longAt: Math.min(entryLimit, ENTRIES_TO_WARN),
+    warnOfLength: (run, entries) =>
+      log("warn", `The journal has ${entries} entries. Let a run this long go on with ctx.continueAsNew().`, {
+        run,
+        entries,
+      }),
+  };
 }
 
 /** To be asked with what the code asks for still untaken; true when the run was stopped for it. */

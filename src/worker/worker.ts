@@ -36,7 +36,7 @@ import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
 import { versionOf, type Registry } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
-import { ENTRIES_TO_WARN, ENTRY_LIMIT } from "./journal-limit.ts";
+import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
 import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
@@ -151,7 +151,6 @@ export class Worker {
     });
     this.#claimer = new Claimer(this.#claimerHost());
     this.#solitude = new Solitude(timers, () => this.pump.kick());
-    const { entryLimit = ENTRY_LIMIT } = options;
     this.#runs = new HeldRuns({
       ...options,
       onEnded: (record, status, last) => {
@@ -162,18 +161,7 @@ export class Worker {
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      hotRunHost: {
-        ...this.#hotRunHost,
-        entryLimit,
-        longAt: Math.min(entryLimit, ENTRIES_TO_WARN),
-        warnOfLength: (run, entries) =>
-          options.log(
-            "warn",
-            `The journal has ${entries} entries. Let a run this long go on with ctx.continueAsNew().`,
-            {
-              run,
-              entries,
-            },
+      hotRunHost: { ...this.#hotRunHost, ...journalLimit(options.entryLimit, options.log) },
           ),
       },
       dueAt: (at) => this.#lookOut.dueAt(at),
