@@ -162,8 +162,6 @@ export class Worker {
       tasks: this.#tasks,
       claimer: this.#claimer,
       hotRunHost: { ...this.#hotRunHost, ...journalLimit(options.entryLimit, options.log) },
-          ),
-      },
       dueAt: (at) => this.#lookOut.dueAt(at),
       beginAnew: () => this.#beginAnew(),
       insist: (write) => this.#insist(write),
