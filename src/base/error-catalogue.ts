@@ -228,6 +228,11 @@ export const ERROR_CATALOGUE = {
     summary: "The run was cancelled.",
     next: "Nothing; clean up in `finally`.",
   },
+  DEADLINE_EXCEEDED: {
+    family: "outcome",
+    summary: "The run did not end within its deadline.",
+    next: "Give it a longer deadline, or find out what took so long; `retry` gives a failed run its deadline anew.",
+  },
   FATAL: {
     family: "outcome",
     summary: "User code said that repeating will not help.",

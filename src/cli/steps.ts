@@ -1,6 +1,6 @@
 // Steps: a journal by command. What a run has done, and what it waits for.
 
-import { isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
+import { isCancel, isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
 export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update";
 
@@ -16,6 +16,8 @@ export interface Step {
   attempts: number;
   /** When a wait runs out or a sleep is over. */
   readonly until: Date | undefined;
+  /** A cancel leaves it. */
+  readonly shielded: boolean;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -33,7 +35,7 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
   for (const entry of entries) {
     const { command, type, at } = entry;
-    if (type === "CancelRequested") for (const step of steps.values()) step.endedAt ??= at;
+    if (isCancel(type)) for (const step of steps.values()) if (!step.shielded) step.endedAt ??= at;
     if (command === undefined || command === "") continue;
     const fields = fieldsOf(entry);
     const step = steps.get(command) ?? opened(entry, command, fields);
@@ -58,6 +60,7 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     ending: undefined,
     attempts: 1,
     until,
+    shielded: fields["shielded"] === true,
   });
   switch (type) {
     case "TaskScheduled":

@@ -219,6 +219,8 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`.trim(), "cleared");
     case "PatchMarked":
       return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
+    case "DeadlineExceeded":
+      return line("bad", "deadline", "has passed");
     case "CancelRequested":
       return line("bad", "cancel requested", "reason" in fields ? plain(textOf(fields["reason"], "")) : "");
     case "RunCompleted":

@@ -66,6 +66,8 @@ export interface StartOptions {
   tags?: readonly string[];
   /** Higher goes first. */
   priority?: number;
+  /** For the whole run: then it is told to stop, and fails with DEADLINE_EXCEEDED. Else that of its definition. */
+  deadline?: Duration;
   /** The run exists at once and begins this much later. */
   delay?: Duration;
   /** While a live run of this definition has the same key, that one is given back and nothing is started. */

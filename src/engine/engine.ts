@@ -6,6 +6,7 @@
 
 import { checkOptionNames, checkRunId, decode, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
+  checkDeadline,
   lineOf,
   parse,
   registerSecrets,
@@ -183,7 +184,9 @@ export class EngineCore implements Engine {
     const messages = await signalsOf(body, options.signals, this.#handleHost.limits);
     const beginsLater = line !== undefined || beginning.delayMs !== undefined;
     const claim = beginsLater ? undefined : this.worker.preclaim(body.name);
-    const run = newRun(body, { id, input, tags, priority, line, runtime, payloadLimit, salt: newSalt?.() });
+    const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
+    const salt = newSalt?.();
+    const run = newRun(body, { id, input, tags, priority, line, runtime, payloadLimit, salt, deadlineMs });
     const outcome = await this.worker.pump.submit({
       write: "start",
       run,
@@ -197,6 +200,7 @@ export class EngineCore implements Engine {
     if (outcome.status === "exists" || outcome.status === "expected-otherwise")
       checkSameStart(outcome, body.name, input, this.#parts.redaction);
     if (outcome.status !== "started") await sendAll({ host: this.#handleHost, body, id: record.id }, messages);
+    if (run.deadlineMs !== undefined) this.worker.dueAt(record.createdAt + run.deadlineMs);
     return new RunHandle(this.#handleHost, body, record.id, record.run);
   };
 

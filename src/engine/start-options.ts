@@ -7,7 +7,11 @@ import type { StartOptions } from "./api.ts";
 
 export function checkOptions(options: unknown = {}): StartOptions & { signals?: unknown } {
   if (typeof options === "object" && options !== null) {
-    checkOptionNames(options, ["id", "tags", "priority", "delay", "singleton", "debounce", "signals"], "start");
+    checkOptionNames(
+      options,
+      ["id", "tags", "priority", "deadline", "delay", "singleton", "debounce", "signals"],
+      "start",
+    );
     return options;
   }
   throw new RepriseError("BAD_OPTIONS", `start: expected an object of options, got ${typeof options}.`);

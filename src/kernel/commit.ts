@@ -42,7 +42,12 @@ export interface NewRun {
   readonly runtime: string;
   /** Set: it begins when its queue has room. */
   readonly line?: Line;
+  /** Counted from its start; it then gets a `DeadlineExceeded` from the queue. */
+  readonly deadlineMs?: number;
 }
+
+/** The queue item of a run's deadline. */
+export const DEADLINE_ITEM = "Deadline";
 
 /** A lease a worker gives itself on something it creates. */
 export interface Claim {

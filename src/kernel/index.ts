@@ -36,7 +36,7 @@ export type {
   TurnWrite,
   Write,
 } from "./commit.ts";
-export { DEDUP_MS } from "./commit.ts";
+export { DEADLINE_ITEM, DEDUP_MS } from "./commit.ts";
 export type {
   PauseOutcome,
   PauseWrite,
@@ -55,6 +55,7 @@ export {
   END_ENTRIES,
   faultOf,
   findJournalFault,
+  isCancel,
   isTerminal,
   journalEntryOf,
   markOf,
@@ -108,6 +109,7 @@ export {
 } from "./queue.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
+  checkDeadline,
   hasEnded,
   STATUSES,
   type EndStatus,

@@ -37,6 +37,7 @@ export type EntryType =
   | "StateCleared"
   | "PatchMarked"
   | "CancelRequested"
+  | "DeadlineExceeded"
   | "RunCompleted"
   | "RunFailed"
   | "RunCancelled"
@@ -105,6 +106,11 @@ const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
 /** Whether an entry of this type settles the command it names. */
 export function isTerminal(type: EntryType): boolean {
   return TERMINAL.has(type);
+}
+
+/** Whether an entry of this type rejects what the run waits for, shielded waits excepted. */
+export function isCancel(type: EntryType): boolean {
+  return type === "CancelRequested" || type === "DeadlineExceeded";
 }
 
 /** The entry types that end a run; the last entry of an ended run is one of them, and no other entry is. */

@@ -1,6 +1,6 @@
 // Run: one execution of a definition, and the states it can be in.
 
-import type { EpochMs } from "../base/index.ts";
+import { RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";
 
 /** The integer a database knows a run by; the public id stands only in the run's own row. */
 export type RunNumber = number;
@@ -29,6 +29,13 @@ export const STATUSES: readonly Status[] = [
 /** An end needs a live run; nothing leaves an ended one. */
 export function hasEnded(status: Status): status is EndStatus {
   return ENDED.has(status);
+}
+
+/** The whole time a run may take, in milliseconds; refused when it cannot be kept. */
+export function checkDeadline(deadline: Duration, what: string): number {
+  const ms = toMs(deadline, `${what}: deadline`);
+  if (ms > 0) return ms;
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected a deadline above 0, got ${String(deadline)}.`);
 }
 
 /** A run's row, without payloads: the input is in entry 1, the output in the last one. */

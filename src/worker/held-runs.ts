@@ -153,8 +153,8 @@ export class HeldRuns {
         if (status !== "committed") return giveBack();
         for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
         if (isObserved())
-          emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
-        this.#host.onEnded(record, "cancelled", write.entries.at(-1)!);
+          emit({ event: "run.ended", run: record.id, definition: record.definition, status: write.then });
+        this.#host.onEnded(record, write.then, write.entries.at(-1)!);
       },
       (error: unknown) => {
         this.#host.report(error);
@@ -333,6 +333,7 @@ export class HeldRuns {
     for (const { run, claim } of asked) {
       const record = records.get(run.id);
       if (record === undefined) continue;
+      if (run.deadlineMs !== undefined) this.#host.dueAt(record.createdAt + run.deadlineMs);
       if (claim === undefined) {
         this.#host.claimer.want(run.line === undefined ? "turns" : "starts");
         continue;

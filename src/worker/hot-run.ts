@@ -8,6 +8,7 @@
 
 import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/index.ts";
 import {
+  isCancel,
   dataWithoutSecrets,
   type Arrival,
   type ClaimedItem,
@@ -22,6 +23,7 @@ import {
   type TurnWrite,
 } from "../kernel/index.ts";
 import {
+  DEADLINE_PASSED,
   encodeChunk,
   entryData,
   type Ask,
@@ -170,7 +172,7 @@ export class HotRun {
       if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
       else if (type === "SignalReceived") applySignal(this.#draft, this.execution, target, data);
       else if (type === "UpdateRequested") applyUpdate(this.#draft, this.execution, target, data);
-      else if (type === "CancelRequested") this.#applyCancel(data);
+      else if (isCancel(type)) this.#applyCancel(type, data);
       else if (this.execution.isOpen(target)) this.#appendTerminal(type, target, data, asRecord(data));
     }
     this.#host.markDirty(this);
@@ -188,13 +190,14 @@ export class HotRun {
   }
 
   /** A run is cancelled once; its cleanup is not disturbed by another request. */
-  #applyCancel(data: string): void {
-    if (this.#cancelling || this.execution.isCancelled) return;
+  #applyCancel(type: EntryType, data: string): void {
+    if (this.#cancelling || this.execution.stoppedBy !== undefined) return;
     this.#cancelling = true;
-    this.#draft.appendDelivery("CancelRequested", "", data, asRecord(data));
+    this.#draft.appendDelivery(type, "", data, asRecord(data));
     const waits = this.execution.cancellableWaits();
     for (const { command } of waits) this.execution.close(command);
-    this.#letGo(waits, data, (command) => this.execution.outlivesCancel(command));
+    const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(DEADLINE_PASSED);
+    this.#letGo(waits, cancel, (command) => this.execution.outlivesCancel(command));
   }
 
   /** Nobody waits for these any more: their items go, their children and functions are told. */

@@ -22,17 +22,21 @@ export interface NewRunOptions {
   readonly payloadLimit?: number | undefined;
   /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
   readonly salt?: string | undefined;
+  /** Else that of the definition. */
+  readonly deadlineMs?: number | undefined;
 }
 
-export type RunBody = Pick<WorkflowBody, "name" | "version"> & Partial<Pick<WorkflowBody, "ports">>;
+export type RunBody = Pick<WorkflowBody, "name" | "version"> & Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const { id, input, tags = [], priority = 0, line, runtime, payloadLimit, salt } = options;
   const { name, version, ports = {} } = body;
+  const deadlineMs = options.deadlineMs ?? body.deadlineMs;
   const updates = Object.values(ports).some(({ port }) => port === "update");
-  const fields = { definition: name, version, flags: CURRENT_FLAGS, input, payloadLimit, salt, updates };
+  const fields = { definition: name, version, flags: CURRENT_FLAGS, deadlineMs, input, payloadLimit, salt, updates };
   const started = entryData.startedData(fields);
-  return { id, definition: name, kind: "workflow", version, priority, tags, started, runtime, ...(line && { line }) };
+  const run = { id, definition: name, kind: "workflow", version, priority, tags, started, runtime } as const;
+  return { ...run, ...(line && { line }), ...(deadlineMs !== undefined && { deadlineMs }) };
 }
 
 /** The entry a store writes when it starts the run. */

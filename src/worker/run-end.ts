@@ -14,7 +14,7 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
     return "continued";
   }
   let status = endStatus ?? "failed";
-  let error: unknown = outcome?.status === "threw" ? outcome.error : undefined;
+  let error: unknown = outcome?.status === "threw" ? outcome.error : execution.stoppedBy;
   let output: string | undefined;
   if (outcome?.status === "returned")
     try {

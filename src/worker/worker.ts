@@ -227,6 +227,11 @@ export class Worker {
     return { worker: this.#lease.worker, token: this.#newToken() };
   }
 
+  /** Something comes due then. */
+  dueAt(at: EpochMs): void {
+    this.#lookOut.dueAt(at);
+  }
+
   /** Looks for everything there may be. */
   wake(): void {
     this.#claimer.want("starts", "turns", "items", "due");
@@ -290,6 +295,7 @@ export class Worker {
         id: ask.childId,
         input: ask.input,
         line: ask.line,
+        deadlineMs: ask.deadlineMs,
         runtime: this.#options.runtime,
         payloadLimit: this.#options.payloadLimit,
         salt: this.#options.newSalt?.(),

@@ -1,7 +1,7 @@
 // ctx.child: another run, answered by its command.
 
 import { digest, digestOf, encode, RepriseError } from "../base/index.ts";
-import type { Definition } from "../kernel/index.ts";
+import { checkDeadline, type Definition } from "../kernel/index.ts";
 import { compareInput } from "./commands.ts";
 import type { ChildOptions } from "./context.ts";
 import { childInitiatedData, encodeInput } from "./entry-data.ts";
@@ -61,6 +61,7 @@ export function askChild(
     });
     const detached = isDetached;
     const { line } = accepted;
+    const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Child ${id}`);
     const ask = {
       ask: "child",
       command: command.id,
@@ -70,6 +71,7 @@ export function askChild(
       input: text,
       detached,
       line,
+      deadlineMs,
     } as const;
     execution.asks.push(ask);
   }

@@ -24,6 +24,7 @@ export interface ChildAsk extends Journaled {
   readonly input: string | undefined;
   readonly detached: boolean;
   readonly line: Line | undefined;
+  readonly deadlineMs: number | undefined;
 }
 export interface TimerAsk extends Journaled {
   readonly ask: "timer";

@@ -2,6 +2,7 @@
 
 import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
 import {
+  checkDeadline,
   checkPolicy,
   checkPriority,
   isTask,
@@ -136,8 +137,9 @@ function startChild(
 ): Child<Definition> {
   if (typeof definition?.name !== "string")
     throw new RepriseError("UNKNOWN_DEFINITION", "ctx.child: expected what workflow() made, got something else.");
+  checkOptionNames(options, ["deadline", "detached", "id"], "ctx.child");
   if (options.id !== undefined) checkRunId(options.id);
-  checkOptionNames(options, ["detached", "id"], "ctx.child");
+  if (options.deadline !== undefined) checkDeadline(options.deadline, `Child ${definition.name}`);
   const child = askChild(execution, definition, input, options);
   return Object.assign(child.promise, {
     id: child.id,

@@ -43,6 +43,8 @@ export interface ChildOptions {
   id?: string;
   /** A detached child outlives its parent and does not answer it. */
   detached?: boolean;
+  /** For the whole child run; else that of its definition. */
+  deadline?: Duration;
 }
 
 export interface ContinueOptions {
@@ -167,6 +169,8 @@ export interface WorkflowOptions<Input, Parsed, M, State> {
   queue?: Queue;
   /** What the queue's limits per key count by. */
   key?: (input: Parsed) => string;
+  /** For the whole run, from its start; a start may say otherwise. */
+  deadline?: Duration;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */
   determinism?: Determinism;
 }

@@ -2,7 +2,14 @@
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
-import { lineOptions, type Definition, type LineOptions, type Ports, type Schema } from "../kernel/index.ts";
+import {
+  checkDeadline,
+  lineOptions,
+  type Definition,
+  type LineOptions,
+  type Ports,
+  type Schema,
+} from "../kernel/index.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
@@ -24,6 +31,7 @@ export interface WorkflowBody {
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;
   readonly line: LineOptions | undefined;
+  readonly deadlineMs: number | undefined;
 }
 const BODY = Symbol("reprise.workflow");
 
@@ -96,7 +104,11 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["determinism", "input", "key", "ports", "queue", "state", "version"], `Workflow ${name}`);
+  checkOptionNames(
+    options,
+    ["deadline", "determinism", "input", "key", "ports", "queue", "state", "version"],
+    `Workflow ${name}`,
+  );
   const { determinism } = options;
   if (determinism !== undefined && determinism !== "strict" && determinism !== "per-type")
     throw new RepriseError(
@@ -113,6 +125,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     ports: options.ports ?? {},
     determinism,
     line: lineOptions(options, `Workflow ${name}`),
+    deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Workflow ${name}`),
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });
 }

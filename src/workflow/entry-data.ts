@@ -54,6 +54,7 @@ export interface StartedFields {
   readonly definition: string;
   readonly version: number;
   readonly flags: readonly number[];
+  readonly deadlineMs?: number | undefined;
   readonly input: string | undefined;
   /** Bytes a payload of this run may have, where that is less than what can be kept. */
   readonly payloadLimit?: number | undefined;
@@ -64,6 +65,7 @@ export interface StartedFields {
 }
 export function startedData(fields: StartedFields): string {
   return record(
+    ["deadline", fields.deadlineMs === undefined ? undefined : String(fields.deadlineMs)],
     ["definition", encode(fields.definition)],
     ["flags", `[${fields.flags.join(",")}]`],
     ["input", fields.input],
@@ -295,8 +297,16 @@ export function neverBegunData(reason: string | undefined): string {
 export function runCompletedData(output: string | undefined): string {
   return record(["output", output]);
 }
-export function runFailedData(error: unknown): string {
-  return record(["error", errorText(error)], ["stack", stackText(error)]);
+export interface FailedFields {
+  /** False: the code never ran. */
+  readonly begun?: false;
+}
+export function runFailedData(error: unknown, fields: FailedFields = {}): string {
+  return record(
+    ["begun", fields.begun === false ? "false" : undefined],
+    ["error", errorText(error)],
+    ["stack", stackText(error)],
+  );
 }
 
 export function runContinuedData(version: number, given: string | undefined): string {

@@ -1,5 +1,6 @@
 // What an execution needs from its worker, and what it says of itself.
 
+import { formatMs, RepriseError } from "../base/index.ts";
 import type { AnyTask, Definition, Line } from "../kernel/index.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
@@ -104,4 +105,13 @@ export function stalled(workflow: string, lastCommand: string | undefined): Stop
     expected: "a promise made by ctx",
     actual: "another promise",
   };
+}
+
+/** What the children of a run hear whose time is up. */
+export const DEADLINE_PASSED = "The deadline of its parent has passed.";
+
+/** What the code of a run is told when its time is up. */
+export function deadlineExceeded(run: string, deadlineMs: unknown): RepriseError {
+  const given = typeof deadlineMs === "number" ? ` of ${formatMs(deadlineMs)}` : "";
+  return new RepriseError("DEADLINE_EXCEEDED", `Run ${run} did not end within its deadline${given}.`);
 }

@@ -19,7 +19,7 @@ import {
   type EpochMs,
   type PayloadLimits,
 } from "../base/index.ts";
-import { isAnswer, type Arrival, type CommandType, type EndStatus, type EntryType } from "../kernel/index.ts";
+import { isAnswer, isCancel, type Arrival, type CommandType, type EndStatus, type EntryType } from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
 import type { Determinism } from "./context.ts";
@@ -27,6 +27,8 @@ import type { WorkflowBody } from "./definition.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
 import { arrivalOf, encodeInput, errorOf } from "./entry-data.ts";
 import {
+  DEADLINE_PASSED,
+  deadlineExceeded,
   nondeterministic,
   stalled,
   type CodeOutcome,
@@ -83,7 +85,8 @@ export class Execution {
   /** Q2. Most runs have no streams. */
   emitted: EmittedChunks | undefined;
   readonly patches: Patches;
-  #cancelled: CancelledError | undefined;
+  /** What a cancelled run is told, or one whose deadline has passed. */
+  #cancelled: RepriseError | undefined;
   cancelReason: string | undefined;
   /** Nobody waits for these any more: what works for them is to be told. The worker takes them after each drain. */
   abandoned: readonly Wait[] = NOBODY;
@@ -188,9 +191,10 @@ export class Execution {
   get endStatus(): EndStatus | undefined {
     if (this.outcome === undefined) return undefined;
     if (this.outcome.status === "returned") return "completed";
+    const stopped = this.#cancelled instanceof CancelledError ? "cancelled" : "failed";
     // Told to stop, it does not go on as new: code that never waits could not be stopped at all.
-    if (this.outcome.status === "continued") return this.#cancelled === undefined ? "continued" : "cancelled";
-    return this.#cancelled !== undefined && this.outcome.error instanceof CancelledError ? "cancelled" : "failed";
+    if (this.outcome.status === "continued") return this.#cancelled === undefined ? "continued" : stopped;
+    return this.outcome.error instanceof CancelledError ? stopped : "failed";
   }
 
   get replaying(): boolean {
@@ -244,8 +248,9 @@ export class Execution {
     return wait !== undefined && outlivesCancel(wait);
   }
 
-  get isCancelled(): boolean {
-    return this.#cancelled !== undefined;
+  /** What the run was told when it was cancelled, or when its deadline passed. */
+  get stoppedBy(): RepriseError | undefined {
+    return this.#cancelled;
   }
 
   /** Gives the code one completion (E2). */
@@ -254,7 +259,7 @@ export class Execution {
     if (this.#undelivered > 0) this.#undelivered -= 1;
     // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
     if (this.outcome !== undefined) return this.#leave(type, data);
-    if (this.#undoing !== "no" && type !== "CancelRequested" && !this.#isHeard(command)) return;
+    if (this.#undoing !== "no" && !isCancel(type) && !this.#isHeard(command)) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":
@@ -277,7 +282,8 @@ export class Execution {
       case "UpdateRequested":
         return this.updates.deliver(this, command, data);
       case "CancelRequested":
-        return this.#cancel(data["reason"]);
+      case "DeadlineExceeded":
+        return this.#applyCancel(type, data);
       default:
         throw new RepriseError("INVARIANT", `An entry of type ${type} is not delivered to code.`);
     }
@@ -286,7 +292,7 @@ export class Execution {
   /** N3. Came too late for this generation. */
   #leave(type: EntryType, data: Readonly<Record<string, unknown>>): void {
     if (this.outcome?.status !== "continued" || isAnswer(type)) return;
-    if (type === "CancelRequested") this.#cancel(data["reason"]);
+    if (isCancel(type)) this.#applyCancel(type, data);
     else (this.#unheard ??= []).push(arrivalOf(type, data));
   }
 
@@ -325,11 +331,16 @@ export class Execution {
     if (this.commands.isUnmatched(command)) this.waits.keepEarly(command, settle);
   }
 
-  #cancel(reason: unknown): void {
+  /** E6. The first one counts. */
+  #applyCancel(type: EntryType, { reason }: Readonly<Record<string, unknown>>): void {
     if (this.#cancelled !== undefined) return;
-    if (typeof reason === "string") this.cancelReason = reason;
-    const said = this.cancelReason === undefined ? "." : `: ${this.cancelReason}`;
-    this.#cancelled = new CancelledError(`The run was cancelled${said}`);
+    if (type === "DeadlineExceeded") {
+      this.cancelReason = DEADLINE_PASSED;
+      this.#cancelled = deadlineExceeded(this.facts.id, this.#started.data["deadline"]);
+    } else {
+      if (typeof reason === "string") this.cancelReason = reason;
+      this.#cancelled = new CancelledError(`The run was cancelled${typeof reason === "string" ? `: ${reason}` : "."}`);
+    }
     this.#abort?.abort(this.#cancelled);
     this.#abandon(this.cancellableWaits());
     for (const wait of this.waits.all()) {
@@ -343,7 +354,7 @@ export class Execution {
   // ── what the code asks for ──
 
   /** What a call is refused with: the run was cancelled (E6). */
-  get refusal(): CancelledError | undefined {
+  get refusal(): RepriseError | undefined {
     return this.#cancelled === undefined || this.isShielded ? undefined : this.#cancelled;
   }
 

@@ -35,6 +35,7 @@ export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
+export { DEADLINE_PASSED } from "./execution-host.ts";
 export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
 export { Guard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";

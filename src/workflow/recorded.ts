@@ -1,7 +1,7 @@
 // Recorded: a journal, indexed for replay. Maps by command id, so that a replay is O(entries).
 
 import { decode, RepriseError, type EpochMs } from "../base/index.ts";
-import { isTerminal, type Entry, type EntryType } from "../kernel/index.ts";
+import { isCancel, isTerminal, type Entry, type EntryType } from "../kernel/index.ts";
 
 export interface RecordedEntry {
   readonly seq: number;
@@ -44,7 +44,11 @@ const CREATIONS: ReadonlySet<EntryType> = new Set<EntryType>([
 ]);
 
 /** What is no command's end and yet given to the code. */
-const DELIVERED: ReadonlySet<EntryType> = new Set<EntryType>(["CancelRequested", "UpdateRequested"]);
+const DELIVERED: ReadonlySet<EntryType> = new Set<EntryType>([
+  "CancelRequested",
+  "DeadlineExceeded",
+  "UpdateRequested",
+]);
 
 /** The key of the n-th message to a child. */
 export function messageOf(child: string, n: number): string {
@@ -109,7 +113,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     if (entry.type === "TimerStarted") openTimers.add(entry.command);
     else if (entry.type === "TimerCancelled") openTimers.delete(entry.command);
     else if (entry.type === "TimerFired") firedTimers.add(entry.command);
-    else if (entry.type === "CancelRequested") for (const timer of openTimers) cancelledTimers.add(timer);
+    else if (isCancel(entry.type)) for (const timer of openTimers) cancelledTimers.add(timer);
     if (CREATIONS.has(entry.type)) {
       byCommand.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));

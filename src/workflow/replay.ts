@@ -63,6 +63,8 @@ function outcomeText(execution: Execution): string | undefined {
   const { outcome } = execution;
   if (outcome === undefined) return undefined;
   if (execution.endStatus === "cancelled") return "cancelled";
+  if (execution.endStatus === "failed" && outcome.status === "continued")
+    return `failed ${errorText(execution.stoppedBy)}`;
   if (outcome.status === "continued") return continuedText(outcome.version, outcome.given);
   if (outcome.status === "returned")
     try {

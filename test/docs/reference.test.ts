@@ -109,11 +109,12 @@ test("what runs really write is on the page of entries", async () => {
   await asked.update("ask", 1);
   await asked.update("ask", -1).catch(() => {});
   await asked.signal("word", "second");
+  const late = await engine.start(stopped, undefined, { deadline: 1 });
   for (let passed = 0; passed < 20; passed += 1) await engine.clock.advance("1 s");
   await run.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, cancelled, failed, telling, asked].map((each) => each.journal());
+  const journals = [run, cancelled, failed, late, telling, asked].map((each) => each.journal());
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.run(definition as "child", id).journal());

@@ -287,7 +287,7 @@ export class LiveRun {
       command = this.execution.signals.announce(this.execution, name, value)?.command ?? "";
       this.execution.close(command);
     } else if (type === "CancelRequested") {
-      if (this.execution.isCancelled) return undefined;
+      if (this.execution.stoppedBy !== undefined) return undefined;
       for (const { command: open } of this.execution.cancellableWaits()) this.execution.close(open);
     } else if (this.execution.isOpen(command)) this.execution.close(command);
     else return undefined;

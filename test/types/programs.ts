@@ -257,9 +257,13 @@ export async function queues(): Promise<void> {
   same<typeof first, QueueInfo | undefined>();
 }
 
+export const hurried = workflow("hurried", { deadline: 5_000 }, async (ctx, order: Order) =>
+  ctx.child(controlled, order, { deadline: "1 minute" }),
+);
+
 export async function steering(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [controlled, charge, refund] });
-  const run = await engine.start(controlled, { id: "7", cents: 1 });
+  const run = await engine.start(controlled, { id: "7", cents: 1 }, { deadline: "2 days" });
   await run.pause();
   await run.resume();
   await run.cancel("why");

@@ -257,6 +257,10 @@ void rekey({ store: "sqlite:x.db", codec: { name: "x", encode: () => bytes } });
 
 // ── control ──
 
+// @ts-expect-error a deadline is a duration
+void engine.start(bare, undefined, { deadline: "tomorrow" });
+// @ts-expect-error a deadline is a duration
+void workflow("hurried", { deadline: true }, async () => 1);
 // @ts-expect-error no such action
 void engine.bulk("stop", {});
 // @ts-expect-error a filter is needed

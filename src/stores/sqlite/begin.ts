@@ -1,12 +1,13 @@
 // Begin: runs that exist and have not begun, because they were asked to wait or their queue has no room yet.
 //
-// B1. Such a run has its turn held back (`turn_due` 3) and an item `Start`; no message wakes it but a cancel.
+// B1. Such a run has its turn held back (`turn_due` 3) and an item `Start`; no message wakes it but a cancel or its deadline.
 // B2. Until it begins, its first entry may be replaced by that of a later start (debounce); afterwards no entry changes.
 // B3. Beginning with room in a queue, the item stays until the run ends: it is the run's place.
 
 import {
   CHAIN_START,
   chainAfter,
+  DEADLINE_ITEM,
   hasEnded,
   markOf,
   type AdmitOutcome,
@@ -17,6 +18,7 @@ import {
   type Status,
 } from "../../kernel/index.ts";
 import { freeKey, Gates, hasDueLanes, openLanes, type LinedItem, type LineKind } from "./gates.ts";
+import { insertDeadline } from "./items.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 
@@ -130,6 +132,8 @@ export function rewriteStart(tx: Tx, number: RunNumber, run: NewRun, delayMs: nu
   sql.rewriteFirst.run(run.started, now, mark, number);
   sql.postponeStart.run(now + delayMs, run.priority, run.line?.queue ?? null, run.line?.key ?? null, number);
   freeKey(tx, "start", unbegun);
+  sql.dropItem.run(number, DEADLINE_ITEM);
+  if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
   sql.dropTags.run(number);
   for (const tag of run.tags) sql.insertTag.run(number, tag);
   return { seq: 1, type: "RunStarted", command: "", data: run.started, at: now, mark };

@@ -3,6 +3,7 @@
 import {
   CHAIN_START,
   chainAfter,
+  DEADLINE_ITEM,
   isAnswer,
   markOf,
   type Arrival,
@@ -33,6 +34,8 @@ export function startNext(tx: Tx, old: RunNumber, read: number, next: NextGenera
   sql.moveOnce.run(run, old);
   // A run keeps its place in a queue until its last generation has ended.
   sql.movePlace.run(run, old, START_ITEM);
+  // A deadline is for the whole run, however many generations it has.
+  sql.moveTimer.run(run, old, DEADLINE_ITEM);
   const unread = sql.inboxAfter.all(old, read) as unknown as Arrival[];
   for (const { type, target, data } of [...next.carried, ...unread]) {
     if (isAnswer(type)) continue;

@@ -5,6 +5,7 @@ import {
   CHAIN_START,
   chainAfter,
   END_ENTRIES,
+  isCancel,
   faultOf,
   isTerminal,
   markOf,
@@ -81,7 +82,7 @@ export class JournalWalk {
       return;
     }
     // A cancel closes everything that is open and not shielded; a promise may be settled before the code waits for it.
-    if (type === "CancelRequested")
+    if (isCancel(type))
       for (const opened of this.open) {
         if (this.#shielded.has(opened)) continue;
         this.#cancelled.add(opened);

@@ -16,6 +16,7 @@ import {
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { insertStart, rewriteStart } from "./begin.ts";
+import { insertDeadline } from "./items.ts";
 import { recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 
@@ -174,7 +175,7 @@ function startExpected(
 }
 
 function writeFirst(
-  { sql, now }: Tx,
+  tx: Tx,
   number: RunNumber,
   run: NewRun,
   parent: Parent | undefined,
@@ -182,9 +183,11 @@ function writeFirst(
   chain: string,
   arrivals: number,
 ): Started {
+  const { sql, now } = tx;
   const first: Entry = { seq: 1, type: "RunStarted", command: "", data: run.started, at: now, mark: markOf(chain) };
   sql.insertEntry.run(number, 1, "RunStarted", "", run.started, now, first.mark);
   for (const tag of run.tags) sql.insertTag.run(number, tag);
+  if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
   const record: RunRecord = {
     run: number,
     id: run.id,

@@ -121,6 +121,7 @@ const SQL = {
     from runs where run = ?10`,
   copyTags: "insert into tags (run, tag) select ?1, tag from tags where run = ?2 order by rowid",
   moveOnce: "update once set run = ?1 where run = ?2 and at > 0",
+  moveTimer: "update queue set run = ?1 where run = ?2 and item = ?3",
   movePlace: "update queue set run = ?1 where run = ?2 and item = ?3 and state = 6",
   nothingUnread: "update runs set unread = 0 where run = ?",
   nextVersion: `select definition as name, version from runs indexed by runs_live

@@ -3,11 +3,12 @@
 // T1. Nothing is written before every fence held: items are looked at first, then the run's row is moved.
 // T2. The row's statement sets `turn_due` from `arrivals` under the same lock that counts them: no message is missed.
 
-import type { NewItem, RunNumber, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
+import type { RunNumber, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { freeKey, type LineKind } from "./gates.ts";
 import { startNext } from "./generation.ts";
 import type { Tx } from "./session.ts";
+import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
 import { clearEnded } from "./sweep.ts";
@@ -95,36 +96,6 @@ interface DroppedLine {
   readonly kind: LineKind;
   readonly queue: string | null;
   readonly key: string | null;
-}
-
-const DELAYED = 0;
-const READY = 1;
-const LEASED = 2;
-
-function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
-  const { claim, availableAt, line } = item;
-  // A timer is never claimed, only fired.
-  const delayed = availableAt !== undefined || item.kind === "timer";
-  if (line !== undefined) {
-    const { kind, name, priority, seq } = item;
-    const lined = delayed ? DELAYED : READY;
-    const at = availableAt ?? now;
-    sql.insertLined.run(run, item.item, kind, name, priority, at, seq, lined, line.queue, line.key ?? null);
-    return;
-  }
-  const state = claim !== undefined ? LEASED : delayed ? DELAYED : READY;
-  sql.insertItem.run(
-    run,
-    item.item,
-    item.kind,
-    item.name,
-    item.priority,
-    availableAt ?? now,
-    item.seq,
-    state,
-    claim?.token ?? null,
-    claim?.worker ?? null,
-  );
 }
 
 function startChildren(tx: Tx, turn: TurnWrite): { children: readonly RunRecord[]; taken: boolean } {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import type { TerminateWrite } from "../../kernel/index.ts";
+import type { NewRun, TerminateWrite } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimTurns,
   commitTurn,
   COMPLETES,
+  fireDue,
   getRun,
   LEASE_MS,
   newRun,
@@ -28,12 +29,12 @@ function terminate(id: string): TerminateWrite {
 }
 
 /** What starts one child in its parent's commit. */
-function childOf(id: string): TurnParts {
+function childOf(id: string, differently?: Partial<NewRun>): TurnParts {
   const command = "ChildWorkflow(0)";
   const taken = { type: "ChildWorkflowFailed", target: command, data: "{}" } as const;
   return {
     entries: [["ChildWorkflowInitiated", command]],
-    children: [{ run: newRun(id), command, detached: false, taken }],
+    children: [{ run: newRun(id, differently), command, detached: false, taken }],
     then: "release",
   };
 }
@@ -55,6 +56,36 @@ export const controlCases: readonly StoreCase[] = [
     assert.deepEqual(await store.itemTokens([]), []);
     await commitTurn(store, held, { entries: [["CancelRequested", ""]], dropped: [item.item] });
     assert.deepEqual(await store.itemTokens(asked.slice(0, 1)), [undefined]);
+  }),
+
+  storeCase(
+    "a deadline comes due once, counted from the start, and goes with the run's end",
+    async (store, { clock }) => {
+      const worker = await registerWorker(store);
+      const late = await startWaiting(store, worker, "late", { deadlineMs: 5_000 });
+      const ended = await startHeld(store, worker, "ended", { deadlineMs: 5_000 });
+      await startWaiting(store, worker, "free");
+      await commitTurn(store, ended, COMPLETES);
+      clock.advance(4_999);
+      assert.deepEqual((await fireDue(store)).runs, []);
+      clock.advance(1);
+      assert.deepEqual((await fireDue(store)).runs, [late.run]);
+      assert.deepEqual((await fireDue(store)).runs, []);
+      const taken = await takeTurn(store, worker);
+      assert.deepEqual(
+        taken.inbox.map(({ type }) => type),
+        ["DeadlineExceeded"],
+      );
+    },
+  ),
+
+  storeCase("a child's deadline is counted from its own start", async (store, { clock }) => {
+    const worker = await registerWorker(store);
+    const parent = await startHeld(store, worker, "parent");
+    clock.advance(1_000);
+    await commitTurn(store, parent, childOf("child", { deadlineMs: 5_000 }));
+    clock.advance(5_000);
+    assert.deepEqual((await fireDue(store)).runs, [(await getRun(store, "child")).run]);
   }),
 
   storeCase("a paused run keeps its messages, and its turn is due only after resume", async (store) => {

@@ -131,6 +131,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a run stopped as determinism_violation keeps its evidence and nothing else of the turn",
   ],
   "an item that is gone still looks held": ["who holds an item can see whether it still is theirs"],
+  "deadlines are forgotten": [
+    "a deadline comes due once, counted from the start, and goes with the run's end",
+    "a child's deadline is counted from its own start",
+  ],
   "a pause is answered but not written": [
     "a paused run keeps its messages, and its turn is due only after resume",
     "a run that is due is not due any more when it is paused",

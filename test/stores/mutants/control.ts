@@ -1,11 +1,16 @@
 import type { Store } from "../../../src/kernel/index.ts";
-import { answering, methods, rewriting, turns, type Mutant } from "./mutant.ts";
+import { answering, methods, rewriting, turns, type Mutant, without } from "./mutant.ts";
 
 export const controlMutants: readonly Mutant[] = [
   methods("an item that is gone still looks held", (store) => ({
     itemTokens: async (items: Parameters<Store["itemTokens"]>[0]) =>
       (await store.itemTokens(items)).map((token) => token ?? "somebody"),
   })),
+  rewriting("deadlines are forgotten", (write) => {
+    if (write.write === "start") return { ...write, run: without(write.run, "deadlineMs") };
+    if (write.write !== "turn") return write;
+    return { ...write, children: write.children.map((child) => ({ ...child, run: without(child.run, "deadlineMs") })) };
+  }),
   rewriting(
     "a pause is answered but not written",
     (write) => (write.write === "pause" ? { ...write, id: "\u0007nobody" } : write),
