@@ -1,9 +1,10 @@
 // What `replay` and `verify` share: a run's journal against the definitions of a file.
 
 import { RepriseError } from "../base/index.ts";
-import { createEngine, type Run } from "../engine/index.ts";
-import { findJournalFault, type Store } from "../kernel/index.ts";
+import type { Run } from "../engine/index.ts";
+import { findJournalFault, type RunRecord, type Store } from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
+import { withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
@@ -12,29 +13,29 @@ import { countOf, plain, showValue } from "./text.ts";
 
 type Check = "replay" | "verify";
 
-export async function checkCode(check: Check, id: string, file: string, options: GlobalOptions): Promise<number> {
+export interface CheckOptions extends GlobalOptions {
+  readonly generation?: number;
+}
+
+export async function checkCode(check: Check, id: string, file: string, options: CheckOptions): Promise<number> {
   return reading(options.store, async (store) => {
-    const record = await getRun(store, id);
+    const record = await getRun(store, id, options.generation);
     const definitions = await loadDefinitions(file);
-    if (check === "verify") await refuseDamage(store, id);
-    const engine = await createEngine({
-      store: { "~open": () => Promise.resolve(store) },
-      definitions,
-      worker: false,
-      logger: { info: () => {}, warn: () => {}, error: () => {} },
+    if (check === "verify") await refuseDamage(store, record);
+    const verdict = await withClient(store, definitions, (engine) => {
+      const handle: Run<unknown> = engine.run(record.definition, id);
+      return handle[check]({ generation: record.generation });
     });
-    const handle: Run<unknown> = engine.run(record.definition, id);
-    const verdict = await handle[check]();
     await (options.json
-      ? printJson({ id, check, entries: record.head, ...verdictJson(verdict) })
+      ? printJson({ id, generation: record.generation, check, entries: record.head, ...verdictJson(verdict) })
       : printVerdict(check, id, record.head, verdict));
     return verdict.status === "same" ? EXIT.ok : EXIT.determinism;
   });
 }
 
 /** Damage is the operator's business, not the programmer's: told apart from a change of the code. */
-async function refuseDamage(store: Store, id: string): Promise<void> {
-  const record = await getRun(store, id);
+async function refuseDamage(store: Store, record: RunRecord): Promise<void> {
+  const { id } = record;
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
   const what = fault.code === undefined ? "is damaged" : "cannot be read";

@@ -18,7 +18,7 @@ const COMMAND_WIDTH = 16;
 
 export async function journal(id: string, options: JournalOptions): Promise<number> {
   return looking(options, async (store) => {
-    const { run, createdAt } = await getRun(store, id);
+    const { run, createdAt } = await getRun(store, id, options.generation);
     for (let after = options.after; ;) {
       const page = await store.readJournal(run, after, PAGE);
       for (const entry of page) await (options.json ? printJson(entryJson(entry)) : print(entryLine(entry, createdAt)));

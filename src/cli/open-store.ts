@@ -52,9 +52,17 @@ export async function reading<T>(url: string, work: (store: Store) => Promise<T>
   }
 }
 
-export async function getRun(store: Store, id: string): Promise<RunRecord> {
-  const record = await store.findRun(id);
+/** The newest generation, or the one asked for. */
+export async function getRun(store: Store, id: string, generation?: number): Promise<RunRecord> {
+  const record = await store.findRun(id, generation);
   if (record !== undefined) return record;
+  if (generation !== undefined) {
+    const newest = await getRun(store, id);
+    throw new RepriseError(
+      "RUN_NOT_FOUND",
+      `Run ${id} has no generation ${generation}; its newest is ${newest.generation}.`,
+    );
+  }
   throw new RepriseError(
     "RUN_NOT_FOUND",
     `There is no run ${id} in this store.${await suggestion(store, id)} \`reprise list\` shows those that are there.`,

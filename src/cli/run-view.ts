@@ -10,8 +10,9 @@ import { countOf, plain, plainLines, showValue } from "./text.ts";
 
 /** `order-7  order v1  completed in 2.1 s` */
 export function titleOf(record: RunRecord, now: number, painted: Paint = paint): string {
-  const { id, definition, version, status } = record;
-  return `${painted("bold", plain(id))}  ${plain(definition)} v${version}  ${statusOf(record, now, painted, status)}`;
+  const { id, definition, version, status, generation } = record;
+  const name = `${plain(definition)} v${version}${generation === 0 ? "" : `, generation ${generation}`}`;
+  return `${painted("bold", plain(id))}  ${name}  ${statusOf(record, now, painted, status)}`;
 }
 
 export function statusOf(

@@ -1,5 +1,6 @@
 // reprise show: one run — where it stands, what happened, what it waits for, what to do when it is stuck.
 
+import { RepriseError } from "../base/index.ts";
 import { journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
@@ -17,9 +18,11 @@ export interface ShowOptions extends LookOptions {
 const SHOWN_AT_EACH_END = 200;
 
 export async function show(id: string, options: ShowOptions): Promise<number> {
+  if (options.watch === true && options.generation !== undefined)
+    throw new RepriseError("USAGE", "--watch follows the newest generation; leave out --generation.");
   return looking(options, async (store) => {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
-    const record = await getRun(store, id);
+    const record = await getRun(store, id, options.generation);
     const entries = await store.readJournal(record.run, 0, record.head);
     const steps = stepsOf(entries.map(journalEntryOf));
     const trouble = troubleOf(record, entries.at(-1));
@@ -39,7 +42,6 @@ export function showJson(
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
   return {
     ...runJson(record),
-    generation: record.generation,
     priority: record.priority,
     unread: record.unread,
     runtime: JSON.parse(record.runtime) as unknown,

@@ -11,6 +11,7 @@ export function runJson(record: RunRecord): Record<string, unknown> {
     definition: record.definition,
     kind: record.kind,
     version: record.version,
+    generation: record.generation,
     status: record.status,
     createdAt: isoOf(record.createdAt),
     endedAt: isoOf(record.endedAt),

@@ -8,6 +8,7 @@ import { reading } from "./open-store.ts";
 import { shown } from "./payload-module.ts";
 
 export interface LookOptions extends GlobalOptions {
+  readonly generation?: number;
   readonly showSecrets?: boolean;
 }
 
@@ -18,8 +19,8 @@ export function looking<T>(options: LookOptions, work: (store: Store) => Promise
 
 export function shownStore(store: Store): Store {
   const view: Partial<Store> = {
-    async findRun(id) {
-      const record = await store.findRun(id);
+    async findRun(id, generation) {
+      const record = await store.findRun(id, generation);
       return record?.evidence === undefined ? record : { ...record, evidence: shownText(record.evidence) };
     },
     async readJournal(run, after, limit) {

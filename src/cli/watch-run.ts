@@ -31,11 +31,12 @@ export async function watchRun(store: Store, id: string, options: GlobalOptions)
       // Read before the look at the store, so that what comes in between is seen by the next look.
       store.hasChanged();
       record = await getRun(store, id);
-      // The same id in its next generation: this one has ended.
-      if (record.run !== followed.run) break;
-      const fresh = await followed.read(store, record.head);
+      // The same id in its next generation: this one has ended, perhaps with entries that were not read.
+      const isOld = record.run !== followed.run;
+      const fresh = await followed.read(store, isOld ? undefined : record.head);
       if (options.json) for (const entry of fresh.raw) await printJson({ entry: entryJson(entry) });
       else await screen.append(middleLeftOut(fresh.lines));
+      if (isOld) break;
       if (isOver(record)) return finish(store, record, followed, screen, options);
       if (!options.json) screen.draw(statusLines(record, followed, store.now()));
       await untilChanged(store, screen.isLive ? DRAW_MS : Number.POSITIVE_INFINITY);
@@ -96,9 +97,10 @@ class Followed {
     this.run = run;
   }
 
-  async read(store: Store, head: number) {
+  /** What is new, up to `head` where it is given. */
+  async read(store: Store, head?: number) {
     const after = this.entries.length;
-    const raw = head > after ? await store.readJournal(this.run, after, head - after) : [];
+    const raw = await store.readJournal(this.run, after, ...(head === undefined ? [] : [head - after]));
     const lines = raw.flatMap((stored) => {
       const entry = journalEntryOf(stored);
       this.entries.push(entry);

@@ -53,6 +53,13 @@ export const cart = workflow(
   },
 );
 
+export const pages = workflow("pages", async (ctx, left: number): Promise<string> => {
+  await ctx.run(`page ${left}`, () => left);
+  if (left > 0) return ctx.continueAsNew(left - 1);
+  await ctx.sleep("1 hour");
+  return "read";
+});
+
 export const many = workflow("many", async (ctx, count: number) => {
   for (let index = 0; index < count; index += 1) ctx.state.set(`key-${index}`, "x".repeat(200));
   return count;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine } from "reprise";
 import { cli, DEFINITIONS, jsonLines, ROOT, startCli, TemporaryFolder, type Finished } from "./cli-process.ts";
 import * as definitions from "./definitions.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
 
 const CHANGED = join(ROOT, "test/cli/changed/definitions.ts");
 const { charge, pay, refuse, review, many, incomplete } = definitions;
@@ -52,6 +53,7 @@ describe("list", () => {
       definition: "pay",
       kind: "workflow",
       version: 1,
+      generation: 0,
       status: "completed",
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       endedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
@@ -195,6 +197,7 @@ describe("replay and verify", () => {
     const [verdict] = jsonLines((await on("verify", "pay-1", DEFINITIONS, "--json")).stdout);
     expect(verdict).toEqual({
       id: "pay-1",
+      generation: 0,
       check: "verify",
       entries: 8,
       status: "same",
@@ -271,4 +274,23 @@ test("the store can be named by the environment", async () => {
   const { code, stdout } = await cli(["list", "--json", "--limit", "1"], { env: { REPRISE_STORE: store } });
   expect(code).toBe(0);
   expect(jsonLines(stdout)).toHaveLength(1);
+});
+
+test("the generations of a run that continued as new can be looked at and replayed one by one", async () => {
+  using shop = await new StoreWithRuns([definitions.pages]).start({
+    id: "pages-1",
+    what: definitions.pages,
+    input: 2,
+    until: "waiting",
+  });
+  const shown = await shop.cli("show", "pages-1");
+  expect(shown.stdout).toMatch(/^pages-1 {2}pages v1, generation 2 {2}waiting/);
+  const first = await shop.cli("show", "pages-1", "--generation", "0");
+  expect(first.stdout).toMatch(/^pages-1 {2}pages v1 {2}continued in .*[\s\S]*● continued +as the next generation/);
+  const [entry] = jsonLines((await shop.cli("journal", "pages-1", "--generation", "1", "--json")).stdout);
+  expect(entry).toMatchObject({ type: "RunStarted", data: { input: 1 } });
+  const [same] = jsonLines((await shop.cli("verify", "pages-1", DEFINITIONS, "--generation", "0", "--json")).stdout);
+  expect(same).toMatchObject({ status: "same", generation: 0 });
+  const none = await shop.cli("journal", "pages-1", "--generation", "9");
+  expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("has no generation 9; its newest is 2")]);
 });

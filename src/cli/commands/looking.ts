@@ -5,6 +5,7 @@ import { action, collect, examples, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 import type { ShowOptions } from "../show.ts";
 
+const GENERATION = "of a run that continued as new (default: the newest)";
 const SHOW_SECRETS = "show what stands under names such as password, instead of [redacted]";
 
 export function addLookingCommands(program: Command): void {
@@ -24,6 +25,7 @@ export function addLookingCommands(program: Command): void {
     .command("show")
     .description("one run: its timeline, what it waits for, why it failed")
     .argument("<id>", "the run's id")
+    .option("--generation <number>", GENERATION, wholeNumber)
     .option("--show-secrets", SHOW_SECRETS)
     .option("--watch", "follow it until it ends or is stopped")
     .addHelpText("after", examples("show order-7", "show order-7 --watch", "show order-7 --json | jq .waitsFor"))
@@ -34,6 +36,7 @@ export function addLookingCommands(program: Command): void {
     .description("the entries of one run")
     .argument("<id>", "the run's id")
     .option("--after <seq>", "only entries after this one", wholeNumber, 0)
+    .option("--generation <number>", GENERATION, wholeNumber)
     .option("--show-secrets", SHOW_SECRETS)
     .addHelpText("after", examples("journal order-7", "journal order-7 --after 100 --json"))
     .action(
