@@ -120,7 +120,10 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
       return Object.entries(ERROR_CATALOGUE).map(([value, { summary }]) => ({ value, about: summary }));
     case "promise":
     case "signal":
-      return asking(place, (store) => portsOf(store, place.given[0] ?? "", argument.name() === "signal"));
+    case "update": {
+      const kind = argument.name() as "promise" | "signal" | "update";
+      return asking(place, (store) => portsOf(store, place.given[0] ?? "", kind));
+    }
     case "queue":
       return asking(place, async (store) => distinct((await store.listQueues()).map(({ name }) => name)));
     case "schedule":
@@ -139,6 +142,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
 function fitsCommand(command: Command, { status }: RunRecord): boolean {
   switch (command.name()) {
     case "signal":
+    case "update":
     case "resolve":
     case "reject":
       return !hasEnded(status);
@@ -149,9 +153,9 @@ function fitsCommand(command: Command, { status }: RunRecord): boolean {
   }
 }
 
-async function portsOf(store: Store, id: string, signals: boolean): Promise<Fit[]> {
+async function portsOf(store: Store, id: string, kind: "promise" | "signal" | "update"): Promise<Fit[]> {
   const record = await store.findRun(id);
-  return record === undefined ? [] : distinct([...(await namesAsked(store, record, signals ? "signal" : "promise"))]);
+  return record === undefined ? [] : distinct([...(await namesAsked(store, record, kind))]);
 }
 
 function newestRuns(place: Place, choose: (runs: readonly RunRecord[]) => Fit[]): Promise<readonly Fit[]> {

@@ -2,10 +2,10 @@
 //
 // Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism · 130 Ctrl-C.
 
-import { styleText } from "node:util";
+import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
 import { shown } from "./payload-module.ts";
-import { jsonText, plain } from "./text.ts";
+import { jsonText, plain, plainLines } from "./text.ts";
 
 export const EXIT = {
   ok: 0,
@@ -46,6 +46,13 @@ export async function print(text: string): Promise<void> {
 
 export function printJson(value: unknown): Promise<void> {
   return print(jsonText(value));
+}
+
+/** A value as the answer of a command: text as it is, everything else with all it has. */
+export function valueText(value: unknown): string {
+  if (typeof value === "string") return plainLines(value);
+  const colors = paint("red", "") !== "";
+  return inspect(value, { colors, depth: 20, maxArrayLength: null, maxStringLength: null });
 }
 
 /** Remarks that are not part of the answer. */

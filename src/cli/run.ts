@@ -1,16 +1,15 @@
 // reprise run: starts a run, works on it and waits for its end.
 
-import { inspect } from "node:util";
-import { encode, formatMs, RepriseError, type Duration } from "../base/index.ts";
+import { formatMs, RepriseError, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, type Loaded } from "./load-definitions.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT, paintError, print, printJson, remark, valueText } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
 import { onInterrupt } from "./signals.ts";
-import { isoOf } from "./shown-run.ts";
-import { countOf, plain, plainLines } from "./text.ts";
+import { isoOf, jsonOf } from "./shown-run.ts";
+import { countOf, plain } from "./text.ts";
 import { refuseMemory } from "./worker.ts";
 
 export interface RunOptions extends GlobalOptions {
@@ -49,13 +48,13 @@ export async function run(
       await printJson({
         id: info.id,
         status: info.status,
-        output: output === undefined ? null : (JSON.parse(encode(output)) as unknown),
+        output: jsonOf(output),
         entries: info.entries,
         digest: info.digest,
         createdAt: isoOf(info.createdAt),
         endedAt: isoOf(info.endedAt),
       });
-    else if (output !== undefined) await print(outputText(output));
+    else if (output !== undefined) await print(valueText(output));
     if (!options.json)
       remark(paintError("dim", `${info.status} in ${took}, ${countOf(info.entries, "entry", "entries")}`));
     return EXIT.ok;
@@ -102,10 +101,4 @@ async function waitFor(handle: Waiting, options: RunOptions): Promise<unknown> {
     ),
   );
   return handle.result();
-}
-
-function outputText(output: unknown): string {
-  if (typeof output === "string") return plainLines(output);
-  const colors = paint("red", "") !== "";
-  return inspect(output, { colors, depth: 20, maxArrayLength: null, maxStringLength: null });
 }

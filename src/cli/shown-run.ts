@@ -1,6 +1,6 @@
 // A run as the command line shows it: the same field names in every `--json`, times in ISO, absent values null.
 
-import { decode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
+import { decode, encode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
 import { hasEnded, type Entry, type RunRecord, type Status } from "../kernel/index.ts";
 import type { Paint } from "./output.ts";
 import { textOf } from "./steps.ts";
@@ -30,6 +30,11 @@ export function entryJson(entry: Entry): Record<string, unknown> {
     at: isoOf(entry.at),
     data: JSON.parse(entry.data) as unknown,
   };
+}
+
+/** As payloads are stored; nothing is null. */
+export function jsonOf(value: unknown): unknown {
+  return value === undefined ? null : (JSON.parse(encode(value)) as unknown);
 }
 
 export function isoOf(ms: number | Date | undefined): string | null {

@@ -1,16 +1,18 @@
-// reprise signal, resolve, reject, stream: messages into a run, and what it says while it goes on.
+// reprise signal, resolve, reject, query, update, stream: messages into a run, and what it says while it goes on.
 //
 // Without the code, a name is good when the journal shows that the run asked for it; otherwise a slip of the pen would
 // wait in the inbox for ever. With --file, the workflow itself says which names and values it takes.
 
-import { encode, RepriseError } from "../base/index.ts";
+import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
 import type { Run } from "../engine/index.ts";
 import {
   journalEntryOf,
   promise,
   signal as signalPort,
   stream as streamPort,
+  update as updatePort,
   type Definition,
+  type EntryType,
   type Ports,
   type RunRecord,
   type Store,
@@ -19,9 +21,10 @@ import { standIn, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT, paint, paintError, print, printJson, remark, valueText } from "./output.ts";
 import { shown } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
+import { jsonOf } from "./shown-run.ts";
 import { fieldsOf } from "./steps.ts";
 import { plain, showValue } from "./text.ts";
 
@@ -36,12 +39,24 @@ export interface SignalOptions extends TalkOptions {
   readonly dedupId?: string;
 }
 
+export interface QueryOptions extends TalkOptions {
+  readonly file: string;
+}
+
+export interface UpdateOptions extends TalkOptions {
+  readonly dedupId?: string;
+  readonly timeout?: Duration;
+}
+
 export interface StreamOptions extends GlobalOptions {
   readonly file?: string;
   readonly after: number;
 }
 
-type Kind = "promise" | "signal";
+type Kind = "promise" | "signal" | "update";
+
+/** How long an answer may take before somebody is told what it may wait for. */
+const PATIENCE_MS = 2_000;
 
 /** A handle on the run, with the ports of its file or, where there is none, with those given. */
 async function talking(
@@ -100,12 +115,93 @@ export async function reject(id: string, name: string, message: string, options:
   });
 }
 
+/** Runs the run's code against its journal, so it needs the code; nothing is written. */
+export async function query(
+  id: string,
+  name: string,
+  argsText: string | undefined,
+  options: QueryOptions,
+): Promise<number> {
+  const args = await readInput(argsText, options.inputFile);
+  return talking(id, options, {}, (run) => answered("query", id, name, run.query(name, args), options));
+}
+
+/** Waits for the answer of the run's code, which a worker must run. */
+export async function update(
+  id: string,
+  name: string,
+  argsText: string | undefined,
+  options: UpdateOptions,
+): Promise<number> {
+  const args = await readInput(argsText, options.inputFile);
+  const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "--timeout");
+  return talking(id, options, { [name]: updatePort<unknown, unknown>() }, async (run, record, store) => {
+    await checkAsked(store, record, "update", name, options);
+    const { dedupId } = options;
+    const answer = run.update(name, args, dedupId === undefined ? {} : { dedupId });
+    return answered("update", id, name, inTime(answer, timeoutMs, id, name), options);
+  });
+}
+
+/** What the run's code throws is its answer too. */
+async function answered(
+  action: "query" | "update",
+  id: string,
+  name: string,
+  answer: Promise<unknown>,
+  options: TalkOptions,
+): Promise<number> {
+  const place = { action, id, name };
+  try {
+    const result: unknown = shown(await answer);
+    if (options.json) await printJson({ ...place, result: jsonOf(result), error: null });
+    else if (result !== undefined) await print(valueText(result));
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof RepriseError || !(error instanceof Error)) throw error;
+    const { name: kind, message } = shown(error);
+    if (options.json) await printJson({ ...place, result: null, error: { name: kind, message } });
+    else remark(`${paintError(["red", "bold"], `${action} ${plain(name)} failed:`)} ${plain(`${kind}: ${message}`)}`);
+    return EXIT.problem;
+  }
+}
+
+/** Nobody may be there to answer: that is said after a while, and ends the wait where a time was given. */
+async function inTime(
+  answer: Promise<unknown>,
+  timeoutMs: number | undefined,
+  id: string,
+  name: string,
+): Promise<unknown> {
+  const cancels: (() => void)[] = [];
+  const after = (ms: number, work: () => void): void => void cancels.push(systemTimers.set(ms, work));
+  try {
+    return await new Promise((settle, refuse) => {
+      answer.then(settle, refuse);
+      after(PATIENCE_MS, () =>
+        remark(paintError("dim", `no answer yet: a worker that has the workflow of ${plain(id)} must be running`)),
+      );
+      if (timeoutMs === undefined) return;
+      after(timeoutMs, () =>
+        refuse(
+          new RepriseError(
+            "RESULT_TIMEOUT",
+            `Run ${id} has not answered the update ${name} within ${timeoutMs} ms. It was sent and stays; with --dedup-id it can be asked for again.`,
+          ),
+        ),
+      );
+    });
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
 /** Chunks as they come, until the run has ended. */
 export async function stream(id: string, name: string, options: StreamOptions): Promise<number> {
   return talking(id, options, { [name]: streamPort<unknown>() }, async (run) => {
     for await (const { offset, value } of run.stream(name, { after: options.after })) {
       const visible: unknown = shown(value);
-      if (options.json) await printJson({ offset, value: JSON.parse(encode(visible ?? null)) as unknown });
+      if (options.json) await printJson({ offset, value: jsonOf(visible) });
       else await print(`${paint("dim", String(offset).padStart(6))}  ${showValue(visible)}`);
     }
     return EXIT.ok;
@@ -146,16 +242,20 @@ async function checkAsked(
   );
 }
 
-/** The names a run's journal shows: what it waits or waited for, and signals that came. */
+const SHOWS_NAMES: ReadonlySet<EntryType> = new Set<EntryType>(["PromiseCreated", "SignalReceived", "UpdateRequested"]);
+
+/** The names a run's journal shows: what it waits or waited for, and signals and updates that came. */
 export async function namesAsked(store: Store, record: RunRecord, kind: Kind): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   const add = (name: unknown): void => void (typeof name === "string" && names.add(name));
   for (const entry of await store.readJournal(record.run, 0)) {
-    if (entry.type !== "PromiseCreated" && entry.type !== "SignalReceived") continue;
+    if (!SHOWS_NAMES.has(entry.type)) continue;
     const fields = fieldsOf(journalEntryOf(entry));
     const receives = fields["receives"];
     if (kind === "promise") {
       if (entry.type === "PromiseCreated" && receives === undefined) add(fields["promiseId"]);
+    } else if (kind === "update") {
+      if (entry.type === "UpdateRequested") add(fields["name"]);
     } else if (entry.type === "SignalReceived") add(fields["name"]);
     else if (Array.isArray(receives)) receives.forEach(add);
   }

@@ -1,7 +1,7 @@
 // What the command line is tried on.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { FatalError, promise, signal, stream, task, workflow } from "reprise";
+import { FatalError, promise, query, signal, stream, task, update, workflow } from "reprise";
 import { z } from "zod";
 
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: 20 } }, (ctx, cents: number) => {
@@ -41,9 +41,22 @@ export const order = workflow(
 
 export const cart = workflow(
   "cart",
-  { ports: { add: signal(z.object({ sku: z.string() })), checkout: signal(), said: stream<string>() } },
+  {
+    ports: {
+      add: signal(z.object({ sku: z.string() })),
+      checkout: signal(),
+      said: stream<string>(),
+      count: query<number>(),
+      drop: update<string, number>(z.string()),
+    },
+  },
   async (ctx) => {
     const skus: string[] = [];
+    ctx.onQuery("count", () => skus.length);
+    ctx.onUpdate("drop", (sku) => {
+      if (!skus.includes(sku)) throw new RangeError(`there is no ${sku}`);
+      return skus.splice(skus.indexOf(sku), 1).length;
+    });
     for (;;) {
       const message = await ctx.receive(["add", "checkout"], { timeout: "1 day" });
       if (message?.name !== "add") return skus;

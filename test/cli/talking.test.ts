@@ -1,9 +1,12 @@
-// signal, resolve, reject, stream: messages into runs and out of them, with and without their code.
+// signal, resolve, reject, query, update, stream: messages into runs and out of them, with and without their code.
 
 import { expect, test } from "vitest";
+import { createEngine } from "reprise";
 import { DEFINITIONS, finished, jsonLines, startCli } from "./cli-process.ts";
 import { cart, order, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 const shop = (): Promise<StoreWithRuns> =>
   new StoreWithRuns([review, order, cart]).start(
@@ -128,4 +131,43 @@ test("a message can be sent before its run is there, with its code", async () =>
   expect(await store.statusOf("cart-2")).toBe("expected");
   await store.start({ id: "cart-2", what: cart, until: "completed" });
   expect(await store.finish("cart-2")).toMatchObject({ output: ["x"] });
+});
+
+test("a query asks the run's code and writes nothing; an update is answered by a worker, also with an error", async () => {
+  using store = await shop();
+  const code = ["--file", DEFINITIONS];
+  await store.cli("signal", "cart-1", "add", '{"sku":"a"}');
+  const nobody = await store.cli("update", "cart-1", "drop", '"a"', ...code, "--timeout", "50ms", "--dedup-id", "d1");
+  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("error RESULT_TIMEOUT:")]);
+  await using _engine = await createEngine({ store: store.url, definitions: [cart], logger: SILENT });
+  const dropped = await store.cli("update", "cart-1", "drop", '"a"', ...code, "--dedup-id", "d1");
+  expect([dropped.code, dropped.stdout]).toEqual([0, "1\n"]);
+  // The journal knows the update by now: no code is needed.
+  const again = await store.cli("update", "cart-1", "drop", '"a"', "--json");
+  expect(again.code).toBe(1);
+  expect(jsonLines(again.stdout)).toEqual([
+    {
+      action: "update",
+      id: "cart-1",
+      name: "drop",
+      result: null,
+      error: { name: "RangeError", message: "there is no a" },
+    },
+  ]);
+  const [counted] = jsonLines((await store.cli("query", "cart-1", "count", ...code, "--json")).stdout);
+  expect(counted).toEqual({ action: "query", id: "cart-1", name: "count", result: 0, error: null });
+  expect((await store.cli("query", "cart-1", "count", ...code)).stdout).toBe("0\n");
+});
+
+test("a query needs the code, and an update that nobody has seen too", async () => {
+  using store = await shop();
+  const blind = await store.cli("query", "cart-1", "count");
+  expect([blind.code, blind.stderr]).toEqual([2, expect.stringContaining("required option '--file <file>'")]);
+  const unseen = await store.cli("update", "cart-1", "drop", '"a"');
+  expect([unseen.code, unseen.stderr]).toEqual([
+    2,
+    expect.stringContaining("has asked for no update called drop so far"),
+  ]);
+  const unknown = await store.cli("query", "cart-1", "size", "--file", DEFINITIONS);
+  expect(unknown.stderr).toContain("error UNKNOWN_PORT: Workflow cart has no query size");
 });

@@ -1,8 +1,8 @@
-// signal, resolve, reject, stream: messages into a run and out of it, with or without its code.
+// signal, resolve, reject, query, update, stream: messages into a run and out of it, with or without its code.
 
 import type { Command } from "commander";
 import { action, examples, wholeNumber } from "../command.ts";
-import type { SignalOptions, StreamOptions, TalkOptions } from "../talk.ts";
+import type { QueryOptions, SignalOptions, StreamOptions, TalkOptions, UpdateOptions } from "../talk.ts";
 
 const FILE = ["--file <file>", "the module with the run's workflow: name and value are checked against it"] as const;
 
@@ -66,6 +66,38 @@ export function addTalkingCommands(program: Command): void {
     .action(
       action(async (id: string, name: string, message: string, options: TalkOptions) =>
         (await import("../talk.ts")).reject(id, name, message, options),
+      ),
+    );
+
+  program
+    .command("query")
+    .description("ask the code of a run, live or ended; nothing is written")
+    .argument("<id>", "the run's id")
+    .argument("<query>", "the name of the query")
+    .argument("[args]", "what it is asked with, as JSON")
+    .requiredOption("--file <file>", "the module with the run's workflow")
+    .option(...INPUT_FILE)
+    .addHelpText("after", examples("query cart-7 total --file cart.ts"))
+    .action(
+      action(async (id: string, name: string, args: string | undefined, options: QueryOptions) =>
+        (await import("../talk.ts")).query(id, name, args, options),
+      ),
+    );
+
+  program
+    .command("update")
+    .description("send a message that the run's code answers, and print the answer")
+    .argument("<id>", "the run's id")
+    .argument("<update>", "the name of the update")
+    .argument("[args]", "what it is sent with, as JSON")
+    .option(...INPUT_FILE)
+    .option(...FILE)
+    .option("--dedup-id <id>", "the same update again is handled once, and gets the same answer")
+    .option("--timeout <duration>", "give up waiting after this long (default: never)")
+    .addHelpText("after", examples('update cart-7 setQuantity \'{"sku":"a","qty":3}\' --file cart.ts --timeout 10s'))
+    .action(
+      action(async (id: string, name: string, args: string | undefined, options: UpdateOptions) =>
+        (await import("../talk.ts")).update(id, name, args, options),
       ),
     );
 
