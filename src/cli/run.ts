@@ -18,6 +18,7 @@ export interface RunOptions extends GlobalOptions {
   readonly tag?: readonly string[];
   readonly priority?: number;
   readonly delay?: Duration;
+  readonly deadline?: Duration;
   readonly detach?: boolean;
 }
 
@@ -74,12 +75,13 @@ async function detach(definitions: Loaded, name: string, input: unknown, options
   return EXIT.ok;
 }
 
-function startOptionsOf({ id, tag, priority, delay }: RunOptions): StartOptions {
+function startOptionsOf({ id, tag, priority, delay, deadline }: RunOptions): StartOptions {
   return {
     ...(id !== undefined && { id }),
     ...(tag && { tags: tag }),
     ...(priority !== undefined && { priority }),
     ...(delay !== undefined && { delay }),
+    ...(deadline !== undefined && { deadline }),
   };
 }
 

@@ -232,6 +232,12 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     case "RunCancelled":
       return line("bad", "terminated" in fields ? "terminated" : "cancelled", plain(textOf(fields["reason"], "")));
   }
+  // Written by a newer version than this one: better said as it is than not at all.
+  return unknownLine(entry);
+}
+
+function unknownLine({ type, data }: { readonly type: string; readonly data: unknown }): Line {
+  return line("quiet", plain(type), showValue(data));
 }
 
 function line(tone: Tone, name: string, text: string): Line {

@@ -3,7 +3,16 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createEngine, promise, workflow } from "reprise";
-import { cli, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import {
+  cli,
+  finished,
+  isInstalled,
+  jsonLines,
+  saying,
+  startCli,
+  startOnTerminal,
+  TemporaryFolder,
+} from "./cli-process.ts";
 
 const client = workflow("greet", { ports: { name: promise<string>() } }, () =>
   Promise.reject(new Error("not run here")),
@@ -114,6 +123,19 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
     run: "stuck-1",
     entry: { type: "RunStarted" },
   });
+});
+
+test("Ctrl-C on a terminal reaches both processes, and both end well", { skip: !isInstalled("script") }, async () => {
+  using project = new Project();
+  project.writeAll("Hello");
+  const child = startOnTerminal(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
+  const ended = finished(child);
+  await saying(child, "ready: greet");
+  child.stdin.write("\u0003");
+  const { code, stdout } = await ended;
+  expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: what is at work may finish")]);
+  const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
+  expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });
 
 test("dev refuses a file that is not there and a store in memory", async () => {

@@ -64,6 +64,7 @@ export function addWorkingCommands(program: Command): void {
     .option("--tag <tag>", "a tag to find it by; several with commas", collect)
     .option("--priority <number>", "higher goes first", wholeNumber)
     .option("--delay <duration>", "begin this much later")
+    .option("--deadline <duration>", "how long the whole run may take")
     .option("--detach", "only start it and print its id; the work is left to workers")
     .addHelpText(
       "after",
