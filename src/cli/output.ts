@@ -64,6 +64,8 @@ export interface ErrorReport {
   readonly code: string;
   readonly message: string;
   readonly next: string;
+  /** In the package, and in the repository. */
+  readonly page: string;
   readonly details?: Record<string, unknown>;
 }
 
@@ -72,24 +74,28 @@ export function reportOf(error: unknown): ErrorReport {
     const { code, message, details } = error;
     // A stopped run keeps the code of what stopped it.
     const reason = isErrorCode(details?.["code"]) ? details["code"] : code;
-    return { code, message, next: ERROR_CATALOGUE[reason].next, ...(details && { details }) };
+    return { code, message, next: ERROR_CATALOGUE[reason].next, page: pageOf(reason), ...(details && { details }) };
   }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return { code: "INVARIANT", message, next: ERROR_CATALOGUE.INVARIANT.next };
+  return { code: "INVARIANT", message, next: ERROR_CATALOGUE.INVARIANT.next, page: pageOf("INVARIANT") };
 }
 
 /** Says what went wrong on standard error and answers the exit code. */
 export function fail(error: unknown, json: boolean, nextStep?: string): number {
-  const { code, message, next: usualNext, details } = reportOf(error);
+  const { code, message, next: usualNext, page, details } = reportOf(error);
   const next = nextStep ?? usualNext;
-  if (json) remark(jsonText({ error: { code, message, next, details: safeDetails(shown(details)) } }));
+  if (json) remark(jsonText({ error: { code, message, next, page, details: safeDetails(shown(details)) } }));
   else
     remark(
-      `${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}\n  ${paintError("dim", "next:")} ${next}`,
+      `${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}\n  ${paintError("dim", "next:")} ${next}\n  ${paintError("dim", "page:")} ${page}`,
     );
   if (!(error instanceof RepriseError)) return EXIT.problem;
   // A store that is not where the address says is a matter of the store, though the caller must act.
   return code === "BAD_STORE_URL" ? EXIT.store : EXIT_OF[error.family];
+}
+
+function pageOf(code: string): string {
+  return `docs/errors/${code}.md`;
 }
 
 /** Details may hold anything, also what JSON cannot say. */

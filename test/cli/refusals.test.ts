@@ -31,11 +31,21 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
   expect(human.code).toBe(2);
   expect(human.stdout).toBe("");
   expect(human.stderr).toMatch(says);
-  expect(human.stderr).toMatch(new RegExp(`^error ${code}: [^\\n]+\\n {2}next: [^\\n]+\\n$`));
+  expect(human.stderr).toMatch(
+    new RegExp(`^error ${code}: [^\\n]+\\n {2}next: [^\\n]+\\n {2}page: docs/errors/${code}\\.md\\n$`),
+  );
   const json = await cli([...args, "--json"], options);
   expect(json.code).toBe(2);
   expect(jsonLines(json.stderr)).toEqual([
-    { error: { code, message: expect.stringMatching(says), next: expect.any(String), details: expect.any(Object) } },
+    {
+      error: {
+        code,
+        message: expect.stringMatching(says),
+        next: expect.any(String),
+        page: `docs/errors/${code}.md`,
+        details: expect.any(Object),
+      },
+    },
   ]);
   expect(readdirSync(folder.path)).toEqual([]);
 });

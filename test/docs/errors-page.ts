@@ -2,7 +2,7 @@
 
 import { ERROR_CATALOGUE, type ErrorFamily } from "../../src/base/index.ts";
 
-const FAMILIES: Readonly<Record<ErrorFamily, string>> = {
+export const FAMILIES: Readonly<Record<ErrorFamily, string>> = {
   usage: "The caller must change the call",
   determinism: "The code of a definition must change, or go back",
   store: "The operator of the database must act",
@@ -15,7 +15,9 @@ export function errorsPage(): string {
   const sections = Object.entries(FAMILIES).flatMap(([family, who]) => {
     const codes = Object.entries(ERROR_CATALOGUE).filter(([, entry]) => entry.family === family);
     if (codes.length === 0) return [];
-    const rows = codes.map(([code, { summary, next }]) => `| \`${code}\` | ${cell(summary)} | ${cell(next)} |`);
+    const rows = codes.map(
+      ([code, { summary, next }]) => `| [\`${code}\`](../errors/${code}.md) | ${cell(summary)} | ${cell(next)} |`,
+    );
     return [
       `## ${family}: ${who.toLowerCase()}`,
       "",

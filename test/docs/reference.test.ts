@@ -1,12 +1,13 @@
 // The reference pages say what the code does; no link leads nowhere.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { promise, signal, task, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
+import { ERROR_CODES, newErrorPage, problemsOfErrorPage } from "./error-page.ts";
 import { errorsPage } from "./errors-page.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -16,6 +17,27 @@ test("the page of errors is the catalogue", () => {
   const path = "docs/reference/errors.md";
   if (process.env["UPDATE_DOCS"] !== undefined) writeFileSync(join(ROOT, path), errorsPage());
   expect(read(path)).toBe(errorsPage());
+});
+
+test("every error code has its page, which says what the catalogue says; no page is left over", () => {
+  const folder = join(ROOT, "docs/errors");
+  if (process.env["UPDATE_DOCS"] !== undefined)
+    for (const code of ERROR_CODES) {
+      const path = join(folder, `${code}.md`);
+      if (!existsSync(path)) writeFileSync(path, newErrorPage(code));
+    }
+  const pages = readdirSync(folder).toSorted();
+  expect(pages).toEqual(ERROR_CODES.map((code) => `${code}.md`).toSorted());
+  const problems = ERROR_CODES.flatMap((code) => problemsOfErrorPage(code, read(`docs/errors/${code}.md`)));
+  expect(problems).toEqual([]);
+});
+
+test("a page that says something else than the catalogue is found", () => {
+  const page = newErrorPage("BAD_ID");
+  expect(problemsOfErrorPage("BAD_ID", page)).toEqual([]);
+  expect(problemsOfErrorPage("BAD_NAME", page).length).toBeGreaterThan(3);
+  expect(problemsOfErrorPage("BAD_ID", page.replace("## Why", "## Because"))).toHaveLength(1);
+  expect(problemsOfErrorPage("BAD_ID", page.replace(/## Why\n\n.*\n/, "## Why\n"))).toHaveLength(1);
 });
 
 /** Type → fields, from the tables of the page. */
