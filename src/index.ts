@@ -29,6 +29,7 @@ export {
   type Limits,
   type GenerationOptions,
   type JournalOptions,
+  type OutboxHandler,
   type RedactOptions,
   type RekeyOptions,
   type Run,

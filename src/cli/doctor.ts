@@ -45,6 +45,7 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
   );
   await row("runs", counts.join(", ") || "none");
   await row("items", `${info.items.ready} ready, ${info.items.leased} leased, ${info.items.delayed} delayed`);
+  if (info.outbox.pending > 0) await row("outbox", outboxText(info, now));
   await row("workers", info.workers.length === 0 ? "none" : "");
   for (const { worker, name, until } of info.workers) {
     const left = until - now;
@@ -58,6 +59,11 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
 
 function durabilityText({ durability }: StoreInfo): string {
   return durability === "full" ? "full" : paint("yellow", "relaxed");
+}
+
+function outboxText({ outbox }: StoreInfo, now: number): string {
+  const waits = `${countOf(outbox.pending, "message", "messages")} to deliver, the oldest for ${formatMs(now - (outbox.oldestAt ?? now))}`;
+  return outbox.failing === 0 ? waits : `${waits}; ${paint("yellow", `${outbox.failing} failed so far`)}`;
 }
 
 async function printProblems(problems: readonly Problem[]): Promise<void> {

@@ -217,6 +217,8 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
     case "StateCleared":
       return line("quiet", `state ${plain(textOf(fields["key"], ""))}`.trim(), "cleared");
+    case "MessageSent":
+      return line("quiet", `to ${plain(textOf(fields["destination"], ""))}`, `message${arrow(fields, "payload")}`);
     case "PatchMarked":
       return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
     case "DeadlineExceeded":

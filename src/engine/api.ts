@@ -23,6 +23,7 @@ import type {
 import type { GuardMode, Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { Limits } from "./limits.ts";
+import type { OutboxHandler } from "../worker/index.ts";
 import type { RedactOptions } from "./redaction.ts";
 
 /** What is known about a run without reading its journal. */
@@ -312,6 +313,11 @@ export interface EngineOptions<Defs> {
   definitions: readonly Defs[];
   /** `false`: a client that starts and asks, and runs nothing. */
   worker?: false | WorkerSettings;
+  /**
+   * What `ctx.send` is delivered with, by destination. A message comes until its handler answers without throwing, those
+   * of one run one after the other; hand `dedupKey` to the outside, so that a repeated message is recognised.
+   */
+  outbox?: Readonly<Record<string, OutboxHandler>>;
   /** `"relaxed"` may lose the last commits in a power cut, never their order. */
   durability?: "full" | "relaxed";
   /** Less than what can be kept at most. */

@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { inspect } from "node:util";
 import {
+  checkName,
   checkOptionNames,
   RepriseError,
   systemClock,
@@ -12,7 +13,7 @@ import {
   type PayloadCodec,
 } from "../base/index.ts";
 import type { AnyTask, Definition, Logger, Queue } from "../kernel/index.ts";
-import { Registry } from "../worker/index.ts";
+import { Registry, type OutboxHandler } from "../worker/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
@@ -91,6 +92,22 @@ export function checkCodec(codec: unknown): PayloadCodec | undefined {
   );
 }
 
+/** The handlers of messages by destination. */
+export function checkOutbox(outbox: unknown = {}): ReadonlyMap<string, OutboxHandler> {
+  checkObject(outbox, "outbox: expected an object with a function for each destination");
+  const handlers = new Map<string, OutboxHandler>();
+  for (const [destination, handler] of Object.entries(outbox as Record<string, unknown>)) {
+    checkName(destination, "outbox: destination");
+    if (typeof handler !== "function")
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `outbox.${destination}: expected a function that delivers, got ${typeof handler}.`,
+      );
+    handlers.set(destination, handler as OutboxHandler);
+  }
+  return handlers;
+}
+
 /** The definitions among what a caller gave; refuses anything that is not a list of them. */
 export function registryOf(definitions: unknown): Registry {
   if (!Array.isArray(definitions))
@@ -116,7 +133,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
   checkObject(options, "createEngine: expected an object of options");
   checkOptionNames(
     options,
-    ["codec", "definitions", "durability", "guard", "limits", "logger", "redact", "store", "worker"],
+    ["codec", "definitions", "durability", "guard", "limits", "logger", "outbox", "redact", "store", "worker"],
     "createEngine",
   );
   const registry = registryOf(options.definitions);
@@ -133,6 +150,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,
     runtime: runtimeText(),
+    outbox: checkOutbox(options.outbox),
     newSalt: codec && (() => systemRandom.token()),
     works: options.worker !== false,
     concurrency: checkConcurrency(settings.concurrency ?? DEFAULT_CONCURRENCY),

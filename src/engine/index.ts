@@ -24,6 +24,7 @@ export type {
 } from "./api.ts";
 export {
   checkCodec,
+  checkOutbox,
   createEngine,
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
@@ -32,6 +33,7 @@ export {
   registryOf,
   runtimeText,
 } from "./create-engine.ts";
+export type { OutboxHandler } from "../worker/index.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
 export { checkLimits, type Limits } from "./limits.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";

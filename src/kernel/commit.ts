@@ -27,6 +27,14 @@ import type {
   Waiting,
 } from "./queue.ts";
 import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
+import type {
+  ClaimMessagesOutcome,
+  ClaimMessagesWrite,
+  MessageBackWrite,
+  MessageDeliveredOutcome,
+  MessageDeliveredWrite,
+  NewMessage,
+} from "./outbox.ts";
 import type { Emit } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
 
@@ -152,6 +160,8 @@ export interface TurnWrite {
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
   /** Chunks of streams, in order. */
   readonly emits: readonly Emit[];
+  /** O1. Messages to the outside, in order. */
+  readonly sends: readonly NewMessage[];
   readonly then: "hold" | "release" | EndStatus;
   /** With the end `continued`, and with no other. */
   readonly next?: NextGeneration;
@@ -307,6 +317,9 @@ export interface Writes {
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
   readonly "claim-items": [ClaimItemsWrite, ClaimItemsOutcome];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];
+  readonly "claim-messages": [ClaimMessagesWrite, ClaimMessagesOutcome];
+  readonly "message-delivered": [MessageDeliveredWrite, MessageDeliveredOutcome];
+  readonly "message-back": [MessageBackWrite, ItemOutcome];
   readonly "put-schedule": [PutScheduleWrite, PutScheduleOutcome];
   readonly "remove-schedule": [RemoveScheduleWrite, RemoveScheduleOutcome];
   readonly admit: [AdmitWrite, AdmitOutcome];

@@ -28,6 +28,22 @@ export type RepriseEvent =
       readonly error: unknown;
       readonly retryInMs: number | undefined;
     }
+  | {
+      readonly event: "message.delivered";
+      readonly run: string;
+      readonly message: string;
+      readonly destination: string;
+      readonly attempt: number;
+    }
+  | {
+      readonly event: "message.failed";
+      readonly run: string;
+      readonly message: string;
+      readonly destination: string;
+      readonly attempt: number;
+      readonly error: unknown;
+      readonly retryInMs: number;
+    }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }
   | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }

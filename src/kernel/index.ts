@@ -158,6 +158,17 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export type {
+  ClaimedMessage,
+  ClaimMessagesOutcome,
+  ClaimMessagesWrite,
+  MessageBackWrite,
+  MessageDeliveredOutcome,
+  MessageDeliveredWrite,
+  MessageFence,
+  NewMessage,
+  OutboxInfo,
+} from "./outbox.ts";
 export type { Chunk, Emit } from "./stream.ts";
 export {
   checkPolicy,

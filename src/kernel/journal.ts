@@ -7,7 +7,7 @@
 
 import { decode, digestOf, sha256HexOf, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
 
-export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State";
+export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State" | "Message";
 
 export type EntryType =
   | "RunStarted"
@@ -35,6 +35,7 @@ export type EntryType =
   | "ChildCancelRequested"
   | "StateSet"
   | "StateCleared"
+  | "MessageSent"
   | "PatchMarked"
   | "CancelRequested"
   | "DeadlineExceeded"

@@ -16,6 +16,7 @@ import type { VersionCount } from "./generation.ts";
 import type { Entry } from "./journal.ts";
 import type { QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
+import type { OutboxInfo } from "./outbox.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
 
@@ -66,6 +67,7 @@ export interface StoreInfo {
   readonly codecs: readonly string[];
   readonly runs: Readonly<Partial<Record<Status, number>>>;
   readonly workers: readonly WorkerInfo[];
+  readonly outbox: OutboxInfo;
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
 }
 

@@ -6,7 +6,16 @@
 // Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
 
 import { encode, RepriseError } from "../base/index.ts";
-import type { AnyTask, Definition, FireDueOutcome, InputOf, OutputOf, Store } from "../kernel/index.ts";
+import type {
+  AnyTask,
+  ClaimMessagesOutcome,
+  Definition,
+  FireDueOutcome,
+  InputOf,
+  OutputOf,
+  Store,
+} from "../kernel/index.ts";
+import { checkOutbox, type EngineOptions } from "../engine/index.ts";
 import { createCrashWorld } from "./crash-world.ts";
 import type { World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
@@ -17,6 +26,8 @@ export interface CrashOptions<D extends Definition> {
   /** Its children and tasks; the workflow itself need not be named. */
   definitions?: readonly (Definition | AnyTask)[];
   stubs?: readonly Stub[];
+  /** Where messages go; a killed process may deliver one again, with the same key. */
+  outbox?: EngineOptions<never>["outbox"];
   /**
    * Does what the outside does to the run: resolves its promises, for example. Called when the run has been started, and
    * again after a crash; a promise that was resolved before the crash may then be resolved again.
@@ -93,7 +104,7 @@ class Trial {
   async run(kill: Kill | undefined): Promise<TrialOutcome> {
     const { definitions = [], stubs = [] } = this.#options;
     const all = definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions];
-    const world = await createCrashWorld(all, stubs);
+    const world = { ...(await createCrashWorld(all, stubs)), outbox: checkOutbox(this.#options.outbox) };
     let engine: TestEngineFacade | undefined;
     try {
       const batches: number[] = [];
@@ -122,6 +133,10 @@ class Trial {
     }
   }
 
+  async #isDelivered({ store, outbox }: World): Promise<boolean> {
+    return outbox.size === 0 || (await store.info()).outbox.pending === 0;
+  }
+
   /** One life: starts the run or finds it, lets the outside act, moves time until the run has ended or the life is over. */
   async #live(world: World, engine: TestEngineFacade, kill: Kill | undefined): Promise<unknown> {
     const { life } = engine;
@@ -133,9 +148,10 @@ class Trial {
       result.catch(() => {});
       for (;;) {
         const settled = await life.settle();
-        if (ended || life.isOver) break;
+        if (life.isOver || (ended && (await this.#isDelivered(world)))) break;
         const next = world.time.nextAt();
         if (next !== undefined) world.time.advanceTo(Math.max(next, world.time.now()));
+        else if (ended) throw wrong(kill, "messages are left for which `outbox` has no handler");
         else if (settled) throw await stuck(world.store, this.#options.drive !== undefined, kill);
       }
       return life.isOver ? undefined : await result;
@@ -170,7 +186,8 @@ function createCut(batches: number[], kill: Kill | undefined, die: () => void): 
 /** A poll that found nothing wrote nothing. */
 function isNews(outcome: unknown): boolean {
   if (Array.isArray(outcome)) return outcome.length > 0;
-  const { runs, ready } = outcome as Partial<FireDueOutcome>;
+  const { runs, ready, messages } = outcome as Partial<FireDueOutcome & ClaimMessagesOutcome>;
+  if (messages !== undefined) return messages.length > 0;
   return runs === undefined || runs.length > 0 || ready !== 0;
 }
 

@@ -34,6 +34,7 @@ export async function createCrashWorld(
     queues: undefined,
     concurrency: 256,
     leaseMs: 0,
+    outbox: new Map(),
     guard: guardMode(undefined),
   };
 }

@@ -6,7 +6,7 @@
 //     need more, and time must not run away from it.
 
 import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
-import { EngineCore, queueNames, registryOf, runtimeText, type Redaction } from "../engine/index.ts";
+import { EngineCore, queueNames, registryOf, runtimeText, type checkOutbox, type Redaction } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, Queue, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createMortal, type Cut } from "./mortal.ts";
@@ -30,6 +30,7 @@ export interface World {
   readonly queues: readonly Queue[] | undefined;
   readonly leaseMs: number;
   readonly guard: GuardMode;
+  readonly outbox: ReturnType<typeof checkOutbox>;
 }
 
 /** F2. Real milliseconds. */
@@ -60,6 +61,7 @@ export class Life {
       concurrency,
       leaseMs,
       guard,
+      outbox,
     } = world;
     const registry = registryOf(withStubs(definitions, stubs));
     const mortal = createMortal(store, time.timers, cut);
@@ -87,6 +89,7 @@ export class Life {
       heartbeats: false,
       polls: false,
       determinism: "strict",
+      outbox,
       stubOperation: operationStubs(stubs),
     });
   }

@@ -18,6 +18,7 @@ import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
 import { listCases } from "./store-cases/list.ts";
 import { messageCases } from "./store-cases/messages.ts";
+import { outboxCases } from "./store-cases/outbox.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
 import { queueCases } from "./store-cases/queues.ts";
 import { scheduleCases } from "./store-cases/schedules.ts";
@@ -58,4 +59,5 @@ export const storeCases: readonly StoreCase[] = [
   ...streamCases,
   ...scheduleCases,
   ...transactCases,
+  ...outboxCases,
 ];

@@ -5,6 +5,7 @@
 
 import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
+  checkOutbox,
   checkCodec,
   checkLimits,
   checkRedact,
@@ -70,6 +71,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
     guard: guardMode(options.guard),
     queues: settings.queues,
+    outbox: checkOutbox(options.outbox),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };
 }

@@ -1,7 +1,17 @@
 // Batch: what a hot run has produced since its last commit.
 
 import type { EpochMs } from "../base/index.ts";
-import type { Arrival, ClaimedItem, Emit, Entry, EntryType, ItemFence, NewChild, NewItem } from "../kernel/index.ts";
+import type {
+  Arrival,
+  ClaimedItem,
+  Emit,
+  Entry,
+  EntryType,
+  ItemFence,
+  NewChild,
+  NewItem,
+  NewMessage,
+} from "../kernel/index.ts";
 
 /** A completion the code is given once its commit is durable. */
 export interface Delivery {
@@ -28,6 +38,7 @@ export class Batch {
   children: readonly NewChild[] = NONE;
   messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = NONE;
   emits: readonly Emit[] = NONE;
+  sends: readonly NewMessage[] = NONE;
   localItems: readonly ClaimedItem[] = NONE;
 
   /** Without those that were dropped before they were ever written. */

@@ -3,7 +3,15 @@
 // Claims join the next batch of the pump, so that under load they cost no transaction of their own.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { ClaimedItem, ClaimedTurn, OutcomeOf, RunNumber, Waiting, Write } from "../kernel/index.ts";
+import type {
+  ClaimedItem,
+  ClaimedMessage,
+  ClaimedTurn,
+  OutcomeOf,
+  RunNumber,
+  Waiting,
+  Write,
+} from "../kernel/index.ts";
 import type { Pump } from "./pump.ts";
 import type { Served } from "./served.ts";
 
@@ -11,6 +19,8 @@ export interface ClaimerHost {
   readonly pump: Pump;
   readonly timers: Timers;
   readonly served: Served;
+  /** Where this worker can deliver messages to. */
+  readonly destinations: readonly string[];
   /** This worker's number; undefined while nothing may be claimed. */
   worker(): number | undefined;
   /** How many more runs may be held. */
@@ -19,12 +29,13 @@ export interface ClaimerHost {
   newToken(): string;
   onTurn(turn: ClaimedTurn): void;
   onItem(item: ClaimedItem): void;
+  onMessage(message: ClaimedMessage): void;
   onArrival(run: RunNumber): void;
   onNextDue(at: EpochMs | undefined): void;
   failed(error: unknown): void;
 }
 
-type Kind = "starts" | "turns" | "items" | "due";
+type Kind = "starts" | "turns" | "items" | "due" | "messages";
 
 const CLAIM_AT_MOST = 512;
 const FIRE_AT_MOST = 1_000;
@@ -33,10 +44,17 @@ const PAUSE_MS = 250;
 
 export class Claimer {
   readonly #host: ClaimerHost;
-  readonly #wanted: Record<Kind, boolean> = { starts: true, turns: true, items: true, due: true };
-  readonly #claiming: Record<Kind, boolean> = { starts: false, turns: false, items: false, due: false };
+  readonly #wanted: Record<Kind, boolean> = { starts: true, turns: true, items: true, due: true, messages: true };
+  readonly #claiming: Record<Kind, boolean> = {
+    starts: false,
+    turns: false,
+    items: false,
+    due: false,
+    messages: false,
+  };
   /** The last claim left something behind that waits for a place in its queue. */
   readonly #held = { starts: false, items: false };
+  #messagesTurn = false;
 
   constructor(host: ClaimerHost) {
     this.#host = host;
@@ -60,7 +78,7 @@ export class Claimer {
   }
 
   wants(kind: Kind): boolean {
-    return this.#wanted[kind];
+    return this.#wanted[kind] && (kind !== "messages" || this.#host.destinations.length > 0);
   }
 
   /** Adds claims to the batch that is about to be written. */
@@ -72,8 +90,17 @@ export class Claimer {
     if (this.#begins("starts", room)) this.#admit(room);
     if (this.#begins("turns", room)) this.#claimTurns(worker, room);
     const free = this.#host.roomForItems();
-    if (this.#begins("items", free)) this.#claimItems(worker, free);
+    const share = this.wants("messages") ? this.#shareOfMessages(free) : 0;
+    if (this.#begins("messages", share)) this.#claimMessages(worker, share);
+    if (this.#begins("items", free - share)) this.#claimItems(worker, free - share);
     if (this.#begins("due", 1)) this.#fireDue();
+  }
+
+  /** Of the free places, while items want them too; the last one goes to each in turn. */
+  #shareOfMessages(free: number): number {
+    if (!this.#wanted.items) return free;
+    this.#messagesTurn = !this.#messagesTurn;
+    return free === 1 && !this.#messagesTurn ? 0 : Math.ceil(free / 4);
   }
 
   #begins(kind: Kind, room: number): boolean {
@@ -118,6 +145,16 @@ export class Claimer {
       this.#wait("items", outcome);
       if (items.length === tokens.length || items.some(({ suspect }) => suspect)) this.want("items");
       for (const item of items) this.#host.onItem(item);
+    });
+  }
+
+  #claimMessages(worker: number, room: number): void {
+    const { destinations } = this.#host;
+    const tokens = this.#tokens(room);
+    this.#submit("messages", { write: "claim-messages", worker, tokens, destinations }, ({ messages, nextAt }) => {
+      if (messages.length === tokens.length) this.want("messages");
+      for (const message of messages) this.#host.onMessage(message);
+      this.#host.onNextDue(nextAt);
     });
   }
 

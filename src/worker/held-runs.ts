@@ -285,6 +285,7 @@ export class HeldRuns {
     for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
     for (const child of outcome.reached ?? []) this.arrived(child);
     if (write.finished.length > 0 || write.dropped.length > 0 || run.ended !== undefined) this.#host.claimer.freed();
+    if (write.sends.length > 0) this.#host.claimer.want("messages");
     if (run.ended !== undefined) {
       this.#onEnded(run, run.ended, write.entries.at(-1)!);
       return this.#goOn(write.next, outcome.next);

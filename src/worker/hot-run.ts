@@ -439,6 +439,7 @@ export class HotRun {
       children: batch.children,
       messages: batch.messages,
       emits: batch.emits,
+      sends: batch.sends,
       then,
       ...(this.#ended !== undefined && this.#atEnd()),
     };

@@ -41,6 +41,11 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
     case "state":
       draft.append(ask.type, ask.command, ask.data);
       return 0;
+    case "send": {
+      const { seq } = draft.append("MessageSent", ask.command, ask.data);
+      draft.batch.sends = added(draft.batch.sends, { seq, destination: ask.destination });
+      return 0;
+    }
     case "emit":
       draft.emit(ask.stream, ask.number, ask.data);
       return 0;

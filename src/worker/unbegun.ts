@@ -34,6 +34,7 @@ export function endUnbegun(
     children: NONE,
     messages: draft.batch.messages,
     emits: NONE,
+    sends: NONE,
     then,
   };
 }

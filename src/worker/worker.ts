@@ -26,6 +26,7 @@ import {
 } from "../kernel/index.ts";
 import { type Guard, type ChildAsk, type Determinism, type LogLevel, type OperationAsk } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
+import { Deliveries, type OutboxHandler } from "./deliveries.ts";
 import { HeldRuns, type Insisted } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { Continued } from "./run-end.ts";
@@ -59,6 +60,8 @@ export interface WorkerOptions {
   readonly heartbeats: boolean;
   readonly polls: boolean;
   readonly determinism: Determinism;
+  /** By destination. */
+  readonly outbox?: ReadonlyMap<string, OutboxHandler>;
   readonly guard: Guard;
   readonly runtime: string;
   /** Bytes one payload may have, where that is less than what can be kept. */
@@ -101,6 +104,7 @@ export class Worker {
   #tokens = 0;
   readonly #operationHost: OperationHost;
   readonly #transactions: Transactions;
+  readonly #deliveries: Deliveries;
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
   #beginning = false;
@@ -133,7 +137,7 @@ export class Worker {
       taskEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
       report: (error) => this.#report(error),
-      slotFreed: () => this.#claimer.wants("items") && this.pump.kick(),
+      slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
     });
     this.#operationHost = {
       timers,
@@ -147,6 +151,18 @@ export class Worker {
       operations: this.#operationHost,
       committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
       giveUp: (run) => this.#runs.giveUp(run),
+      report: (error) => this.#report(error),
+    });
+    this.#deliveries = new Deliveries({
+      handlers: options.outbox ?? new Map(),
+      pump: this.pump,
+      timers,
+      slots: this.#slots,
+      now: () => store.now(),
+      isStopped: () => this.#stopped,
+      more: () => this.#claimer.want("messages"),
+      dueAt: (at) => this.#lookOut.dueAt(at),
+      log: options.log,
       report: (error) => this.#report(error),
     });
     this.#claimer = new Claimer(this.#claimerHost());
@@ -234,7 +250,7 @@ export class Worker {
 
   /** Looks for everything there may be. */
   wake(): void {
-    this.#claimer.want("starts", "turns", "items", "due");
+    this.#claimer.want("starts", "turns", "items", "due", "messages");
     this.#schedules.look();
   }
 
@@ -249,6 +265,7 @@ export class Worker {
       pump: this.pump,
       timers: this.#options.timers,
       served: this.#served,
+      destinations: this.#deliveries.destinations,
       worker: () => (this.#mayClaim ? this.#lease.worker : undefined),
       roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
       roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
@@ -261,6 +278,10 @@ export class Worker {
         if (item.suspect) this.#solitude.begin(`${item.run} ${item.item}`);
         this.#slots.take();
         this.#tasks.start(item, false);
+      },
+      onMessage: (message) => {
+        this.#slots.take();
+        this.#deliveries.deliver(message);
       },
       onArrival: (run) => this.#runs.arrived(run),
       onNextDue: (at) => this.#lookOut.dueAt(at),
@@ -486,6 +507,7 @@ function mayHold(write: Write): boolean {
     case "turn":
     case "claim-turns":
     case "claim-items":
+    case "claim-messages":
       return true;
     case "start":
       return write.claim !== undefined;

@@ -42,6 +42,10 @@ export interface StateAsk extends Journaled {
   readonly ask: "state";
   readonly type: "StateSet" | "StateCleared";
 }
+export interface SendAsk extends Journaled {
+  readonly ask: "send";
+  readonly destination: string;
+}
 /** A chunk of a stream: no entry, and no command. */
 export interface EmitAsk {
   readonly ask: "emit";
@@ -94,6 +98,7 @@ export type Ask =
   | StateAsk
   | PatchAsk
   | EmitAsk
+  | SendAsk
   | OperationAsk
   | AnswerAsk
   | ChildMessageAsk;

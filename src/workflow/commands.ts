@@ -41,6 +41,7 @@ const ENTRY_OF: Readonly<Record<CommandType, EntryType>> = {
   Operation: "OperationCompleted",
   Promise: "PromiseCreated",
   State: "StateSet",
+  Message: "MessageSent",
 };
 
 /** Shared by runs without a past; commands are only ever taken out. */
@@ -57,6 +58,7 @@ export class Commands {
     Operation: 0,
     Promise: 0,
     State: 0,
+    Message: 0,
   };
   #index = 0;
   #last: string | undefined;

@@ -19,6 +19,7 @@ import { cancelChild, signalChild } from "./ask-child-message.ts";
 import { askContinue } from "./ask-continue.ts";
 import { askOperation } from "./ask-operation.ts";
 import { askPatched } from "./ask-patched.ts";
+import { sendMessage } from "./ask-send.ts";
 import { clearState, setState } from "./ask-state.ts";
 import { emitChunk } from "./emit-chunk.ts";
 import { askTask } from "./ask-task.ts";
@@ -228,6 +229,7 @@ export function createContext(execution: Execution): WorkflowContext {
     },
     onQuery: (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
     onUpdate: (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
+    send: (destination: string, payload?: unknown) => sendMessage(execution, destination, payload),
     emit: (name: string, chunk: unknown) => emitChunk(execution, name, chunk),
     shield: (call: () => Promise<unknown>) => rejecting(() => execution.shield(call)),
     now: () => execution.now(),

@@ -110,6 +110,11 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   ): Promise<Timed<Payload<M[K]>>>;
   /** Shows a chunk of a stream, once however often the code is replayed; never waits for a reader. */
   emit<K extends Named<M, "stream">>(name: K, chunk: Payload<M[K]>): void;
+  /**
+   * Sends a message to the outside, in the commit that records it. Delivered at least once, in order, with the same key
+   * every time, by a worker that has a handler for the destination in its `outbox`; also after the run has ended.
+   */
+  send(destination: string, payload?: unknown): void;
   /** The time of the journal entry the code has got to. */
   now(): Date;
   /** In [0, 1), the same on every replay. Not for secrets. */

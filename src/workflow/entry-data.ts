@@ -218,6 +218,10 @@ export function patchMarkedData(id: string): string {
   return record(["id", encode(id)]);
 }
 
+export function messageSentData(index: number, destination: string, payload: string | undefined): string {
+  return record(["destination", encode(destination)], ["index", String(index)], ["payload", payload]);
+}
+
 export interface OperationFields {
   readonly index: number;
   readonly name: string;

@@ -2,7 +2,7 @@
 
 import type { EntryType } from "../kernel/index.ts";
 
-export type CommandName =
+type SeedCommand =
   | "ScheduleTask"
   | "ScheduleChildWorkflow"
   | "RecordOperation"
@@ -12,6 +12,7 @@ export type CommandName =
   | "CancelTimer"
   | "CreatePromise"
   | "ResolvePromise";
+export type CommandName = SeedCommand | "SendMessage";
 
 interface Row {
   readonly entry: EntryType;
@@ -21,7 +22,8 @@ interface Row {
   readonly fields: readonly (readonly [field: string, label: string])[];
 }
 
-export const MATRIX: Readonly<Record<CommandName, Row>> = {
+/** The nine rows of the seed. */
+export const MATRIX: Readonly<Record<SeedCommand, Row>> = {
   ScheduleTask: { entry: "TaskScheduled", fields: [["taskType", "Task type"]] },
   ScheduleChildWorkflow: {
     entry: "ChildWorkflowInitiated",
@@ -43,6 +45,11 @@ export const MATRIX: Readonly<Record<CommandName, Row>> = {
   ResolvePromise: { entry: "PromiseResolved", also: ["PromiseRejected"], fields: [["promiseId", "Promise id"]] },
 };
 
+const ROWS: Readonly<Record<CommandName, Row>> = {
+  ...MATRIX,
+  SendMessage: { entry: "MessageSent", fields: [["destination", "Destination"]] },
+};
+
 export interface Mismatch {
   readonly message: string;
   readonly expected: unknown;
@@ -56,7 +63,7 @@ export function compareFields(
   fields: Readonly<Record<string, unknown>>,
   recorded: { readonly type: EntryType; readonly data: Readonly<Record<string, unknown>> },
 ): Mismatch | undefined {
-  const row = MATRIX[name];
+  const row = ROWS[name];
   if (recorded.type !== row.entry && !row.also?.includes(recorded.type))
     return {
       message: `Entry type mismatch at ${command}: expected '${row.entry}', got '${recorded.type}'`,

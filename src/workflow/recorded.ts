@@ -41,6 +41,7 @@ const CREATIONS: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseCreated",
   "StateSet",
   "StateCleared",
+  "MessageSent",
 ]);
 
 /** What is no command's end and yet given to the code. */

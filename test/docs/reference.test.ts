@@ -70,6 +70,7 @@ test("what runs really write is on the page of entries", async () => {
     ctx.state.set("a", 1);
     ctx.state.clear("a");
     ctx.state.clear();
+    ctx.send("mail", "hello");
   });
   const parent = workflow(
     "parent",

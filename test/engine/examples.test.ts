@@ -11,6 +11,7 @@ import * as approval from "../../examples/approval/main.ts";
 import * as cart from "../../examples/cart/main.ts";
 import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
+import * as newsletterExample from "../../examples/newsletter/main.ts";
 import * as firstRun from "../../examples/first-run/order.ts";
 
 /** Resolves a port that may have its value already, as after a crash. */
@@ -104,6 +105,27 @@ test("ACCEPTANCE 37: a nightly report ends the same, killed at every commit, and
   for await (const { id } of engine.list()) mails.push(await engine.run(report, id).result());
   expect(new Set(mails).size).toBe(7);
 });
+test(
+  "ACCEPTANCE 37: a newsletter, killed at every commit, marks everybody once and misses nobody",
+  { timeout: 60_000 },
+  async () => {
+    const { newsletter, createMailServer } = newsletterExample;
+    const server = createMailServer();
+    const { output, crashes } = await crashEverywhere(
+      newsletter,
+      { number: 7, title: "Durable letters" },
+      { outbox: { mail: server.send } },
+    );
+    expect(output).toBe(3);
+    expect(crashes).toBeGreaterThan(20);
+    // One key per mail, the same in every one of those lives.
+    expect([...server.sent.values()].map((mail) => (mail as { to: string }).to)).toEqual([
+      "ann@example.org",
+      "bob@example.org",
+      "eve@example.org",
+    ]);
+  },
+);
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 

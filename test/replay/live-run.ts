@@ -380,6 +380,7 @@ const ASK_ENTRIES = {
   "cancel-timer": "TimerCancelled",
   promise: "PromiseCreated",
   patch: "PatchMarked",
+  send: "MessageSent",
 } as const;
 
 /** Entry 1 of a run of this definition. */

@@ -1,4 +1,4 @@
-// Programs with streams and transactions that must compile, and wrong ones that must not. Checked by `tsc`, never run.
+// Programs with streams, transactions and messages that must compile, and wrong ones that must not. Checked by `tsc`, never run.
 
 import { createEngine, promise, stream, workflow, type Database } from "reprise";
 import { sqlite } from "reprise/sqlite";
@@ -81,3 +81,38 @@ export const books = workflow("books", async (ctx, id: number) => {
   await ctx.tx(sqlite, () => 1);
   return { sum, nothing, rows };
 });
+
+// ── ctx.send ──
+
+export const sender = workflow("sender", async (ctx) => {
+  ctx.send("mail", { to: "ann" });
+  ctx.send("ping");
+  // @ts-expect-error a destination is needed
+  ctx.send();
+  // @ts-expect-error a destination is a name
+  ctx.send({ to: "ann" }, "mail");
+  // @ts-expect-error there is nothing to wait for
+  await ctx.send("mail", 1).then(() => 1);
+});
+
+export async function outboxes(): Promise<void> {
+  await using engine = await createEngine({
+    store: "sqlite::memory:",
+    definitions: [sender],
+    outbox: {
+      async mail(payload, dedupKey) {
+        const key: string = dedupKey;
+        // @ts-expect-error what a message holds is not known here
+        console.log(key, payload.to);
+      },
+      ping: () => {},
+    },
+  });
+  console.log(engine);
+  void createEngine({
+    store: "sqlite::memory:",
+    definitions: [sender],
+    // @ts-expect-error a handler is a function
+    outbox: { mail: "smtp://localhost" },
+  });
+}

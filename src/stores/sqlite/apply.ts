@@ -18,6 +18,7 @@ import { applyFireDue, nextDue } from "./fire.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
 import { freeKey } from "./gates.ts";
+import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import type { Tx } from "./session.ts";
 import { applyStart } from "./start.ts";
@@ -52,6 +53,12 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyClaimItems(tx, write);
     case "fire-due":
       return applyFireDue(tx, write);
+    case "claim-messages":
+      return applyClaimMessages(tx, write);
+    case "message-delivered":
+      return applyMessageDelivered(tx, write);
+    case "message-back":
+      return applyMessageBack(tx, write);
     case "put-schedule":
       return applyPutSchedule(tx, write);
     case "remove-schedule":
@@ -72,6 +79,8 @@ export function idleOutcome(sql: Statements, now: number, write: Write): Outcome
       return write.tokens.length === 0 || !hasDueTurns(sql, write.definitions) ? [] : undefined;
     case "claim-items":
       return idleClaimItems(sql, now, write);
+    case "claim-messages":
+      return idleMessages(sql, now, write);
     case "admit":
       return idleAdmit(sql, now, write);
     case "fire-due": {

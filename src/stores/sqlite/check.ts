@@ -6,6 +6,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
+import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
@@ -46,6 +47,7 @@ const SQL = {
   integrity: "pragma integrity_check(20)",
   foreignKeys: "pragma foreign_key_check",
   ...CHECK_SCHEDULES_SQL,
+  ...CHECK_OUTBOX_SQL,
 } as const;
 
 export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
@@ -81,7 +83,12 @@ async function checkThrough(
   const sql = Object.fromEntries(
     Object.entries(SQL).map(([name, text]) => [name, db.prepare(border?.textOf(name, text) ?? text)]),
   ) as Record<keyof typeof SQL, StatementSync>;
-  const problems: Problem[] = [...checkHealth(sql), ...checkLines(sql), ...checkSchedules(sql, session.clock.now())];
+  const problems: Problem[] = [
+    ...checkHealth(sql),
+    ...checkLines(sql),
+    ...checkSchedules(sql, session.clock.now()),
+    ...checkOutbox(sql, session.clock.now()),
+  ];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;
   for (let done = 0; problems.length < MAX_PROBLEMS;) {

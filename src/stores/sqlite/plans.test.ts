@@ -24,6 +24,8 @@ test.each<[Name, RegExp]>([
   ["begun", /^SEARCH begun USING PRIMARY KEY \(kind=\? AND queue=\? AND key=\? AND until>\?\)$/],
   ["dueItems", /^SEARCH queue USING INDEX queue_delayed \(available_at<\?\)$/],
   ["nextDue", /^SEARCH queue USING COVERING INDEX queue_delayed$/],
+  ["nextOutgoing", /^SEARCH outbox USING INDEX outbox_next \(destination=\? AND available_at<\?\)$/],
+  ["outgoingDueAt", /^SEARCH outbox USING (COVERING )?INDEX outbox_next \(destination=\? AND available_at>\?\)$/],
   ["dueSchedules", /^SEARCH schedules USING INDEX schedules_due \(definition=\? AND due_at>\? AND due_at<\?\)\n/],
   ["nextSchedule", /^SEARCH schedules USING COVERING INDEX schedules_due \(definition=\? AND due_at>\?\)$/],
   ["schedulesInLine", /^SEARCH schedules USING INDEX schedules_in_line \(definition=\?\)\n/],
@@ -41,6 +43,7 @@ test.each<[Name, string]>([
   ["unpark", "queue_parked (kind=? AND queue=? AND key=?)"],
   ["turnHolders", "runs_held (turn_worker>?)"],
   ["itemHolders", "queue_leased (worker>?)"],
+  ["outgoingHolders", "outbox_leased (worker>?)"],
   ["timedDefinitions", "schedules_due (definition>?)"],
   ["definitionsInLine", "schedules_in_line (definition>?)"],
 ])("%s jumps from name to name", (name, seek) => {
@@ -60,6 +63,7 @@ const SCANS: readonly Name[] = [
   "countLines",
   "dropStartKeys",
   "queues",
+  "countOutgoing",
 ];
 
 test("no other statement scans a table", () => {
@@ -69,7 +73,7 @@ test("no other statement scans a table", () => {
       .some(
         (line) =>
           /^SCAN (?!CONSTANT|found|\(subquery)/.test(line) &&
-          !/USING (COVERING )?INDEX (runs_due|queue_ready|runs_held|queue_leased|schedules_due|schedules_in_line)/.test(
+          !/USING (COVERING )?INDEX (runs_due|queue_ready|runs_held|queue_leased|schedules_due|schedules_in_line|outbox_leased)/.test(
             line,
           ),
       ),

@@ -23,6 +23,7 @@ export function releaseWorker(tx: Tx, worker: number): void {
   const keys = keysOfWorker(tx, worker);
   sql.freeItems.run(worker);
   freeKeys(tx, keys);
+  sql.freeOutgoing.run(worker);
   sql.deleteWorker.run(worker);
 }
 
@@ -48,6 +49,7 @@ export function reap(tx: Tx, self: number): Reaped {
     const keys = keysOfWorker(tx, worker);
     items += Number(sql.takeOverItems.run(MAX_TAKEOVERS, worker).changes);
     freeKeys(tx, keys);
+    sql.takeOverOutgoing.run(now, worker);
     sql.deleteWorker.run(worker);
   }
   sweepLeftovers(tx);
@@ -63,7 +65,7 @@ export function hasNothingToReap(sql: Statements, now: EpochMs, self: number): b
 function deadWorkers(sql: Statements, now: EpochMs, self: number): readonly number[] {
   const expired = sql.expiredWorkers.all(now, self) as unknown as { worker: number }[];
   const dead = new Set(expired.map(({ worker }) => worker));
-  for (const holders of [sql.turnHolders, sql.itemHolders])
+  for (const holders of [sql.turnHolders, sql.itemHolders, sql.outgoingHolders])
     for (const { value } of holders.all() as unknown as { value: number }[])
       if (value !== self && sql.worker.get(value) === undefined) dead.add(value);
   return [...dead];

@@ -227,7 +227,25 @@ create table emitted (
   primary key (run, stream)
 ) strict, without rowid;
 `;
-const OUTBOX = "";
+// A run's messages stand in `outbox` one behind the other (0); only the first is next (1) or leased (2). `line` is the number
+// of the run's first generation. The payload is in the journal, at (run, seq).
+const OUTBOX = `
+create table outbox (
+  line integer not null,
+  run integer not null,
+  seq integer not null,
+  destination text not null,
+  state integer not null,
+  available_at integer not null,
+  sent_at integer not null,
+  attempt integer not null default 0,
+  token text,
+  worker integer,
+  primary key (line, run, seq)
+) strict, without rowid;
+create index outbox_next on outbox (destination, available_at) where state = 1;
+create index outbox_leased on outbox (worker) where state = 2;
+`;
 
 const SECOND = [MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX].join("\n");
 

@@ -290,8 +290,16 @@ export class SqliteStore implements Store {
   }
 }
 
+const POLLS: ReadonlySet<Write["write"]> = new Set<Write["write"]>([
+  "claim-turns",
+  "claim-items",
+  "claim-messages",
+  "fire-due",
+  "admit",
+]);
+
 function isPoll({ write }: Write): boolean {
-  return write === "claim-turns" || write === "claim-items" || write === "fire-due" || write === "admit";
+  return POLLS.has(write);
 }
 
 /** Not when the store itself is out of reach: then every write would wait as long and fail alike. */

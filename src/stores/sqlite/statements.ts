@@ -8,6 +8,7 @@ import { SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { distinct } from "./distinct.ts";
 import { QUEUE_SQL } from "./queue-statements.ts";
+import { OUTBOX_SQL } from "./outbox-statements.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
@@ -209,10 +210,14 @@ const SQL = {
   // care
   oldFamilies: `select run as root from runs where run >= ?1 and run < ?2 and root = run and ${OVER} < ?3 and not exists (
       select 1 from runs as other indexed by runs_by_root
-      where other.root = runs.run and other.root <> other.run and (other.ended_at is null or other.ended_at >= ?3))`,
+      where other.root = runs.run and other.root <> other.run and (other.ended_at is null or other.ended_at >= ?3
+        or exists (select 1 from outbox where line = other.run)))
+    and not exists (select 1 from outbox where line = runs.run)`,
   familyLives: `select 1 from runs where run = ?1 and (${OVER} is null or ${OVER} >= ?2) union all
     select 1 from runs indexed by runs_by_root
-    where root = ?1 and root <> run and (ended_at is null or ended_at >= ?2) limit 1`,
+    where root = ?1 and root <> run and (ended_at is null or ended_at >= ?2 or exists (
+      select 1 from outbox where line = runs.run)) union all
+    select 1 from outbox where line = ?1 limit 1`,
   family: `select run from runs where run = ?1 union all
     select run from runs indexed by runs_by_root where root = ?1 and root <> run`,
   dropRun: "delete from runs where run = ?",
@@ -254,6 +259,7 @@ const SQL = {
 
   ...QUEUE_SQL,
   ...SCHEDULE_SQL,
+  ...OUTBOX_SQL,
 } as const;
 
 export type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;

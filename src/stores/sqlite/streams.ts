@@ -32,7 +32,7 @@ function endsOf(sql: Statements, first: RunNumber, run: RunNumber, stream: strin
   return { last: last ?? 0, emitted: row?.count ?? 0 };
 }
 
-function firstGeneration(sql: Statements, run: RunNumber): RunNumber {
+export function firstGeneration(sql: Statements, run: RunNumber): RunNumber {
   return (sql.firstGeneration.get(run) as { run: number } | undefined)?.run ?? run;
 }
 

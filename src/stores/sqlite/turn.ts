@@ -7,6 +7,7 @@ import type { RunNumber, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/
 import { arrive } from "./arrive.ts";
 import { freeKey, type LineKind } from "./gates.ts";
 import { startNext } from "./generation.ts";
+import { insertOutgoing } from "./outbox.ts";
 import type { Tx } from "./session.ts";
 import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
@@ -24,6 +25,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   for (const { seq, type, command, data, at, mark } of turn.entries)
     sql.insertEntry.run(run, seq, type, command, data, at, mark);
   if (turn.emits.length > 0) writeEmits(tx, run, turn.emits);
+  if (turn.sends.length > 0) insertOutgoing(tx, run, turn.sends);
   for (const { item, line } of turn.finished) {
     sql.dropItem.run(run, item);
     if (line !== undefined) freeKey(tx, "task", line);

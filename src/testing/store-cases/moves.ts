@@ -170,6 +170,7 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
     children: [],
     messages: [],
     emits: [],
+    sends: [],
     then: "hold",
     ...rest,
   };

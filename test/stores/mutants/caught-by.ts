@@ -7,6 +7,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the token of a turn is not checked": [
     "a commit with a wrong token writes nothing anywhere",
     "a void commit shows nothing",
+    "a void commit sends nothing",
     "the token of one run is void for another",
     "in a batch with void writes the others are unaffected",
   ],
@@ -458,4 +459,32 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "only turns of the wanted versions are claimed, however many of others are due",
   ],
   "versions are counted without a look at them": ["live and due runs are counted by version, ended ones are not"],
+  "messages to the outside are not kept": [
+    "a message is claimed with what its delivery needs",
+    "a store says how many messages it has, how many failed, and since when",
+  ],
+  "a message is next when the one before it is claimed": [
+    "a run's messages come one after the other, whatever their destination",
+    "a message is delivered and given back by its token only, and once",
+  ],
+  "a claim of messages takes one run at a time": ["messages of different runs do not wait for each other"],
+  "a claim of messages knows no destination": ["only named destinations are claimed"],
+  "a message comes without its payload": ["messages outlive the end of their run, and keep it from being pruned"],
+  "the attempts of a message are forgotten": [
+    "a message given back comes again when it is due, with its attempts, before those behind it",
+  ],
+  "a delivery never says that there is more": ["a run's messages come one after the other, whatever their destination"],
+  "a void delivery is taken for a good one": ["a message is delivered and given back by its token only, and once"],
+  "a message that failed is next at once": [
+    "a message given back comes again when it is due, with its attempts, before those behind it",
+  ],
+  "a message given back stays where it is": [
+    "a message given back comes again when it is due, with its attempts, before those behind it",
+  ],
+  "prune takes runs with messages along": ["messages outlive the end of their run, and keep it from being pruned"],
+  "a message that was taken over counts no attempt": [
+    "a dead worker's message goes to another, later with every death",
+  ],
+  "a goodbye keeps what the worker holds": ["a worker that says goodbye gives its messages back at once"],
+  "info does not know the outbox": ["a store says how many messages it has, how many failed, and since when"],
 };

@@ -6,6 +6,7 @@ import { generationsMutants } from "./generations.ts";
 import { itemsMutants } from "./items.ts";
 import { leasesMutants } from "./leases.ts";
 import { messagesMutants } from "./messages.ts";
+import { outboxMutants } from "./outbox.ts";
 import { payloadsMutants } from "./payloads.ts";
 import { queuesMutants } from "./queues.ts";
 import { readsMutants } from "./reads.ts";
@@ -37,4 +38,5 @@ export const mutants: readonly Mutant[] = [
   ...earlyMutants,
   ...transactMutants,
   ...generationsMutants,
+  ...outboxMutants,
 ];

@@ -14,7 +14,16 @@ function committing(
       const [record] = await store.listRuns({ limit: 1 });
       if (record === undefined) return store.transact(call, write);
       const token = (await store.pulse([record.run]))[0]?.token ?? "";
-      const nothing = { entries: [], finished: [], items: [], dropped: [], children: [], messages: [], emits: [] };
+      const nothing = {
+        entries: [],
+        finished: [],
+        items: [],
+        dropped: [],
+        children: [],
+        messages: [],
+        emits: [],
+        sends: [],
+      };
       // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
       const stay = { write: "turn", read: 0, then: "hold", ...nothing } as const;
       const known = { ...stay, run: record.run, token, head: record.head, chain: record.chain };

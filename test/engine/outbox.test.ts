@@ -1,0 +1,341 @@
+// The outbox: messages in the commit, delivered at least once, in order, with a stable key.
+
+import { createEngine, promise, RetryLater, workflow, type Run } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { expect, test } from "vitest";
+import { createCrashWorld } from "../../src/testing/crash-world.ts";
+import { TestEngineFacade } from "../../src/testing/test-engine.ts";
+import type { Cut } from "../../src/testing/mortal.ts";
+import { collect, createFolder, createGate, macrotask, rejection, storeAround, watchEvents } from "./world.ts";
+
+/** The outside: knows every message by its key, and how often it came. */
+class Ledger {
+  readonly arrived: { readonly payload: unknown; readonly key: string }[] = [];
+
+  readonly take = async (payload: unknown, key: string): Promise<void> => {
+    this.arrived.push({ payload, key });
+  };
+
+  /** What a receiver that knows the keys has got, in order. */
+  get applied(): readonly unknown[] {
+    const seen = new Set<string>();
+    return this.arrived.filter(({ key }) => !seen.has(key) && seen.add(key)).map(({ payload }) => payload);
+  }
+}
+
+const ports = { go: promise() };
+const letters = workflow("letters", { ports }, async (ctx, names: readonly string[]) => {
+  for (const name of names) {
+    await ctx.run("write", () => name);
+    ctx.send("mail", { to: name });
+  }
+  return names.length;
+});
+
+test("messages arrive in order, each with a key of its own, also after the run has ended", async () => {
+  const ledger = new Ledger();
+  await using engine = await createTestEngine({ definitions: [letters], outbox: { mail: ledger.take } });
+  const run = await engine.start(letters, ["ann", "bob", "eve"]);
+  expect(await run.result()).toBe(3);
+  await engine.clock.advance(0);
+  expect(ledger.arrived.map(({ payload }) => payload)).toEqual([{ to: "ann" }, { to: "bob" }, { to: "eve" }]);
+  expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(3);
+  const sent = (await collect(run.journal())).filter(({ type }) => type === "MessageSent");
+  expect(sent.map(({ command, data }) => [command, data])).toEqual([
+    ["Message(0)", { destination: "mail", index: 1, payload: { to: "ann" } }],
+    ["Message(1)", { destination: "mail", index: 3, payload: { to: "bob" } }],
+    ["Message(2)", { destination: "mail", index: 5, payload: { to: "eve" } }],
+  ]);
+  expect((await run.verify()).status).toBe("same");
+});
+
+test("a replay sends nothing again", async () => {
+  const ledger = new Ledger();
+  const slow = workflow("slow", async (ctx) => {
+    ctx.send("mail", 1);
+    await ctx.sleep("1 hour");
+    ctx.send("mail", 2);
+    await ctx.sleep("1 hour");
+  });
+  await using engine = await createTestEngine({ definitions: [slow], outbox: { mail: ledger.take } });
+  const run = await engine.start(slow);
+  for (let n = 0; n < 3; n += 1) {
+    await engine.clock.advance("30 minutes");
+    await engine.crash();
+    await engine.clock.advance("30 minutes");
+  }
+  await run.result();
+  expect(ledger.arrived.map(({ payload }) => payload)).toEqual([1, 2]);
+});
+
+test(
+  "killed at every commit, every message is applied once by a receiver that knows its key, in order",
+  { timeout: 60_000 },
+  async () => {
+    const busy = workflow("busy", async (ctx) => {
+      ctx.send("mail", "first");
+      await ctx.run("work", () => 1);
+      ctx.send("chat", "second");
+      ctx.send("mail", "third");
+      await ctx.sleep(5);
+      ctx.send("mail", "last");
+      return "over";
+    });
+    const trial = async (kill: { batch: number; when: "before" | "after" } | undefined): Promise<number> => {
+      const ledger = new Ledger();
+      const keys = new Set<string>();
+      const world = {
+        ...(await createCrashWorld([busy])),
+        outbox: new Map([
+          ["mail", ledger.take],
+          ["chat", ledger.take],
+        ]),
+      };
+      let engine: TestEngineFacade | undefined;
+      let batches = 0;
+      const cut: Cut = async (apply) => {
+        const here = batches++ === kill?.batch;
+        if (here && kill.when === "before") {
+          engine?.life.crash();
+          return new Promise(() => {});
+        }
+        const outcomes = await apply();
+        if (!here) return outcomes;
+        engine?.life.crash();
+        return new Promise(() => {});
+      };
+      engine = await TestEngineFacade.on(world, { cut });
+      for (let lives = 0; lives < 2; lives += 1) {
+        void engine.start(busy, undefined, { id: "busy-1" }).catch(() => {});
+        await engine.clock.advance("1 hour").catch(() => {});
+        if (!engine.life.isOver) break;
+        engine = await TestEngineFacade.on(world);
+      }
+      const where = `killed ${kill?.when} batch ${kill?.batch}`;
+      expect((await world.store.findRun("busy-1"))?.status, where).toBe("completed");
+      expect(ledger.applied, where).toEqual(["first", "second", "third", "last"]);
+      for (const { key } of ledger.arrived) keys.add(key);
+      expect(keys.size, where).toBe(4);
+      expect((await world.store.info()).outbox, where).toEqual({ pending: 0, failing: 0, oldestAt: undefined });
+      expect(await world.store.check(), where).toEqual([]);
+      engine.life.core.crash();
+      await world.store.close();
+      return batches;
+    };
+    const batches = await trial(undefined);
+    expect(batches).toBeGreaterThan(8);
+    for (let batch = 0; batch < batches; batch += 1)
+      for (const when of ["before", "after"] as const) await trial({ batch, when });
+  },
+);
+
+test("a message that fails is tried again without end, and those behind it wait", async () => {
+  const warnings: string[] = [];
+  const came: unknown[] = [];
+  let broken = true;
+  const keys = new Set<string>();
+  using watched = watchEvents();
+  await using engine = await createTestEngine({
+    definitions: [letters],
+    logger: { info: () => {}, warn: (message) => void warnings.push(message), error: () => {} },
+    outbox: {
+      mail(payload, key) {
+        keys.add(key);
+        if (broken) throw new Error("no route to host");
+        came.push(payload);
+      },
+    },
+  });
+  const run = await engine.start(letters, ["ann", "bob"]);
+  await run.result();
+  await engine.clock.advance("1 day");
+  expect(keys.size).toBe(1);
+  expect(warnings.length).toBeGreaterThan(1_000);
+  expect(warnings[0]).toBe("The message to mail was not delivered: no route to host");
+  broken = false;
+  await engine.clock.advance("2 minutes");
+  expect(came).toEqual([{ to: "ann" }, { to: "bob" }]);
+  const delivered = watched.events.filter(({ event }) => event === "message.delivered");
+  expect(delivered).toMatchObject([
+    { run: run.id, message: "Message(0)", destination: "mail" },
+    { run: run.id, message: "Message(1)", destination: "mail", attempt: 0 },
+  ]);
+});
+
+test("a handler that says RetryLater is called again when it said", async () => {
+  const calls: number[] = [];
+  await using engine = await createTestEngine({
+    definitions: [letters],
+    outbox: {
+      async mail() {
+        calls.push(engine.clock.now().getTime());
+        if (calls.length === 1) throw new RetryLater("1 hour");
+      },
+    },
+  });
+  await engine.start(letters, ["ann"]);
+  await engine.clock.advance("59 minutes");
+  expect(calls.length).toBe(1);
+  await engine.clock.advance("1 minute");
+  expect(calls.map((at) => at - calls[0]!)).toEqual([0, 3_600_000]);
+});
+
+test("one run's messages do not wait for another's", async () => {
+  const came: unknown[] = [];
+  const gate = createGate();
+  await using engine = await createEngine({
+    store: "sqlite::memory:",
+    definitions: [letters],
+    outbox: {
+      async mail(payload) {
+        if ((payload as { to: string }).to === "stuck") await gate.wait();
+        came.push((payload as { to: string }).to);
+      },
+    },
+  });
+  await engine.start(letters, ["stuck", "behind"]);
+  await gate.reached;
+  const other = await engine.start(letters, ["free", "too"]);
+  await other.result();
+  while (came.length < 2) await macrotask();
+  expect(came).toEqual(["free", "too"]);
+  gate.open();
+  while (came.length < 4) await macrotask();
+  expect(came).toEqual(["free", "too", "stuck", "behind"]);
+});
+
+test("a message waits for a worker that has its handler, and doctor says so when none comes", async () => {
+  const ledger = new Ledger();
+  using folder = createFolder();
+  const store = storeAround((_writes, apply) => apply(), folder.file("store.db"));
+  await using engine = await createTestEngine({ definitions: [letters], store, worker: { lease: "1 day" } });
+  const run = await engine.start(letters, ["ann"]);
+  await run.result();
+  expect((await store.store.info()).outbox).toMatchObject({ pending: 1, failing: 0 });
+  expect(await store.store.check()).toEqual([]);
+  await engine.clock.advance("10 minutes");
+  expect(await store.store.check()).toMatchObject([
+    { invariant: "I21 outbox delivered", run: run.id, message: expect.stringContaining("handler for mail") },
+  ]);
+  await using other = await createTestEngine({
+    definitions: [],
+    store: `sqlite:${folder.file("store.db")}`,
+    outbox: { mail: ledger.take },
+    now: engine.clock.now(),
+  });
+  await other.clock.advance(0);
+  expect(ledger.applied).toEqual([{ to: "ann" }]);
+  expect(await store.store.check()).toEqual([]);
+});
+
+test("two processes on one file deliver each message once while both live", { timeout: 30_000 }, async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("store.db")}`;
+  const ledger = new Ledger();
+  const options = { store, definitions: [letters], outbox: { mail: ledger.take } } as const;
+  await using one = await createEngine(options);
+  await using two = await createEngine(options);
+  const names = ["a", "b", "c", "d", "e"];
+  const runs = await Promise.all(Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? one : two).start(letters, names)));
+  await Promise.all(runs.map((run) => run.result()));
+  while (ledger.arrived.length < 60) await macrotask();
+  await macrotask();
+  expect(ledger.arrived.length).toBe(60);
+  expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(60);
+});
+
+test("a worker that dies while it delivers leaves the message to the next, with the same key", async () => {
+  const keys: string[] = [];
+  const gate = createGate();
+  await using engine = await createTestEngine({
+    definitions: [letters],
+    outbox: {
+      async mail(_payload, key) {
+        keys.push(key);
+        if (keys.length === 1) await gate.wait();
+      },
+    },
+  });
+  await engine.start(letters, ["ann"]);
+  await gate.reached;
+  await engine.crash();
+  gate.open();
+  await engine.clock.advance("1 minute");
+  expect(keys.length).toBe(2);
+  expect(new Set(keys).size).toBe(1);
+});
+
+test("strict replay compares destination and payload", async () => {
+  let text = "one";
+  let destination = "mail";
+  const changing = workflow("changing", { ports }, async (ctx) => {
+    ctx.send(destination, text);
+    await ctx.promise("go");
+  });
+  await using engine = await createTestEngine({ definitions: [changing], outbox: { mail: () => {}, chat: () => {} } });
+  const run = await engine.start(changing);
+  await run.resolve("go");
+  await run.result();
+  expect((await run.verify()).status).toBe("same");
+  text = "two";
+  expect(await run.verify()).toMatchObject({ where: "Message(0)", message: "Message payload mismatch at Message(0)" });
+  text = "one";
+  destination = "chat";
+  expect(await run.verify()).toMatchObject({
+    where: "Message(0)",
+    message: "Destination mismatch at Message(0): expected 'chat', got 'mail'",
+  });
+});
+
+test("nothing is claimed and nothing is asked of the store where there is no outbox", async () => {
+  const kinds = new Set<string>();
+  const store = storeAround((writes, apply) => {
+    for (const { write } of writes) kinds.add(write);
+    return apply();
+  });
+  await using engine = await createTestEngine({ definitions: [letters], store });
+  await (await engine.start(letters, ["ann"])).result();
+  await engine.clock.advance("1 hour");
+  expect(kinds.has("claim-messages")).toBe(false);
+});
+
+test.each<[string, (ctx: any) => unknown, string, string]>([
+  ["without a destination", (ctx) => ctx.send("", 1), "BAD_NAME", "destination"],
+  ["what is not data", (ctx) => ctx.send("mail", () => 1), "NOT_DATA", "The message to mail"],
+  ["inside a step", (ctx) => ctx.run("x", () => ctx.send("mail", 1)), "USAGE", "inside the function of the step"],
+])("sending %s is refused and nothing is sent", async (_what, send, code, text) => {
+  const ledger = new Ledger();
+  const wrong = workflow("wrong", { ports }, async (ctx) => {
+    try {
+      await send(ctx);
+    } catch (error) {
+      const { code: given, message } = error as { code: string; message: string };
+      return { given, message };
+    }
+    return undefined;
+  });
+  await using engine = await createTestEngine({ definitions: [wrong], outbox: { mail: ledger.take } });
+  const run = await engine.start(wrong);
+  expect(await run.result()).toEqual({ given: code, message: expect.stringContaining(text) });
+  await engine.clock.advance("1 minute");
+  expect(ledger.arrived).toEqual([]);
+});
+
+test.each<[string, unknown, string]>([
+  ["a list", "mail", "outbox"],
+  ["something that is no function", { mail: "smtp://localhost" }, "outbox.mail"],
+])("an outbox that is %s is refused", async (_what, outbox, text) => {
+  const error = await rejection(
+    createEngine({ store: "sqlite::memory:", definitions: [letters], outbox: outbox as never }),
+  );
+  expect([error.code, error.message]).toEqual(["BAD_OPTIONS", expect.stringContaining(text)]);
+});
+
+test("a message that is sent again by a retried caller of another run has another key", async () => {
+  const ledger = new Ledger();
+  await using engine = await createTestEngine({ definitions: [letters], outbox: { mail: ledger.take } });
+  for (const id of ["one", "two"])
+    await ((await engine.start(letters, ["ann"], { id })) as Run<typeof letters>).result();
+  await engine.clock.advance(0);
+  expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(2);
+});
