@@ -53,7 +53,7 @@ export class Transactions {
         (value) => {
           // Already in the run's memory, and what followed stands on it.
           if (write !== undefined) throw new Repeated();
-          const result = entryData.encodeNamed(`The result of transaction ${name}`, value);
+          const result = entryData.encodeNamed(`The result of transaction ${name}`, value, run.execution.limits);
           const data = { result: result === undefined ? undefined : decode(result) };
           run.operationEnded(ask, "OperationCompleted", entryData.operationCompletedData(fields, result), data);
           write = run.takeWrite();

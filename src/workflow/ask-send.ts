@@ -6,7 +6,7 @@ import type { Execution } from "./execution.ts";
 
 export function sendMessage(execution: Execution, destination: string, payload: unknown): void {
   checkName(destination, "ctx.send: destination");
-  const text = encodeNamed(`The message to ${destination}`, payload);
+  const text = encodeNamed(`The message to ${destination}`, payload, execution.limits);
   if (execution.refusal !== undefined) throw execution.refusal;
   const command = execution.command("Message", "SendMessage", { destination }, (recorded) => {
     const then = encodeInput(recorded.data["payload"]);

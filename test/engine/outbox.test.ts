@@ -93,16 +93,17 @@ test(
       };
       let engine: TestEngineFacade | undefined;
       let batches = 0;
-      const cut: Cut = async (apply) => {
-        const here = batches++ === kill?.batch;
-        if (here && kill.when === "before") {
-          engine?.life.crash();
-          return new Promise(() => {});
-        }
-        const outcomes = await apply();
-        if (!here) return outcomes;
+      const die = (): Promise<never> => {
         engine?.life.crash();
         return new Promise(() => {});
+      };
+      const cut: Cut = async (apply) => {
+        // Not while the engine is made: there is nobody to kill yet.
+        if (engine === undefined) return apply();
+        const here = batches++ === kill?.batch;
+        if (here && kill.when === "before") return die();
+        const outcomes = await apply();
+        return here ? die() : outcomes;
       };
       engine = await TestEngineFacade.on(world, { cut });
       for (let lives = 0; lives < 2; lives += 1) {
