@@ -7,15 +7,13 @@
 // R5. Draining starts nothing new; what is at work may finish, then everything is given back.
 // R6. After a failure of the store everything held is given up, and the worker goes on under a new number.
 
-import { CancelledError, RepriseError, type EpochMs, type Random, type Timers } from "../base/index.ts";
+import { CancelledError, RepriseError, type EpochMs } from "../base/index.ts";
 import {
   emit,
   isObserved,
   isScheduled,
   type Arrival,
   type ClaimedItem,
-  type EndStatus,
-  type Entry,
   type Line,
   type Logger,
   type NewRun,
@@ -24,9 +22,9 @@ import {
   type Store,
   type Write,
 } from "../kernel/index.ts";
-import { type Guard, type ChildAsk, type Determinism, type LogLevel, type OperationAsk } from "../workflow/index.ts";
+import type { ChildAsk, LogLevel, OperationAsk } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
-import { Deliveries, type OutboxHandler } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { HeldRuns, type Insisted } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { Continued } from "./run-end.ts";
@@ -35,7 +33,7 @@ import { LookOut } from "./look-out.ts";
 import { runOperation, type OperationHost } from "./operations.ts";
 import { newRun } from "./new-run.ts";
 import { Pump } from "./pump.ts";
-import { versionOf, type Registry } from "./registry.ts";
+import { versionOf } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
@@ -43,45 +41,10 @@ import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 import type { NextAttempt } from "./tasks.ts";
 
-export interface WorkerOptions {
-  readonly store: Store;
-  readonly timers: Timers;
-  readonly random: Random;
-  readonly registry: Registry;
-  readonly name: string;
-  /** False: a client only; nothing is claimed. */
-  readonly works: boolean;
-  readonly concurrency: number;
-  /** The names of the queues it works on; undefined: all. */
-  readonly queues: readonly string[] | undefined;
-  readonly leaseMs: number;
-  readonly heartbeats: boolean;
-  readonly polls: boolean;
-  readonly determinism: Determinism;
-  /** By destination. */
-  readonly outbox?: ReadonlyMap<string, OutboxHandler>;
-  readonly guard: Guard;
-  readonly runtime: string;
-  /** Bytes one payload may have, where that is less than what can be kept. */
-  readonly payloadLimit?: number | undefined;
-  /** The longest journal a run may have; default: a million entries. */
-  readonly entryLimit?: number | undefined;
-  /** What a new run's first entry is salted with, where payloads are encrypted. */
-  readonly newSalt?: (() => string) | undefined;
-  readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
-  /** A run ended in this process; its last entry says how. */
-  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
-  /** A commit of a run held here is durable. */
-  readonly onMoved: (record: RunRecord) => void;
-  /** A run was stopped, or is no longer held here: whoever waits for it must look. */
-  readonly onUnheld: (record: RunRecord) => void;
-  /** Called instead of an operation's own function, in tests. */
-  readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
-  /** Another process wrote. */
-  readonly onChanged: () => void;
-}
+export type { WorkerOptions } from "./worker-options.ts";
 
 const HELD_LIMIT = 1_000;
 /** Pause before a write the store could not take is tried again. */

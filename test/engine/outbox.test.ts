@@ -1,6 +1,6 @@
 // The outbox: messages in the commit, delivered at least once, in order, with a stable key.
 
-import { createEngine, promise, RetryLater, workflow, type Run } from "reprise";
+import { createEngine, promise, RetryLater, stream, workflow, type Run } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { createCrashWorld } from "../../src/testing/crash-world.ts";
@@ -84,16 +84,24 @@ test(
     const trial = async (kill: { batch: number; when: "before" | "after" } | undefined): Promise<number> => {
       const ledger = new Ledger();
       const keys = new Set<string>();
+      let deaths = 0;
+      // The outside takes its time; a process that dies meanwhile has not reached it.
+      const deliver = async (payload: unknown, key: string): Promise<void> => {
+        const life = deaths;
+        await macrotask();
+        if (life === deaths) await ledger.take(payload, key);
+      };
       const world = {
         ...(await createCrashWorld([busy])),
         outbox: new Map([
-          ["mail", ledger.take],
-          ["chat", ledger.take],
+          ["mail", deliver],
+          ["chat", deliver],
         ]),
       };
       let engine: TestEngineFacade | undefined;
       let batches = 0;
       const die = (): Promise<never> => {
+        deaths += 1;
         engine?.life.crash();
         return new Promise(() => {});
       };
@@ -339,4 +347,42 @@ test("a message that is sent again by a retried caller of another run has anothe
     await ((await engine.start(letters, ["ann"], { id })) as Run<typeof letters>).result();
   await engine.clock.advance(0);
   expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(2);
+});
+
+test("keys, order and offsets go on over generations", async () => {
+  const ledger = new Ledger();
+  const rounds = workflow(
+    "rounds",
+    { ports: { said: stream<number>() } },
+    async (ctx, round: number): Promise<string> => {
+      ctx.emit("said", round);
+      ctx.send("mail", `round ${round}`);
+      ctx.send("mail", `round ${round} again`);
+      await ctx.sleep("1 s");
+      return round === 3 ? "over" : ctx.continueAsNew(round + 1);
+    },
+  );
+  let broken = true;
+  await using engine = await createTestEngine({
+    definitions: [rounds],
+    outbox: {
+      async mail(payload, key) {
+        if (broken) throw new Error("not yet");
+        await ledger.take(payload, key);
+      },
+    },
+  });
+  const run = await engine.start(rounds, 1);
+  for (let n = 0; n < 3; n += 1) {
+    await engine.clock.advance("500 ms");
+    await engine.crash();
+  }
+  expect(await run.result()).toBe("over");
+  expect(await collect(run.stream("said"))).toEqual([1, 2, 3].map((value) => ({ offset: value, value })));
+  broken = false;
+  await engine.clock.advance("5 minutes");
+  expect(ledger.arrived.map(({ payload }) => payload)).toEqual(
+    [1, 2, 3].flatMap((round) => [`round ${round}`, `round ${round} again`]),
+  );
+  expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(6);
 });
