@@ -35,7 +35,8 @@ import {
 } from "../workflow/index.ts";
 import type { Claimer } from "./claimer.ts";
 import { loadCold } from "./cold-load.ts";
-import { HotRun, type HotRunHost } from "./hot-run.ts";
+import { HotRun } from "./hot-run.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
 import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";

@@ -16,7 +16,6 @@ import {
   type EntryType,
   type InboxRow,
   type ItemFence,
-  type Line,
   type NewChild,
   type NextGeneration,
   type RunRecord,
@@ -27,7 +26,6 @@ import {
   encodeChunk,
   entryData,
   type Ask,
-  type ChildAsk,
   type Execution,
   type OperationAsk,
   type Wait,
@@ -36,29 +34,11 @@ import type { Attempt } from "./attempt.ts";
 import { applySignal, applyUpdate } from "./apply-message.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
-import { isTooLong, warnIfLong, type JournalLimitHost } from "./journal-limit.ts";
-import { appendEnd, nextGeneration, type Continued } from "./run-end.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
+import { isTooLong, warnIfLong } from "./journal-limit.ts";
+import { appendEnd, nextGeneration } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
-
-/** What a hot run needs from the worker that holds it. */
-export interface HotRunHost extends JournalLimitHost {
-  now(): EpochMs;
-  /** A token when the worker will run this task itself as soon as it is durable. */
-  preclaimTask(name: string, line: Line | undefined): { readonly worker: number; readonly token: string } | undefined;
-  /** Takes a `preclaimTask` back: the task will not be run. */
-  unclaimTask(): void;
-  /** Tells the run's tasks at work here that nobody waits; answers how many of them the run had claimed itself. */
-  abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
-  preclaimChild(ask: ChildAsk): { readonly worker: number; readonly token: string } | undefined;
-  newChild(ask: ChildAsk): NewChild["run"];
-  newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
-  runOperation(run: HotRun, ask: OperationAsk): void;
-  /** The run has something to commit. */
-  markDirty(run: HotRun): void;
-  /** The run has something to deliver. */
-  markReady(run: HotRun): void;
-}
 
 export class HotRun {
   readonly record: RunRecord;

@@ -4,7 +4,7 @@ import type { Arrival } from "../kernel/index.ts";
 import { entryData, type Ask, type ChildAsk, type OperationAsk, type TaskAsk } from "../workflow/index.ts";
 import { added } from "./batch.ts";
 import type { Draft } from "./draft.ts";
-import type { HotRunHost } from "./hot-run.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
 
 /** Answers how many tasks this worker claimed for itself. */
 export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, OperationAsk>): number {
