@@ -423,3 +423,36 @@ describe("a file that is not ours is refused and left as it is", () => {
     expect((await rejection(createEngine({ store: `sqlite:${path}`, definitions }))).code).toBe("STORE_IO");
   });
 });
+
+test("a misspelt option of ctx, and of a retry policy, is refused where it is written", async () => {
+  const other = workflow("other", async () => 1);
+  const careless = workflow("careless", { ports: { p: promise() } }, async (anyCtx) => {
+    const ctx = anyCtx as unknown as Record<
+      "task" | "run" | "child" | "promise",
+      (...args: unknown[]) => Promise<unknown>
+    >;
+    const retry = { maxAttempts: 2, baseDelayMs: 5 };
+    const calls = [
+      () => ctx.task(ok, undefined, { retries: 3 }),
+      () => ctx.task(ok, undefined, { retry }),
+      () => ctx.run("x", () => 1, { timeOut: 5 }),
+      () => ctx.run("x", () => 1, { retry }),
+      () => ctx.child(other, undefined, { ID: "x" }),
+      () => ctx.promise("p", { timeOut: 5 }),
+    ];
+    const said: unknown[] = [];
+    for (const call of calls)
+      try {
+        await call();
+        said.push("accepted");
+      } catch (error) {
+        said.push((error as { code?: string }).code);
+      }
+    return said;
+  });
+  const ok = task("ok", () => 1);
+  await using engine = await createTestEngine({ definitions: [careless, other, ok] });
+  const run = await engine.start(careless);
+  expect(await run.result()).toEqual(Array.from({ length: 6 }, () => "BAD_OPTIONS"));
+  expect((await run.info()).entries).toBe(2);
+});

@@ -1,0 +1,68 @@
+// Signals, updates and promises against changed code.
+
+import { expect, test } from "vitest";
+import { promise, signal, update, type Definition } from "../../src/kernel/index.ts";
+import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
+import { LiveRun } from "./live-run.ts";
+
+const ports = { a: signal<number>(), b: signal<number>(), p: promise<number>(), u: update<number, number>() };
+type Ctx = WorkflowContext<typeof ports>;
+
+function code(run: (ctx: Ctx) => Promise<unknown>): Definition {
+  return workflow("code", { ports }, run);
+}
+
+test("strict: other signals, another timeout and another thing shown are violations; per type only the names are", async () => {
+  const cases: [then: (ctx: Ctx) => Promise<unknown>, now: (ctx: Ctx) => Promise<unknown>, lenient: boolean][] = [
+    [(ctx) => ctx.receive("a"), (ctx) => ctx.receive("b"), false],
+    [(ctx) => ctx.receive("a"), (ctx) => ctx.receive(["a", "b"]), false],
+    [(ctx) => ctx.receive("a", { timeout: 5 }), (ctx) => ctx.receive("a", { timeout: 6 }), true],
+    [(ctx) => ctx.receive("a", { timeout: 5 }), (ctx) => ctx.receive("a"), true],
+    [(ctx) => ctx.promise("p", { timeout: 5 }), (ctx) => ctx.promise("p", { timeout: 6 }), true],
+    [(ctx) => ctx.promise("p", { show: 1 }), (ctx) => ctx.promise("p", { show: 2 }), true],
+  ];
+  for (const [then, now, isFinePerType] of cases) {
+    const { entries } = await LiveRun.start(code(then));
+    expect((await LiveRun.resume(code(then), entries)).stop).toBeUndefined();
+    expect((await LiveRun.resume(code(now), entries)).stop?.code).toBe("DETERMINISM_VIOLATION");
+    const lenient = await LiveRun.resume(code(now), entries, { determinism: "per-type" });
+    expect(lenient.stop === undefined).toBe(isFinePerType);
+  }
+});
+
+test("a signal that another wait takes than the journal says is a violation", async () => {
+  const both = code(async (ctx) => Promise.all([ctx.receive("a"), ctx.receive(["a", "b"])]));
+  const run = await LiveRun.start(both);
+  await run.commit(run.signals("a", 1));
+  const swapped = run.entries.map((entry) =>
+    entry.type === "SignalReceived" ? { ...entry, command: "Promise(1)" } : entry,
+  );
+  const resumed = await LiveRun.resume(both, swapped);
+  expect(resumed.stop?.message).toContain("Signal mismatch at Promise(1)");
+});
+
+test("per type, a receive that comes later than its signal in the journal still takes its own number", async () => {
+  const then = code(async (ctx) => [await ctx.receive("a"), await ctx.receive("a")]);
+  const now = code(async (ctx) => {
+    await ctx.run("new first step", () => 0);
+    return [await ctx.receive("a"), await ctx.receive("a")];
+  });
+  const run = await LiveRun.start(then);
+  await run.commit(run.signals("a", 1));
+  const resumed = await LiveRun.resume(now, run.entries, { determinism: "per-type" });
+  expect(resumed.stop).toBeUndefined();
+  await resumed.finish("Operation(0)");
+  await resumed.commit(resumed.signals("a", 2));
+  expect(resumed.execution.outcome).toEqual({ status: "returned", value: [1, 2] });
+  const named = resumed.entries.filter(({ type }) => type === "SignalReceived").map(({ command }) => command);
+  expect(named).toEqual(["Promise(0)", "Promise(1)"]);
+});
+
+test("of two signals in one commit the second goes to the wait the first one made the code ask for", async () => {
+  const run = await LiveRun.start(
+    code(async (ctx) => [await ctx.receive("a"), await ctx.receive("a", { timeout: 5 })]),
+  );
+  await run.commit(run.signals("a", 1), run.signals("a", 2), run.timesOut("Promise(1)"));
+  expect(run.execution.outcome).toEqual({ status: "returned", value: [1, 2] });
+  expect(run.types).not.toContain("PromiseTimedOut");
+});
