@@ -3,7 +3,7 @@
 import { createEngine, promise, signal, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
-import { collect, createFolder, rejection } from "./world.ts";
+import { collect, createFolder, createGate, rejection } from "./world.ts";
 
 const order = workflow(
   "order",
@@ -111,6 +111,21 @@ test("signals that come with the start are delivered in the order written", asyn
   const wrong = engine.start as (what: unknown, input: unknown, options: object) => Promise<unknown>;
   expect((await rejection(wrong(talk, undefined, { signals: { c: 1 } }))).code).toBe("UNKNOWN_PORT");
   expect((await rejection(wrong(talk, undefined, { signals: 5 }))).code).toBe("BAD_OPTIONS");
+});
+
+test("a run that is busy from its first step on hears what came with its start, and before it", async () => {
+  const gate = createGate<number>();
+  const busy = workflow("busy", { ports: { word: signal<string>() } }, async (ctx) => {
+    const held = ctx.run("hold", () => gate.wait());
+    const words = [await ctx.receive("word"), await ctx.receive("word")];
+    gate.open(1);
+    await held;
+    return words;
+  });
+  await using engine = await createTestEngine({ definitions: [busy] });
+  await engine.run(busy, "busy-1").signal("word", "before", early);
+  const run = await engine.start(busy, undefined, { id: "busy-1", signals: { word: "with" } });
+  expect(await run.result()).toEqual(["before", "with"]);
 });
 
 test("a run that is started with another input than it has gets none of the signals", async () => {

@@ -3,7 +3,7 @@
 import { createEngine, promise, query, signal, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
-import { collect, createFolder, createGate, rejection } from "./world.ts";
+import { collect, createFolder, createGate, macrotask, rejection, storeAround } from "./world.ts";
 
 interface Item {
   readonly sku: string;
@@ -37,6 +37,20 @@ test("a query sees the signals that were sent before it", async () => {
   }
   expect(await run.query("find", "s3")).toEqual({ sku: "s3", qty: 3 });
   expect(await run.query("find", "none")).toBeUndefined();
+});
+
+test("a query waits for the turn that the signal before it made due, however long its claim takes", async () => {
+  const source = storeAround(async (writes, apply) => {
+    if (writes.some(({ write }) => write === "claim-turns")) for (let turn = 0; turn < 20; turn += 1) await macrotask();
+    return apply();
+  });
+  await using engine = await createTestEngine({ definitions: [cart], store: source });
+  const run = await engine.start(cart);
+  for (let n = 1; n <= 3; n += 1) {
+    await engine.clock.advance(0);
+    await run.signal("add", { sku: "a", qty: 1 });
+    expect(await run.query("total")).toBe(n);
+  }
 });
 
 test("a query is answered after a crash, and when the run has ended", async () => {

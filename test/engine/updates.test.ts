@@ -3,7 +3,7 @@
 import { createEngine, FatalError, promise, query, signal, task, update, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
-import { collect, createFolder, createGate, rejection } from "./world.ts";
+import { collect, createFolder, createGate, rejection, storeAround } from "./world.ts";
 
 const account = workflow(
   "account",
@@ -53,6 +53,20 @@ test("the same dedupId again gets the same answer, and is handled once, also aft
   expect(await withdraw("a")).toBe(90);
   expect((await rejection(withdraw("c"))).code).toBe("RUN_ENDED");
   expect((await rejection(run.update("withdraw", 1))).code).toBe("RUN_ENDED");
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a request that comes a second time, its id forgotten by the store, is not handled again", async () => {
+  const source = storeAround((_writes, apply) => apply());
+  await using engine = await createTestEngine({ definitions: [account], store: source });
+  const run = await engine.start(account, 100, { id: "account-1" });
+  expect(await run.update("withdraw", 10, { dedupId: "a" })).toBe(90);
+  for (let crash = 0; crash < 2; crash += 1) {
+    const arrival = { type: "UpdateRequested", target: "a", data: '{"args":10,"id":"a","name":"withdraw"}' } as const;
+    await source.store.write([{ write: "message", to: "account-1", arrival, once: false }]);
+    expect(await run.update("withdraw", 1, { dedupId: `b${crash}` })).toBe(89 - crash);
+    await engine.crash();
+  }
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { promise, signal, update, type Definition } from "../../src/kernel/index.ts";
 import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
-import { LiveRun } from "./live-run.ts";
+import { drained, LiveRun } from "./live-run.ts";
 
 const ports = { a: signal<number>(), b: signal<number>(), p: promise<number>(), u: update<number, number>() };
 type Ctx = WorkflowContext<typeof ports>;
@@ -58,11 +58,19 @@ test("per type, a receive that comes later than its signal in the journal still 
   expect(named).toEqual(["Promise(0)", "Promise(1)"]);
 });
 
-test("of two signals in one commit the second goes to the wait the first one made the code ask for", async () => {
+test("a wait made while its signal is on its way is closing at once, and gets no timer", async () => {
   const run = await LiveRun.start(
     code(async (ctx) => [await ctx.receive("a"), await ctx.receive("a", { timeout: 5 })]),
   );
-  await run.commit(run.signals("a", 1), run.signals("a", 2), run.timesOut("Promise(1)"));
-  expect(run.execution.outcome).toEqual({ status: "returned", value: [1, 2] });
-  expect(run.types).not.toContain("PromiseTimedOut");
+  const { execution } = run;
+  expect(execution.signals.announce(execution, "a", 1)?.command).toBe("Promise(0)");
+  execution.close("Promise(0)");
+  expect(execution.signals.announce(execution, "a", 2)).toBeUndefined();
+  execution.deliver("SignalReceived", "Promise(0)", { name: "a", value: 1 }, run.now);
+  await drained();
+  expect(execution.isOpen("Promise(1)")).toBe(false);
+  expect(execution.asks).toMatchObject([{ ask: "promise", command: "Promise(1)", timeoutMs: undefined }]);
+  execution.deliver("SignalReceived", "", { name: "a", value: 2 }, run.now);
+  await drained();
+  expect(execution.outcome).toEqual({ status: "returned", value: [1, 2] });
 });
