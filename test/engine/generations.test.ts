@@ -1,7 +1,7 @@
 // ctx.continueAsNew: a run that goes on under its id with a new journal.
 
 import { describe, expect, test } from "vitest";
-import { CancelledError, promise, signal, stream, task, workflow, type RepriseError } from "reprise";
+import { CancelledError, promise, queue, signal, stream, task, workflow, type RepriseError } from "reprise";
 import { crashEverywhere, createTestEngine, exportJournal } from "reprise/testing";
 import { collect, createFolder, rejection, watchEvents } from "./world.ts";
 
@@ -181,6 +181,24 @@ describe("a run that continues as new", () => {
     ]);
     expect(await run.verify({ generation: 0 })).toMatchObject({ status: "same" });
     expect((await engine.find("left"))?.status).toBe("waiting");
+  });
+
+  test("keeps its place in its queue, and its singleton's key, until the last generation has ended", async () => {
+    const line = queue("line", { concurrency: 1 });
+    const waits = workflow("waits", { queue: line }, async (ctx, n: number): Promise<number> => {
+      await ctx.sleep("1 hour");
+      return n === 2 ? n : ctx.continueAsNew(n + 1);
+    });
+    await using engine = await createTestEngine({ definitions: [waits] });
+    await engine.start(waits, 0, { id: "first", singleton: "one" });
+    await engine.start(waits, 2, { id: "second" });
+    await engine.clock.advance("90 minutes");
+    expect(await engine.find("first")).toMatchObject({ generation: 1, status: "waiting" });
+    expect(await engine.find("second")).toMatchObject({ status: "queued", entries: 1 });
+    expect((await engine.start(waits, 0, { singleton: "one" })).id).toBe("first");
+    await engine.clock.advance("2 hours");
+    expect(await engine.find("first")).toMatchObject({ generation: 2, status: "completed" });
+    expect((await engine.find("second"))?.status).toBe("waiting");
   });
 
   test("streams go on where they were", async () => {
