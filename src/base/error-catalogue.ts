@@ -66,6 +66,11 @@ export const ERROR_CATALOGUE = {
     summary: "A value that is not data was about to be recorded.",
     next: "Return plain objects, arrays, strings, numbers, bigint, Date, Map, Set, Uint8Array or Error; read the rest first.",
   },
+  NOT_RETRYABLE: {
+    family: "usage",
+    summary: "A failed run cannot go on from where it failed.",
+    next: "Read why in the message; start a new run.",
+  },
   NO_QUERY_HANDLER: {
     family: "usage",
     summary: "A query was asked that the run's code has registered no answer for where it stands.",

@@ -1,6 +1,6 @@
 // Steps: a journal by command. What a run has done, and what it waits for.
 
-import { isCancel, isTerminal, type EntryType, type JournalEntry } from "../kernel/index.ts";
+import { isCancel, isTerminal, retriedOf, VoidEntries, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
 export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update";
 
@@ -33,7 +33,7 @@ export function textOf(value: unknown, otherwise: string): string {
 
 export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
-  for (const entry of entries) {
+  for (const entry of countingOf([...entries])) {
     const { command, type, at } = entry;
     if (isCancel(type)) for (const step of steps.values()) if (!step.shielded) step.endedAt ??= at;
     if (command === undefined || command === "") continue;
@@ -47,6 +47,19 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
     step.ending = type;
   }
   return [...steps.values()];
+}
+
+/** Without what a retry made void. */
+function countingOf(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+  const retries = entries.flatMap((entry) =>
+    entry.type === "RunRetried" ? [retriedOf(entry.seq, fieldsOf(entry))] : [],
+  );
+  if (retries.length === 0) return entries;
+  const voids = new VoidEntries(retries);
+  return entries.filter((entry) => {
+    const { seq, type, command = "" } = entry;
+    return voids.judge({ seq, type, command }, () => fieldsOf(entry)) === "counts";
+  });
 }
 
 function opened({ type, at }: JournalEntry, command: string, fields: Fields): Step | undefined {

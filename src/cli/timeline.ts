@@ -221,6 +221,8 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
       return line("quiet", `to ${plain(textOf(fields["destination"], ""))}`, `message${arrow(fields, "payload")}`);
     case "PatchMarked":
       return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
+    case "RunRetried":
+      return line("quiet", "retried", `from entry ${String(fields["from"])}`);
     case "DeadlineExceeded":
       return line("bad", "deadline", "has passed");
     case "CancelRequested":

@@ -154,6 +154,8 @@ export interface Run<D> {
   terminate(reason?: string): Promise<void>;
   /** Lets no further code go on; what is at work may finish, messages keep arriving. */
   pause(): Promise<void>;
+  /** Lets a failed run go on from where it failed: the step that failed is done again, everything committed stays. */
+  retry(): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */
   resume(): Promise<void>;
   journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
@@ -236,7 +238,7 @@ export interface Schedule {
   remove(): Promise<void>;
 }
 
-export type BulkAction = "cancel" | "pause" | "resume" | "terminate";
+export type BulkAction = "cancel" | "pause" | "resume" | "retry" | "terminate";
 
 export interface BulkOptions {
   /** Called now and then with how far it is. */

@@ -8,6 +8,7 @@ import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord, type Status } from "../kernel/index.ts";
 import type { BulkAction, BulkOptions, BulkReport } from "./api.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun } from "./run-control.ts";
+import { retryRun } from "./retry-run.ts";
 import type { HandleHost } from "./run-handle.ts";
 
 interface Action {
@@ -20,6 +21,7 @@ const isLive = (status: Status): boolean => !hasEnded(status) && status !== "exp
 const ACTIONS: Readonly<Record<BulkAction, Action>> = {
   cancel: { fits: isLive, apply: (run) => cancelRun(run, undefined) },
   terminate: { fits: isLive, apply: (run) => terminateRun(run, undefined) },
+  retry: { fits: (status) => status === "failed", apply: retryRun },
   pause: { fits: (status) => ["queued", "running", "waiting"].includes(status), apply: pauseRun },
   resume: { fits: (status) => ["paused", "blocked", "determinism_violation"].includes(status), apply: resumeRun },
 };

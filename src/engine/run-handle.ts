@@ -37,6 +37,7 @@ import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
+import { retryRun } from "./retry-run.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import { updateRun } from "./run-updates.ts";
 import type { Ending, Waiters } from "./waiters.ts";
@@ -175,6 +176,11 @@ export class RunHandle implements Run<any> {
   async terminate(reason?: string): Promise<void> {
     await this.#record();
     await unlessEnded(terminateRun(this.#target, reason));
+  }
+
+  async retry(): Promise<void> {
+    await this.#record();
+    await retryRun(this.#target);
   }
 
   async pause(): Promise<void> {

@@ -12,6 +12,8 @@ import type {
   PauseWrite,
   ResumeOutcome,
   ResumeWrite,
+  RetryOutcome,
+  RetryWrite,
   TerminateOutcome,
   TerminateWrite,
 } from "./control.ts";
@@ -314,6 +316,7 @@ export interface Writes {
   readonly resume: [ResumeWrite, ResumeOutcome];
   readonly pause: [PauseWrite, PauseOutcome];
   readonly terminate: [TerminateWrite, TerminateOutcome];
+  readonly retry: [RetryWrite, RetryOutcome];
   readonly "claim-turns": [ClaimTurnsWrite, readonly ClaimedTurn[]];
   readonly "claim-items": [ClaimItemsWrite, ClaimItemsOutcome];
   readonly "fire-due": [FireDueWrite, FireDueOutcome];

@@ -4,7 +4,8 @@
 //     its token, so that what is at work can be kept, and gives the turn back without making it due.
 // C2. A termination ends the run without asking its code. It voids the holder's token: the holder's next commit is void.
 
-import type { RunNumber, RunRecord, Status, EndStatus } from "./run.ts";
+import type { Arrival, NewItem } from "./commit.ts";
+import type { EndStatus, RunNumber, RunRecord, Status } from "./run.ts";
 
 /** Lets no further code of the run go on; messages keep arriving. */
 export interface PauseWrite {
@@ -43,3 +44,25 @@ export type TerminateOutcome =
   | { readonly status: "committed"; readonly record: RunRecord; readonly told: readonly RunNumber[] }
   | { readonly status: "no-run" }
   | { readonly status: "ended"; readonly as: EndStatus };
+
+/** Makes a failed run live again, from where it failed (retried.ts). Everything that was committed stays. */
+export interface RetryWrite {
+  readonly write: "retry";
+  readonly run: RunNumber;
+  /** The head the plan was made for. */
+  readonly head: number;
+  /** The data of the `RunRetried` entry. */
+  readonly data: string;
+  /** What is open again. */
+  readonly items: readonly NewItem[];
+  /** Counted from now. */
+  readonly deadlineMs?: number;
+  /** Children it waits for that must be live now: they will answer. */
+  readonly children: readonly RunNumber[];
+  /** The answers of children that have ended. */
+  readonly answers: readonly Arrival[];
+}
+export type RetryOutcome =
+  | { readonly status: "committed" }
+  /** The run, or a child of it, is not as the plan has it. */
+  | { readonly status: "moved" };

@@ -42,6 +42,8 @@ export type {
   PauseWrite,
   ResumeOutcome,
   ResumeWrite,
+  RetryOutcome,
+  RetryWrite,
   TerminateOutcome,
   TerminateWrite,
 } from "./control.ts";
@@ -107,6 +109,7 @@ export {
   type StoredLimit,
   type Waiting,
 } from "./queue.ts";
+export { lifeOf, retriedOf, VoidEntries, type Retried } from "./retried.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
   checkDeadline,

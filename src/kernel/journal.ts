@@ -41,6 +41,7 @@ export type EntryType =
   | "DeadlineExceeded"
   | "RunCompleted"
   | "RunFailed"
+  | "RunRetried"
   | "RunCancelled"
   | "RunContinued";
 

@@ -278,6 +278,7 @@ export class TestEngineFacade implements TestEngine {
       cancel: (reason) => tell((run) => run.cancel(reason)),
       terminate: (reason) => tell((run) => run.terminate(reason)),
       pause: () => tell((run) => run.pause()),
+      retry: () => tell((run) => run.retry()),
       resume: () => tell((run) => run.resume()),
       stream: (name: never, options) => {
         // Refused at once, as by any engine.

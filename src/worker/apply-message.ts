@@ -1,8 +1,26 @@
 // Messages get their place in the journal, and the waits they will settle are told so.
 
 import { decode } from "../base/index.ts";
+import type { EntryType } from "../kernel/index.ts";
 import { entryData, type Execution } from "../workflow/index.ts";
 import type { Draft } from "./draft.ts";
+
+export function applyPort(draft: Draft, execution: Execution, type: EntryType, port: string, data: string): void {
+  const waits = execution.waitsOn(port);
+  draft.appendDelivery(type, waits[0]?.command ?? "", data, decode(data) as Readonly<Record<string, unknown>>);
+  for (const { command, timed } of waits) {
+    execution.close(command);
+    if (timed) draft.drop(command);
+  }
+}
+
+/** Whether somebody waits for this answer. V3: a child of a life that was given up answers by the same name. */
+export function answers(execution: Execution, command: string, data: string): boolean {
+  if (!execution.isOpen(command)) return false;
+  const wait = execution.waits.get(command);
+  if (wait?.type !== "ChildWorkflow") return true;
+  return (decode(data) as { childExecutionId?: unknown }).childExecutionId === wait.name;
+}
 
 export function applySignal(draft: Draft, execution: Execution, name: string, data: string): void {
   const decoded = decode(data) as Readonly<Record<string, unknown>>;

@@ -2,13 +2,15 @@
 
 import { RepriseError, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger } from "../kernel/index.ts";
-import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
+import { callInStep, idempotencyKeyOf, stepPath, type OperationContext } from "../workflow/index.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
   readonly generation: number;
   /** The command, `Task(3)`. */
   readonly step: string;
+  /** V3 */
+  readonly life: number;
   readonly name: string;
   readonly attempt: number;
   readonly timeoutMs: number | undefined;
@@ -50,7 +52,8 @@ export class Attempt implements OperationContext {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.runId, this.#options.generation, this.#options.step);
+    const { generation, step, life } = this.#options;
+    return idempotencyKeyOf(this.runId, generation, stepPath(step, life));
   }
 
   get emit(): (stream: string, chunk: unknown) => void {

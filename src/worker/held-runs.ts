@@ -15,6 +15,7 @@ import {
   type Entry,
   type InboxRow,
   type NewChild,
+  type NewItem,
   type NextGeneration,
   type RunNumber,
   type RunRecord,
@@ -427,6 +428,17 @@ export class HeldRuns {
     if (loading !== undefined) loading.paused = false;
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#steer(hot, false);
+    this.arrived(run);
+  }
+
+  queueing(task: string, input: unknown): Partial<Pick<NewItem, "priority" | "line">> {
+    return this.#host.registry.queueing(task, input);
+  }
+
+  /** V1. A failed run lives again. */
+  retried(run: RunNumber, items: readonly NewItem[]): void {
+    for (const { kind, availableAt } of items) if (kind === "timer") this.#host.dueAt(availableAt);
+    this.#host.claimer.want("turns", "items", "due");
     this.arrived(run);
   }
 

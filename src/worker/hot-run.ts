@@ -31,7 +31,7 @@ import {
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { applySignal, applyUpdate } from "./apply-message.ts";
+import { answers, applyPort, applySignal, applyUpdate } from "./apply-message.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
@@ -153,7 +153,7 @@ export class HotRun {
       else if (type === "SignalReceived") applySignal(this.#draft, this.execution, target, data);
       else if (type === "UpdateRequested") applyUpdate(this.#draft, this.execution, target, data);
       else if (isCancel(type)) this.#applyCancel(type, data);
-      else if (this.execution.isOpen(target)) this.#appendTerminal(type, target, data, asRecord(data));
+      else if (answers(this.execution, target, data)) this.#appendTerminal(type, target, data, asRecord(data));
     }
     this.#host.markDirty(this);
   }
@@ -161,12 +161,7 @@ export class HotRun {
   #applyPort(type: EntryType, port: string, data: string): void {
     if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
     (this.#closingPorts ??= new Set()).add(port);
-    const waits = this.execution.waitsOn(port);
-    this.#draft.appendDelivery(type, waits[0]?.command ?? "", data, asRecord(data));
-    for (const { command, timed } of waits) {
-      this.execution.close(command);
-      if (timed) this.#draft.drop(command);
-    }
+    applyPort(this.#draft, this.execution, type, port, data);
   }
 
   /** A run is cancelled once; its cleanup is not disturbed by another request. */

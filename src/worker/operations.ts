@@ -33,6 +33,7 @@ function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, a
       runId,
       generation,
       step: ask.command,
+      life: ask.life,
       name: ask.name,
       attempt,
       timeoutMs: timeout === undefined ? undefined : toMs(timeout),

@@ -6,6 +6,7 @@ import {
   isTask,
   limitsText,
   lineOf,
+  type NewItem,
   parseNow,
   queueLimits,
   taskBody,
@@ -121,6 +122,14 @@ export class Registry {
   acceptTask(task: AnyTask, input: unknown): Accepted | undefined {
     const body = this.#tasks.get(task.name);
     return body && accept(body, input, `task ${task.name}`);
+  }
+
+  /** How a task stands in the queue, by its definition; where that is not here, as one without wishes. */
+  queueing(name: string, input: unknown): Partial<Pick<NewItem, "priority" | "line">> {
+    const body = this.#tasks.get(name);
+    if (body === undefined) return {};
+    const line = lineOf(body.line, input, `task ${name}`);
+    return { priority: body.priority, ...(line && { line }) };
   }
 
   acceptChild(definition: Definition, input: unknown): Accepted | undefined {

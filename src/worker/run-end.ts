@@ -26,9 +26,15 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
   if (status === "completed") draft.append("RunCompleted", "", entryData.runCompletedData(output));
   else if (status === "cancelled")
     draft.append("RunCancelled", "", entryData.cancelRequestedData(execution.cancelReason));
-  else draft.append("RunFailed", "", entryData.runFailedData(error));
+  else draft.append("RunFailed", "", entryData.runFailedData(error, failedFields(execution, error)));
   answerParent(draft, status, output, error);
   return status;
+}
+
+/** What a retry needs to know (V1). */
+function failedFields(execution: Execution, error: unknown): entryData.FailedFields {
+  if (execution.undone) return { undone: true };
+  return execution.findFailure(error) ?? { commands: execution.commands.issued };
 }
 
 /** The end of code that goes on in another generation. */

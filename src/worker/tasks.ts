@@ -51,6 +51,7 @@ interface Scheduled {
   readonly input?: unknown;
   readonly retry?: RetryPolicy;
   readonly timeout?: number;
+  readonly life?: number;
 }
 
 /** What the call says goes before what the task says; `retryable` is a function and only the task can have it. */
@@ -86,6 +87,7 @@ export function runTask(host: TaskHost, body: TaskBody, item: ClaimedItem): Atte
     runId: item.runId,
     generation: item.generation,
     step: item.item,
+    life: scheduled.life ?? 0,
     name: item.name,
     attempt: item.attempt,
     timeoutMs: policy.timeout === undefined ? undefined : toMs(policy.timeout),

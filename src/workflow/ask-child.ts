@@ -3,6 +3,7 @@
 import { digest, digestOf, encode, RepriseError } from "../base/index.ts";
 import { checkDeadline, type Definition } from "../kernel/index.ts";
 import { compareInput } from "./commands.ts";
+import { stepPath } from "./context-object.ts";
 import type { ChildOptions } from "./context.ts";
 import { childInitiatedData, encodeInput } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
@@ -28,7 +29,9 @@ export function askChild(
 ): AskedChild {
   const { facts, host, refusal } = execution;
   const sequence = execution.commands.count("ChildWorkflow");
-  const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, sequence).slice(0, 32);
+  const life = execution.lifeOf(execution.commands.issued);
+  const which = life === 0 ? sequence : stepPath(String(sequence), life);
+  const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, which).slice(0, 32);
   const isDetached = options.detached === true;
   const child = (promise: Promise<unknown>, command?: string): AskedChild => ({
     id,

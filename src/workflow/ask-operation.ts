@@ -23,11 +23,12 @@ export function askOperation(
   const compare = compareInput("Operation", input?.value);
   const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
-  if (!command.known) execution.asks.push(operationAsk(command, name, text, call, policy, database));
+  if (!command.known) execution.asks.push(operationAsk(execution, command, name, text, call, policy, database));
   return execution.open("Operation", command.id, name, false, undo);
 }
 
 function operationAsk(
+  execution: Execution,
   { id, index, retried }: Command,
   name: string,
   input: string | undefined,
@@ -44,6 +45,7 @@ function operationAsk(
     call,
     database,
     policy,
+    life: execution.lifeOf(index),
     attempt: retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1,
     dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
   };

@@ -28,8 +28,9 @@ export function askTask(
   if (!command.known) {
     if (accepted === undefined)
       return execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, task.name, command.id));
-    const shielded = execution.isShielded;
-    const data = taskScheduledData({ index: command.index, taskType: task.name, input: text, given, policy, shielded });
+    const { index } = command;
+    const fields = { index, taskType: task.name, input: text, given, policy };
+    const data = taskScheduledData({ ...fields, shielded: execution.isShielded, life: execution.lifeOf(index) });
     execution.asks.push({ ask: "task", command: command.id, data, task, priority, line: accepted.line });
   }
   return execution.open("Task", command.id, task.name, false, undo);

@@ -84,6 +84,8 @@ export interface OperationAsk {
   /** Set for `ctx.tx`: `call` is given a handle on this database instead. */
   readonly database: Database<unknown> | undefined;
   readonly policy: Policy;
+  /** V3 */
+  readonly life: number;
   /** Attempts that already failed, and when the next one is due. */
   readonly attempt: number;
   readonly dueAt: EpochMs | undefined;

@@ -72,6 +72,11 @@ export class Commands {
     for (const key of recorded.sent.keys()) this.#unmatched.add(key);
   }
 
+  /** How many commands there are: the index the next one gets. */
+  get issued(): number {
+    return this.#index;
+  }
+
   /** The command asked for most recently. */
   get last(): string | undefined {
     return this.#last;

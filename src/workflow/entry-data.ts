@@ -84,12 +84,15 @@ export interface TaskFields {
   readonly given: string | undefined;
   readonly policy: Policy;
   readonly shielded?: boolean;
+  /** V3 */
+  readonly life?: number;
 }
-export function taskScheduledData({ index, taskType, input, given, policy, shielded }: TaskFields): string {
+export function taskScheduledData({ index, taskType, input, given, policy, shielded, life = 0 }: TaskFields): string {
   return record(
     ["given", given === undefined ? undefined : encode(given)],
     ["index", String(index)],
     ["input", input],
+    ["life", life === 0 ? undefined : String(life)],
     ["retry", retryText(policy.retry)],
     ["shielded", flag(shielded)],
     ["taskType", encode(taskType)],
@@ -288,6 +291,10 @@ export function cancelRequestedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
+export function runRetriedData(from: number, commands: number): string {
+  return record(["commands", String(commands)], ["from", String(from)]);
+}
+
 /** The last entry of a run that ended without its code being asked. */
 export function terminatedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)], ["terminated", "true"]);
@@ -304,12 +311,19 @@ export function runCompletedData(output: string | undefined): string {
 export interface FailedFields {
   /** False: the code never ran. */
   readonly begun?: false;
+  /** The command whose failure it is, and how many commands there were when the code heard of it. */
+  readonly at?: string | undefined;
+  readonly commands?: number | undefined;
+  readonly undone?: boolean;
 }
 export function runFailedData(error: unknown, fields: FailedFields = {}): string {
   return record(
+    ["at", fields.at === undefined ? undefined : encode(fields.at)],
     ["begun", fields.begun === false ? "false" : undefined],
+    ["commands", fields.commands === undefined ? undefined : String(fields.commands)],
     ["error", errorText(error)],
     ["stack", stackText(error)],
+    ["undone", flag(fields.undone)],
   );
 }
 

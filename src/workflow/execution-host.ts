@@ -1,7 +1,8 @@
 // What an execution needs from its worker, and what it says of itself.
 
-import { formatMs, RepriseError } from "../base/index.ts";
+import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
 import type { AnyTask, Definition, Line } from "../kernel/index.ts";
+import { encodeInput } from "./entry-data.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
 export type LogLevel = "info" | "warn" | "error";
@@ -114,4 +115,19 @@ export const DEADLINE_PASSED = "The deadline of its parent has passed.";
 export function deadlineExceeded(run: string, deadlineMs: unknown): RepriseError {
   const given = typeof deadlineMs === "number" ? ` of ${formatMs(deadlineMs)}` : "";
   return new RepriseError("DEADLINE_EXCEEDED", `Run ${run} did not end within its deadline${given}.`);
+}
+
+/** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
+export function failureOf(
+  outcome: CodeOutcome,
+  limits: PayloadLimits | undefined,
+): { readonly error: unknown } | undefined {
+  if (outcome.status === "threw") return outcome;
+  if (outcome.status === "continued") return undefined;
+  try {
+    encodeInput(outcome.value, limits);
+    return undefined;
+  } catch (notData) {
+    return { error: notData };
+  }
 }

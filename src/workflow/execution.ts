@@ -19,16 +19,27 @@ import {
   type EpochMs,
   type PayloadLimits,
 } from "../base/index.ts";
-import { isAnswer, isCancel, type Arrival, type CommandType, type EndStatus, type EntryType } from "../kernel/index.ts";
+import {
+  DEADLINE_ITEM,
+  lifeOf,
+  isAnswer,
+  isCancel,
+  type Arrival,
+  type CommandType,
+  type EndStatus,
+  type EntryType,
+  type Retried,
+} from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
 import type { Determinism } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
-import { arrivalOf, encodeInput, errorOf } from "./entry-data.ts";
+import { arrivalOf, errorOf } from "./entry-data.ts";
 import {
   DEADLINE_PASSED,
   deadlineExceeded,
+  failureOf,
   nondeterministic,
   stalled,
   type CodeOutcome,
@@ -41,6 +52,7 @@ import { Commands, isViolation, type Command, type StrictCheck, type Violation }
 import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./matrix.ts";
 import { Patches } from "./ask-patched.ts";
+import { Failures, type FailedAt } from "./failures.ts";
 import { PromisePorts } from "./promise-ports.ts";
 import type { QueryHandler } from "./queries.ts";
 import { callOutside, callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
@@ -71,6 +83,8 @@ export class Execution {
   readonly #started: RecordedEntry;
   readonly #hasEnd: boolean;
   #undelivered: number;
+  readonly #lives: readonly Retried[];
+  #failures: Failures | undefined;
   #live = false;
   readonly waits = new Waits();
   #draws = 0;
@@ -109,6 +123,7 @@ export class Execution {
     const limit = recorded.started.data["payloadLimit"];
     this.limits = typeof limit === "number" ? { maxBytes: limit } : undefined;
     this.#hasEnd = recorded.end !== undefined;
+    this.#lives = recorded.lives;
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
   }
@@ -270,7 +285,7 @@ export class Execution {
       case "TaskFailed":
       case "OperationFailed":
       case "ChildWorkflowFailed":
-        return this.fail(command, errorOf(data));
+        return this.fail(command, this.noteFailure(errorOf(data), command));
       case "TimerFired":
       case "PromiseTimedOut":
         return this.settle(command, undefined);
@@ -312,6 +327,22 @@ export class Execution {
     return this.waits.get(command) !== undefined || this.commands.isUnmatched(command);
   }
 
+  /** Remembers whose failure an error is, should the code let it through. */
+  noteFailure(error: unknown, at: string): unknown {
+    (this.#failures ??= new Failures()).note(error, { at, commands: this.commands.issued });
+    return error;
+  }
+
+  /** What made the code throw; undefined when it threw by itself. */
+  findFailure(error: unknown): FailedAt | undefined {
+    return this.#failures?.find(error);
+  }
+
+  /** V3. Of the command with this index. */
+  lifeOf(index: number): number {
+    return this.#lives.length === 0 ? 0 : lifeOf(this.#lives, index);
+  }
+
   settle(command: string, value: unknown): void {
     this.#finish(command, (wait) => {
       wait.resolve(value);
@@ -337,6 +368,7 @@ export class Execution {
     if (type === "DeadlineExceeded") {
       this.cancelReason = DEADLINE_PASSED;
       this.#cancelled = deadlineExceeded(this.facts.id, this.#started.data["deadline"]);
+      this.noteFailure(this.#cancelled, DEADLINE_ITEM);
     } else {
       if (typeof reason === "string") this.cancelReason = reason;
       this.#cancelled = new CancelledError(`The run was cancelled${typeof reason === "string" ? `: ${reason}` : "."}`);
@@ -456,16 +488,4 @@ export class Execution {
 
 function outlivesCancel({ shielded, undo }: Wait): boolean {
   return shielded || undo !== undefined;
-}
-
-/** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
-function failureOf(outcome: CodeOutcome, limits: PayloadLimits | undefined): { readonly error: unknown } | undefined {
-  if (outcome.status === "threw") return outcome;
-  if (outcome.status === "continued") return undefined;
-  try {
-    encodeInput(outcome.value, limits);
-    return undefined;
-  } catch (notData) {
-    return { error: notData };
-  }
 }

@@ -30,7 +30,7 @@ export type {
   WorkflowContext,
   WorkflowOptions,
 } from "./context.ts";
-export { idempotencyKeyOf } from "./context-object.ts";
+export { idempotencyKeyOf, stepPath } from "./context-object.ts";
 export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
@@ -42,6 +42,7 @@ export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { answerQuery } from "./queries.ts";
 export { callInStep } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
+export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { driveThrough, replayJournal, type Replay } from "./replay.ts";
 export type { Undo } from "./undo.ts";
 export type { Wait } from "./waits.ts";

@@ -38,6 +38,7 @@ export class PromisePorts {
       if (mismatch !== undefined) return execution.violate({ ...mismatch, where: recorded.command, seq });
     }
     if (this.find(port) !== undefined) return;
+    if (recorded.type === "PromiseRejected") execution.noteFailure(recorded.data["error"], recorded.command || port);
     (this.#settled ??= new Map()).set(port, recorded);
     const waiting = waits.on(port);
     if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);

@@ -1,7 +1,15 @@
 // Recorded: a journal, indexed for replay. Maps by command id, so that a replay is O(entries).
 
 import { decode, RepriseError, type EpochMs } from "../base/index.ts";
-import { isCancel, isTerminal, type Entry, type EntryType } from "../kernel/index.ts";
+import {
+  isCancel,
+  isTerminal,
+  retriedOf,
+  VoidEntries,
+  type Entry,
+  type EntryType,
+  type Retried,
+} from "../kernel/index.ts";
 
 export interface RecordedEntry {
   readonly seq: number;
@@ -32,6 +40,8 @@ export interface Recorded {
   /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
   readonly lastIndex: number;
   readonly end: RecordedEntry | undefined;
+  /** V3. One per `RunRetried` entry, in order. */
+  readonly lives: readonly Retried[];
 }
 
 const CREATIONS: ReadonlySet<EntryType> = new Set<EntryType>([
@@ -71,6 +81,29 @@ export function decodeEntry(entry: Entry): RecordedEntry {
 
 const NO_ENTRIES: ReadonlyMap<string, RecordedEntry> = new Map();
 const NO_COMMANDS: ReadonlySet<string> = new Set();
+const NO_LIVES: readonly Retried[] = [];
+
+/** The retries of a run, as its journal has them. */
+export function livesOf(entries: readonly Entry[]): readonly Retried[] {
+  const retried = entries.filter(({ type }) => type === "RunRetried");
+  return retried.length === 0 ? NO_LIVES : retried.map((entry) => retriedOf(entry.seq, decodeEntry(entry).data));
+}
+
+/** What counts of a journal: everything, unless the run was retried (V2). */
+export function entriesThatCount(entries: readonly Entry[], lives: readonly Retried[]): readonly Entry[] {
+  if (lives.length === 0) return entries;
+  const voids = new VoidEntries(lives);
+  const kept: Entry[] = [];
+  const failed = new Map<string, number>();
+  for (const entry of entries) {
+    const verdict = voids.judge(entry, () => decodeEntry(entry).data);
+    if (verdict === "counts" && entry.type !== "RunRetried") kept.push(entry);
+    else if (verdict === "orphan") kept.push({ ...entry, command: "" });
+    else if (entry.type === "OperationFailed") failed.set(entry.command, entry.seq);
+  }
+  // An operation that is tried anew begins with its first attempt.
+  return kept.filter(({ type, command, seq }) => type !== "OperationRetried" || seq > (failed.get(command) ?? 0));
+}
 
 /** The journal of a run that has only been started: nothing to index. */
 export function freshJournal(first: Entry): Recorded {
@@ -86,6 +119,7 @@ export function freshJournal(first: Entry): Recorded {
     patches: NO_COMMANDS,
     lastIndex: -1,
     end: undefined,
+    lives: NO_LIVES,
   };
 }
 
@@ -109,7 +143,8 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   let started: RecordedEntry | undefined;
   let end: RecordedEntry | undefined;
   let lastIndex = -1;
-  for (const raw of entries) {
+  const lives = livesOf(entries);
+  for (const raw of entriesThatCount(entries, lives)) {
     const entry = decodeEntry(raw);
     if (entry.type === "TimerStarted") openTimers.add(entry.command);
     else if (entry.type === "TimerCancelled") openTimers.delete(entry.command);
@@ -147,5 +182,6 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     patches,
     lastIndex,
     end,
+    lives,
   };
 }

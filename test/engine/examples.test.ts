@@ -9,6 +9,7 @@ import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
 import * as approval from "../../examples/approval/main.ts";
 import * as cart from "../../examples/cart/main.ts";
+import * as checkout from "../../examples/checkout/main.ts";
 import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as newsletterExample from "../../examples/newsletter/main.ts";
@@ -61,6 +62,38 @@ test("a booking nobody decides is refunded after a day", async () => {
   const run = await engine.start(approval.book, { guest: "Ann", cents: 900 });
   await engine.clock.advance("1 day");
   expect(await run.result()).toEqual({ status: "refunded", refunded: 900, because: "nobody decided within a day" });
+});
+
+test.each([
+  { answer: true, expected: { status: "sold", by: "Eve" }, money: "charged 900" },
+  { answer: false, expected: { status: "taken back", because: "refused by Eve" }, money: "refunded" },
+  {
+    answer: undefined,
+    expected: { status: "taken back", because: "Run checkout-7 did not end within its deadline of 2 d." },
+    money: "refunded",
+  },
+])("ACCEPTANCE 37: a checkout answered with $answer ends the same, killed at every commit", async (wanted) => {
+  const { order, definitions, ledger } = checkout;
+  const { output, crashes } = await crashEverywhere(
+    order,
+    { id: "7", seats: 1, cents: 900 },
+    {
+      definitions,
+      drive: async (engine) => {
+        const run = (engine as unknown as { run: (what: string, id: string) => Run<typeof checkout.checkout> }).run(
+          "checkout",
+          "checkout-7",
+        );
+        const { answer } = wanted;
+        if (answer === undefined) return;
+        await resolveOnce(run.resolve("approval", { ok: answer, by: "Eve" }, { beforeStart: true }));
+      },
+    },
+  );
+  expect(output).toEqual(wanted.expected);
+  expect([...new Set(ledger.values())]).toEqual([wanted.money]);
+  expect(crashes).toBeGreaterThan(8);
+  ledger.clear();
 });
 
 test("ACCEPTANCE 37: a cart of signals, queries and updates ends the same, killed at every commit", async () => {

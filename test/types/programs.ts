@@ -269,6 +269,8 @@ export async function steering(): Promise<void> {
   await run.cancel("why");
   await run.terminate();
   await run.terminate("why");
+  await run.retry();
+  await engine.bulk("retry", { status: "failed" });
   const report = await engine.bulk("pause", { definition: "controlled", status: ["queued", "waiting"] });
   same<typeof report, BulkReport>();
   await engine.bulk("terminate", {}, { onProgress: ({ count, skipped }) => console.log(count + skipped) });

@@ -265,6 +265,8 @@ void workflow("hurried", { deadline: true }, async () => 1);
 void engine.bulk("stop", {});
 // @ts-expect-error a filter is needed
 void engine.bulk("cancel");
+// @ts-expect-error retry takes nothing
+void run.retry("please");
 // @ts-expect-error a reason is text
 void run.terminate(5);
 

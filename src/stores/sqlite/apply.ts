@@ -13,7 +13,7 @@ import type {
 import { arrive } from "./arrive.ts";
 import { applyAdmit, idleAdmit } from "./begin.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
-import { applyPause, applyResume, applyTerminate } from "./control.ts";
+import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
@@ -47,6 +47,8 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyPause(tx, write);
     case "terminate":
       return applyTerminate(tx, write);
+    case "retry":
+      return applyRetry(tx, write);
     case "claim-turns":
       return applyClaimTurns(tx, write);
     case "claim-items":

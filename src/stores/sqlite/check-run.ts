@@ -41,15 +41,9 @@ export async function checkRun(
   run: CheckedRun,
   breathe: () => Promise<void>,
 ): Promise<readonly Fault[]> {
-  const walk = new JournalWalk();
-  for (let after = 0; ;) {
-    const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
-    for (const entry of page) walk.see(entry);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    after = last.seq;
-    await breathe();
-  }
+  const first = await walkJournal(sql, run, breathe, new JournalWalk());
+  const walk =
+    first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalWalk(first.retries));
   walk.finish(run);
   const faults = [...walk.faults];
   const items = sql.items.all(run.run) as unknown as Item[];
@@ -66,6 +60,22 @@ export async function checkRun(
   else if (isStuck(run, items, walk))
     fault("I16 no stuck run", `The run is ${run.status}, and nothing will ever wake it.`);
   return faults;
+}
+
+async function walkJournal(
+  sql: CheckStatements,
+  run: CheckedRun,
+  breathe: () => Promise<void>,
+  walk: JournalWalk,
+): Promise<JournalWalk> {
+  for (let after = 0; ;) {
+    const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
+    for (const entry of page) walk.see(entry);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return walk;
+    after = last.seq;
+    await breathe();
+  }
 }
 
 type Report = (invariant: string, message: string) => void;

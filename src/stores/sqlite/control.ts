@@ -1,4 +1,4 @@
-// Control: pause, resume, terminate (C1, C2).
+// Control: pause, resume, terminate, retry (C1, C2, V1).
 
 import {
   chainAfter,
@@ -9,15 +9,18 @@ import {
   type PauseWrite,
   type ResumeOutcome,
   type ResumeWrite,
+  type RetryOutcome,
+  type RetryWrite,
   type RunNumber,
   type Status,
   type TerminateOutcome,
   type TerminateWrite,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { insertDeadline, insertItem } from "./items.ts";
 import { recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
-import { clearEnded } from "./sweep.ts";
+import { clearEnded, clearLeftover } from "./sweep.ts";
 
 interface Newest {
   readonly run: number;
@@ -64,6 +67,25 @@ export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWr
   for (const child of sql.liveChildren.all(root, run) as unknown as { run: number }[])
     if (arrive(tx, child.run, { type: "CancelRequested", target: "", data: cancel })) told.push(child.run);
   return { status: "committed", record: recordOf(sql, sql.run.get(run) as unknown as RunRow), told };
+}
+
+/** V1. What is checked first is all that the plan relied on. */
+export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
+  const { sql, now } = tx;
+  const { run } = write;
+  const row = sql.run.get(run) as unknown as RunRow | undefined;
+  if (row?.status !== "failed" || row.head !== write.head) return { status: "moved" };
+  for (const child of write.children) {
+    const found = sql.statusOf.get(child) as { status: Status } | undefined;
+    if (found === undefined || hasEnded(found.status)) return { status: "moved" };
+  }
+  clearLeftover(tx, run);
+  const chain = appendEntry(tx, row, "RunRetried", write.data);
+  sql.retry.run(row.head + 1, chain, run);
+  for (const item of write.items) insertItem(tx, run, item);
+  if (write.deadlineMs !== undefined) insertDeadline(tx, run, now + write.deadlineMs);
+  for (const answer of write.answers) arrive(tx, run, answer);
+  return { status: "committed" };
 }
 
 /** Adds an entry without the holder of the turn; answers the chain after it, for the run's row. */

@@ -9,9 +9,12 @@ import {
   faultOf,
   isTerminal,
   markOf,
+  retriedOf,
+  VoidEntries,
   type CommandType,
   type Entry,
   type EntryType,
+  type Retried,
 } from "../../kernel/index.ts";
 
 /** The entry that opens a command of each type; an operation has none until it ends, a state never ends. */
@@ -45,10 +48,21 @@ export class JournalWalk {
   #chainBroken = false;
   readonly #ends: Entry[] = [];
 
+  /** Retries found on the way: what they make void is known only to a second walk. */
+  readonly retries: Retried[] = [];
+  readonly #voids: VoidEntries | undefined;
+
+  constructor(retries: readonly Retried[] = []) {
+    this.#voids = retries.length === 0 ? undefined : new VoidEntries(retries);
+  }
+
   see(entry: Entry): void {
     this.#checkPlace(entry);
     if (entry.seq === 1) this.takesUpdates = saysUpdates(entry.data);
-    this.#checkCommand(entry);
+    if (entry.type === "RunRetried") this.retries.push(retriedOf(entry.seq, fieldsOf(entry.data)));
+    const verdict = this.#voids?.judge(entry, () => fieldsOf(entry.data));
+    if (verdict === "void") return this.#forget(entry);
+    this.#checkCommand(verdict === "orphan" ? { ...entry, command: "" } : entry);
     if (END_ENTRIES.includes(entry.type)) this.#ends.push(entry);
   }
 
@@ -98,6 +112,13 @@ export class JournalWalk {
     this.settled.add(command);
   }
 
+  /** V2. A command that is void may be asked for again. */
+  #forget({ type, command }: Entry): void {
+    if (!OPENS.has(type)) return;
+    this.open.delete(command);
+    this.settled.delete(command);
+  }
+
   finish(run: { readonly head: number; readonly chain: string; readonly status: string }): void {
     if (this.#seq !== run.head)
       this.#fault(
@@ -121,6 +142,14 @@ export class JournalWalk {
 
   #fault(invariant: string, seq: number | undefined, message: string): void {
     this.faults.push({ invariant, seq, message });
+  }
+}
+
+function fieldsOf(data: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(data) as Record<string, unknown>;
+  } catch {
+    return {};
   }
 }
 

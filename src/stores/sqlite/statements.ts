@@ -104,6 +104,10 @@ const SQL = {
   terminate: `update runs set head = ?1, chain = ?2, status = 'cancelled', ended_at = ?3, unread = arrivals - read,
       evidence = null, turn_due = 0, turn_token = null, turn_worker = null
     where run = ?4`,
+  statusOf: "select status from runs where run = ?",
+  retry: `update runs set head = ?1, chain = ?2, status = 'queued', ended_at = null, unread = 0, read = arrivals,
+      turn_due = 1, takeovers = 0, evidence = null
+    where run = ?3`,
   liveChildren: `select run from runs indexed by runs_by_root where root = ? and root <> run and parent = ? and ${LIVE}`,
   resumeItems: "update queue set state = 1, takeovers = 0 where run = ? and state = 3",
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),

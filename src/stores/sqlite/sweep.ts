@@ -29,6 +29,13 @@ export function clearEnded(tx: Tx, run: RunNumber, arrivals: number): void {
   if (left) sql.insertLeftover.run(run);
 }
 
+/** What an ended run has left behind goes at once: it is about to live again. */
+export function clearLeftover({ sql }: Tx, run: RunNumber): void {
+  for (const clear of [sql.clearQueue, sql.clearInbox, sql.clearOnce])
+    while (Number(clear.run(run, SWEEP_LIMIT).changes) === SWEEP_LIMIT);
+  sql.dropLeftover.run(run);
+}
+
 /** Removes a run's row; what belongs to it goes with the leftovers. */
 export function forgetRun({ sql }: Tx, run: RunNumber): void {
   // Numbers are never used again, also when the newest run goes.

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewRun, TerminateWrite } from "../../kernel/index.ts";
+import { findJournalFault, type NewRun, type RetryWrite, type Store, type TerminateWrite } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimTurns,
@@ -7,6 +7,7 @@ import {
   COMPLETES,
   fireDue,
   getRun,
+  type Held,
   LEASE_MS,
   newRun,
   registerWorker,
@@ -37,6 +38,23 @@ function childOf(id: string, differently?: Partial<NewRun>): TurnParts {
     children: [{ run: newRun(id, differently), command, detached: false, taken }],
     then: "release",
   };
+}
+
+function retry(run: number, head: number): RetryWrite {
+  return { write: "retry", run, head, data: '{"commands":1,"from":5}', items: [], children: [], answers: [] };
+}
+
+/** A run of five entries that failed while a task, a timer and a child were open. */
+async function startFailed(store: Store, worker: number, id: string): Promise<Held> {
+  return commitTurn(store, await startHeld(store, worker, id), {
+    entries: [
+      ["TaskScheduled", "Task(0)", '{"index":0}'],
+      ["TimerStarted", "Timer(0)", '{"index":0}'],
+      ["ChildWorkflowInitiated", "ChildWorkflow(0)", '{"index":0}'],
+      ["RunFailed", ""],
+    ],
+    then: "failed",
+  });
 }
 
 export const controlCases: readonly StoreCase[] = [
@@ -235,5 +253,75 @@ export const controlCases: readonly StoreCase[] = [
         { status: "ended", as: "completed" },
       ]);
     });
+  }),
+
+  storeCase(
+    "a failed run that is retried is live again, with its journal continued and its items back",
+    async (store, { clock }) => {
+      const worker = await registerWorker(store);
+      const failed = await startFailed(store, worker, "order-1");
+      const before = await getRun(store, "order-1");
+      const items = [
+        { item: "Task(0)", kind: "task", name: "charge", priority: 0, seq: 2 },
+        { item: "Timer(0)", kind: "timer", name: "TimerFired", priority: 0, availableAt: store.now() + 10, seq: 3 },
+      ] as const;
+      const answer = { type: "ChildWorkflowCompleted", target: "ChildWorkflow(0)", data: "{}" } as const;
+      const [outcome] = await store.write([{ ...retry(failed.run, before.head), items, answers: [answer] }]);
+      assert.deepEqual(outcome, { status: "committed" });
+      const record = await getRun(store, "order-1");
+      assert.deepEqual(
+        [record.status, record.endedAt, record.head, record.unread],
+        ["queued", undefined, before.head + 1, 0],
+      );
+      const journal = await store.readJournal(record.run, 0);
+      assert.deepEqual([journal.at(-1)?.type, journal.at(-1)?.data], ["RunRetried", '{"commands":1,"from":5}']);
+      assert.equal(findJournalFault(journal, record), undefined);
+      assert.equal((await takeItem(store, worker)).item, "Task(0)");
+      clock.advance(10);
+      assert.deepEqual((await fireDue(store)).runs, [record.run]);
+      const taken = await takeTurn(store, worker);
+      assert.deepEqual(
+        taken.inbox.map(({ type }) => type),
+        ["ChildWorkflowCompleted", "TimerFired"],
+      );
+    },
+  ),
+
+  storeCase("a retried run gets its deadline anew", async (store, { clock }) => {
+    const worker = await registerWorker(store);
+    const { run } = await startFailed(store, worker, "order-1");
+    clock.advance(1_000);
+    await store.write([{ ...retry(run, 5), deadlineMs: 500 }]);
+    clock.advance(499);
+    assert.deepEqual((await fireDue(store)).runs, []);
+    clock.advance(1);
+    assert.deepEqual((await fireDue(store)).runs, [run]);
+  }),
+
+  storeCase("a retry planned for another head, or for a child that has ended, writes nothing", async (store) => {
+    const worker = await registerWorker(store);
+    const { run } = await startFailed(store, worker, "order-1");
+    const ended = await startEnded(store, worker, "ended");
+    await assertNothingWritten(store, async () => {
+      assert.deepEqual(
+        await store.write([
+          retry(run, 4),
+          { ...retry(run, 5), children: [ended.run] },
+          retry(ended.run, ended.head),
+          retry(run + 100, 1),
+        ]),
+        [{ status: "moved" }, { status: "moved" }, { status: "moved" }, { status: "moved" }],
+      );
+    });
+  }),
+
+  storeCase("a parent that is retried after its child, in one batch, finds it live", async (store) => {
+    const worker = await registerWorker(store);
+    const parent = await startFailed(store, worker, "parent");
+    const child = await startFailed(store, worker, "child");
+    assert.deepEqual(await store.write([retry(child.run, 5), { ...retry(parent.run, 5), children: [child.run] }]), [
+      { status: "committed" },
+      { status: "committed" },
+    ]);
   }),
 ];

@@ -159,6 +159,16 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a commit of a paused run is void": [
     "the holder of a paused run can still commit, and gives the turn back without making it due",
   ],
+  "a retry brings nothing back": [
+    "a failed run that is retried is live again, with its journal continued and its items back",
+    "a retried run gets its deadline anew",
+  ],
+  "a retry does not look at the children": [
+    "a retry planned for another head, or for a child that has ended, writes nothing",
+  ],
+  "the writes of a retry are applied in reverse": [
+    "a parent that is retried after its child, in one batch, finds it live",
+  ],
   "a turn may be claimed twice": [
     "a due turn goes to one worker only",
     "two connections that claim at the same time share the turns without overlap",

@@ -48,4 +48,13 @@ export const controlMutants: readonly Mutant[] = [
     const [pulse] = await store.pulse([turn.run]);
     return pulse?.status === "paused" ? { ...turn, token: "\u0007nobody" } : turn;
   }),
+  rewriting("a retry brings nothing back", (write) =>
+    write.write === "retry" ? { ...without(write, "deadlineMs"), items: [], answers: [] } : write,
+  ),
+  rewriting("a retry does not look at the children", (write) =>
+    write.write === "retry" ? { ...write, children: [] } : write,
+  ),
+  rewriting("the writes of a retry are applied in reverse", (write) =>
+    write.write === "retry" && write.children.length === 0 ? { ...write, head: 0 } : write,
+  ),
 ];

@@ -1,0 +1,88 @@
+// Retry: a failed run goes on from where it failed, and with it the failed children it waits for.
+
+import { CancelledError, decode, RepriseError } from "../base/index.ts";
+import {
+  hasEnded,
+  type Arrival,
+  type NewItem,
+  type RetryWrite,
+  type RunNumber,
+  type RunRecord,
+} from "../kernel/index.ts";
+import { entryData, planRetry, type RetryPlan } from "../workflow/index.ts";
+import type { Steered } from "./run-control.ts";
+import type { HandleHost } from "./run-handle.ts";
+
+/** How often a plan is made anew because something moved meanwhile. */
+const MAX_TRIES = 5;
+
+export async function retryRun({ host, id }: Steered): Promise<void> {
+  const { worker } = host;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    host.checkOpen();
+    const record = await host.store.findRun(id);
+    if (record === undefined) throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}.`);
+    if (record.status !== "failed")
+      throw new RepriseError("USAGE", `Run ${id} is ${record.status}; only a failed run can be retried.`);
+    const writes = await writesFor(host, record);
+    // Together: one transaction, children first.
+    const outcomes = await Promise.all(writes.map((write) => worker.pump.submit(write)));
+    for (const [index, { run, items }] of writes.entries())
+      if (outcomes[index]?.status === "committed") worker.runs.retried(run, items);
+    if (outcomes.at(-1)?.status === "committed") return;
+  }
+  throw new RepriseError("USAGE", `Run ${id} changes while it is to be retried. Try again.`);
+}
+
+/** The writes that bring a run back, its failed children before it. */
+async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
+  const { run, head, id } = record;
+  const plan = planRetry(await host.store.readJournal(run, 0));
+  if (plan.status === "refused")
+    throw new RepriseError("NOT_RETRYABLE", `Run ${id} cannot be retried: ${plan.reason}.`);
+  const before: RetryWrite[] = [];
+  const children: RunNumber[] = [];
+  const answers: Arrival[] = [];
+  for (const { command, id: childId } of plan.children) {
+    const child = await host.store.findRun(childId);
+    if (child?.parent === run && child.status === "failed") before.push(...(await writesFor(host, child)));
+    if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
+    else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
+  }
+  const { from, commands, deadlineMs } = plan;
+  const write: RetryWrite = {
+    write: "retry",
+    run,
+    head,
+    data: entryData.runRetriedData(from, commands),
+    items: itemsOf(host, plan),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    children,
+    answers,
+  };
+  return [...before, write];
+}
+
+/** What a child that has ended says again; without one, its id belonged to another run. */
+async function answerOf(
+  { store }: HandleHost,
+  command: string,
+  id: string,
+  child: RunRecord | undefined,
+): Promise<Arrival> {
+  if (child?.status === "completed") {
+    const [last] = await store.readJournal(child.run, child.head - 1, 1);
+    const { output } = decode(last?.data ?? "{}") as { output?: unknown };
+    const data = entryData.childCompletedData(id, entryData.encodeInput(output));
+    return { type: "ChildWorkflowCompleted", target: command, data };
+  }
+  const data =
+    child === undefined
+      ? entryData.childIdTakenData(id)
+      : entryData.childFailedData(id, new CancelledError(`Run ${id} was cancelled.`));
+  return { type: "ChildWorkflowFailed", target: command, data };
+}
+
+function itemsOf({ worker }: HandleHost, { tasks, timers }: RetryPlan): readonly NewItem[] {
+  return [...tasks.map(({ input, ...item }) => ({ ...item, ...worker.runs.queueing(item.name, input) })), ...timers];
+}

@@ -1,0 +1,82 @@
+// Retried: what counts of the journal of a run that failed and was retried. Nothing is removed (J1); a `RunRetried`
+// entry says from where on the entries before it are void.
+//
+// V1. `from` is the entry that made the run fail, `commands` how many commands the code had asked for when it heard of it.
+// V2. From `from` on, these are void: ends, cancels, failures, answers to updates, every command asked for since, and what
+//     answers a void command. Completions of older commands and messages stay.
+// V3. A command that was asked for after the n-th retry belongs to life n: what is derived from its name (a key handed to
+//     the outside, a child's id) is another one than in the life that was given up.
+
+import { END_ENTRIES, isCancel, type EntryType } from "./journal.ts";
+
+export interface Retried {
+  /** The place of the `RunRetried` entry. */
+  readonly seq: number;
+  readonly from: number;
+  readonly commands: number;
+}
+
+interface Placed {
+  readonly seq: number;
+  readonly type: EntryType;
+  readonly command: string;
+}
+
+const OPENINGS: ReadonlySet<EntryType> = new Set<EntryType>([
+  "TaskScheduled",
+  "ChildWorkflowInitiated",
+  "TimerStarted",
+  "PromiseCreated",
+]);
+const VOID: ReadonlySet<EntryType> = new Set<EntryType>([
+  ...END_ENTRIES,
+  "TaskFailed",
+  "OperationFailed",
+  "ChildWorkflowFailed",
+  "UpdateCompleted",
+  "UpdateFailed",
+]);
+const MESSAGES: ReadonlySet<EntryType> = new Set<EntryType>(["PromiseResolved", "PromiseRejected", "SignalReceived"]);
+
+export function retriedOf(seq: number, data: Readonly<Record<string, unknown>>): Retried {
+  return { seq, from: Number(data["from"]), commands: Number(data["commands"]) };
+}
+
+/** V3. 0 for a command of the first life. */
+export function lifeOf(retries: readonly Retried[], index: number): number {
+  for (let life = retries.length; life > 0; life -= 1)
+    if (index >= (retries[life - 1] as Retried).commands) return life;
+  return 0;
+}
+
+/** Goes through a journal in order and says of each entry whether it counts. */
+export class VoidEntries {
+  readonly #retries: readonly Retried[];
+  readonly #voidCommands = new Set<string>();
+
+  constructor(retries: readonly Retried[]) {
+    this.#retries = retries;
+  }
+
+  /** `data` is asked for only where it matters. `orphan`: a message that stays, whose wait does not. */
+  judge(entry: Placed, data: () => Readonly<Record<string, unknown>>): "counts" | "void" | "orphan" {
+    const { seq, type, command } = entry;
+    let isVoid = false;
+    for (const retry of this.#retries)
+      if (seq >= retry.from && seq < retry.seq) isVoid ||= isVoidBy(retry, entry, data);
+    if (OPENINGS.has(type)) {
+      if (isVoid) this.#voidCommands.add(command);
+      else this.#voidCommands.delete(command);
+    }
+    if (isVoid) return "void";
+    if (!this.#voidCommands.has(command)) return "counts";
+    return MESSAGES.has(type) ? "orphan" : "void";
+  }
+}
+
+/** V2, but for answers. */
+function isVoidBy(retry: Retried, { seq, type }: Placed, data: () => Readonly<Record<string, unknown>>): boolean {
+  if (seq === retry.from || VOID.has(type) || isCancel(type)) return true;
+  const { index } = data();
+  return typeof index === "number" && index >= retry.commands;
+}
