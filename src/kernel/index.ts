@@ -109,7 +109,7 @@ export {
   type StoredLimit,
   type Waiting,
 } from "./queue.ts";
-export { lifeOf, retriedOf, VoidEntries, type Retried } from "./retried.ts";
+export { lifeOf, retriedOf, stepPath, VoidEntries, type Retried } from "./retried.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
   checkDeadline,

@@ -49,6 +49,11 @@ export function lifeOf(retries: readonly Retried[], index: number): number {
   return 0;
 }
 
+/** V3. A step by its name; in a later life of its run it is another one. */
+export function stepPath(step: string, life: number): string {
+  return life === 0 ? step : `${step}~${life}`;
+}
+
 /** Goes through a journal in order and says of each entry whether it counts. */
 export class VoidEntries {
   readonly #retries: readonly Retried[];

@@ -1,8 +1,8 @@
 // Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
 
 import { RepriseError, type Timers } from "../base/index.ts";
-import { emit, isObserved, type Logger } from "../kernel/index.ts";
-import { callInStep, idempotencyKeyOf, stepPath, type OperationContext } from "../workflow/index.ts";
+import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
+import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 
 export interface AttemptOptions {
   readonly runId: string;

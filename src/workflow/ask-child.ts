@@ -1,9 +1,8 @@
 // ctx.child: another run, answered by its command.
 
 import { digest, digestOf, encode, RepriseError } from "../base/index.ts";
-import { checkDeadline, type Definition } from "../kernel/index.ts";
+import { checkDeadline, stepPath, type Definition } from "../kernel/index.ts";
 import { compareInput } from "./commands.ts";
-import { stepPath } from "./context-object.ts";
 import type { ChildOptions } from "./context.ts";
 import { childInitiatedData, encodeInput } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";

@@ -50,11 +50,6 @@ const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** V3. A step by its name; in a later life of its run it is another one. */
-export function stepPath(step: string, life: number): string {
-  return life === 0 ? step : `${step}~${life}`;
-}
-
 /** The key user code hands to the outside: H(run, step path), the same for every attempt (A2). */
 export function idempotencyKeyOf(runId: string, generation: number, path: string): string {
   return digestOf("reprise/idempotency/v1", runId, generation, path);

@@ -30,7 +30,7 @@ export type {
   WorkflowContext,
   WorkflowOptions,
 } from "./context.ts";
-export { idempotencyKeyOf, stepPath } from "./context-object.ts";
+export { idempotencyKeyOf } from "./context-object.ts";
 export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
 export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
