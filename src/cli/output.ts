@@ -13,6 +13,7 @@ export const EXIT = {
   usage: 2,
   store: 3,
   determinism: 4,
+  hungUp: 129,
   interrupted: 130,
   terminated: 143,
 } as const;

@@ -47,10 +47,13 @@ export function listenForSignals(): void {
   };
   process.on("SIGINT", () => end(EXIT.interrupted));
   process.on("SIGTERM", () => end(EXIT.terminated));
+  // The terminal was closed: nobody reads on, and the work at hand may still finish.
+  process.on("SIGHUP", () => end(EXIT.hungUp));
   // `| head` closes the pipe: nobody reads on, so there is nothing more to do.
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-      process.exit(EXIT.ok);
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+      // Whoever is cleaning up does so unheard.
+      if (!interrupted) process.exit(EXIT.ok);
     });
 }

@@ -1,5 +1,6 @@
 // reprise worker: works until told to stop, and gives back what it has.
 
+import { once } from "node:events";
 import { expect, test } from "vitest";
 import { createEngine } from "reprise";
 import { DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder, cli } from "./cli-process.ts";
@@ -67,6 +68,20 @@ test("what is at work when a worker is told to stop is finished; a second signal
   hasty.child.kill("SIGTERM");
   expect((await hasty.ended).code).toBe(143);
   expect((await cli(["doctor", "--store", store])).stdout).toContain("healthy");
+});
+
+test("a worker whose terminal is closed gives back what it has, though nobody hears it", async () => {
+  using folder = new TemporaryFolder();
+  const store = `sqlite:${folder.file("shop.db")}`;
+  const child = startCli(["worker", DEFINITIONS, "--store", store]);
+  await saying(child, "working as");
+  const exited = once(child, "exit");
+  child.stdout.destroy();
+  child.stderr.destroy();
+  child.kill("SIGHUP");
+  expect(await exited).toEqual([0, null]);
+  const [report] = jsonLines((await cli(["doctor", "--json", "--store", store])).stdout);
+  expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });
 
 test("a worker refuses a store in memory, a file without definitions, and wrong settings", async () => {
