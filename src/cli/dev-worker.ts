@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { createEngine, storeOf } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { loadDefinitions } from "./load-definitions.ts";
+import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";
 import { logLines } from "./log-lines.ts";
 import { EXIT } from "./output.ts";
 import { isOwnFile } from "./own-files.ts";
@@ -42,6 +42,7 @@ export async function devWorker(file: string, options: GlobalOptions): Promise<n
     definitions,
     logger: log,
     ...payloadOptions(),
+    ...(await loadEngineOptions(file)),
   });
   const tail = store === undefined ? undefined : new RunTail(shownStore(store), options.json);
   const names = definitions.map(({ name }) => name);

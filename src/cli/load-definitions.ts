@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
+import type { EngineOptions } from "../engine/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
 import { isWorkflow } from "../workflow/index.ts";
 import { isOwnFile } from "./own-files.ts";
@@ -23,6 +24,14 @@ export async function loadDefinitions(file: string): Promise<Loaded> {
       ? `The workflows in ${path} were made by another copy of reprise than this command. Run the reprise command that is installed beside the file.`
       : `${path} exports neither workflows nor tasks.`,
   );
+}
+
+/** What else a module may export for the engine that works with it: `outbox`, the handlers of `ctx.send`. */
+export async function loadEngineOptions(file: string): Promise<Pick<EngineOptions<Definition>, "outbox">> {
+  const { outbox } = await load(resolve(file));
+  return typeof outbox === "object" && outbox !== null
+    ? { outbox: outbox as NonNullable<EngineOptions<Definition>["outbox"]> }
+    : {};
 }
 
 async function load(path: string): Promise<Record<string, unknown>> {

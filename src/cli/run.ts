@@ -3,7 +3,7 @@
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { checkWorkflow, loadDefinitions, type Loaded } from "./load-definitions.ts";
+import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paintError, print, printJson, remark, valueText } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
@@ -36,7 +36,12 @@ export async function run(
   const definitions = await loadDefinitions(file);
   checkWorkflow(definitions, name, file);
   if (options.detach === true) return detach(definitions, name, input, options);
-  const engine = await createEngine({ store: options.store, definitions, ...payloadOptions() });
+  const engine = await createEngine({
+    store: options.store,
+    definitions,
+    ...payloadOptions(),
+    ...(await loadEngineOptions(file)),
+  });
   // What is at work may finish; the run goes on where it stopped when it is started again.
   onInterrupt({ cleanUp: () => engine.close() });
   try {

@@ -7,7 +7,7 @@ import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
 import { workflowBody } from "../workflow/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { loadDefinitions, type Loaded } from "./load-definitions.ts";
+import { loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { logLines, type LogLines } from "./log-lines.ts";
 import { paint } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
@@ -34,6 +34,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     definitions,
     logger: log,
     ...payloadOptions(),
+    ...(await loadEngineOptions(file)),
     worker: {
       ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
       ...(options.lease !== undefined && { lease: options.lease }),

@@ -103,3 +103,19 @@ test("a second Ctrl-C stops at once, and nothing is lost", async () => {
   expect((await ended).code).toBe(130);
   expect((await cli(["doctor", ...store])).code).toBe(0);
 });
+
+test("what a file exports as its outbox delivers what its workflows send", async () => {
+  using folder = new TemporaryFolder();
+  writeFileSync(
+    folder.file("flows.mjs"),
+    `import { workflow } from ${JSON.stringify(import.meta.resolve("reprise"))};
+     export const outbox = { mail: async (payload) => process.stdout.write("delivered " + payload + "\\n") };
+     export const tell = workflow("tell", async (ctx) => {
+       ctx.send("mail", "hello");
+       await ctx.sleep(300);
+     });`,
+  );
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  const { code, stdout } = await cli(["run", folder.file("flows.mjs"), "tell", ...store]);
+  expect([code, stdout]).toEqual([0, "delivered hello\n"]);
+});
