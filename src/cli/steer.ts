@@ -1,4 +1,4 @@
-// reprise cancel, terminate, pause, resume: one run, several, or all that a filter finds.
+// reprise cancel, terminate, pause, resume, retry: one run, several, or all that a filter finds.
 //
 // T1. What is to be done is counted and, when a filter chose it, confirmed before anything is written.
 // T2. A run that has moved on meanwhile is passed over and said so; the others are done.
@@ -56,6 +56,12 @@ export const STEERINGS = {
     past: "resumed",
     statuses: ["paused", "blocked", "determinism_violation"],
     apply: (run) => run.resume(),
+  },
+  retry: {
+    verb: "retry",
+    past: "retried",
+    statuses: ["failed"],
+    apply: (run) => run.retry(),
   },
 } as const satisfies Record<string, Steering>;
 

@@ -1,8 +1,8 @@
-// cancel, terminate, pause, resume: one run, several, all that a filter finds.
+// cancel, terminate, pause, resume, retry: one run, several, all that a filter finds.
 
 import { expect, test } from "vitest";
 import { jsonLines } from "./cli-process.ts";
-import { charge, incomplete, pay, review } from "./definitions.ts";
+import { charge, incomplete, pay, refuse, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const shop = (): Promise<StoreWithRuns> =>
@@ -88,4 +88,18 @@ test("a paused run does not go on before it is resumed; a terminated one never",
   expect(ended).toEqual({ action: "terminate", dryRun: false, count: 1, ids: ["review-1"], passedOver: [] });
   expect(await store.statusOf("review-1")).toBe("cancelled");
   expect((await store.cli("show", "review-1")).stdout).toContain("gone");
+});
+
+test("a failed run is retried from where it failed; others are passed over", async () => {
+  using store = await new StoreWithRuns([refuse, review]).start(
+    { id: "refuse-1", what: refuse, until: "failed" },
+    { id: "review-1", what: review, until: "waiting" },
+  );
+  const { code, stdout, stderr } = await store.cli("retry", "refuse-1", "review-1");
+  expect([code, stdout]).toEqual([0, "retried refuse-1 refuse\n"]);
+  expect(stderr).toContain("passed over review-1: it is waiting; this is for runs that are failed");
+  expect(await store.statusOf("refuse-1")).toBe("queued");
+  expect(await store.finish("refuse-1")).toMatchObject({ status: "failed" });
+  const [again] = jsonLines((await store.cli("retry", "--definition", "refuse", "--yes", "--json")).stdout);
+  expect(again).toEqual({ action: "retry", dryRun: false, count: 1, ids: ["refuse-1"], passedOver: [] });
 });

@@ -1,4 +1,4 @@
-// cancel, terminate, pause, resume: by id, or all that a filter finds.
+// cancel, terminate, pause, resume, retry: by id, or all that a filter finds.
 
 import type { Command } from "commander";
 import { action, collect, examples } from "../command.ts";
@@ -16,6 +16,7 @@ export function addSteeringCommands(program: Command): void {
   );
   add(program, "pause", "let no further code go on; what is at work may finish", "order-7", "--definition order");
   add(program, "resume", "let stopped and paused runs go on with today's code", "order-7", "--status blocked");
+  add(program, "retry", "let failed runs go on from where they failed, with today's code", "order-7", "--tag eu");
 }
 
 function add(
