@@ -52,7 +52,7 @@ export function toMs(duration: Duration, what = "duration"): number {
   if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= 0) return ms + 0;
   throw new RepriseError(
     "BAD_DURATION",
-    `${what}: expected whole milliseconds or text such as "500ms", "30 s" or "2 hours", not ${show(duration)}.`,
+    `${what}: expected whole milliseconds or text such as "500ms", "30 s", "10 minutes" or "2 hours", not ${show(duration)}.`,
     { details: { what, duration: show(duration) } },
   );
 }

@@ -8,7 +8,7 @@ export const ERROR_CATALOGUE = {
   BAD_DURATION: {
     family: "usage",
     summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
-    next: 'Write a non-negative number of milliseconds, or a number and a unit: "500ms", "30 s", "2 hours".',
+    next: 'Write a non-negative number of milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): "500ms", "30 s", "2 hours".',
   },
   BAD_ID: {
     family: "usage",
@@ -18,7 +18,7 @@ export const ERROR_CATALOGUE = {
   BAD_INPUT: {
     family: "usage",
     summary: "The input does not satisfy the schema of the definition.",
-    next: "Compare the listed issues with the schema, and correct the input at the caller.",
+    next: "Correct the input where the message says; it must be what the schema of the definition asks for.",
   },
   BAD_NAME: {
     family: "usage",
@@ -49,7 +49,7 @@ export const ERROR_CATALOGUE = {
   BAD_STORE_URL: {
     family: "usage",
     summary: "The address of the store is not one we know how to open.",
-    next: "Write a file path or a URL whose scheme names an installed store.",
+    next: 'Write a URL whose scheme names a store, such as "sqlite:shop.db".',
   },
   DUPLICATE_DEFINITION: {
     family: "usage",

@@ -66,5 +66,7 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
   await print(`  ${paint("dim", "where:")}    ${plain(verdict.where)}`);
   await print(`  ${paint("dim", "expected:")} ${showValue(verdict.expected)}`);
   await print(`  ${paint("dim", "actual:")}   ${showValue(verdict.actual)}`);
-  await print(`  ${paint("dim", "next:")}     restore the code, or keep running the version that wrote this journal`);
+  await print(
+    `  ${paint("dim", "next:")}     make the code ask for what the journal has, keep both ways with ctx.patched(), or run the version that wrote it`,
+  );
 }

@@ -5,10 +5,14 @@ import { RepriseError } from "../base/index.ts";
 import { EXIT } from "./output.ts";
 
 /** False when a person says no. Where nobody can be asked, `--yes` must have been said. */
-export async function confirm(question: string, yes: boolean | undefined): Promise<boolean> {
+export async function confirm(
+  question: string,
+  yes: boolean | undefined,
+  otherwise = ", or --dry-run to only look",
+): Promise<boolean> {
   if (yes === true) return true;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new RepriseError("USAGE", `${question} Nobody can be asked here: say --yes, or --dry-run to only look.`);
+    throw new RepriseError("USAGE", `${question} Nobody can be asked here: say --yes${otherwise}.`);
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   lines.on("SIGINT", () => {
     process.stderr.write("\n");

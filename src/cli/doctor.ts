@@ -46,14 +46,14 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
   await row("runs", counts.join(", ") || "none");
   await row("items", `${info.items.ready} ready, ${info.items.leased} leased, ${info.items.delayed} delayed`);
   if (info.outbox.pending > 0) await row("outbox", outboxText(info, now));
-  await row("workers", info.workers.length === 0 ? "none" : "");
-  for (const { worker, name, until } of info.workers) {
+  if (info.workers.length === 0) await row("workers", "none");
+  for (const [index, { worker, name, until }] of info.workers.entries()) {
     const left = until - now;
     const state =
       left > 0
         ? paint("green", `lease for another ${formatMs(left)}`)
         : paint("yellow", `lease ran out ${formatMs(-left)} ago`);
-    await print(`  ${String(worker).padStart(9)} ${plain(name)}, ${state}`);
+    await row(index === 0 ? "workers" : "", `${plain(name)} (${worker}), ${state}`);
   }
 }
 

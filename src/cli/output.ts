@@ -1,6 +1,6 @@
 // Output: standard output for what was asked, standard error for everything else, and how a command ends.
 //
-// Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism · 130 Ctrl-C.
+// Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism, or a stopped run · 130 Ctrl-C.
 
 import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
@@ -25,6 +25,13 @@ const EXIT_OF: Readonly<Record<ErrorFamily, number>> = {
   outcome: EXIT.problem,
   federation: EXIT.problem,
   invariant: EXIT.problem,
+};
+
+const EXIT_OF_CODE: Readonly<Record<string, number>> = {
+  // A store that is not where the address says is a matter of the store, though the caller must act.
+  BAD_STORE_URL: EXIT.store,
+  // The run has not ended: like one whose code and journal disagree, it goes on once its cause is removed.
+  RUN_BLOCKED: EXIT.determinism,
 };
 
 type Style = Parameters<typeof styleText>[0];
@@ -63,6 +70,8 @@ export function remark(text: string): void {
 
 export interface ErrorReport {
   readonly code: string;
+  /** The code that explains it: of a stopped run, the code of what stopped it. */
+  readonly reason: string;
   readonly message: string;
   readonly next: string;
   /** In the package, and in the repository. */
@@ -73,26 +82,28 @@ export interface ErrorReport {
 export function reportOf(error: unknown): ErrorReport {
   if (error instanceof RepriseError) {
     const { code, message, details } = error;
-    // A stopped run keeps the code of what stopped it.
     const reason = isErrorCode(details?.["code"]) ? details["code"] : code;
-    return { code, message, next: ERROR_CATALOGUE[reason].next, page: pageOf(reason), ...(details && { details }) };
+    const { next } = ERROR_CATALOGUE[reason];
+    return { code, reason, message, next, page: pageOf(reason), ...(details && { details }) };
   }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return { code: "INVARIANT", message, next: ERROR_CATALOGUE.INVARIANT.next, page: pageOf("INVARIANT") };
+  const code = "INVARIANT";
+  return { code, reason: code, message, next: ERROR_CATALOGUE[code].next, page: pageOf(code) };
 }
 
 /** Says what went wrong on standard error and answers the exit code. */
 export function fail(error: unknown, json: boolean, nextStep?: string): number {
-  const { code, message, next: usualNext, page, details } = reportOf(error);
+  const { code, reason, message, next: usualNext, page, details } = reportOf(error);
   const next = nextStep ?? usualNext;
   if (json) remark(jsonText({ error: { code, message, next, page, details: safeDetails(shown(details)) } }));
-  else
-    remark(
-      `${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}\n  ${paintError("dim", "next:")} ${next}\n  ${paintError("dim", "page:")} ${page}`,
-    );
+  else {
+    remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
+    // A message about usage says itself what to do.
+    if (reason !== "USAGE" || nextStep !== undefined) remark(`  ${paintError("dim", "next:")} ${next}`);
+    remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
+  }
   if (!(error instanceof RepriseError)) return EXIT.problem;
-  // A store that is not where the address says is a matter of the store, though the caller must act.
-  return code === "BAD_STORE_URL" ? EXIT.store : EXIT_OF[error.family];
+  return EXIT_OF_CODE[code] ?? EXIT_OF[error.family];
 }
 
 function pageOf(code: string): string {

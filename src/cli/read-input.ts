@@ -33,5 +33,7 @@ function parseInput(content: string, where: string): unknown {
 
 /** The shell took the quotes away: by far the most common slip. */
 function quotingHint(content: string): string {
-  return /^[A-Za-z_][\w -]*$/.test(content.trim()) ? ` Text needs quotes inside quotes: '"${content.trim()}"'.` : "";
+  return /^[^\s"'{}[\]][^"'{}[\]]*$/.test(content.trim())
+    ? ` Text needs quotes inside quotes: '"${content.trim()}"'.`
+    : "";
 }

@@ -198,7 +198,7 @@ export async function removeSchedule(
 ): Promise<number> {
   return onSchedules(options, async (engine) => {
     const schedule = await getSchedule(engine, name);
-    if (!(await confirm(`Remove the schedule ${plain(name)}? Its runs stay.`, options.yes))) {
+    if (!(await confirm(`Remove the schedule ${plain(name)}? Its runs stay.`, options.yes, ""))) {
       remark("Nothing was done.");
       return EXIT.problem;
     }

@@ -6,6 +6,7 @@
 import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
 import type { Run } from "../engine/index.ts";
 import {
+  hasEnded,
   journalEntryOf,
   promise,
   signal as signalPort,
@@ -231,7 +232,8 @@ async function checkAsked(
   name: string,
   options: TalkOptions,
 ): Promise<void> {
-  if (options.file !== undefined || record === undefined) return;
+  // A run that has ended refuses every message, and says so itself.
+  if (options.file !== undefined || record === undefined || hasEnded(record.status)) return;
   const asked = await namesAsked(store, record, kind);
   if (asked.has(name)) return;
   const so = asked.size === 0 ? "it has asked for none" : `it has asked for: ${[...asked].map(plain).join(", ")}`;

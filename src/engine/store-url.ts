@@ -17,8 +17,16 @@ export function sqlitePathOf(store: unknown): string {
     throw new RepriseError("BAD_STORE_URL", `Expected a store such as ${EXAMPLES}, got ${typeof store}.`);
   const path = unescaped(/^sqlite:(?<path>.+)$/su.exec(store)?.groups?.["path"]);
   if (path === undefined || path === "" || path.includes("\0"))
-    throw new RepriseError("BAD_STORE_URL", `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(store)}.`);
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(store)}.${suggestion(store)}`,
+    );
   return path;
+}
+
+/** A path alone: the scheme is what is missing. */
+function suggestion(store: string): string {
+  return /^[^:\0]+$/.test(store) ? ` Did you mean ${JSON.stringify(`sqlite:${store}`)}?` : "";
 }
 
 /** After `//` a path is written as in a URL; undefined when its escapes are broken. */

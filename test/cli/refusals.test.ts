@@ -20,6 +20,11 @@ const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says
   [["run", DEFINITIONS], "USAGE", /missing required argument 'workflow'/],
   [["run", "no-such-file.ts", "pay"], "USAGE", /There is no file .*no-such-file\.ts/],
   [["run", DEFINITIONS, "pay", "{"], "BAD_INPUT", /Expected JSON in the argument/],
+  [
+    ["run", DEFINITIONS, "greet", "ada@example.org"],
+    "BAD_INPUT",
+    /Text needs quotes inside quotes: '"ada@example.org"'/,
+  ],
   [["run", DEFINITIONS, "pay", "1", "--input-file", "x.json"], "USAGE", /not both/],
   [["run", DEFINITIONS, "pay", "--input-file", "no-such-file.json"], "USAGE", /cannot be read/],
 ];
@@ -32,7 +37,7 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
   expect(human.stdout).toBe("");
   expect(human.stderr).toMatch(says);
   expect(human.stderr).toMatch(
-    new RegExp(`^error ${code}: [^\\n]+\\n {2}next: [^\\n]+\\n {2}page: docs/errors/${code}\\.md\\n$`),
+    new RegExp(`^error ${code}: [^\\n]+\\n( {2}next: [^\\n]+\\n)? {2}more: reprise explain ${code}\\n$`),
   );
   const json = await cli([...args, "--json"], options);
   expect(json.code).toBe(2);
@@ -96,6 +101,12 @@ test("files that are no stores are refused and left as they are", async () => {
     expect(stderr).toMatch(new RegExp(`^error ${said}: `));
   }
   expect(readdirSync(folder.path).map((name) => [name, readFileSync(folder.file(name), "latin1")])).toEqual(before);
+});
+
+test("a path without its scheme is refused with the address that was meant", async () => {
+  const { code, stderr } = await cli(["list", "--store", "data/shop.db"]);
+  expect(code).toBe(3);
+  expect(stderr).toContain('got "data/shop.db". Did you mean "sqlite:data/shop.db"?');
 });
 
 test("a damaged journal is named by run and entry", async () => {

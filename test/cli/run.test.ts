@@ -57,7 +57,7 @@ test("a run that fails or is stopped says so with its code", async () => {
     cli(["run", DEFINITIONS, "incomplete", "--id", "incomplete-1", ...store]),
     cli(["run", DEFINITIONS, "nothing", ...store]),
   ]);
-  expect([failed.code, blocked.code, unknown.code]).toEqual([1, 1, 2]);
+  expect([failed.code, blocked.code, unknown.code]).toEqual([1, 4, 2]);
   expect(failed.stderr).toContain("error RUN_FAILED: Run refuse-1 failed: not today\\u0007");
   expect(blocked.stderr).toContain(
     "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete asks for the task unexported",

@@ -60,6 +60,15 @@ test("a name the run has not asked for is refused without the code, and nothing 
   expect(shown).toMatchObject({ status: "waiting", unread: 0 });
 });
 
+test("a run that has ended says so, whatever it asked for", async () => {
+  using store = await shop();
+  await store.cli("cancel", "order-1");
+  await store.finish("order-1");
+  const { code, stderr } = await store.cli("resolve", "order-1", "payment", "1");
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^error RUN_ENDED: Run order-1 has ended \(cancelled\)/);
+});
+
 test("with the code, a promise may be resolved before the run asks, and its schema is kept", async () => {
   using store = await shop();
   const wrong = await store.cli("resolve", "order-1", "payment", '{"cents":"many"}', "--file", DEFINITIONS);
