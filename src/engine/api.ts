@@ -64,6 +64,7 @@ export interface UpdateOptions {
 export interface StartOptions {
   /** Starting the same id with the same input again gives the same run; with another input it is refused. */
   id?: string;
+  /** To find runs by: `engine.list({ tag })`. */
   tags?: readonly string[];
   /** Higher goes first. */
   priority?: number;
@@ -94,6 +95,7 @@ export interface QueueHandle {
   readonly name: string;
   /** Hands out nothing more; what is at work goes on. */
   pause(): Promise<void>;
+  /** Hands out work again. */
   resume(): Promise<void>;
   /** Other limits, at once and for all workers, until an engine that declares new ones starts. */
   limit(limits: QueueOptions): Promise<void>;
@@ -118,6 +120,7 @@ export interface Run<D> {
   readonly id: string;
   /** Waits for the end: gives the output, or throws what went wrong. */
   result(options?: { timeout?: Duration }): Promise<OutputOf<D>>;
+  /** How the run stands; throws RUN_NOT_FOUND where there is none. */
   info(): Promise<RunInfo>;
   /** Sends a signal: the run takes it when it is ready for it, in the order signals came. */
   signal<K extends Named<PortsOf<D>, "signal">>(
@@ -129,6 +132,7 @@ export interface Run<D> {
     name: K,
     ...value: Args<Payload<PortsOf<D>[K]>, SettleOptions>
   ): Promise<void>;
+  /** Gives a promise port an error: the code that waits for it gets it thrown. */
   reject(name: Named<PortsOf<D>, "promise">, error: Error, options?: SettleOptions): Promise<void>;
   /**
    * The chunks of a stream behind the offset `after`, those to come included; ends with the run. Offsets are dense from 1:
@@ -158,6 +162,7 @@ export interface Run<D> {
   retry(): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */
   resume(): Promise<void>;
+  /** Its entries, in order, with their values decoded. */
   journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
   /** Runs today's code against the journal, strictly; nothing outside is called, nothing is written. */
   replay(options?: GenerationOptions): Promise<Replay>;
@@ -166,11 +171,15 @@ export interface Run<D> {
 }
 
 export interface Filter {
+  /** The name of a workflow. */
   definition?: string;
+  /** One of several; default: any. */
   status?: Status | readonly Status[];
+  /** A tag the run carries. */
   tag?: string;
   /** The id of a run: only older ones. */
   after?: string;
+  /** At most so many. */
   limit?: number;
 }
 
@@ -225,6 +234,7 @@ export interface ScheduleInfo {
  */
 export interface Schedule {
   readonly name: string;
+  /** Its options, its next time and its last run. */
   info(): Promise<ScheduleInfo>;
   /** Fires nothing more; runs that were started go on. */
   pause(): Promise<void>;
@@ -255,14 +265,16 @@ export interface BulkReport {
 export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 
 export interface Client<Defs extends Definition = Definition> {
+  /** Starts a run; the same id with the same input again is the same run. Answers when the start is durable. */
   start<W extends Defs | Defs["name"]>(
     what: W,
     ...args: Args<InputOf<Picked<Defs, W>>, StartOptions & StartSignals<PortsOf<Picked<Defs, W>>>>
   ): Promise<Run<Picked<Defs, W>>>;
   /** The handle of a run that exists, or will. */
   run<W extends Defs | Defs["name"]>(what: W, id: string): Run<Picked<Defs, W>>;
+  /** What is known about a run, if there is one. */
   find(id: string): Promise<RunInfo | undefined>;
-  /** Newest first. */
+  /** The runs a filter finds, newest first. */
   list(filter?: Filter): AsyncIterable<RunInfo>;
   /**
    * Makes a schedule, or brings the one of this name up to date: with the same timing it keeps its next time.
@@ -283,12 +295,13 @@ export interface Client<Defs extends Definition = Definition> {
   ): Promise<Schedule>;
   /** The handle of a schedule that exists. */
   findSchedule(name: string): Promise<Schedule | undefined>;
-  /** By name. */
+  /** Every schedule of the store, by name. */
   schedules(): AsyncIterable<ScheduleInfo>;
   /** Does something to every run the filter finds; those it does not fit are skipped. */
   bulk(action: BulkAction, filter: Filter, options?: BulkOptions): Promise<BulkReport>;
   /** Every queue of the store, the default one first. */
   queues(): Promise<readonly QueueInfo[]>;
+  /** The handle of a queue: pause, resume, other limits. */
   queue(queue: Queue | string): QueueHandle;
 }
 

@@ -28,19 +28,24 @@ export interface Logger {
 
 /** What a task's function is given: who it is, which attempt, and how it learns that nobody waits for it any more. */
 export interface TaskContext {
+  /** The id of the run. */
   readonly runId: string;
   /** 0 for the first attempt. */
   readonly attempt: number;
   /** The same for every attempt of this call: hand it to the outside so that a repeated call is recognised. */
   readonly idempotencyKey: string;
+  /** Aborted when the run is cancelled, the attempt has timed out, or the work was lost: hand it to `fetch`. */
   readonly abortSignal: AbortSignal;
+  /** To the engine's `logger`, with the run's id; silent during replay. */
   readonly log: Logger;
   /** Says that the function is still at work: the attempt's `timeout` starts anew. */
   heartbeat(): void;
 }
 
 export interface TaskOptions<Input, Parsed> extends Policy {
+  /** A Standard Schema (zod, valibot, arktype): inputs are checked where the task is asked for. */
   input?: Schema<Input, Parsed>;
+  /** Higher goes first; default 0. */
   priority?: number;
   /** Where it waits; its limits hold across all workers. */
   queue?: Queue;

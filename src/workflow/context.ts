@@ -66,6 +66,7 @@ export interface Child<D> extends Promise<OutputOf<D>> {
 
 /** A running timer: await it, or cancel it; a cancelled one rejects with `CancelledError`. */
 export interface Timer extends Promise<void> {
+  /** Stops it; whoever awaits it gets `CancelledError`. */
   cancel(): void;
 }
 
@@ -85,6 +86,7 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
     call: (op: OperationContext<M>) => Awaitable<T & Data<T>>,
     options?: OperationOptions<T>,
   ): Promise<T>;
+  /** The same with an input, which is kept and compared on replay. */
   run<I, T>(
     name: string,
     input: I,
@@ -102,8 +104,9 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   ): Promise<Awaited<T>>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
-  /** Waits for a value from outside. A wait that runs out gives `undefined`. */
+  /** Waits for a value from outside: `run.resolve` gives it, once. `show` says to people what is asked of them. */
   promise<K extends Named<M, "promise">>(name: K, options?: { show?: unknown }): Promise<Payload<M[K]>>;
+  /** Waits for a value from outside, no longer than `timeout`: a wait that runs out gives `undefined`. */
   promise<K extends Named<M, "promise">>(
     name: K,
     options: { timeout: Duration; show?: unknown },
@@ -125,30 +128,40 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
 
 /** Named values the journal keeps, for queries, dashboards and long-lived runs. */
 export interface DurableState<State> {
+  /** What was set last, here or before a crash. */
   get<K extends keyof State>(key: K): State[K] | undefined;
+  /** Keeps a value with the next commit. */
   set<K extends keyof State>(key: K, value: State[K]): void;
   /** One key, or all of them. */
   clear(key?: keyof State): void;
+  /** Those that have a value. */
   keys(): (keyof State)[];
 }
 
 /** The first argument of a workflow's function. */
 export interface WorkflowContext<M = {}, Input = void, State = Record<string, unknown>> extends DurableContext<M> {
   readonly "~input"?: (input: Input) => void;
+  /** Waits, for milliseconds or months: no process has to stay up for it. */
   sleep(duration: Duration): Timer;
+  /** Waits for a moment; one that is past is over at once. */
   sleepUntil(date: Date): Timer;
-  /** Takes the next signal, first in first out. Never race two `receive`: name both, or give a timeout. */
-  receive<K extends Named<M, "signal">>(name: K): Promise<Payload<M[K]>>;
-  receive<K extends Named<M, "signal">>(name: K, options: { timeout: Duration }): Promise<Timed<Payload<M[K]>>>;
+  // The usual form is the last: its errors are the ones TypeScript shows.
+  /** Takes the next signal of several names, in the order they came: `{ name, value }`. */
   receive<K extends Named<M, "signal">>(names: readonly K[]): Promise<Received<M, K>>;
+  /** Takes the next signal of several names; a wait that runs out gives `undefined` and takes nothing. */
   receive<K extends Named<M, "signal">>(
     names: readonly K[],
     options: { timeout: Duration },
   ): Promise<Received<M, K> | undefined>;
+  /** Takes the next signal, first in first out. Never race two `receive`: name both, or give a timeout. */
+  receive<K extends Named<M, "signal">>(name: K): Promise<Payload<M[K]>>;
+  /** Takes the next signal; a wait that runs out gives `undefined` and takes nothing. */
+  receive<K extends Named<M, "signal">>(name: K, options: { timeout: Duration }): Promise<Timed<Payload<M[K]>>>;
   /** Says what the run answers to a query; call it before the first wait. The answer is given at once, and changes nothing. */
   onQuery<K extends Named<M, "query">>(name: K, answer: (args: Asked<M[K]>) => Answer<M[K]>): void;
   /** Says what the run does with an update: it may wait, and ask for steps; what it gives, or throws, is the answer. */
   onUpdate<K extends Named<M, "update">>(name: K, handle: (args: Asked<M[K]>) => Awaitable<Answer<M[K]>>): void;
+  /** Named values of the run, kept in its journal. */
   readonly state: DurableState<State>;
   /** What is asked for inside goes on when the run is cancelled, so that cleanup can do its work. */
   shield<T>(call: () => Promise<T>): Promise<T>;
@@ -165,10 +178,13 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
 export type Determinism = "strict" | "per-type";
 
 export interface WorkflowOptions<Input, Parsed, M, State> {
+  /** A Standard Schema (zod, valibot, arktype): inputs are checked at the door, the parsed value is stored. */
   input?: Schema<Input, Parsed>;
+  /** What runs take from outside and show: `signal()`, `promise()`, `query()`, `update()`, `stream()` by name. */
   ports?: M;
   /** Carries the type of `ctx.state`; values are not checked against it. */
   state?: Schema<any, State>;
+  /** A whole number, default 1: a run is pinned to the version that started it. */
   version?: number;
   /** Where its runs wait; a run has its place from when it begins until it ends. */
   queue?: Queue;

@@ -40,6 +40,16 @@ test("a page that says something else than the catalogue is found", () => {
   expect(problemsOfErrorPage("BAD_ID", page.replace(/## Why\n\n.*\n/, "## Why\n"))).toHaveLength(1);
 });
 
+test("an editor has a sentence for every method of `ctx` and of handles", () => {
+  const bare = ["src/workflow/context.ts", "src/engine/api.ts"].flatMap((path) => {
+    const lines = read(path).split("\n");
+    const isMethod = (line: string): boolean => /^ {2}\w+(?:<.*)?\(/.test(line);
+    const hasSentence = (index: number): boolean => lines[index - 1]?.trimEnd().endsWith("*/") === true;
+    return lines.flatMap((line, index) => (isMethod(line) && !hasSentence(index) ? [`${path}:${index + 1}`] : []));
+  });
+  expect(bare).toEqual([]);
+});
+
 /** Type → fields, from the tables of the page. */
 function documentedEntries(): Map<string, ReadonlySet<string>> {
   const rows = read("docs/reference/entries.md").matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|/gm);
