@@ -26,6 +26,6 @@ export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";
 export { toBytes, type Size, type SizeUnit } from "./size.ts";
-export { systemClock, systemRandom, systemTimers } from "./system.ts";
+export { idleMs, systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";
 export { SEALED, unreadableReason, unreadableText } from "./unreadable.ts";

@@ -10,6 +10,8 @@ const monotonic = performance.now.bind(performance);
 const { setTimeout, clearTimeout, setImmediate } = globalThis;
 const { randomBytes } = crypto;
 
+const eventLoopUtilization = performance.eventLoopUtilization.bind(performance);
+
 export const systemClock: Clock = { now, monotonic };
 
 // Above this, setTimeout fires at once.
@@ -32,6 +34,11 @@ export const systemTimers: Timers = {
     setImmediate(fn);
   },
 };
+
+/** How long this thread has had nothing to do, in all, in milliseconds. */
+export function idleMs(): number {
+  return eventLoopUtilization().idle;
+}
 
 export const systemRandom: Random = {
   bytes: (count) => new Uint8Array(randomBytes(count)),

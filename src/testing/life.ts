@@ -1,15 +1,16 @@
 // Life: one process of the engine under test, from its start to its crash or its end.
 //
 // F1. Everything that can happen without time passing happens before time moves.
-// F2. A function that has not answered after a little real time waits for virtual time itself: an attempt's timeout, or
-//     something the test does later. Time goes on without it. The engine itself is given longer: on a busy machine it may
-//     need more, and time must not run away from it.
+// F2. A function that has not answered although this thread has long had nothing to do waits for virtual time itself: an
+//     attempt's timeout, or something the test does later. Time goes on without it. The time on the wall says nothing: on a
+//     busy machine it passes while nobody could work.
+// F3. The engine itself is waited for without a limit: it knows what it still has to do.
 
-import { RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
+import { idleMs, RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
 import { EngineCore, queueNames, registryOf, runtimeText, type checkOutbox, type Redaction } from "../engine/index.ts";
 import type { AnyTask, Definition, Logger, Queue, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
-import { createMortal, type Cut } from "./mortal.ts";
+import { createMortal, type Cut, type Mortal } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
 import type { VirtualTime } from "./virtual-clock.ts";
 
@@ -33,15 +34,14 @@ export interface World {
   readonly outbox: ReturnType<typeof checkOutbox>;
 }
 
-/** F2. Real milliseconds. */
-const PATIENCE_MS = 100;
-/** F2. How often the engine is waited for when no function is at work. */
-const MAX_WAITS = 50;
+/** F2. Milliseconds without anything to do, and turns of the event loop they must be spread over at least. */
+const IDLE_MS = 100;
+const IDLE_TURNS = 20;
 
 export class Life {
   readonly core: EngineCore;
   readonly #time: VirtualTime;
-  readonly #kill: () => void;
+  readonly #mortal: Mortal;
   readonly #crashed: Promise<never>;
   #tellCrashed!: (error: Error) => void;
   #isOver = false;
@@ -66,7 +66,7 @@ export class Life {
     const registry = registryOf(withStubs(definitions, stubs));
     const mortal = createMortal(store, time.timers, cut);
     this.#time = time;
-    this.#kill = () => mortal.kill();
+    this.#mortal = mortal;
     this.#crashed = new Promise((_resolve, reject) => (this.#tellCrashed = reject));
     this.#crashed.catch(() => {});
     this.core = new EngineCore({
@@ -114,24 +114,39 @@ export class Life {
     if (this.#isOver) return;
     this.#isOver = true;
     this.core.crash();
-    this.#kill();
+    this.#mortal.kill();
     this.#tellCrashed(new Crashed());
   }
 
   /** F1. False when a function is still at work (F2). */
   async settle(): Promise<boolean> {
     const { worker } = this.core;
-    for (let quiet = 0, waits = 0; quiet < 2;) {
+    for (let quiet = 0; quiet < 2;) {
+      await this.answer(this.#engineSettled()).catch(() => {});
       if (this.#isOver) return true;
-      if (!(await withPatience(this.answer(worker.settled())))) {
-        if (worker.atWork > 0 || ++waits === MAX_WAITS) return false;
+      if (worker.atWork > 0) {
+        const isOver = await isPrompt(this.answer(worker.idle()));
+        if (!isOver && this.#isSettled) return false;
+        quiet = 0;
         continue;
       }
       // What somebody does with what it was told, such as the test itself.
       await macrotask(this.#time.timers);
-      quiet = worker.pump.isQuiet ? quiet + 1 : 0;
+      quiet = this.#isSettled && worker.atWork === 0 ? quiet + 1 : 0;
     }
     return true;
+  }
+
+  get #isSettled(): boolean {
+    return this.core.worker.isSettled && !this.#mortal.isAsking;
+  }
+
+  /** F3 */
+  async #engineSettled(): Promise<void> {
+    while (!this.#isSettled) {
+      await this.core.worker.settled();
+      await this.#mortal.answered();
+    }
   }
 
   /** Moves time from one due timer to the next, and everything in between settles. */
@@ -149,7 +164,7 @@ export class Life {
 
   /** Ends in good order; virtual time moves only when a function does not let go. */
   async end(ending: Promise<void>, graceMs: number): Promise<void> {
-    if (!(await withPatience(ending))) this.#time.advanceTo(this.#time.now() + graceMs);
+    if (!(await isPrompt(ending))) this.#time.advanceTo(this.#time.now() + graceMs);
     await ending;
   }
 }
@@ -165,21 +180,19 @@ function macrotask(timers: Timers): Promise<void> {
   return new Promise((resolve) => timers.soon(resolve));
 }
 
-/** Whether it settled within F2's patience. */
-async function withPatience(waited: Promise<unknown>): Promise<boolean> {
-  let cancel = (): void => {};
-  const tooLong = new Promise<boolean>((resolve) => {
-    cancel = systemTimers.set(PATIENCE_MS, () => resolve(false));
-  });
-  try {
-    return await Promise.race([
-      waited.then(
-        () => true,
-        () => true,
-      ),
-      tooLong,
-    ]);
-  } finally {
+/** F2. Whether it settles before this thread has had nothing to do for long. */
+async function isPrompt(waited: Promise<unknown>): Promise<boolean> {
+  let isSettled = false;
+  const settle = (): void => void (isSettled = true);
+  const settled = waited.then(settle, settle);
+  const before = idleMs();
+  for (let turn = 0; !isSettled && (turn < IDLE_TURNS || idleMs() - before < IDLE_MS); turn += 1) {
+    let cancel = (): void => {};
+    const turned = new Promise<void>((resolve) => {
+      cancel = systemTimers.set(IDLE_MS / IDLE_TURNS, resolve);
+    });
+    await Promise.race([settled, turned]);
     cancel();
   }
+  return isSettled;
 }

@@ -15,6 +15,10 @@ type Asked = Exclude<keyof Store, "kind" | "now" | "write" | "transact" | "hasCh
 export interface Mortal {
   readonly store: Store;
   readonly timers: Timers;
+  /** Whether the store owes an answer. */
+  readonly isAsking: boolean;
+  /** Resolves when the store owes no answer. */
+  answered(): Promise<void>;
   kill(): void;
 }
 
@@ -23,16 +27,27 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
   let dead = false;
   const running = new Set<() => void>();
   const never = new Promise<never>(() => {});
+  let asked = 0;
+  let waiters: (() => void)[] = [];
+  const noteAnswer = (): void => {
+    asked -= 1;
+    if (asked > 0) return;
+    for (const resolve of waiters) resolve();
+    waiters = [];
+  };
   const mortal =
     <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
     async (...args: A): Promise<T> => {
       if (dead) return never;
+      asked += 1;
       try {
         const answer = await call(...args);
         return dead ? await never : answer;
       } catch (error) {
         if (dead) return never;
         throw error;
+      } finally {
+        noteAnswer();
       }
     };
   const pass = <K extends Asked>(key: K): Store[K] =>
@@ -94,6 +109,10 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       },
       soon: (fn) => timers.soon(() => dead || fn()),
     },
+    get isAsking() {
+      return asked > 0;
+    },
+    answered: () => (asked === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
     kill() {
       dead = true;
       for (const cancel of running) cancel();

@@ -78,6 +78,7 @@ export class HeldRuns {
   readonly #runs = new RunCache<HotRun>(CACHE_SIZE);
   /** Runs being replayed, and what happened to them meanwhile. */
   readonly #loading = new Map<RunNumber, { arrived: boolean; paused: boolean }>();
+  readonly #loadedWaiters: (() => void)[] = [];
   #stopped = false;
 
   constructor(host: HeldRunsHost) {
@@ -91,6 +92,17 @@ export class HeldRuns {
 
   get isLoading(): boolean {
     return this.#loading.size > 0;
+  }
+
+  /** Resolves when no run is being replayed. */
+  loaded(): Promise<void> {
+    if (!this.isLoading) return Promise.resolve();
+    return new Promise((resolve) => this.#loadedWaiters.push(resolve));
+  }
+
+  #endLoading(run: RunNumber): void {
+    this.#loading.delete(run);
+    if (!this.isLoading) for (const resolve of this.#loadedWaiters.splice(0)) resolve();
   }
 
   find(run: RunNumber): HotRun | undefined {
@@ -140,7 +152,7 @@ export class HeldRuns {
   }
 
   #giveBack(run: RunNumber, token: string, error: unknown): void {
-    this.#loading.delete(run);
+    this.#endLoading(run);
     this.#host.report(error);
     this.#host.insist({ write: "turn-back", run, token });
   }
@@ -172,7 +184,7 @@ export class HeldRuns {
       this.#newExecution(body, record, recorded),
     );
     const { arrived = false, paused = false } = this.#loading.get(record.run) ?? {};
-    this.#loading.delete(record.run);
+    this.#endLoading(record.run);
     if (this.#stopped) return;
     if (loaded.status === "unfit") {
       const { code, message, seq } = loaded;

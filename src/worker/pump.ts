@@ -102,21 +102,23 @@ export class Pump {
   stop(): void {
     this.#stopped = true;
     for (const { reject } of this.#submitted.splice(0)) reject(stopped());
+    this.#settleIdle();
   }
 
   get isQuiet(): boolean {
     return (
-      !this.#scheduled &&
-      !this.#flushing &&
-      this.#submitted.length === 0 &&
-      this.#ready.length === 0 &&
-      this.#draining.length === 0
+      this.#stopped ||
+      (!this.#scheduled &&
+        !this.#flushing &&
+        this.#submitted.length === 0 &&
+        this.#ready.length === 0 &&
+        this.#draining.length === 0)
     );
   }
 
   /** Resolves when nothing is left to deliver or to write. */
   quiet(): Promise<void> {
-    if (this.isQuiet || this.#stopped) return Promise.resolve();
+    if (this.isQuiet) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 

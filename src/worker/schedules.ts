@@ -48,6 +48,7 @@ interface Firing {
 export class Schedules {
   readonly #host: SchedulesHost;
   #looking = false;
+  #looked: Promise<void> = Promise.resolve();
   #again = false;
 
   constructor(host: SchedulesHost) {
@@ -58,11 +59,16 @@ export class Schedules {
     return this.#looking;
   }
 
+  /** Resolves when the look under way, if any, is over. */
+  looked(): Promise<void> {
+    return this.#looked;
+  }
+
   /** There may be something to fire. */
   look(): void {
     if (!this.#host.mayFire()) return;
     this.#again = true;
-    if (!this.#looking) void this.#lookOn();
+    if (!this.#looking) this.#looked = this.#lookOn();
   }
 
   /** D2 */

@@ -71,6 +71,7 @@ export class Worker {
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
   #beginning = false;
+  #begun: Promise<void> = Promise.resolve();
   #checkingItems = false;
   #itemsCheckedAt = 0;
   #draining = false;
@@ -315,7 +316,7 @@ export class Worker {
     this.#runs.evictAll();
     this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
     // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
-    this.pump
+    this.#begun = this.pump
       .written()
       .then(() => this.#lease.renew())
       .then(
@@ -419,13 +420,22 @@ export class Worker {
     return this.#slots.taken;
   }
 
-  /** Resolves when nothing is being delivered, run, written, replayed or looked for. */
+  /** Resolves when no user function is running. */
+  idle(): Promise<void> {
+    return this.#slots.idle();
+  }
+
+  /** Nothing is being delivered, written, replayed or looked for; user functions may be running. */
+  get isSettled(): boolean {
+    return this.pump.isQuiet && !this.#runs.isLoading && !this.#schedules.isLooking && !this.#beginning;
+  }
+
   async settled(): Promise<void> {
-    for (;;) {
-      await this.#slots.idle();
+    while (!this.isSettled) {
       await this.pump.quiet();
-      if (this.#slots.taken === 0 && !this.#runs.isLoading && !this.#schedules.isLooking && this.pump.isQuiet) return;
-      await new Promise<void>((resolve) => this.#options.timers.soon(resolve));
+      await this.#runs.loaded();
+      await this.#schedules.looked();
+      await this.#begun;
     }
   }
 
