@@ -5,6 +5,7 @@
 // B2. Whatever this room refuses, it refuses with a RepriseError whose code is in the catalogue.
 
 export { aesGcm, type AesGcmOptions } from "./aes-gcm.ts";
+export { approachable } from "./approachable.ts";
 export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
 export { canonicalJson, decode, encode, MAX_PAYLOAD_BYTES, type PayloadLimits } from "./codec.ts";
 export { digest, digestOf, sha256Hex, sha256HexOf } from "./digest.ts";

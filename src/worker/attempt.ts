@@ -1,6 +1,6 @@
 // Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
 
-import { RepriseError, type Timers } from "../base/index.ts";
+import { approachable, RepriseError, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 
@@ -142,14 +142,4 @@ export class Attempt implements OperationContext {
 
 function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-/** What was thrown, or a stand-in for what cannot even be asked what it is: a revoked proxy. */
-function approachable(thrown: unknown): unknown {
-  try {
-    void (thrown instanceof Error);
-    return thrown;
-  } catch {
-    return new Error("What was thrown cannot be looked at.");
-  }
 }

@@ -11,6 +11,7 @@
 // E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
 
 import {
+  approachable,
   CancelledError,
   drawUnit,
   drawUuid,
@@ -139,7 +140,7 @@ export class Execution {
     }
     promise.then(
       (value) => this.#end({ status: "returned", value }),
-      (error: unknown) => this.#end({ status: "threw", error }),
+      (error: unknown) => this.#end({ status: "threw", error: approachable(error) }),
     );
   }
 
