@@ -17,5 +17,7 @@ export default defineConfig({
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // What is polled for comes from another process; on a busy machine a second is nothing.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

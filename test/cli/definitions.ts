@@ -1,6 +1,5 @@
 // What the command line is tried on.
 
-import { setTimeout as pause } from "node:timers/promises";
 import { FatalError, promise, query, signal, stream, task, update, workflow } from "reprise";
 import { z } from "zod";
 
@@ -78,7 +77,16 @@ export const many = workflow("many", async (ctx, count: number) => {
   return count;
 });
 
-export const slow = workflow("slow", async (ctx) => ctx.run("work", () => pause(700, "worked")));
+/** Says when it is at work, and is so until its process is told to stop, or for ever. */
+export const slow = workflow("slow", async (ctx, until: "told to stop" | "killed") =>
+  ctx.run("work", () => {
+    process.stderr.write("at work\n");
+    return new Promise<string>((resolve) => {
+      if (until === "killed") return;
+      for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve, "worked"));
+    });
+  }),
+);
 
 export const greet = workflow("greet", async (_ctx, name: string | undefined) => `Hello, ${name ?? "nobody"}`);
 

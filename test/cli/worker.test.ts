@@ -47,24 +47,24 @@ test("what is at work when a worker is told to stop is finished; a second signal
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   await using client = await createEngine({ store, definitions: [slow], worker: false });
-  const start = async (id: string) => {
+  const start = async (id: string, until: "told to stop" | "killed") => {
     const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
     const ended = finished(child);
     await saying(child, "worker.started");
-    const attempted = saying(child, "attempt.started");
-    await client.start(slow, undefined, { id });
-    await attempted;
+    const atWork = saying(child, "at work");
+    await client.start(slow, until, { id });
+    await atWork;
     const stopping = saying(child, "worker.stopping");
     child.kill("SIGTERM");
     await stopping;
     return { child, ended };
   };
-  const patient = await start("slow-1");
+  const patient = await start("slow-1", "told to stop");
   expect((await patient.ended).code).toBe(0);
   const [entry] = jsonLines((await cli(["journal", "slow-1", "--after", "1", "--json", "--store", store])).stdout);
   expect(entry).toMatchObject({ type: "OperationCompleted" });
 
-  const hasty = await start("slow-2");
+  const hasty = await start("slow-2", "killed");
   hasty.child.kill("SIGTERM");
   expect((await hasty.ended).code).toBe(143);
   expect((await cli(["doctor", "--store", store])).stdout).toContain("healthy");

@@ -77,11 +77,10 @@ test("a run whose payload was tampered with is blocked with the reason, and goes
   using folder = createFolder();
   const path = folder.file("e.db");
   const definitions = [everything, child, echo] as const;
-  const first = await createEngine({ store: `sqlite:${path}`, codec, definitions });
-  const run = await first.start(everything, "a", { id: "a" });
-  const other = await first.start(everything, "b", { id: "b" });
-  await expect.poll(async () => (await run.info()).status).toBe("waiting");
-  await expect.poll(async () => (await other.info()).status).toBe("waiting");
+  const first = await createTestEngine({ store: `sqlite:${path}`, codec, definitions });
+  await first.start(everything, "a", { id: "a" });
+  await first.start(everything, "b", { id: "b" });
+  await first.clock.advance("1 s");
   await first.close();
   const db = new DatabaseSync(path);
   const [row] = db.prepare("select run, data from journal where seq = 2 and run = 1").all();
@@ -89,7 +88,7 @@ test("a run whose payload was tampered with is blocked with the reason, and goes
   damaged[damaged.length - 1]! ^= 1;
   db.prepare("update journal set data = ? where seq = 2 and run = 1").run(damaged);
 
-  await using engine = await createEngine({ store: `sqlite:${path}`, codec, definitions, logger: SILENT });
+  await using engine = await createTestEngine({ store: `sqlite:${path}`, codec, definitions });
   await engine.run(everything, "a").resolve("word", "w");
   await engine.run(everything, "b").resolve("word", "w");
   expect(await engine.run(everything, "b").result()).toMatchObject({ back: "w" });
@@ -121,7 +120,7 @@ test("a message that cannot be read blocks the run it came for, and no other", a
       select run, arrivals, 'PromiseResolved', 'word', x'01ff00ff' from runs where run = 1;
     commit`);
   db.close();
-  await expect.poll(async () => (await run.info()).status, { timeout: 5_000 }).toBe("blocked");
+  await expect.poll(async () => (await run.info()).status).toBe("blocked");
   expect((await run.info()).error).toMatchObject({ details: { code: "PAYLOAD_UNREADABLE" } });
   expect(await (await engine.start(child, "x")).result()).toEqual({ text: "x" });
 });
@@ -149,7 +148,7 @@ test("a task whose input this worker has no key for goes to one that has it", as
   });
   const run = await engine.start(both, "x");
   await gate.reached;
-  await expect.poll(() => reported.length, { timeout: 5_000 }).toBeGreaterThan(0);
+  await expect.poll(() => reported.length).toBeGreaterThan(0);
   expect(reported[0]).toContain("'two'");
   await ignorant.close();
   gate.open();
@@ -160,9 +159,10 @@ test("keys are rotated while runs go on, and rekeyed away", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("e.db")}`;
   const definitions = [everything, child, echo] as const;
-  const before = await createEngine({ store, codec, definitions });
+  const before = await createTestEngine({ store, codec, definitions });
   await before.start(everything, "a", { id: "a" });
-  await expect.poll(async () => (await before.run(everything, "a").info()).status).toBe("waiting");
+  // Up to its promise: six entries and a chunk.
+  await before.clock.advance("1 s");
   await before.close();
   const wise = aesGcm({ keys: KEYS, current: "two" });
   const during = await createEngine({ store, codec: wise, definitions });

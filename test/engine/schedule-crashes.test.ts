@@ -89,6 +89,8 @@ test.each<[string, ScheduleOptions, typeof nap | typeof slow, boolean, number]>(
   ["that is backfilled", { every: "1 hour", overlap: "allow" }, nap, true, 6],
 ])(
   "a schedule %s, killed at every commit, has the same runs in the end",
+  // Some fifty lives each.
+  { timeout: 120_000 },
   async (_which, options, what, fills, count) => {
     const undisturbed = await live(options, what, fills);
     expect(undisturbed.runs).toHaveLength(count);

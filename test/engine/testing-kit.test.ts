@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { promise, task, workflow } from "reprise";
 import { createTestEngine, exportJournal, expectReplay, saveJournal, stub } from "reprise/testing";
-import { createFolder, createGate, rejection } from "./world.ts";
+import { createFolder, createGate, macrotask, rejection } from "./world.ts";
 
 const remind = task("remind", { retry: { maxAttempts: 3, baseDelay: "1 minute" } }, async (_ctx, to: string) => ({
   sent: to,
@@ -93,6 +93,24 @@ test("a function that waits for the test does not stop time", async () => {
   const run = await engine.start(slow);
   await engine.clock.advance("1 hour");
   expect(await run.result()).toBe("done");
+});
+
+test("a function that is at work is waited for, however long the machine takes for it", async () => {
+  const work = async (): Promise<string> => {
+    for (let turn = 0; turn < 40; turn += 1) {
+      for (const until = performance.now() + 10; performance.now() < until;);
+      await macrotask();
+    }
+    return "worked";
+  };
+  const busy = workflow("busy", async (ctx) => {
+    const tooLate = ctx.sleep("1 second").then(() => "too late");
+    return Promise.race([ctx.run("work", work), tooLate]);
+  });
+  await using engine = await createTestEngine({ definitions: [busy] });
+  const run = await engine.start(busy);
+  await engine.clock.advance("1 hour");
+  expect(await run.result()).toBe("worked");
 });
 
 test("a saved journal replays with the code that wrote it, and not with other code or after damage", async () => {

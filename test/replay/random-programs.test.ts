@@ -19,6 +19,8 @@ import { chanceOf } from "./seeded.ts";
 /** How many programs; REPRISE_SEED=n tries the one with that number only. */
 const SEEDS = 3_000;
 const CUTS = 3;
+/** Each takes some seconds of a processor, of which a busy machine gives it a small part. */
+const LONG = { timeout: 180_000 };
 /** Programs that share one drain: independent of each other, and the event loop turns less often. */
 const AT_ONCE = 50;
 
@@ -80,7 +82,7 @@ const REACHABLE: readonly EntryType[] = [
   "RunCancelled",
 ];
 
-test("a random program cut anywhere and taken up again is the program it was", async () => {
+test("a random program cut anywhere and taken up again is the program it was", LONG, async () => {
   const covered = new Set<EntryType>();
   const findings = await inGroups(async (seed) => {
     const { program, play, cuts } = caseOf(seed, ROUGH);
@@ -176,12 +178,12 @@ async function divergencesOf(drive: Drive): Promise<{ diverged: number; silent: 
   return { diverged: diverged.length, silent: diverged.filter((text) => text.includes("returned")).length };
 }
 
-test("the rule by which completions are delivered finds nothing to object to", async () => {
+test("the rule by which completions are delivered finds nothing to object to", LONG, async () => {
   expect(await divergencesOf(inRounds((available) => available.slice(0, 1)))).toEqual({ diverged: 0, silent: 0 });
 });
 
 for (const [name, drive] of Object.entries(MUTANTS))
-  test.skipIf(only !== undefined)(`the property finds out who delivers ${name}`, async () => {
+  test.skipIf(only !== undefined)(`the property finds out who delivers ${name}`, LONG, async () => {
     const { diverged, silent } = await divergencesOf(drive);
     console.log(`${name}: ${diverged} of ${seeds.length} programs diverge, ${silent} with another result only`);
     expect(diverged).toBeGreaterThan(seeds.length / 100);
