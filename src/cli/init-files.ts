@@ -47,7 +47,7 @@ const WORKFLOWS = `// Everything this file exports is registered by \`reprise de
 
 import { promise, task, workflow } from "reprise";
 
-/** Work any worker may do. A failed attempt is repeated; the key stays the same, so that a mail is sent once. */
+/** Work any worker may do. It may be called again, with the same key: hand that to the mail server. */
 export const sendMail = task("send-mail", { retry: { maxAttempts: 5 } }, async (ctx, mail: { to: string; text: string }) => {
   ctx.log.info(\`to \${mail.to}: \${mail.text}\`);
   return { id: ctx.idempotencyKey };
