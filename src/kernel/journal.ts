@@ -3,7 +3,7 @@
 // J1. `seq` is dense from 1; an entry is never removed while its run exists, and never changed once its run has begun.
 // J2. chain(n) = SHA-256(domain ‖ chain(n-1) ‖ type ‖ command ‖ data), each length-prefixed. Never `at`: times are not hashed.
 // J3. A row keeps 48 bits of its chain value (`mark`), so that a damaged entry is named; the run's row keeps the whole head.
-// J4. A command has at most one terminal entry.
+// J4. A command has at most one terminal entry, and a run one end, that counts: what a retry makes void does not (V2).
 
 import { decode, digestOf, sha256HexOf, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
 
@@ -115,7 +115,7 @@ export function isCancel(type: EntryType): boolean {
   return type === "CancelRequested" || type === "DeadlineExceeded";
 }
 
-/** The entry types that end a run; the last entry of an ended run is one of them, and no other entry is. */
+/** The entry types that end a run; the last entry of an ended run is one of them, and no other that counts. */
 export const END_ENTRIES: readonly EntryType[] = ["RunCompleted", "RunFailed", "RunCancelled", "RunContinued"];
 
 export interface JournalFault {

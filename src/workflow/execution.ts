@@ -207,10 +207,10 @@ export class Execution {
   get endStatus(): EndStatus | undefined {
     if (this.outcome === undefined) return undefined;
     if (this.outcome.status === "returned") return "completed";
-    const stopped = this.#cancelled instanceof CancelledError ? "cancelled" : "failed";
+    if (this.#cancelled === undefined) return this.outcome.status === "continued" ? "continued" : "failed";
     // Told to stop, it does not go on as new: code that never waits could not be stopped at all.
-    if (this.outcome.status === "continued") return this.#cancelled === undefined ? "continued" : stopped;
-    return this.outcome.error instanceof CancelledError ? stopped : "failed";
+    const isStopped = this.outcome.status === "continued" || this.outcome.error instanceof CancelledError;
+    return isStopped && this.#cancelled instanceof CancelledError ? "cancelled" : "failed";
   }
 
   get replaying(): boolean {

@@ -15,14 +15,20 @@ export class Failures {
     if (typeof error === "object" && error !== null) this.#byError.set(error, failedAt);
   }
 
-  /** By the error itself, or by one it carries. */
-  find(error: unknown, depth = 0): FailedAt | undefined {
+  /** By the error itself, or by one it carries. Anything can be thrown, also what must not be looked at. */
+  find(error: unknown): FailedAt | undefined {
+    try {
+      return this.#find(error, 0);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #find(error: unknown, depth: number): FailedAt | undefined {
     if (typeof error !== "object" || error === null || depth > MAX_CAUSES) return undefined;
+    const found = this.#byError.get(error);
+    if (found !== undefined) return found;
     const { cause, errors } = error as { cause?: unknown; errors?: unknown };
-    return (
-      this.#byError.get(error) ??
-      this.find(cause, depth + 1) ??
-      (Array.isArray(errors) ? this.find(errors[0], depth + 1) : undefined)
-    );
+    return this.#find(cause, depth + 1) ?? (Array.isArray(errors) ? this.#find(errors[0], depth + 1) : undefined);
   }
 }
