@@ -49,6 +49,7 @@ test.each(["task", "operation"] as const)(
     const gate = createGate<number>();
     let calls = 0;
     const after: string[] = [];
+    const seen: number[] = [];
     const call = (): Promise<number> => {
       calls += 1;
       return gate.wait();
@@ -56,6 +57,7 @@ test.each(["task", "operation"] as const)(
     const work = task("work", call);
     const busy = workflow("busy", async (ctx) => {
       const got = kind === "task" ? await ctx.task(work) : await ctx.run("work", call);
+      seen.push(got);
       await ctx.run("after", () => void after.push("after"));
       return got;
     });
@@ -66,7 +68,7 @@ test.each(["task", "operation"] as const)(
     await engine.clock.advance(0);
     gate.open(7);
     await engine.clock.advance("1 hour");
-    expect(after).toEqual([]);
+    expect([after, seen]).toEqual([[], []]);
     expect((await run.info()).status).toBe("paused");
     await engine.crash();
     expect((await run.info()).status).toBe("paused");
@@ -79,9 +81,11 @@ test.each(["task", "operation"] as const)(
 
 test("a run resumed while an operation of it is still at work goes on with its other branches at once", async () => {
   const slow = createGate<number>();
+  const seen: string[] = [];
   const both = workflow("both", { ports: { go: promise() } }, async (ctx) => {
     const first = ctx.run("slow", () => slow.wait());
     await ctx.promise("go");
+    seen.push("went on");
     const second = await ctx.run("quick", () => 2);
     ctx.state.set("second", second);
     return [await first, second];
@@ -92,7 +96,7 @@ test("a run resumed while an operation of it is still at work goes on with its o
   await run.pause();
   await run.resolve("go");
   await engine.clock.advance(0);
-  expect((await run.info()).entries).toBe(3);
+  expect([(await run.info()).entries, seen]).toEqual([3, []]);
   await run.resume();
   await engine.clock.advance(0);
   expect((await run.info()).entries).toBe(5);

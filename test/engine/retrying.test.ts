@@ -45,6 +45,29 @@ test.each(["task", "operation"] as const)(
   },
 );
 
+test.each(["task", "operation"] as const)("a %s that is tried anew begins with its first attempt", async (kind) => {
+  const attempts: number[] = [];
+  const keys = new Set<string>();
+  const call = (ctx: { attempt: number; idempotencyKey: string }): string => {
+    attempts.push(ctx.attempt);
+    keys.add(ctx.idempotencyKey);
+    if (attempts.length < 4) throw new Error("broken");
+    return "done";
+  };
+  const retry = { maxAttempts: 2, baseDelay: 1 };
+  const work = task("work", { retry }, call);
+  const steps = workflow("steps", async (ctx) => (kind === "task" ? ctx.task(work) : ctx.run("work", call, { retry })));
+  await using engine = await createTestEngine({ definitions: [steps, work] });
+  const run = await engine.start(steps);
+  await engine.clock.advance("1 minute");
+  await rejection(run.result());
+  await run.retry();
+  await engine.clock.advance("1 minute");
+  expect(await run.result()).toBe("done");
+  expect([attempts, keys.size]).toEqual([[0, 1, 0, 1], 1]);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
 test("code that threw by itself runs again from its last position, with today's code", async () => {
   let fixed = false;
   let calls = 0;
