@@ -162,7 +162,7 @@ export class RunHandle implements Run<any> {
 
   update(name: string, ...args: readonly unknown[]): Promise<never> {
     const options = args[1] as UpdateOptions | undefined;
-    return updateRun(this.#target, () => this.#record(), name, args[0], options) as Promise<never>;
+    return updateRun(this.#target, (generation) => this.#record(generation), name, args[0], options) as Promise<never>;
   }
 
   async cancel(reason?: string): Promise<void> {

@@ -110,7 +110,8 @@ export interface SendOptions {
   readonly beforeStart?: boolean;
 }
 
-export async function send({ host, body, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<void> {
+/** False when a message with its `dedupId` is there already. */
+export async function send({ host, body, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<boolean> {
   host.checkOpen();
   const { worker } = host;
   const { once = false, dedupId } = options;
@@ -128,7 +129,8 @@ export async function send({ host, body, id }: Target, arrival: Arrival, options
   });
   switch (outcome.status) {
     case "committed":
-      return worker.runs.arrived(outcome.run);
+      worker.runs.arrived(outcome.run);
+      return true;
     case "no-run":
       throw new RepriseError(
         "RUN_NOT_FOUND",
@@ -139,7 +141,7 @@ export async function send({ host, body, id }: Target, arrival: Arrival, options
     case "ended":
       throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and takes no more messages.`);
     case "duplicate":
-      if (dedupId !== undefined) return;
+      if (dedupId !== undefined) return false;
       throw new RepriseError(
         "PROMISE_ALREADY_RESOLVED",
         `The promise ${arrival.target} of run ${id} already has its value; the first one is kept.`,

@@ -2,11 +2,18 @@
 // waits for it, in whatever process, reads it there.
 
 import { checkName, checkOptionNames, decode, RepriseError } from "../base/index.ts";
-import { hasEnded, parse, type Entry, type RunNumber, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  hasEnded,
+  parse,
+  type Arrival,
+  type Entry,
+  type RunNumber,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { UpdateOptions } from "./api.ts";
 import { News } from "./news.ts";
-import { unlessEnded } from "./run-control.ts";
 import { stopOf } from "./run-info.ts";
 import { getPort, send, type Target } from "./run-messages.ts";
 
@@ -14,7 +21,7 @@ const PAGE = 500;
 
 export async function updateRun(
   target: Target,
-  getRecord: () => Promise<RunRecord>,
+  getRecord: (generation?: number) => Promise<RunRecord>,
   name: string,
   given: unknown,
   options: UpdateOptions = {},
@@ -30,37 +37,64 @@ export async function updateRun(
     name,
     entryData.encodeNamed(`What update ${name} is asked with`, args, host.limits),
   );
-  const { run, head } = await getRecord();
-  // A request that was made before may have been answered before, also when the run has ended since.
-  const isFirst = dedupId === undefined;
+  const record = await getRecord();
+  const command = entryData.updateCommand(id);
   const arrival = { type: "UpdateRequested", target: id, data } as const;
-  if (isFirst) await send(target, arrival);
-  else await unlessEnded(send(target, arrival, { dedupId: `update\u0001${id}` }));
-  const answer = await waitForAnswer(target, getRecord, entryData.updateCommand(id), run, isFirst ? head : 0);
+  const isNew = dedupId === undefined ? await send(target, arrival) : await sendOnce(target, arrival, id);
+  const earlier = isNew ? undefined : await findEarlier(host.store, record, command);
+  // A request that was made before may have been answered before, also when the run has ended since.
+  const from = dedupId === undefined ? record.head : 0;
+  const answer = earlier ?? (await waitForAnswer(target, getRecord, command, record, from));
   const said = decode(answer.data) as { result?: unknown };
   if (answer.type === "UpdateCompleted") return said.result;
   throw entryData.errorOf(said);
 }
 
+/** False when the request was made before, or comes too late to be made. */
+async function sendOnce(target: Target, arrival: Arrival, id: string): Promise<boolean> {
+  try {
+    return await send(target, arrival, { dedupId: `update\u0001${id}` });
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "RUN_ENDED") return false;
+    throw error;
+  }
+}
+
+/** The answer a generation before this one gave. */
+async function findEarlier(store: Store, { id, generation }: RunRecord, command: string): Promise<Entry | undefined> {
+  for (let before = generation - 1; before >= 0; before -= 1) {
+    const record = await store.findRun(id, before);
+    if (record === undefined) return undefined;
+    const { answer } = await search(store, { run: record.run, after: 0 }, command);
+    if (answer !== undefined) return answer;
+  }
+  return undefined;
+}
+
+/** Follows the run from one generation to the next: each of them may have given the answer. */
 async function waitForAnswer(
   { host, id }: Target,
-  getRecord: () => Promise<RunRecord>,
+  getRecord: (generation?: number) => Promise<RunRecord>,
   command: string,
-  first: RunNumber,
+  { run, generation: first }: RunRecord,
   from: number,
 ): Promise<Entry> {
   const news = new News();
   const leave = host.watchers.add(id, () => news.tell());
   try {
-    for (let place = { run: first, after: from }; ;) {
+    for (let place = { run, after: from }, generation = first; ;) {
       host.checkOpen();
       const moved = news.next();
       // Before the journal: what an ended run says is in it by now.
       const record = await getRecord();
       const found = await search(host.store, place, command);
       if (found.answer !== undefined) return found.answer;
-      place = record.run === place.run ? found.place : { run: record.run, after: 0 };
-      if (place.after === 0 && record.run !== found.place.run) continue;
+      place = found.place;
+      if (record.generation > generation) {
+        generation += 1;
+        place = { run: (await getRecord(generation)).run, after: 0 };
+        continue;
+      }
       if (hasEnded(record.status))
         throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${record.status}) without an answer to the update.`);
       const stopped = stopOf(record);

@@ -37,3 +37,9 @@ export function applyUpdate(draft: Draft, execution: Execution, id: string, data
   if (!execution.updates.announce(command)) return;
   draft.appendDelivery("UpdateRequested", command, data, decode(data) as Readonly<Record<string, unknown>>);
 }
+
+/** The code continues as new: what it was about to answer gets its answer now. */
+export function breakOffUpdates(draft: Draft, execution: Execution): void {
+  execution.updates.breakOff(execution);
+  for (const ask of execution.asks.splice(0)) if (ask.ask === "answer") draft.append(ask.type, ask.command, ask.data);
+}

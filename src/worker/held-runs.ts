@@ -330,7 +330,7 @@ export class HeldRuns {
 
   /** The next generation, here or wherever somebody has room for it. */
   #goOn(next: NextGeneration | undefined, record: RunRecord | undefined): void {
-    if (next === undefined || record === undefined) return;
+    if (next === undefined || record === undefined || record.status === "paused") return;
     if (next.claim === undefined) return this.#host.claimer.want("turns");
     const { token } = next.claim;
     if (record.arrivals === 0) return this.adopt(record, firstEntryOf(next, record), token);

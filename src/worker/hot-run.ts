@@ -31,7 +31,7 @@ import {
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { answers, applyPort, applySignal, applyUpdate } from "./apply-message.ts";
+import { answers, applyPort, applySignal, applyUpdate, breakOffUpdates } from "./apply-message.ts";
 import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
@@ -58,8 +58,6 @@ export class HotRun {
   /** Most runs have none. */
   #transactions: Fifo<WaitingTransaction> | undefined;
   #closingPorts: Set<string> | undefined;
-  /** A cancel stands in the journal, though the code may not have heard it yet. */
-  #cancelling = false;
   #ended: EndStatus | undefined;
   #next: NextGeneration | undefined;
   #gone = false;
@@ -166,8 +164,8 @@ export class HotRun {
 
   /** A run is cancelled once; its cleanup is not disturbed by another request. */
   #applyCancel(type: EntryType, data: string): void {
-    if (this.#cancelling || this.execution.stoppedBy !== undefined) return;
-    this.#cancelling = true;
+    if (this.execution.cancelAnnounced || this.execution.stoppedBy !== undefined) return;
+    this.execution.cancelAnnounced = true;
     this.#draft.appendDelivery(type, "", data, asRecord(data));
     const waits = this.execution.cancellableWaits();
     for (const { command } of waits) this.execution.close(command);
@@ -361,6 +359,7 @@ export class HotRun {
       const { deliveries } = this.#draft.batch;
       const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...deliveries];
       this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.record, one));
+      if (this.#next !== undefined) breakOffUpdates(this.#draft, this.execution);
     }
     this.#ended = appendEnd(this.#draft, this.execution);
     this.#abandonOperations(() => new CancelledError("The run has ended."), nothing);

@@ -64,7 +64,7 @@ function send(
       "USAGE",
       `Child ${child.id} is detached: it is nobody's child any more. Speak to it from outside, with engine.run.`,
     );
-  if (child.command === undefined || execution.stop !== undefined) return never();
+  if (child.command === undefined || execution.stop !== undefined || execution.isUndoing) return never();
   const command = execution.commands.nextMessage(child.command, child.sent, type, fields, compare);
   child.sent += 1;
   if (isViolation(command)) {

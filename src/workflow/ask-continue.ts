@@ -13,7 +13,7 @@ export function askContinue(execution: Execution, given: unknown, version: numbe
   refuseInsideStep();
   const { refusal, host, body } = execution;
   if (refusal !== undefined) return refused(refusal);
-  if (execution.stop !== undefined) return never();
+  if (execution.stop !== undefined || execution.isUndoing) return never();
   const next = version ?? body.version;
   const accepted = host.acceptNext(body.name, next, given);
   if (accepted === undefined)

@@ -26,7 +26,7 @@ export class EmittedChunks {
 export function emitChunk(execution: Execution, stream: string, chunk: unknown): void {
   refuseInsideStep("Use `emit` of the step's own first argument.");
   const data = encodeChunk(execution, stream, chunk);
-  if (execution.stop !== undefined || execution.outcome !== undefined) return;
+  if (execution.stop !== undefined || execution.outcome !== undefined || execution.isUndoing) return;
   execution.emitted ??= new EmittedChunks();
   const number = execution.emitted.next(stream);
   if (number !== undefined) execution.asks.push({ ask: "emit", stream, number, data });

@@ -111,6 +111,8 @@ export class Execution {
   #undos: Undos | undefined;
   /** U3. The code has thrown; only undos may ask for anything. */
   #undoing: "no" | "waiting" | "asking" = "no";
+  /** A cancel stands in the journal, though the code may not have heard it yet. */
+  cancelAnnounced = false;
   #unheard: Arrival[] | undefined;
   #abort: AbortController | undefined;
 
@@ -148,7 +150,7 @@ export class Execution {
     // A mistake in the code, not the end of the run: nothing of this turn is kept, and the right code goes on.
     const caught = outcome.status === "threw" ? findNondeterminism(outcome.error) : undefined;
     if (caught !== undefined) return void this.halt(nondeterministic(caught));
-    if (this.#undos?.isNeeded === true && this.stop === undefined) {
+    if (this.#undos?.isNeeded === true && this.stop === undefined && this.outcome === undefined) {
       const failure = failureOf(outcome, this.limits);
       if (failure !== undefined) return this.#takeBack(failure.error);
     }
@@ -196,6 +198,11 @@ export class Execution {
     } finally {
       this.#undoing = "waiting";
     }
+  }
+
+  /** U3. What the code asks for is not done any more. */
+  get isUndoing(): boolean {
+    return this.#undoing === "waiting";
   }
 
   #abandon(waits: readonly Wait[]): void {
@@ -318,7 +325,7 @@ export class Execution {
     return [
       ...this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data)),
       ...signals.map((signal) => arrivalOf("SignalReceived", { ...signal })),
-      ...(this.#updates?.unanswered() ?? []).map((request) => arrivalOf("UpdateRequested", request)),
+      ...(this.#updates?.unhandled() ?? []).map((request) => arrivalOf("UpdateRequested", request)),
       ...(this.#unheard ?? []),
     ];
   }
@@ -458,7 +465,7 @@ export class Execution {
     strictly?: StrictCheck,
   ): Command | undefined {
     refuseInsideStep();
-    if (this.stop !== undefined || this.#undoing === "waiting") return undefined;
+    if (this.stop !== undefined || this.isUndoing) return undefined;
     const command = this.commands.next(type, name, fields, strictly);
     if (!isViolation(command)) return command;
     this.violate(command);
@@ -479,6 +486,7 @@ export class Execution {
   /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */
   checkLeftovers(): void {
     if (this.stop !== undefined || this.outcome === undefined) return;
+    if (this.#hasEnd && this.endStatus === "continued") this.#updates?.breakOff(this);
     for (const left of this.commands.leftovers()) {
       if (this.commands.strict) return this.violate(left);
       this.leftovers.push(left.message);

@@ -2,7 +2,9 @@
 //
 // A1. A request is handled at its place in the journal, once; while nobody handles its name it waits, in order.
 // A2. The answer is an entry like the end of an operation: matched by the request's id on replay, in strict mode compared.
-// A3. A handler is workflow code: it may ask for what workflow code may. It is never called inside another call of ctx.
+// A3. What is being handled when the code continues as new is answered with a failure: handled again by the next generation,
+//     what its handler has done would be done twice.
+// A4. A handler is workflow code: it may ask for what workflow code may. It is never called inside another call of ctx.
 
 import { decode, RepriseError } from "../base/index.ts";
 import { encodeNamed, errorText, updateCompletedData, updateFailedData } from "./entry-data.ts";
@@ -20,14 +22,16 @@ interface Request {
   readonly id: string;
   readonly name: string;
   readonly args: unknown;
+  /** As it came. */
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 export class Updates {
   readonly #handlers = new Map<string, UpdateHandler>();
   readonly #known = new Set<string>();
   #waiting: Request[] = [];
-  /** Delivered and not answered, in the order they came. */
-  readonly #open = new Map<string, Readonly<Record<string, unknown>>>();
+  /** Being handled. */
+  readonly #begun = new Map<string, Request>();
 
   /** Something may come that the code is ready for, though it waits for nothing. */
   get isReady(): boolean {
@@ -41,39 +45,51 @@ export class Updates {
     return true;
   }
 
-  /** Requests without an answer, as they came. */
-  unanswered(): readonly Readonly<Record<string, unknown>>[] {
-    return [...this.#open.values()];
+  /** Requests nobody has begun to handle, as they came. */
+  unhandled(): readonly Readonly<Record<string, unknown>>[] {
+    return this.#waiting.map(({ data }) => data);
   }
 
-  answered(command: string): void {
-    this.#open.delete(command);
+  /** False when it has its answer. */
+  answered(command: string): boolean {
+    return this.#begun.delete(command);
+  }
+
+  /** A3 */
+  breakOff(execution: Execution): void {
+    for (const request of this.#begun.values()) fail(execution, request, brokenOff(execution, request));
   }
 
   /** A1 */
   deliver(execution: Execution, command: string, data: Readonly<Record<string, unknown>>): void {
     this.#known.add(command);
-    this.#open.set(command, data);
-    const request = { command, id: String(data["id"]), name: String(data["name"]), args: data["args"] };
+    const request = { command, id: String(data["id"]), name: String(data["name"]), args: data["args"], data };
+    if (this.#handlers.has(request.name)) this.#begin(execution, request);
+    else this.#waiting.push(request);
+  }
+
+  #begin(execution: Execution, request: Request): void {
     const handler = this.#handlers.get(request.name);
-    if (handler === undefined) this.#waiting.push(request);
-    else handle(execution, request, handler);
+    if (handler === undefined || execution.stop !== undefined) return;
+    this.#begun.set(request.command, request);
+    handle(execution, request, handler);
   }
 
   register(execution: Execution, name: string, handler: UpdateHandler): void {
     this.#handlers.set(name, handler);
-    const waiting = this.#waiting.filter((request) => request.name === name);
-    if (waiting.length === 0) return;
-    this.#waiting = this.#waiting.filter((request) => request.name !== name);
-    // A3. What the code does in the same breath comes first: the handler may use what is declared below.
+    if (!this.#waiting.some((request) => request.name === name)) return;
+    // A4. What the code does in the same breath comes first: the handler may use what is declared below.
     void Promise.resolve().then(() => {
-      for (const request of waiting) handle(execution, request, handler);
+      // N3. The code has continued as new in that breath: they go over.
+      if (execution.outcome !== undefined || execution.isUndoing) return;
+      const waiting = this.#waiting.filter((request) => request.name === name);
+      this.#waiting = this.#waiting.filter((request) => request.name !== name);
+      for (const request of waiting) this.#begin(execution, request);
     });
   }
 }
 
 function handle(execution: Execution, request: Request, handler: UpdateHandler): void {
-  if (execution.stop !== undefined) return;
   let answer: Promise<unknown>;
   try {
     answer = callWorkflow(execution.host.guard, () => Promise.resolve(handler(request.args)));
@@ -107,6 +123,13 @@ function fail(execution: Execution, request: Request, error: unknown): void {
   answered(execution, request, "UpdateFailed", data, (recorded) => [errorText(error), errorText(recorded["error"])]);
 }
 
+function brokenOff({ facts }: Execution, { name }: Request): RepriseError {
+  return new RepriseError(
+    "RUN_ENDED",
+    `Run ${facts.id} continued as new while the update ${name} was being handled. What its handler has done stands, the rest was not done: look before you ask again.`,
+  );
+}
+
 /** A2 */
 function answered(
   execution: Execution,
@@ -115,8 +138,7 @@ function answered(
   data: string,
   compare: (recorded: RecordedEntry["data"]) => readonly [now: string | undefined, then: string | undefined],
 ): void {
-  if (execution.stop !== undefined) return;
-  execution.updates.answered(command);
+  if (execution.stop !== undefined || !execution.updates.answered(command)) return;
   const recorded = execution.commands.takeAnswer(command);
   if (recorded === undefined) {
     execution.asks.push({ ask: "answer", type, command, data });

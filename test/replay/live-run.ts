@@ -5,12 +5,14 @@
 // L1. An arrival is appended only while somebody waits for it; what comes later is dropped (E4).
 // L2. Code sees an arrival after the commit that holds it (W11), decoded from the stored text (A4).
 // L3. One arrival is delivered at a time; after each the code is drained and what it asks for is appended (W1).
-// L4. Nothing is delivered once the code has ended, and nothing is appended once it was stopped.
+// L4. While some of a commit's arrivals are still to be delivered, further ones may be appended.
+// L5. Nothing is delivered once the code has ended, and nothing is appended once it was stopped.
 
 import { decode, systemTimers, type EpochMs } from "../../src/base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
+  isCancel,
   markOf,
   parseNow,
   taskBody,
@@ -45,6 +47,12 @@ export interface Arrival {
   readonly command: string;
   readonly data: string;
   readonly at: EpochMs;
+}
+
+/** Arrivals of one commit, and of another that was made when the first of them had been delivered. */
+export interface Commit {
+  readonly arrivals: readonly Arrival[];
+  readonly late: readonly Arrival[];
 }
 
 export type Answer = { readonly value?: unknown } | { readonly error: unknown };
@@ -97,7 +105,7 @@ export class LiveRun {
   /** Commands asked for in this life of the run, in order; a cancelled timer is `Timer(0) cancel`. */
   readonly asked: string[] = [];
   /** What was appended from outside in this life, commit by commit. */
-  readonly commits: Arrival[][] = [];
+  readonly commits: Commit[] = [];
   /** Journal lengths at which a crash may cut: an append that is not in the middle of one commit's arrivals. */
   readonly cuts: number[] = [];
   readonly execution: Execution;
@@ -212,8 +220,16 @@ export class LiveRun {
     const data = entryData.signalReceivedData(name, entryData.encodeInput(value));
     return { type: "SignalReceived", command: "", data, at: this.now };
   }
+  asks(name: string, id: string, args: unknown): Arrival {
+    const data = entryData.updateRequestedData(id, name, entryData.encodeInput(args));
+    return { type: "UpdateRequested", command: entryData.updateCommand(id), data, at: this.now };
+  }
   cancels(reason?: string): Arrival {
     return { type: "CancelRequested", command: "", data: entryData.cancelRequestedData(reason), at: this.now };
+  }
+
+  missesDeadline(): Arrival {
+    return { type: "DeadlineExceeded", command: "", data: "{}", at: this.now };
   }
 
   /** Runs the function behind a task or operation, as a worker would. */
@@ -249,21 +265,39 @@ export class LiveRun {
 
   /** Appends in one commit what is still wanted, then delivers it; answers how many were wanted. */
   async commit(...arrivals: readonly Arrival[]): Promise<number> {
+    return this.commitBoth(arrivals, () => []);
+  }
+
+  /** L4. `late` is asked when the first of the arrivals has been delivered. */
+  async commitBoth(arrivals: readonly Arrival[], late: () => readonly Arrival[]): Promise<number> {
     if (this.isOver) return 0;
-    const taken = arrivals.flatMap((arrival) => {
-      const entry = this.#take(arrival);
-      return entry === undefined ? [] : [entry];
-    });
+    const cutsBefore = this.cuts.length;
+    const taken = this.#takeAll(arrivals);
     if (taken.length === 0) return 0;
     this.cuts.push(this.entries.length);
-    this.commits.push(taken.map(({ type, command, data, at }) => ({ type, command, data, at })));
-    for (const entry of taken) {
-      if (this.isOver) break;
-      this.execution.deliver(entry.type, entry.command, decodeEntry(entry).data, entry.at);
-      await drained();
-      this.#afterDrain();
+    await this.#deliver(taken[0]!);
+    const further = this.isOver ? [] : this.#takeAll(late());
+    if (further.length > 0) {
+      // Cut in between, the run would hear the rest of the first commit before the second is made.
+      this.cuts.splice(cutsBefore);
+      this.cuts.push(this.entries.length);
     }
-    return taken.length;
+    this.commits.push({ arrivals: taken.map(arrivalOf), late: further.map(arrivalOf) });
+    for (const entry of [...taken.slice(1), ...further]) {
+      if (this.isOver) break;
+      await this.#deliver(entry);
+    }
+    return taken.length + further.length;
+  }
+
+  async #deliver({ type, command, data, at, ...entry }: Entry): Promise<void> {
+    this.execution.deliver(type, command, decodeEntry({ type, command, data, at, ...entry }).data, at);
+    await drained();
+    this.#afterDrain();
+  }
+
+  #takeAll(arrivals: readonly Arrival[]): Entry[] {
+    return arrivals.flatMap((arrival) => this.#take(arrival) ?? []);
   }
 
   /** Runs the functions behind these commands, one commit each, in this order. */
@@ -286,9 +320,12 @@ export class LiveRun {
       const { name, value } = decode(data) as { name: string; value?: unknown };
       command = this.execution.signals.announce(this.execution, name, value)?.command ?? "";
       this.execution.close(command);
-    } else if (type === "CancelRequested") {
-      if (this.execution.stoppedBy !== undefined) return undefined;
+    } else if (isCancel(type)) {
+      if (this.execution.stoppedBy !== undefined || this.execution.cancelAnnounced) return undefined;
+      this.execution.cancelAnnounced = true;
       for (const { command: open } of this.execution.cancellableWaits()) this.execution.close(open);
+    } else if (type === "UpdateRequested") {
+      if (!this.execution.updates.announce(command)) return undefined;
     } else if (this.execution.isOpen(command)) this.execution.close(command);
     else return undefined;
     return this.#append(type, command, data);
@@ -310,7 +347,7 @@ export class LiveRun {
     return entry;
   }
 
-  /** L3, L4 */
+  /** L3, L5 */
   #afterDrain(): void {
     if (this.isOver) return;
     const asks = this.execution.asks;
@@ -321,7 +358,7 @@ export class LiveRun {
 
   #ask(ask: Ask): void {
     if (ask.ask === "emit") return;
-    this.asked.push(ask.ask === "cancel-timer" ? `${ask.command} cancel` : ask.command);
+    this.asked.push(labelOf(ask));
     if (ask.ask === "operation") {
       this.#operations.set(ask.command, ask);
       return;
@@ -371,6 +408,17 @@ export class LiveRun {
       emit: () => {},
     };
   }
+}
+
+function arrivalOf({ type, command, data, at }: Entry): Arrival {
+  return { type, command, data, at };
+}
+
+/** One for each thing that can be asked for: some share a command. */
+function labelOf(ask: Exclude<Ask, { ask: "emit" }>): string {
+  if (ask.ask === "cancel-timer") return `${ask.command} cancel`;
+  if (ask.ask === "answer") return `${ask.command} answer`;
+  return ask.ask === "child-message" ? `${ask.command} ${ask.data}` : ask.command;
 }
 
 const ASK_ENTRIES = {

@@ -74,3 +74,18 @@ test("a wait made while its signal is on its way is closing at once, and gets no
   await drained();
   expect(execution.outcome).toEqual({ status: "returned", value: [1, 2] });
 });
+
+test("a signal that stands behind a cancel goes to nobody the cancel rejects first", async () => {
+  const cleans = code(async (ctx) => {
+    await ctx.promise("p");
+    const got = await ctx.receive("a").catch(() => "cancelled");
+    return [got, await ctx.shield(() => ctx.receive("a", { timeout: 5 }))];
+  });
+  const run = await LiveRun.start(cleans);
+  // The code has heard of `p` and waits for `a`; of the cancel it has not heard yet.
+  await run.commitBoth([run.settles("p", { value: 1 }), run.cancels()], () => [run.signals("a", 2)]);
+  expect(run.stop).toBeUndefined();
+  expect(run.execution.outcome).toEqual({ status: "returned", value: ["cancelled", 2] });
+  const resumed = await LiveRun.resume(cleans, run.entries);
+  expect(resumed.stop).toBeUndefined();
+});

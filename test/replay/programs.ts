@@ -4,25 +4,30 @@
 // inputs, conditions and the result. So two executions that resume branches in a different order end differently.
 
 import { FatalError } from "../../src/base/index.ts";
-import { promise, signal, task, type Definition } from "../../src/kernel/index.ts";
+import { promise, signal, stream, task, update, type Definition } from "../../src/kernel/index.ts";
 import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
 import type { Chance } from "./seeded.ts";
 
 export const PORTS = ["approval", "payment", "reply"] as const;
 export const SIGNALS = ["tick", "tock"] as const;
+export const UPDATES = ["poke", "prod"] as const;
+const PATCHES = ["first", "second"] as const;
 const STATE_KEYS = ["a", "b"] as const;
 const CALLEES = [0, 1, 2] as const;
 
 /** Few names, so that they are used again and again. */
 const tasks = CALLEES.map((callee) => task(`task-${callee}`, (_ctx, input: number) => input));
-const child = workflow("child", async (_ctx, input: number) => input);
+const child = workflow("child", { ports: { hear: signal<number>() } }, async (_ctx, input: number) => input);
 
 type Condition = "mixed" | "random" | "now";
 
 export type Program =
   | { readonly do: "task" | "run"; readonly callee: number; readonly undo?: boolean }
   | { readonly do: "shield"; readonly body: Program }
-  | { readonly do: "child" }
+  | { readonly do: "child"; readonly says?: "signal" | "cancel" }
+  | { readonly do: "handle"; readonly update: (typeof UPDATES)[number]; readonly body: Program; readonly then: Program }
+  | { readonly do: "patched"; readonly patch: string; readonly yes: Program; readonly no: Program }
+  | { readonly do: "send" | "emit" }
   | { readonly do: "sleep"; readonly ms: number }
   | { readonly do: "wait"; readonly port: (typeof PORTS)[number]; readonly timed: boolean }
   | { readonly do: "receive"; readonly names: string | readonly string[]; readonly timed: boolean }
@@ -52,7 +57,7 @@ const LEAVES = [
   "small",
   "small",
 ] as const;
-const SMALL = ["hop", "hop", "random", "now", "set", "get", "clear", "throw"] as const;
+const SMALL = ["hop", "hop", "random", "now", "set", "get", "clear", "throw", "send", "send", "emit"] as const;
 const SHAPES = [
   "seq",
   "seq",
@@ -69,6 +74,8 @@ const SHAPES = [
   "deadline",
   "later",
   "shield",
+  "handle",
+  "patched",
 ] as const;
 
 /** A program of about `size` leaves. */
@@ -97,6 +104,12 @@ export function programOf(chance: Chance, size: number): Program {
       return { do: "deadline", ms: 1 + chance.below(50), body: sized(chance, size - 1) };
     case "shield":
       return { do: "shield", body: sized(chance, size - 1) };
+    case "handle": {
+      const [body, then] = [sized(chance, size / 3), sized(chance, (2 * size) / 3)];
+      return { do: "handle", update: chance.pick(UPDATES), body, then };
+    }
+    case "patched":
+      return { do: "patched", patch: chance.pick(PATCHES), yes: sized(chance, size - 1), no: leafOf(chance) };
     case "later":
       return { do: "later", body: sized(chance, size / 2), meanwhile: sized(chance, size / 2) };
   }
@@ -118,7 +131,7 @@ function leafOf(chance: Chance): Program {
     case "run":
       return { do: leaf, callee: chance.pick(CALLEES), ...(chance.happens(0.2) && { undo: true }) };
     case "child":
-      return { do: "child" };
+      return { do: "child", ...(chance.happens(0.3) && { says: chance.pick(["signal", "cancel"] as const) }) };
     case "sleep":
       return { do: "sleep", ms: 1 + chance.below(50) };
     case "wait":
@@ -178,7 +191,21 @@ class Follower {
       case "shield":
         return this.#mix(await ctx.shield(() => this.follow(program.body)));
       case "child":
-        return this.#mix(await ctx.child(child, this.mixed));
+        return this.#mix(await this.#child(program.says));
+      case "handle":
+        (ctx.onUpdate as (name: string, handler: (input: number) => Promise<number>) => void)(
+          program.update,
+          async (input) => this.#mix(this.#mix(input) + (await this.follow(program.body))),
+        );
+        return this.follow(program.then);
+      case "patched":
+        return this.follow(ctx.patched(program.patch) ? program.yes : program.no);
+      case "send":
+        ctx.send("somewhere", this.mixed);
+        return 0;
+      case "emit":
+        (ctx.emit as (name: string, chunk: number) => void)("shown", this.mixed);
+        return 0;
       case "sleep":
         return this.#mix(await ctx.sleep(program.ms));
       case "wait": {
@@ -242,6 +269,16 @@ class Follower {
     }
   }
 
+  async #child(says: "signal" | "cancel" | undefined): Promise<number> {
+    const asked = this.#ctx.child(child, this.mixed);
+    if (says === "signal") {
+      await asked.signal("hear", this.mixed);
+      await asked.signal("hear", this.mixed + 1);
+    }
+    if (says === "cancel") await asked.cancel();
+    return asked;
+  }
+
   async #inTurn(programs: readonly Program[]): Promise<number> {
     let sum = 0;
     for (const each of programs) sum = (sum + (await this.follow(each))) | 0;
@@ -270,7 +307,8 @@ function hashOf(text: string): number {
 export function definitionOf(program: Program): Definition {
   const ports = { approval: promise<number>(), payment: promise<number>(), reply: promise<number>() };
   const signals = { tick: signal<number>(), tock: signal<number>() };
-  return workflow("program", { ports: { ...ports, ...signals } }, async (ctx) => {
+  const updates = { poke: update<number, number>(), prod: update<number, number>(), shown: stream<number>() };
+  return workflow("program", { ports: { ...ports, ...signals, ...updates } }, async (ctx) => {
     const follower = new Follower(ctx as unknown as WorkflowContext);
     const value = await follower.follow(program);
     return { value, mixed: follower.mixed };

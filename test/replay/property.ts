@@ -2,9 +2,9 @@
 // happened. Same commands, same journal, same result, and nothing committed is asked for again.
 
 import { encode } from "../../src/base/index.ts";
-import { isTerminal, type Definition, type Entry } from "../../src/kernel/index.ts";
+import { isCancel, isTerminal, type Definition, type Entry, type EntryType } from "../../src/kernel/index.ts";
 import { entryData, type Execution } from "../../src/workflow/index.ts";
-import { LiveRun, type Arrival, type Drive } from "./live-run.ts";
+import { LiveRun, type Commit, type Drive } from "./live-run.ts";
 import { runAgain } from "./scheduler.ts";
 
 /** How the code ended, as text; stacks are left out. */
@@ -16,20 +16,34 @@ export function outcomeText(execution: Execution): string {
   return `returned ${entryData.encodeInput(outcome.value) ?? "nothing"}`;
 }
 
+/** Terminal, and yet what the code itself asked for. */
+const ITS_OWN: ReadonlySet<EntryType> = new Set<EntryType>(["TimerCancelled", "UpdateCompleted", "UpdateFailed"]);
+
 const isDelivered = ({ type }: Entry): boolean =>
-  (isTerminal(type) && type !== "TimerCancelled") || type === "CancelRequested";
+  (isTerminal(type) && !ITS_OWN.has(type)) || isCancel(type) || type === "UpdateRequested";
 
 /** The commits of `run` that a journal cut at `cut` does not hold yet. */
-function commitsAfter(run: LiveRun, cut: number): readonly (readonly Arrival[])[] {
+function commitsAfter(run: LiveRun, cut: number): readonly Commit[] {
   let held = run.entries.slice(0, cut).filter(isDelivered).length;
-  return run.commits.filter((arrivals) => {
-    held -= arrivals.length;
+  return run.commits.filter(({ arrivals, late }) => {
+    held -= arrivals.length + late.length;
     return held < 0;
   });
 }
 
+/** As `LiveRun.asked` has it. */
+function labelOf({ type, command, data }: Entry): string[] {
+  if (command === "" || type === "UpdateRequested") return [];
+  if (type === "TimerCancelled") return [`${command} cancel`];
+  if (type === "UpdateCompleted" || type === "UpdateFailed") return [`${command} answer`];
+  return [type === "ChildSignalled" || type === "ChildCancelRequested" ? `${command} ${data}` : command];
+}
+
+/** Differs from one caller to the next. */
+const STACK = /,"stack":"([^"\\]|\\.)*"/;
+
 const lines = (entries: readonly Entry[]): string[] =>
-  entries.map(({ type, command, data }) => `${type} ${command} ${data}`);
+  entries.map(({ type, command, data }) => `${type} ${command} ${data.replace(STACK, "")}`);
 
 /** Why the run taken up at `cut` is not the run it was; undefined when it is. */
 export async function divergenceAt(
@@ -44,9 +58,7 @@ export async function divergenceAt(
   const stoppedAt = (): string | undefined => resumed.stop && `stopped: ${resumed.stop.message}`;
   const stopped = stoppedAt();
   if (stopped !== undefined) return stopped;
-  const committed = new Set(
-    prefix.map(({ type, command }) => (type === "TimerCancelled" ? `${command} cancel` : command)).filter(Boolean),
-  );
+  const committed = new Set(prefix.flatMap(labelOf));
   const repeated = resumed.asked.find((command) => committed.has(command));
   if (repeated !== undefined) return `asked again for ${repeated}`;
   const wanted = await runAgain(resumed, commitsAfter(run, cut));

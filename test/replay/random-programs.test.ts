@@ -74,9 +74,17 @@ const REACHABLE: readonly EntryType[] = [
   "PromiseRejected",
   "PromiseTimedOut",
   "SignalReceived",
+  "UpdateRequested",
+  "UpdateCompleted",
+  "UpdateFailed",
+  "ChildSignalled",
+  "ChildCancelRequested",
+  "MessageSent",
+  "PatchMarked",
   "StateSet",
   "StateCleared",
   "CancelRequested",
+  "DeadlineExceeded",
   "RunCompleted",
   "RunFailed",
   "RunCancelled",
@@ -117,7 +125,7 @@ test("a random program cut anywhere and taken up again is the program it was", L
 // ── wrong ways to deliver ──
 
 /** Nothing arrives together here, so that only the way of delivering can make a difference. */
-const STEADY: Weather = { ...ROUGH, together: 0, cancels: 0 };
+const STEADY: Weather = { ...ROUGH, together: 0, overlaps: 0, cancels: 0 };
 
 type Choice = (available: readonly RecordedEntry[], recorded: Recorded) => readonly RecordedEntry[];
 
@@ -132,7 +140,9 @@ function inRounds(choose: Choice): Drive {
     let waiting = recorded.deliveries;
     while (waiting.length > 0 && execution.stop === undefined) {
       const open = new Set(execution.openWaits().map(({ command }) => command));
-      const available = waiting.filter(({ command }) => command === "" || open.has(command));
+      const available = waiting.filter(
+        ({ type, command }) => command === "" || type === "UpdateRequested" || open.has(command),
+      );
       if (available.length === 0) break;
       const delivered = new Set(choose(available, recorded));
       for (const entry of delivered) deliver(execution, entry);

@@ -1,7 +1,7 @@
 // A seeded world around a LiveRun: it chooses what happens next, until the run is over.
 
-import { PORTS, SIGNALS } from "./programs.ts";
-import type { LiveRun, Arrival } from "./live-run.ts";
+import { PORTS, SIGNALS, UPDATES } from "./programs.ts";
+import type { Arrival, Commit, LiveRun } from "./live-run.ts";
 import type { Chance } from "./seeded.ts";
 
 export interface Weather {
@@ -13,10 +13,30 @@ export interface Weather {
   readonly earlySettles: number;
   /** How often somebody signals whatever the run waits for. */
   readonly signals: number;
+  /** How often somebody asks for an update. */
+  readonly updates: number;
+  /** How often something arrives while what arrived before is still being delivered. */
+  readonly overlaps: number;
 }
 
-export const CALM: Weather = { failures: 0, together: 0, cancels: 0, earlySettles: 0, signals: 0 };
-export const ROUGH: Weather = { failures: 0.2, together: 0.3, cancels: 0.01, earlySettles: 0.05, signals: 0.05 };
+export const CALM: Weather = {
+  failures: 0,
+  together: 0,
+  cancels: 0,
+  earlySettles: 0,
+  signals: 0,
+  updates: 0,
+  overlaps: 0,
+};
+export const ROUGH: Weather = {
+  failures: 0.2,
+  together: 0.3,
+  cancels: 0.03,
+  earlySettles: 0.05,
+  signals: 0.05,
+  updates: 0.05,
+  overlaps: 0.3,
+};
 
 function answer(chance: Chance, weather: Weather): { value: number } | { error: Error } {
   if (!chance.happens(weather.failures)) return { value: chance.below(1000) };
@@ -28,9 +48,11 @@ function answer(chance: Chance, weather: Weather): { value: number } | { error: 
 
 /** One thing that can happen now; undefined when nothing can. */
 function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | undefined {
-  if (chance.happens(weather.cancels)) return run.cancels("enough");
+  if (chance.happens(weather.cancels)) return chance.happens(0.7) ? run.cancels("enough") : run.missesDeadline();
   if (chance.happens(weather.earlySettles)) return run.settles(chance.pick(PORTS), answer(chance, weather));
   if (chance.happens(weather.signals)) return run.signals(chance.pick(SIGNALS), chance.below(1000));
+  if (chance.happens(weather.updates))
+    return run.asks(chance.pick(UPDATES), `update-${chance.below(6)}`, chance.below(1000));
   const open = run.execution.openWaits().filter(({ command }) => run.execution.isOpen(command));
   if (open.length === 0) return undefined;
   const { command, type, name, timed } = chance.pick(open);
@@ -44,6 +66,10 @@ function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | un
     : run.settles(name, answer(chance, weather));
 }
 
+function arrivalsOf(run: LiveRun, chance: Chance, weather: Weather, count: number): Arrival[] {
+  return Array.from({ length: count }, () => arrivalOf(run, chance, weather) ?? []).flat();
+}
+
 /** Far more than any program needs. */
 const MAX_COMMITS = 5_000;
 
@@ -51,23 +77,19 @@ const MAX_COMMITS = 5_000;
 export async function runToEnd(run: LiveRun, chance: Chance, weather: Weather): Promise<boolean> {
   for (let turn = 0; !run.isOver; turn += 1) {
     if (turn === MAX_COMMITS) return false;
-    const count = chance.happens(weather.together) ? 2 + chance.below(2) : 1;
-    const arrivals: Arrival[] = [];
-    for (let each = 0; each < count; each += 1) {
-      const arrival = arrivalOf(run, chance, weather);
-      if (arrival !== undefined) arrivals.push(arrival);
-    }
+    const arrivals = arrivalsOf(run, chance, weather, chance.happens(weather.together) ? 2 + chance.below(2) : 1);
     if (arrivals.length === 0 && run.open().length === 0) return false;
-    await run.commit(...arrivals);
+    const further = chance.happens(weather.overlaps) ? 1 + chance.below(2) : 0;
+    await run.commitBoth(arrivals, () => arrivalsOf(run, chance, weather, further));
   }
   return true;
 }
 
 /** Lets the same things happen that happened before, commit by commit; false when one was no longer wanted. */
-export async function runAgain(run: LiveRun, commits: readonly (readonly Arrival[])[]): Promise<boolean> {
-  for (const arrivals of commits) {
+export async function runAgain(run: LiveRun, commits: readonly Commit[]): Promise<boolean> {
+  for (const { arrivals, late } of commits) {
     if (run.isOver) return false;
-    if ((await run.commit(...arrivals)) !== arrivals.length) return false;
+    if ((await run.commitBoth(arrivals, () => late)) !== arrivals.length + late.length) return false;
   }
   return true;
 }

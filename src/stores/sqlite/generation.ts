@@ -18,14 +18,16 @@ import type { Tx } from "./session.ts";
 import { nextRun } from "./start.ts";
 
 /** Before the rows of the old one are cleared: `read` says which of its messages nobody has looked at. */
-export function startNext(tx: Tx, old: RunNumber, read: number, next: NextGeneration): RunRecord {
+export function startNext(tx: Tx, old: RunNumber, read: number, next: NextGeneration, isPaused: boolean): RunRecord {
   const { sql, now } = tx;
-  const { version, started, runtime, claim } = next;
+  const { version, started, runtime } = next;
+  // C1. Who paused the run did not mean the generation that happened to end.
+  const claim = isPaused ? undefined : next.claim;
   const run = nextRun(tx);
   tx.nextRun = run + 1;
   const chain = chainAfter(CHAIN_START, "RunStarted", "", started);
-  const status = claim === undefined ? "queued" : "running";
-  const due = claim === undefined ? 1 : 0;
+  const status = isPaused ? "paused" : claim === undefined ? "queued" : "running";
+  const due = status === "queued" ? 1 : 0;
   const { worker = null, token = null } = claim ?? {};
   sql.insertNext.run(run, version, status, chain, due, token, worker, now, runtime, old);
   sql.insertEntry.run(run, 1, "RunStarted", "", started, now, markOf(chain));

@@ -18,6 +18,8 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   const { sql } = tx;
   for (const { item, token } of turn.finished)
     if (sql.heldItem.get(turn.run, item, token) === undefined) return voidOutcome(tx, turn);
+  const isPaused =
+    turn.next !== undefined && (sql.pulse.get(turn.run) as { status?: string } | undefined)?.status === "paused";
   const arrivals = moveHead(tx, turn);
   if (arrivals === undefined) return voidOutcome(tx, turn);
 
@@ -36,7 +38,7 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   let more = arrivals > turn.read;
   let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
-    if (turn.next !== undefined) next = startNext(tx, run, turn.read, turn.next);
+    if (turn.next !== undefined) next = startNext(tx, run, turn.read, turn.next, isPaused);
     clearEnded(tx, run, arrivals);
     more = false;
   }

@@ -226,4 +226,17 @@ export const generationCases: readonly StoreCase[] = [
       { name: "refund", version: 1, live: 1, due: 1 },
     ]);
   }),
+
+  storeCase("a pause that comes before the run continues holds for the next generation", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await store.write([{ write: "pause", id: "order-1" }]);
+    const record = await goOn(store, held, { claim: { worker, token: newToken() } });
+    assert.deepEqual([record.generation, record.status], [1, "paused"]);
+    const [pulse] = await store.pulse([record.run]);
+    assert.equal(pulse?.token, undefined);
+    assert.deepEqual(await claimTurns(store, worker), []);
+    await store.write([{ write: "resume", id: "order-1" }]);
+    assert.equal((await claimTurns(store, worker)).length, 1);
+  }),
 ];

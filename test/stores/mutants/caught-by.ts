@@ -469,6 +469,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "only turns of the wanted versions are claimed, however many of others are due",
   ],
   "versions are counted without a look at them": ["live and due runs are counted by version, ended ones are not"],
+  "a next generation knows no pause": ["a pause that comes before the run continues holds for the next generation"],
   "messages to the outside are not kept": [
     "a message is claimed with what its delivery needs",
     "a store says how many messages it has, how many failed, and since when",

@@ -74,4 +74,10 @@ export const generationsMutants: readonly Mutant[] = [
   methods("versions are counted without a look at them", (store: Store) => ({
     countVersions: async () => (await store.countVersions()).slice(1),
   })),
+
+  answering("a next generation knows no pause", async (outcome, write, store) => {
+    const { next } = outcome as { next?: { id: string; status: string } };
+    if (write.write === "turn" && next?.status === "paused") await store.write([{ write: "resume", id: next.id }]);
+    return outcome;
+  }),
 ];
