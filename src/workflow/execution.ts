@@ -63,7 +63,7 @@ import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
 import { Undos, type StepUndo } from "./undo.ts";
 import { Updates } from "./updates.ts";
-import { Waits, type Wait } from "./waits.ts";
+import { outlivesCancel, Waits, type Wait } from "./waits.ts";
 
 const NOBODY: readonly Wait[] = [];
 
@@ -493,8 +493,4 @@ export class Execution {
       this.host.log("warn", left.message);
     }
   }
-}
-
-function outlivesCancel({ shielded, undo }: Wait): boolean {
-  return shielded || undo !== undefined;
 }

@@ -22,6 +22,11 @@ export interface Wait {
   closing: boolean;
 }
 
+/** A cancel leaves what works for it alone. */
+export function outlivesCancel({ shielded, undo }: Wait): boolean {
+  return shielded || undo !== undefined;
+}
+
 type Settle = (wait: Wait) => void;
 type NewWait = Pick<Wait, "type" | "name" | "timed" | "shielded" | "undo" | "closing">;
 
