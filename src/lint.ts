@@ -33,7 +33,7 @@ export interface LintPlugin {
 
 const NOW = "ctx.now()";
 const SLEEP = "ctx.sleep()";
-const RUN = "ctx.run(), which calls it once and keeps the answer";
+const RUN = "ctx.run(), which keeps the answer";
 
 /** How it is written, and what to write instead. */
 const CALLS: Readonly<Record<string, string>> = {

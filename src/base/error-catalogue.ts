@@ -246,7 +246,7 @@ export const ERROR_CATALOGUE = {
   MAX_ATTEMPTS_EXCEEDED: {
     family: "outcome",
     summary: "Every attempt the retry policy allows has failed.",
-    next: "Read the cause, the failure of the last attempt; repair it and start a new run.",
+    next: "Read the cause, the failure of the last attempt, and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
   },
   RESULT_TIMEOUT: {
     family: "outcome",
@@ -267,7 +267,7 @@ export const ERROR_CATALOGUE = {
   RUN_FAILED: {
     family: "outcome",
     summary: "The run ended with an error.",
-    next: "Read the cause; repair it and start a new run.",
+    next: "Read the cause and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
   },
   UNDO_FAILED: {
     family: "outcome",

@@ -56,7 +56,11 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
     case "running":
     case "waiting": {
       const open = waitsFor(record, steps).map((step) => waitLine(step, now, painted));
-      if (record.status === "queued") open.unshift(`a worker that has the definition ${plain(record.definition)}`);
+      const worker = `a worker that has the definition ${plain(record.definition)}`;
+      const news = record.arrivals - record.read;
+      if (record.status === "queued") open.unshift(worker);
+      else if (record.status === "waiting" && news > 0)
+        open.unshift(`${worker}, to take in ${countOf(news, "message", "messages")}`);
       else if (record.status === "running") open.unshift("a worker is at it");
       else if (record.status === "waiting" && open.length === 0)
         open.push("an update, if its code takes one; otherwise nothing that can come: see `reprise doctor`");
@@ -69,6 +73,7 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
 function waitLine({ kind, name, command, until, attempts }: Step, now: number, painted: Paint): string {
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
+  const limit = until === undefined ? "" : `, ${limitText(until.getTime() - now)}`;
   const place = painted("dim", command);
   switch (kind) {
     case "task":
@@ -78,9 +83,9 @@ function waitLine({ kind, name, command, until, attempts }: Step, now: number, p
     case "sleep":
       return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
     case "promise":
-      return `promise ${shown} from outside${left === "" ? "" : `, runs out ${left}`} ${place}`;
+      return `promise ${shown} from outside${limit} ${place}`;
     case "signal":
-      return `signal ${shown}${left === "" ? "" : `, runs out ${left}`} ${place}`;
+      return `signal ${shown}${limit} ${place}`;
     case "update":
       return `its own answer to update ${shown} ${place}`;
     case "operation":
@@ -90,6 +95,10 @@ function waitLine({ kind, name, command, until, attempts }: Step, now: number, p
 
 function untilText(ms: number): string {
   return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;
+}
+
+function limitText(ms: number): string {
+  return ms > 0 ? `runs out in ${formatMs(ms)}` : `ran out ${formatMs(-ms)} ago, which a worker has yet to see`;
 }
 
 export function troubleLines(

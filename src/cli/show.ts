@@ -1,7 +1,7 @@
 // reprise show: one run — where it stands, what happened, what it waits for, what to do when it is stuck.
 
 import { RepriseError } from "../base/index.ts";
-import { journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
+import { hasEnded, journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
@@ -43,7 +43,7 @@ export function showJson(
   return {
     ...runJson(record),
     priority: record.priority,
-    unread: record.unread,
+    unread: hasEnded(record.status) ? record.unread : record.arrivals - record.read,
     runtime: JSON.parse(record.runtime) as unknown,
     input: payload(entries[0], "input"),
     output: record.status === "completed" ? payload(entries.at(-1), "output") : null,

@@ -54,7 +54,10 @@ export interface RunRecord {
   readonly tags: readonly string[];
   readonly head: number;
   readonly chain: string;
+  /** How many messages have come. */
   readonly arrivals: number;
+  /** How many of them the run has taken in. */
+  readonly read: number;
   /** Messages that came after the last one the run read before it ended. */
   readonly unread: number;
   readonly createdAt: EpochMs;

@@ -104,7 +104,7 @@ function check(called: string, instead: string, caller: unknown): void {
 const NOW = "ctx.now()";
 const SLEEP = "ctx.sleep()";
 const RUN = "ctx.run()";
-const OUTSIDE = `${RUN}, which calls it once and keeps the answer`;
+const OUTSIDE = `${RUN}, which keeps the answer`;
 
 /** Owner, name, how a message calls it, what to use instead. */
 function targets(): readonly (readonly [owner: object, name: string, called: string, instead: string])[] {

@@ -21,6 +21,16 @@ test("cancel asks a run to stop, with the reason in its journal", async () => {
   expect((await store.cli("show", "review-1")).stdout).toContain("wrong customer");
 });
 
+test("a message that no worker has taken in yet is shown, with what takes it in", async () => {
+  using store = await shop();
+  await store.cli("cancel", "review-1");
+  const { stdout } = await store.cli("show", "review-1");
+  expect(stdout).toContain("waits for\n  a worker that has the definition review, to take in 1 message\n");
+  const [shown] = jsonLines((await store.cli("show", "review-1", "--json")).stdout);
+  expect(shown).toMatchObject({ status: "waiting", unread: 1 });
+  expect((await store.cli("show", "review-2")).stdout).not.toContain("a worker");
+});
+
 test("a run that has ended is passed over, and said so", async () => {
   using store = await shop();
   const { code, stdout, stderr } = await store.cli("cancel", "pay-1", "review-1");

@@ -6,7 +6,10 @@ import type { GlobalOptions } from "../global-options.ts";
 import type { LimitOptions } from "../queue.ts";
 
 export function addQueueingCommands(program: Command): void {
-  const queue = program.command("queue").description("the lines that work waits in: list, pause, resume, limit");
+  const queue = program
+    .command("queue")
+    .helpCommand(false)
+    .description("the lines that work waits in: list, pause, resume, limit");
 
   queue
     .command("list")

@@ -7,7 +7,10 @@ import type { BackfillOptions, CreateOptions } from "../schedule.ts";
 
 export function addSchedulingCommands(program: Command): void {
   program.commandsGroup("Plan:");
-  const schedule = program.command("schedule").description("what starts runs by itself: list, show, create, pause, …");
+  const schedule = program
+    .command("schedule")
+    .helpCommand(false)
+    .description("what starts runs by itself: list, show, create, pause, …");
 
   schedule
     .command("list")

@@ -42,6 +42,7 @@ export function recordOf(sql: Statements, row: RunRow): RunRecord {
     head: row.head,
     chain: row.chain,
     arrivals: row.arrivals,
+    read: row.read,
     unread: row.unread,
     createdAt: row.createdAt,
     endedAt: row.endedAt ?? undefined,

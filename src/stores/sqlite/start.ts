@@ -203,6 +203,7 @@ function writeFirst(
     head: 1,
     chain,
     arrivals,
+    read: 0,
     unread: 0,
     createdAt: now,
     endedAt: undefined,
