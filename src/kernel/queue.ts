@@ -9,6 +9,7 @@
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";
+import type { DefinitionVersion } from "./generation.ts";
 import type { RunNumber } from "./run.ts";
 
 /** How much may be at work at once, and how much may begin in a time. */
@@ -62,10 +63,10 @@ export interface ChangeQueueWrite {
 }
 export type QueueOutcome = { readonly status: "committed" } | { readonly status: "no-queue" };
 
-/** Lets runs of the named definitions begin that stand in a queue with room, most urgent first, then oldest. */
+/** Lets runs of these versions of definitions begin that stand in a queue with room, most urgent first, then oldest. */
 export interface AdmitWrite {
   readonly write: "admit";
-  readonly definitions: readonly string[];
+  readonly definitions: readonly DefinitionVersion[];
   readonly limit: number;
 }
 export interface AdmitOutcome extends Waiting {

@@ -124,7 +124,7 @@ export class Claimer {
   }
 
   #admit(room: number): void {
-    const { names: definitions } = this.#host.served;
+    const { definitions } = this.#host.served;
     const limit = Math.min(room, CLAIM_AT_MOST);
     this.#submit("starts", { write: "admit", definitions, limit }, ({ runs, ...waiting }) => {
       if (runs.length > 0) this.want("turns");

@@ -5,7 +5,6 @@ import type { Registry } from "./registry.ts";
 
 export class Served {
   readonly definitions: readonly DefinitionVersion[];
-  readonly names: readonly string[];
   readonly tasks: readonly string[];
   readonly #definitions: ReadonlySet<string>;
   readonly #tasks: ReadonlySet<string>;
@@ -17,9 +16,8 @@ export class Served {
     this.definitions = registry.definitions.filter(({ name, version }) =>
       serves(registry.findWorkflow(name, version)?.line),
     );
-    this.names = [...new Set(this.definitions.map(({ name }) => name))];
     this.tasks = registry.taskNames.filter((name) => serves(registry.findTask(name)?.line));
-    this.#definitions = new Set(this.names);
+    this.#definitions = new Set(this.definitions.map(({ name }) => name));
     this.#tasks = new Set(this.tasks);
   }
 

@@ -1,7 +1,7 @@
 // Deadlines: the whole time a run may take, kept by the queue.
 
 import { expect, test } from "vitest";
-import { promise, task, workflow } from "reprise";
+import { promise, queue, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { collect, createGate, rejection, storeAround } from "./world.ts";
 
@@ -94,6 +94,50 @@ test("a run whose deadline passes before it begins fails, and its code never run
   await using engine = await createTestEngine({ definitions: [later] });
   const run = await engine.start(later, undefined, { delay: "2 hours", deadline: "1 hour" });
   await engine.clock.advance("3 hours");
+  expect((await rejection(run.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+  expect([began, (await run.info()).status]).toEqual([[], "failed"]);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a run whose deadline passes in the line of a full queue fails there, and the others keep their places", async () => {
+  const began: string[] = [];
+  const build = workflow(
+    "build",
+    { ports: { go: promise() }, queue: queue("builds", { concurrency: 1 }) },
+    async (ctx, id: string) => {
+      began.push(id);
+      await ctx.promise("go");
+    },
+  );
+  const source = storeAround((_writes, apply) => apply());
+  await using engine = await createTestEngine({ definitions: [build], store: source });
+  const first = await engine.start(build, "first");
+  const late = await engine.start(build, "late", { deadline: "1 hour" });
+  const next = await engine.start(build, "next");
+  await engine.clock.advance("1 hour");
+  expect((await rejection(late.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+  expect(await late.verify()).toMatchObject({ status: "same" });
+  expect((await engine.queues())[1]).toMatchObject({ leased: 1, ready: 1 });
+  await first.resolve("go");
+  await engine.clock.advance(0);
+  expect(began).toEqual(["first", "next"]);
+  await next.resolve("go");
+  await next.result();
+  expect((await source.store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
+  expect(await source.store.check()).toEqual([]);
+});
+
+test("a debounced run that is put off beyond its deadline fails; each start gives it a new one", async () => {
+  const began: number[] = [];
+  const save = workflow("save", async (_ctx, n: number) => void began.push(n));
+  await using engine = await createTestEngine({ definitions: [save] });
+  const debounce = { key: "doc", by: "1 hour" } as const;
+  const run = await engine.start(save, 1, { debounce, deadline: "40 minutes" });
+  await engine.clock.advance("30 minutes");
+  await engine.start(save, 2, { debounce, deadline: "40 minutes" });
+  await engine.clock.advance("30 minutes");
+  expect((await run.info()).status).toBe("queued");
+  await engine.clock.advance("1 hour");
   expect((await rejection(run.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   expect([began, (await run.info()).status]).toEqual([[], "failed"]);
   expect(await run.verify()).toMatchObject({ status: "same" });

@@ -1,7 +1,7 @@
 // Versions: a run is pinned to the version of its definition that started it.
 
 import { describe, expect, test } from "vitest";
-import { promise, workflow, type RepriseError } from "reprise";
+import { promise, queue, workflow, type RepriseError } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createFolder, rejection } from "./world.ts";
 
@@ -113,6 +113,25 @@ describe("a run of a definition with versions", () => {
     await engine.clock.advance(1);
     await engine.run(one, "child").resolve("go");
     expect(await run.result()).toBe("version 1");
+  });
+
+  test("that nobody here has does not hold a place in its queue", async () => {
+    using folder = createFolder();
+    const store = `sqlite:${folder.file("runs.db")}`;
+    const line = queue("builds", { concurrency: 1 });
+    const build = (version: number) => workflow("build", { version, queue: line }, async () => version);
+    const [old, young] = [build(1), build(2)];
+    {
+      await using client = await createTestEngine({ definitions: [young], store, worker: false });
+      await client.start(young, undefined, { id: "young", priority: 9 });
+    }
+    await using engine = await createTestEngine({ definitions: [old], store });
+    const run = await engine.start(old, undefined, { id: "old" });
+    await engine.clock.advance(0);
+    expect((await run.info()).status).toBe("completed");
+    expect((await engine.find("young"))?.status).toBe("queued");
+    await using other = await createTestEngine({ definitions: [old, young], store, now: engine.clock.now() });
+    expect(await other.run(young, "young").result()).toBe(2);
   });
 
   test("is refused twice with one version and different code", async () => {

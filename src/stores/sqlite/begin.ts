@@ -12,6 +12,7 @@ import {
   markOf,
   type AdmitOutcome,
   type AdmitWrite,
+  type DefinitionVersion,
   type Entry,
   type NewRun,
   type RunNumber,
@@ -26,16 +27,21 @@ export const START_ITEM = "Start";
 const DELAYED = 0;
 const READY = 1;
 
+/** What stands in line: a definition's runs by version, as workers have some and not others. */
+function lineName(definition: string, version: number): string {
+  return `${definition}@${version}`;
+}
+
 /** B1 */
 export function insertStart({ sql, now }: Tx, number: RunNumber, run: NewRun, delayMs: number | undefined): void {
-  const { line, definition, priority } = run;
+  const { line, definition, version, priority } = run;
   const at = now + (delayMs ?? 0);
   const state = delayMs === undefined ? READY : DELAYED;
   sql.insertLined.run(
     number,
     START_ITEM,
     "start" satisfies LineKind,
-    definition,
+    lineName(definition, version),
     priority,
     at,
     1,
@@ -89,10 +95,11 @@ export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOut
   const { sql, now } = tx;
   openLanes(tx);
   const gates = new Gates(sql, now, "start");
+  const names = lineNames(definitions);
   const runs: RunNumber[] = [];
   for (let going = true; going && runs.length < limit;) {
     const candidates = gates
-      .openLines(definitions)
+      .openLines(names)
       .flatMap(({ queue, name }) => {
         const most = Math.min(limit - runs.length, gates.room(queue));
         return sql.linedItems.all("start", queue, name, most) as unknown as Candidate[];
@@ -114,10 +121,14 @@ export function applyAdmit(tx: Tx, { definitions, limit }: AdmitWrite): AdmitOut
   return { runs, ...gates.waiting() };
 }
 
+function lineNames(definitions: readonly DefinitionVersion[]): readonly string[] {
+  return definitions.map(({ name, version }) => lineName(name, version));
+}
+
 /** Without a transaction: undefined when there may be something to do. */
 export function idleAdmit(sql: Statements, now: number, write: AdmitWrite): AdmitOutcome | undefined {
   const gates = new Gates(sql, now, "start");
-  if (hasDueLanes(sql, now) || gates.openLines(write.definitions).length > 0) return undefined;
+  if (hasDueLanes(sql, now) || gates.openLines(lineNames(write.definitions)).length > 0) return undefined;
   return { runs: [], ...gates.waiting() };
 }
 
@@ -130,7 +141,9 @@ export function rewriteStart(tx: Tx, number: RunNumber, run: NewRun, delayMs: nu
   const mark = markOf(chain);
   sql.rewriteRun.run(run.version, run.priority, chain, run.runtime, number);
   sql.rewriteFirst.run(run.started, now, mark, number);
-  sql.postponeStart.run(now + delayMs, run.priority, run.line?.queue ?? null, run.line?.key ?? null, number);
+  const { line, definition, version, priority } = run;
+  const name = lineName(definition, version);
+  sql.postponeStart.run(now + delayMs, name, priority, line?.queue ?? null, line?.key ?? null, number);
   freeKey(tx, "start", unbegun);
   sql.dropItem.run(number, DEADLINE_ITEM);
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);

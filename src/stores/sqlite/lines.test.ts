@@ -100,7 +100,7 @@ test("a poll at a full, paused or rated queue writes nothing, so that workers do
   const held = await claim(store, worker);
   expect(held).toMatchObject({ items: [], held: true });
   expect(held.nextAt).toBeGreaterThan(store.now());
-  await store.write([{ write: "admit", definitions: ["crowd"], limit: 5 }]);
+  await store.write([{ write: "admit", definitions: [{ name: "crowd", version: 1 }], limit: 5 }]);
   expect(other.hasChanged()).toBe(false);
   await store.write([{ write: "change-queue", name: "q", paused: true }]);
   expect(other.hasChanged()).toBe(true);

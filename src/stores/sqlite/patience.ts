@@ -45,7 +45,7 @@ export function pauseMs({ random }: Waiting): number {
 export function busyError(cause: unknown, what: string): RepriseError {
   return new RepriseError(
     "STORE_BUSY",
-    `${what}: another program held the write lock for ${PATIENCE_MS / 1000} s. Look for a stopped process or a tool with an open transaction on this file; the call can be repeated.`,
+    `${what}: another program held the write lock for ${PATIENCE_MS / 1000} s. Look for a stopped process or a tool with an open transaction on the file; the call can be repeated.`,
     { cause },
   );
 }

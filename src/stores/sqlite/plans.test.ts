@@ -40,6 +40,8 @@ test.each<[Name, string]>([
   ["readyNames", "queue_ready (name>?)"],
   ["nextQueue", "queue_lined (kind=? AND queue>?)"],
   ["nextName", "queue_lined (kind=? AND queue=? AND name>?)"],
+  ["nextDefinition", "runs_live (definition>?)"],
+  ["nextVersion", "runs_live (definition=? AND version>?)"],
   ["unpark", "queue_parked (kind=? AND queue=? AND key=?)"],
   ["turnHolders", "runs_held (turn_worker>?)"],
   ["itemHolders", "queue_leased (worker>?)"],

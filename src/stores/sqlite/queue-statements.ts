@@ -59,7 +59,7 @@ export const QUEUE_SQL = {
   beginRun: "update runs set turn_due = 1 where run = ? and turn_due = 3",
   // Times are not hashed: the code's clock begins when the code does.
   beginEntry: "update journal set at = ? where run = ? and seq = 1",
-  postponeStart: `update queue set state = 0, available_at = ?, priority = ?, queue = ?, key = ?
+  postponeStart: `update queue set state = 0, available_at = ?, name = ?, priority = ?, queue = ?, key = ?
     where run = ? and item = 'Start'`,
   startKey: "select id from start_keys where definition = ? and kind = ? and key = ?",
   keepStartKey: `insert into start_keys (definition, kind, key, id) values (?, ?, ?, ?)

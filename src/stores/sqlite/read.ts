@@ -2,7 +2,6 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type {
-  DefinitionVersion,
   VersionCount,
   Entry,
   InboxRow,
@@ -22,17 +21,24 @@ export function findRun(sql: Statements, id: string, generation?: number): RunRe
   return row === undefined ? undefined : recordOf(sql, row);
 }
 
-/** From one version to the next, however many runs each has. */
+/** From one version to the next, one seek each; the runs themselves are counted in the index. */
 export function countVersions(sql: Statements): readonly VersionCount[] {
   const counts: VersionCount[] = [];
-  for (let last: DefinitionVersion = { name: "", version: 0 }; ;) {
-    const next = sql.nextVersion.get(last.name, last.version) as DefinitionVersion | undefined;
-    if (next === undefined) return counts;
-    const { live } = sql.countLive.get(next.name, next.version) as { live: number };
-    const { due } = sql.countDue.get(next.name, next.version) as { due: number };
-    counts.push({ ...next, live, due });
-    last = next;
-  }
+  for (let name = nextDefinition(sql, ""); name !== undefined; name = nextDefinition(sql, name))
+    for (let version = nextVersion(sql, name, 0); version !== undefined; version = nextVersion(sql, name, version)) {
+      const { live } = sql.countLive.get(name, version) as { live: number };
+      const { due } = sql.countDue.get(name, version) as { due: number };
+      counts.push({ name, version, live, due });
+    }
+  return counts;
+}
+
+function nextDefinition(sql: Statements, after: string): string | undefined {
+  return (sql.nextDefinition.get(after) as { name: string } | undefined)?.name;
+}
+
+function nextVersion(sql: Statements, name: string, after: number): number | undefined {
+  return (sql.nextVersion.get(name, after) as { version: number } | undefined)?.version;
 }
 
 type EntryRow = [seq: number, type: Entry["type"], command: string, data: string, at: number, mark: number];

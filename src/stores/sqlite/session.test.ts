@@ -98,7 +98,7 @@ test("a lock held by another program is waited for without blocking, then report
   other.exec("begin immediate");
   const refused = register("never");
   skippedMs = PATIENCE_MS;
-  await expect(refused).rejects.toMatchObject({ code: "STORE_BUSY" });
+  await expect(refused).rejects.toMatchObject({ code: "STORE_BUSY", message: expect.stringContaining(path) });
   other.close();
   expect(await names()).toEqual(["late"]);
 });

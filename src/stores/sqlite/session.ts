@@ -69,7 +69,7 @@ export class Session {
   /** Reads, with the same patience as writes. */
   async read<T>(what: string, body: (sql: Statements) => T): Promise<T> {
     await this.#usable();
-    return patiently(this.options, what, () => body(this.#connection.sql));
+    return patiently(this.options, this.#doing(what), () => body(this.#connection.sql));
   }
 
   /** X1–X3. `body` may run more than once, never partly. */
@@ -82,14 +82,20 @@ export class Session {
         const attempt = this.#attempt(body);
         if ("done" in attempt) return attempt.done;
         if (await this.#happened(what, attempt.unknown)) return attempt.result;
-        if (isFull(attempt.unknown) || ++unknowns === MAX_UNKNOWN_COMMITS) throw storeErrorOf(attempt.unknown, what);
+        if (isFull(attempt.unknown) || ++unknowns === MAX_UNKNOWN_COMMITS)
+          throw storeErrorOf(attempt.unknown, this.#doing(what));
         continue;
       } catch (error) {
-        if (!isBusy(error)) throw storeErrorOf(error, what);
-        if (this.options.clock.monotonic() - start >= PATIENCE_MS) throw busyError(error, what);
+        if (!isBusy(error)) throw storeErrorOf(error, this.#doing(what));
+        if (this.options.clock.monotonic() - start >= PATIENCE_MS) throw busyError(error, this.#doing(what));
       }
       await pause(this.options, pauseMs(this.options));
     }
+  }
+
+  /** An error names the file it happened with. */
+  #doing(what: string): string {
+    return `${what} in ${this.options.path}`;
   }
 
   #attempt<T>(body: (tx: Tx) => T): Attempt<T> {
@@ -139,7 +145,7 @@ export class Session {
       const { code } = storeErrorOf(commitError, what);
       throw new RepriseError(
         code,
-        `${what}: COMMIT failed, and the database could not be asked whether it happened. Check the disk; what was committed is in the store, the rest is done again when the leases run out.`,
+        `${this.#doing(what)}: COMMIT failed, and the database could not be asked whether it happened. Check the disk; what was committed is in the store, the rest is done again when the leases run out.`,
         { cause: commitError, details: { unresolved: true, asking: String(error) } },
       );
     }

@@ -129,8 +129,12 @@ const SQL = {
   moveTimer: "update queue set run = ?1 where run = ?2 and item = ?3",
   movePlace: "update queue set run = ?1 where run = ?2 and item = ?3 and state = 6",
   nothingUnread: "update runs set unread = 0 where run = ?",
-  nextVersion: `select definition as name, version from runs indexed by runs_live
-    where ended_at is null and (definition, version) > (?, ?) order by definition, version limit 1`,
+  // Two seeks: with (definition, version) > (?, ?) SQLite walks over every run of the version it is to leave (8 ms
+  // for 100,000).
+  nextDefinition: `select definition as name from runs indexed by runs_live where ended_at is null and definition > ?
+    order by definition limit 1`,
+  nextVersion: `select version from runs indexed by runs_live where ended_at is null and definition = ? and version > ?
+    order by version limit 1`,
   countLive:
     "select count(*) as live from runs indexed by runs_live where ended_at is null and definition = ? and version = ?",
   countDue: `select count(*) as due from runs indexed by runs_due where ${DUE} and definition = ? and version = ?`,

@@ -32,8 +32,8 @@ async function startInLine(store: Store, id: string, key?: string, run: Partial<
   assert.deepEqual([outcome.status, outcome.record.status], ["started", "queued"]);
 }
 
-async function admit(store: Store, limit = 100): Promise<AdmitOutcome> {
-  const [outcome] = await store.write([{ write: "admit", definitions: ["checkout"], limit }]);
+async function admit(store: Store, limit = 100, version = 1): Promise<AdmitOutcome> {
+  const [outcome] = await store.write([{ write: "admit", definitions: [{ name: "checkout", version }], limit }]);
   return outcome;
 }
 
@@ -114,6 +114,28 @@ export const beginningCases: readonly StoreCase[] = [
     await commitTurn(store, { ...a1.record, token: a1.token, read: 0, inbox: [] }, COMPLETES);
     assert.equal((await admit(store)).runs.length, 1);
     assert.deepEqual(await claimIds(store, worker), ["a2"]);
+  }),
+
+  storeCase("a run of a version that nobody here has is not let in, and takes nobody's place", async (store, t) => {
+    const worker = await registerWorker(store);
+    await declare(store, { concurrency: 1 });
+    await startInLine(store, "v2", undefined, { version: 2, priority: 9 });
+    await startInLine(store, "v1");
+    assert.equal((await admit(store, 100, 1)).runs.length, 1);
+    assert.deepEqual(await claimIds(store, worker), ["v1"]);
+    assert.deepEqual(await admit(store, 100, 2), { runs: [], nextAt: undefined, held: true });
+    assert.deepEqual(await admit(store, 100, 3), { runs: [], nextAt: undefined, held: false });
+    await store.write([{ write: "change-queue", name: "builds", limits: {} }]);
+    assert.equal((await admit(store, 100, 2)).runs.length, 1);
+    // The start that replaces another may be of another version.
+    const debounce = { debounce: "doc", delayMs: 1_000 };
+    const line = { queue: "builds" };
+    await start(store, "late", debounce, { line });
+    await start(store, "later", debounce, { line, version: 3 });
+    t.clock.advance(1_000);
+    await fireDue(store);
+    assert.deepEqual((await admit(store, 100, 1)).runs, []);
+    assert.equal((await admit(store, 100, 3)).runs.length, 1);
   }),
 
   storeCase("children of a queue wait for room like other runs", async (store) => {

@@ -288,6 +288,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "runs of a queue begin as many as fit, and one that ends makes room",
   ],
   "as many runs are let in as there are": ["runs of a queue begin as many as fit, and one that ends makes room"],
+  "runs are let in whatever their version": [
+    "a run of a version that nobody here has is not let in, and takes nobody's place",
+  ],
   "a singleton is started again": ["a singleton start answers the live run with its key, whoever asks"],
   "a debounced start is a run of its own": [
     "a debounced start replaces what a run that has not begun was given, and when it begins",

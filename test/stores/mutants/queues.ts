@@ -59,6 +59,11 @@ export const queuesMutants: readonly Mutant[] = [
   rewriting("as many runs are let in as there are", (write) =>
     write.write === "admit" ? { ...write, limit: 1_000 } : write,
   ),
+  rewriting("runs are let in whatever their version", (write) => {
+    if (write.write !== "admit") return write;
+    const definitions = write.definitions.flatMap(({ name }) => [1, 2, 3].map((version) => ({ name, version })));
+    return { ...write, definitions };
+  }),
   rewriting("a singleton is started again", (write) => (write.write === "start" ? without(write, "singleton") : write)),
   rewriting("a debounced start is a run of its own", (write) =>
     write.write === "start" ? without(write, "debounce") : write,
