@@ -50,6 +50,7 @@ export const startCases: readonly StoreCase[] = [
       head: 1,
       chain,
       arrivals: 0,
+      read: 0,
       unread: 0,
       createdAt: store.now(),
       endedAt: undefined,
