@@ -8,6 +8,20 @@ import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
 
 const SOURCES = "--conditions=reprise-source";
 
+// Left to `npm test`: what starts a process per test, kills them, or tries thousands of cases. The rest fits into a minute.
+const SLOW = [
+  "test/slow/**",
+  "test/cli/**",
+  "test/docs/examples.test.ts",
+  "test/engine/examples.test.ts",
+  "test/engine/limits.test.ts",
+  "test/engine/random-programs.test.ts",
+  "test/engine/rough-handling.test.ts",
+  "test/engine/schedule-crashes.test.ts",
+  "test/replay/random-programs.test.ts",
+  "test/stores/mutants.test.ts",
+];
+
 // Each command is a list of stages: a name, and the arguments for Node. A stage without arguments is a function.
 const commands = {
   start: (args) => [["start", [SOURCES, "examples/first-run/main.ts", ...args]]],
@@ -16,8 +30,7 @@ const commands = {
     ["format", [binOf("oxfmt"), "--check"]],
     ["lint", [binOf("oxlint"), "--deny-warnings"]],
     ["types", [binOf("typescript", "tsc"), "-p", "tsconfig.json"]],
-    // Everything under test/slow is left to `npm test`.
-    ...(args.includes("--no-tests") ? [] : [["tests", [binOf("vitest"), "run", "--exclude", "test/slow/**", ...args]]]),
+    ...(args.includes("--no-tests") ? [] : [["tests", [binOf("vitest"), "run", ...fastOnly(), ...args]]]),
   ],
   format: (args) => [["format", [binOf("oxfmt"), ...args]]],
   build: () => [
@@ -33,6 +46,10 @@ const commands = {
   ],
   cli: (args) => [["cli", [SOURCES, "src/cli/main.ts", ...args]]],
 };
+
+function fastOnly() {
+  return SLOW.flatMap((pattern) => ["--exclude", pattern]);
+}
 
 const [name = "", ...args] = process.argv.slice(2);
 if (!Object.hasOwn(commands, name)) {
