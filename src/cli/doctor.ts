@@ -2,6 +2,7 @@
 
 import { formatMs, RepriseError } from "../base/index.ts";
 import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
+import { findingsOf, outboxLines, stoppedLines, waitingLines, type Findings } from "./doctor-findings.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
@@ -12,29 +13,38 @@ import { countOf, plain, sizeText } from "./text.ts";
 export async function doctor(options: GlobalOptions): Promise<number> {
   return reading(options.store, async (store) => {
     const described = await describe(store);
-    if (!options.json && described.info !== undefined) await printInfo(described.info, store.now());
+    const { info, findings } = described;
+    if (!options.json && info !== undefined) await printInfo(info, findings, store.now());
     const progress = progressOf("checking", "runs", () => store.now());
     const found = await store.check((done, total) => progress.at(done, total));
     progress.end();
     const problems = [...described.problems, ...found];
-    if (options.json) await printJson(doctorJson(described.info, problems, store.now()));
+    if (options.json) await printJson(doctorJson(info, findings, problems, store.now()));
     else await printProblems(problems);
     return problems.length === 0 ? EXIT.ok : EXIT.problem;
   });
 }
 
+interface Described {
+  readonly info: StoreInfo | undefined;
+  readonly findings: Findings | undefined;
+  readonly problems: readonly Problem[];
+}
+
 /** A store too damaged to be described is still worth a look. */
-async function describe(store: Store): Promise<{ info: StoreInfo | undefined; problems: readonly Problem[] }> {
+async function describe(store: Store): Promise<Described> {
+  let info: StoreInfo | undefined;
   try {
-    return { info: await store.info(), problems: [] };
+    info = await store.info();
+    return { info, findings: await findingsOf(store), problems: [] };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
     const problem = { invariant: "I34 store health", run: undefined, seq: undefined, message: error.message };
-    return { info: undefined, problems: [problem] };
+    return { info, findings: undefined, problems: [problem] };
   }
 }
 
-async function printInfo(info: StoreInfo, now: number): Promise<void> {
+async function printInfo(info: StoreInfo, findings: Findings | undefined, now: number): Promise<void> {
   const row = (name: string, value: string): Promise<void> => print(`${paint("dim", name.padEnd(12))}${value}`);
   await row("store", `${info.kind} ${plain(info.location)} (${sizeText(info.bytes)})`);
   await row("schema", String(info.schemaVersion));
@@ -45,7 +55,14 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
   );
   await row("runs", counts.join(", ") || "none");
   await row("items", `${info.items.ready} ready, ${info.items.leased} leased, ${info.items.delayed} delayed`);
-  if (info.outbox.pending > 0) await row("outbox", outboxText(info, now));
+  const rows = async (name: string, lines: readonly string[]): Promise<void> => {
+    for (const [index, line] of lines.entries()) await row(index === 0 ? name : "", paint("yellow", line));
+  };
+  if (findings !== undefined) {
+    await rows("waiting", waitingLines(findings, info, now));
+    await rows("stopped", stoppedLines(findings));
+  }
+  await rows("outbox", outboxLines(info, now));
   if (info.workers.length === 0) await row("workers", "none");
   for (const [index, { worker, name, until }] of info.workers.entries()) {
     const left = until - now;
@@ -59,11 +76,6 @@ async function printInfo(info: StoreInfo, now: number): Promise<void> {
 
 function durabilityText({ durability }: StoreInfo): string {
   return durability === "full" ? "full" : paint("yellow", "relaxed");
-}
-
-function outboxText({ outbox }: StoreInfo, now: number): string {
-  const waits = `${countOf(outbox.pending, "message", "messages")} to deliver, the oldest for ${formatMs(now - (outbox.oldestAt ?? now))}`;
-  return outbox.failing === 0 ? waits : `${waits}; ${paint("yellow", `${outbox.failing} failed so far`)}`;
 }
 
 async function printProblems(problems: readonly Problem[]): Promise<void> {
@@ -82,7 +94,12 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
   remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
 }
 
-function doctorJson(info: StoreInfo | undefined, problems: readonly Problem[], now: number): object {
+function doctorJson(
+  info: StoreInfo | undefined,
+  findings: Findings | undefined,
+  problems: readonly Problem[],
+  now: number,
+): object {
   return {
     healthy: problems.length === 0,
     store:
@@ -97,6 +114,8 @@ function doctorJson(info: StoreInfo | undefined, problems: readonly Problem[], n
               alive: until > now,
             })),
           },
+    waiting: findings?.waiting.map(({ name, version, due, live }) => ({ definition: name, version, due, live })) ?? [],
+    stopped: findings?.stopped ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,
       run: run ?? null,

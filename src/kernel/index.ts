@@ -170,6 +170,7 @@ export type {
   MessageDeliveredWrite,
   MessageFence,
   NewMessage,
+  DestinationInfo,
   OutboxInfo,
 } from "./outbox.ts";
 export type { Chunk, Emit } from "./stream.ts";

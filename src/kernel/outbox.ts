@@ -70,4 +70,16 @@ export interface OutboxInfo {
   readonly failing: number;
   /** When the oldest of them was sent. */
   readonly oldestAt: EpochMs | undefined;
+  /** Where they are to go, by name. */
+  readonly destinations: readonly DestinationInfo[];
+}
+
+/** What waits for one destination. */
+export interface DestinationInfo {
+  readonly destination: string;
+  readonly pending: number;
+  readonly failing: number;
+  /** How often the one that failed most has failed. */
+  readonly attempts: number;
+  readonly oldestAt: EpochMs;
 }

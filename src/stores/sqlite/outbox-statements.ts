@@ -25,6 +25,7 @@ export const OUTBOX_SQL = {
   takeOverOutgoing: `update outbox indexed by outbox_leased set state = 1, token = null, worker = null, attempt = attempt + 1,
       available_at = ?1 + min(60000, 1000 * (1 << min(attempt, 6)))
     where state = 2 and worker = ?2`,
-  countOutgoing: `select count(*) as pending, count(*) filter (where attempt > 0) as failing, min(sent_at) as oldestAt
-    from outbox`,
+  countOutgoing: `select destination, count(*) as pending, count(*) filter (where attempt > 0) as failing,
+      max(attempt) as attempts, min(sent_at) as oldestAt
+    from outbox group by destination order by destination`,
 } as const;

@@ -11,9 +11,11 @@ import type {
   MessageDeliveredOutcome,
   MessageDeliveredWrite,
   NewMessage,
+  DestinationInfo,
   OutboxInfo,
   RunNumber,
 } from "../../kernel/index.ts";
+import { plain } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
@@ -89,10 +91,8 @@ export function applyMessageBack({ sql }: Tx, write: MessageBackWrite): ItemOutc
 }
 
 export function outboxInfo(sql: Statements): OutboxInfo {
-  const { pending, failing, oldestAt } = sql.countOutgoing.get() as {
-    pending: number;
-    failing: number;
-    oldestAt: number | null;
-  };
-  return { pending, failing, oldestAt: oldestAt ?? undefined };
+  const destinations = plain<DestinationInfo>(sql.countOutgoing.all());
+  const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
+  const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
+  return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };
 }

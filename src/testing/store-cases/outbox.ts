@@ -132,7 +132,12 @@ export const outboxCases: readonly StoreCase[] = [
     const [outcome] = await store.write([turnWrite(store, { ...held, token: newToken() }, sends(held, ["mail"]))]);
     assert.equal(outcome.status, "lease-lost");
     assert.deepEqual((await claim(store, worker)).messages, []);
-    assert.deepEqual((await store.info()).outbox, { pending: 0, failing: 0, oldestAt: undefined });
+    assert.deepEqual((await store.info()).outbox, {
+      pending: 0,
+      failing: 0,
+      oldestAt: undefined,
+      destinations: [],
+    });
   }),
 
   storeCase("a message is delivered and given back by its token only, and once", async (store) => {
@@ -221,8 +226,19 @@ export const outboxCases: readonly StoreCase[] = [
     const sentAt = store.now();
     await commitTurn(store, held, sends(held, ["mail", "chat"]));
     t.clock.advance(5);
-    assert.deepEqual((await store.info()).outbox, { pending: 2, failing: 0, oldestAt: sentAt });
+    const one = { pending: 1, failing: 0, attempts: 0, oldestAt: sentAt };
+    const [chat, mail] = [
+      { destination: "chat", ...one },
+      { destination: "mail", ...one },
+    ];
+    const all = { pending: 2, failing: 0, oldestAt: sentAt, destinations: [chat, mail] };
+    assert.deepEqual((await store.info()).outbox, all);
+    const message = await take(store, worker);
+    const availableAt = store.now();
+    await store.write([{ write: "message-back", ...fenceOf(message), attempt: 3, availableAt }]);
+    const failed = { ...mail, failing: 1, attempts: 3 };
+    assert.deepEqual((await store.info()).outbox, { ...all, failing: 1, destinations: [chat, failed] });
     await delivered(store, await take(store, worker));
-    assert.deepEqual((await store.info()).outbox, { pending: 1, failing: 0, oldestAt: sentAt });
+    assert.deepEqual((await store.info()).outbox, { ...all, pending: 1, destinations: [chat] });
   }),
 ];

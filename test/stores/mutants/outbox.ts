@@ -78,6 +78,9 @@ export const outboxMutants: readonly Mutant[] = [
   })),
   methods("a goodbye keeps what the worker holds", () => ({ releaseWorker: async () => undefined })),
   methods("info does not know the outbox", (store) => ({
-    info: async () => ({ ...(await store.info()), outbox: { pending: 0, failing: 0, oldestAt: undefined } }),
+    info: async () => ({
+      ...(await store.info()),
+      outbox: { pending: 0, failing: 0, oldestAt: undefined, destinations: [] },
+    }),
   })),
 ];
