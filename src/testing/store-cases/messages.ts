@@ -73,6 +73,15 @@ export const messageCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).unread, 3);
   }),
 
+  storeCase("a run says how many messages came, and how many of them it has taken in", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await store.write([1, 2, 3].map((n) => message("order-1", signalled(`${n}`))));
+    await commitTurn(store, held, { entries: [["SignalReceived", "", "1"]], read: 1 });
+    const { arrivals, read } = await getRun(store, "order-1");
+    assert.deepEqual([arrivals, read], [3, 1]);
+  }),
+
   storeCase("a turn says which children its messages by id have reached", async (store) => {
     const worker = await registerWorker(store);
     await startRun(store, "stranger");

@@ -362,6 +362,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "what the code never took is not counted": [
     "an end counts what is in the journal and was never taken to what was never read",
   ],
+  "a run says it has taken in whatever came": [
+    "a run says how many messages came, and how many of them it has taken in",
+  ],
   "nobody is told whom a turn's messages reached": ["a turn says which children its messages by id have reached"],
   "nobody notes that a run takes updates": ["a run that takes updates may wait for nothing that stands in its journal"],
   "chunks are not kept": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],

@@ -1,3 +1,4 @@
+import type { Store } from "../../../src/kernel/index.ts";
 import { answering, methods, rewriting, turns, without, type Mutant } from "./mutant.ts";
 
 export const messagesMutants: readonly Mutant[] = [
@@ -13,6 +14,12 @@ export const messagesMutants: readonly Mutant[] = [
     reap: async () => ({ workers: 0, turns: 0, items: 0 }),
   })),
   turns("what the code never took is not counted", (turn) => without(turn, "unread")),
+  methods("a run says it has taken in whatever came", (store) => ({
+    async findRun(...args: Parameters<Store["findRun"]>) {
+      const record = await store.findRun(...args);
+      return record && { ...record, read: record.arrivals };
+    },
+  })),
   answering("nobody is told whom a turn's messages reached", (outcome) =>
     "reached" in outcome ? without(outcome, "reached") : outcome,
   ),
