@@ -2,6 +2,8 @@
 // whoever needs them is given these ports.
 
 import crypto from "node:crypto";
+// The global of this name has other members where a program is compiled with the types of browsers.
+import { performance } from "node:perf_hooks";
 import type { Clock, Random, Timers } from "./ports.ts";
 
 // Taken once: the determinism guard, and fake timers of a test, replace the ambient ones later, and neither is meant for us.
