@@ -2,6 +2,10 @@ import { RepriseError } from "./errors.ts";
 
 /** A misspelt option would be ignored in silence, and found in production. */
 export function checkOptionNames(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    const got = options === null ? "null" : Array.isArray(options) ? "an array" : typeof options;
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of options, got ${got}.`);
+  }
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown === undefined) return;
   throw new RepriseError(

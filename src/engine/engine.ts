@@ -4,7 +4,17 @@
 // N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
 // N3. A closed engine answers every call with ENGINE_CLOSED; closing twice is closing once.
 
-import { checkOptionNames, checkRunId, decode, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
+import { inspect } from "node:util";
+import {
+  checkName,
+  checkOptionNames,
+  checkRunId,
+  decode,
+  encode,
+  RepriseError,
+  toMs,
+  type Duration,
+} from "../base/index.ts";
 import {
   checkDeadline,
   lineOf,
@@ -341,6 +351,10 @@ function checkFilter(filter: Filter): { statuses: readonly Status[] | undefined;
   checkOptionNames(filter, ["definition", "status", "tag", "after", "limit"], "list");
   const { status, limit = Number.POSITIVE_INFINITY } = filter;
   const statuses = status === undefined || typeof status !== "string" ? status : [status];
+  if (statuses !== undefined && !Array.isArray(statuses))
+    throw new RepriseError("BAD_OPTIONS", `list: expected a status or an array of them, got ${inspect(status)}.`);
+  if (filter.tag !== undefined) checkName(filter.tag, "list: tag");
+  if (filter.definition !== undefined) checkName(filter.definition, "list: definition");
   for (const one of statuses ?? [])
     if (!STATUSES.includes(one))
       throw new RepriseError(

@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 import {
   CancelledError,
+  checkOptionNames,
   checkRunId,
   decode,
   RepriseError,
@@ -197,8 +198,11 @@ export class RunHandle implements Run<any> {
   }
 
   async *journal(options: JournalOptions = {}): AsyncIterable<JournalEntry> {
+    checkOptionNames(options, ["after", "generation"], "journal");
     const { run } = await this.#record(options.generation);
-    let after = options.after ?? 0;
+    let { after = 0 } = options;
+    if (!Number.isSafeInteger(after) || after < 0)
+      throw new RepriseError("BAD_OPTIONS", `journal: expected a seq of 0 or more as after, got ${inspect(after)}.`);
     for (;;) {
       const page = await this.#host.store.readJournal(run, after, PAGE);
       for (const entry of page) yield journalEntryOf(entry);

@@ -1,5 +1,6 @@
 // Messages to a run: checked here against its definition, written to its inbox.
 
+import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
 import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
@@ -21,7 +22,7 @@ export async function resolvePort(
 ): Promise<void> {
   const { body } = target;
   const { schema } = getPort(body, name, "promise");
-  const { beforeStart } = checkSettle(options, `resolve ${name}`);
+  const { beforeStart } = checkEarly(options, ["beforeStart"], `resolve ${name}`);
   const value = await parse(schema, given, `promise ${name} of ${body.name}`);
   const data = entryData.promiseResolvedData(
     name,
@@ -37,14 +38,20 @@ export async function rejectPort(
   options: SettleOptions = {},
 ): Promise<void> {
   getPort(target.body, name, "promise");
-  const { beforeStart } = checkSettle(options, `reject ${name}`);
+  const { beforeStart } = checkEarly(options, ["beforeStart"], `reject ${name}`);
   const data = entryData.promiseRejectedData(name, error);
   await send(target, { type: "PromiseRejected", target: name, data }, { once: true, beforeStart });
 }
 
-function checkSettle(options: SettleOptions, what: string): { beforeStart: boolean } {
-  checkOptionNames(options, ["beforeStart"], what);
-  return { beforeStart: options.beforeStart === true };
+function checkEarly(options: SettleOptions, known: readonly string[], what: string): { readonly beforeStart: boolean } {
+  checkOptionNames(options, known, what);
+  const { beforeStart = false } = options;
+  if (typeof beforeStart !== "boolean")
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: expected true or false as beforeStart, got ${inspect(beforeStart)}.`,
+    );
+  return { beforeStart };
 }
 
 export async function signalRun(
@@ -53,8 +60,8 @@ export async function signalRun(
   given: unknown,
   options: SignalOptions = {},
 ): Promise<void> {
-  checkOptionNames(options, ["beforeStart", "dedupId"], `signal ${name}`);
-  const { dedupId, beforeStart = false } = options;
+  const { beforeStart } = checkEarly(options, ["beforeStart", "dedupId"], `signal ${String(name)}`);
+  const { dedupId } = options;
   if (dedupId !== undefined) checkName(dedupId, "dedupId");
   await send(target, await signalOf(target.body, name, given, target.host.limits), { dedupId, beforeStart });
 }

@@ -56,6 +56,11 @@ export function checkVersion(version: unknown, what: string): number | undefined
 }
 
 function checkPorts(name: string, ports: Ports): void {
+  if (typeof ports !== "object" || ports === null || Array.isArray(ports))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Workflow ${name}: expected an object of ports by name, got ${typeof ports}.`,
+    );
   for (const [port, declared] of Object.entries(ports)) {
     checkName(port, `Workflow ${name}: port name`);
     if (!PORTS.includes(declared?.port))
@@ -116,7 +121,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
       `Workflow ${name}: expected a determinism of "strict" or "per-type", got ${String(determinism)}.`,
     );
   const version = checkVersion(options.version, `Workflow ${name}`) ?? 1;
-  checkPorts(name, options.ports ?? {});
+  if (options.ports !== undefined) checkPorts(name, options.ports);
   const body: WorkflowBody = {
     name,
     version,
