@@ -49,7 +49,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
     else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
   }
-  const { from, commands, deadlineMs } = plan;
+  const { from, commands, deadlineMs, reopened } = plan;
   const write: RetryWrite = {
     write: "retry",
     run,
@@ -57,6 +57,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     data: entryData.runRetriedData(from, commands),
     items: itemsOf(host, plan),
     ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(reopened !== undefined && { reopened }),
     children,
     answers,
   };

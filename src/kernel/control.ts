@@ -57,6 +57,8 @@ export interface RetryWrite {
   readonly items: readonly NewItem[];
   /** Counted from now. */
   readonly deadlineMs?: number;
+  /** The port whose value is void, and may be given again. */
+  readonly reopened?: string;
   /** Children it waits for that must be live now: they will answer. */
   readonly children: readonly RunNumber[];
   /** The answers of children that have ended. */

@@ -17,6 +17,8 @@ export interface RetryPlan {
   /** Children the code waits for. */
   readonly children: readonly { readonly command: string; readonly id: string }[];
   readonly deadlineMs: number | undefined;
+  /** The port whose rejection made the run fail. */
+  readonly reopened: string | undefined;
 }
 
 export type PlannedRetry = RetryPlan | { readonly status: "refused"; readonly reason: string };
@@ -47,6 +49,7 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
         : [],
     ),
     deadlineMs: typeof deadline === "number" ? deadline : undefined,
+    reopened: failed?.type === "PromiseRejected" ? String(failed.data["promiseId"]) : undefined,
   };
 }
 

@@ -193,3 +193,31 @@ test("code that is being undone neither continues as new nor speaks to its child
   expect((await collect(run.journal())).some(({ type }) => type === "ChildSignalled")).toBe(false);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
+
+test("a signal that was heard before the failure is recognised after the retry, and a resolved promise stays resolved", async () => {
+  let down = true;
+  const ports = { add: signal<number>(), paid: promise<number>() };
+  const adds = workflow("adds", { ports }, async (ctx) => {
+    let sum = await ctx.promise("paid");
+    await ctx.run("call", () => {
+      if (down) throw new FatalError("down");
+    });
+    for (;;) {
+      const more = await ctx.receive("add", { timeout: "1 s" });
+      if (more === undefined) return sum;
+      sum += more;
+    }
+  });
+  await using engine = await createTestEngine({ definitions: [adds] });
+  const run = await engine.start(adds);
+  await run.signal("add", 1, { dedupId: "click-1" });
+  await run.resolve("paid", 10);
+  expect((await rejection(run.result())).message).toContain("down");
+  down = false;
+  await run.retry();
+  await run.signal("add", 1, { dedupId: "click-1" });
+  expect((await rejection(run.resolve("paid", 20))).code).toBe("PROMISE_ALREADY_RESOLVED");
+  await engine.clock.advance("5 s");
+  expect(await run.result()).toBe(11);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});

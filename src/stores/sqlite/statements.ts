@@ -149,6 +149,7 @@ const SQL = {
     where run = ? and arrival > ? order by arrival`,
   dropRead: "delete from inbox where run = ? and arrival <= ?",
   insertOnce: "insert into once (run, target, at) values (?, ?, ?) on conflict do nothing",
+  dropOnce: "delete from once where run = ? and target = ?",
   oldOnce: "select 1 from once indexed by once_by_time where at > 0 and at < ? limit 1",
   clearOldOnce: `delete from once where (run, target) in (
     select run, target from once indexed by once_by_time where at > 0 and at < ? limit ?)`,
@@ -212,7 +213,9 @@ const SQL = {
   clearChunks: "delete from chunks where rowid in (select rowid from chunks where run = ?1 limit ?2)",
   clearEmitted: "delete from emitted where run = ?1 and stream in (select stream from emitted where run = ?1 limit ?2)",
   insertLeftover: "insert into leftovers (run) values (?) on conflict do nothing",
-  leftover: "select run, exists (select 1 from runs where runs.run = leftovers.run) as kept from leftovers limit 1",
+  leftover: `select run, exists (select 1 from runs where runs.run = leftovers.run) as kept,
+      exists (select 1 from runs where runs.run = leftovers.run and status = 'failed') as failed
+    from leftovers limit 1`,
   dropLeftover: "delete from leftovers where run = ?",
 
   // care

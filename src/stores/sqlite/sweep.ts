@@ -11,7 +11,7 @@ import type { Statements } from "./statements.ts";
 const SWEEP_LIMIT = 1_000;
 
 /** The fence is gone with the token, so rows that stay a while can do no harm. */
-export function clearEnded(tx: Tx, run: RunNumber, arrivals: number): void {
+export function clearEnded(tx: Tx, run: RunNumber, arrivals: number, keepsIds = false): void {
   const { sql } = tx;
   const clear = (rows: StatementSync): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
   // Most runs end with nothing left: looking costs 1 µs, a bounded delete that finds nothing 12.
@@ -24,14 +24,14 @@ export function clearEnded(tx: Tx, run: RunNumber, arrivals: number): void {
   // Without a message there is neither inbox nor once.
   if (arrivals > 0) {
     if (sql.inboxAfter.get(run, 0) !== undefined && clear(sql.clearInbox)) left = true;
-    if (sql.hasOnce.get(run) !== undefined && clear(sql.clearOnce)) left = true;
+    if (!keepsIds && sql.hasOnce.get(run) !== undefined && clear(sql.clearOnce)) left = true;
   }
   if (left) sql.insertLeftover.run(run);
 }
 
-/** What an ended run has left behind goes at once: it is about to live again. */
+/** What an ended run has left behind goes at once: it is about to live again, and knows what it was told. */
 export function clearLeftover({ sql }: Tx, run: RunNumber): void {
-  for (const clear of [sql.clearQueue, sql.clearInbox, sql.clearOnce])
+  for (const clear of [sql.clearQueue, sql.clearInbox])
     while (Number(clear.run(run, SWEEP_LIMIT).changes) === SWEEP_LIMIT);
   sql.dropLeftover.run(run);
 }
@@ -50,10 +50,11 @@ export function sweepLeftovers(tx: Tx): boolean {
   const { sql } = tx;
   let swept = 0;
   for (let rows = 0; rows < SWEEP_LIMIT; swept++) {
-    const run = sql.leftover.get() as { run: number; kept: number } | undefined;
+    const run = sql.leftover.get() as { run: number; kept: number; failed: number } | undefined;
     if (run === undefined) return swept > 0;
     const keys = keysOfRun(tx, run.run);
-    const clears = [sql.clearQueue, sql.clearInbox, sql.clearOnce];
+    const clears = [sql.clearQueue, sql.clearInbox];
+    if (run.failed === 0) clears.push(sql.clearOnce);
     // The journal and the streams of an ended run stay; those of a pruned one go.
     if (run.kept === 0) clears.push(sql.clearJournal, sql.clearChunks, sql.clearEmitted);
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));

@@ -39,7 +39,9 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   let next: RunRecord | undefined;
   if (turn.then !== "hold" && turn.then !== "release") {
     if (turn.next !== undefined) next = startNext(tx, run, turn.read, turn.next, isPaused);
-    clearEnded(tx, run, arrivals);
+    // A failed run may be retried: what it was told is in its journal, and must not be told twice. With messages that
+    // nobody has read the ids go too, since those messages are lost and may be sent again.
+    clearEnded(tx, run, arrivals, turn.then === "failed" && !more);
     more = false;
   }
   const { children, taken } = startChildren(tx, turn);

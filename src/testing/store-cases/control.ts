@@ -324,4 +324,30 @@ export const controlCases: readonly StoreCase[] = [
       { status: "committed" },
     ]);
   }),
+
+  storeCase(
+    "a retried run knows the ids of its messages and the ports that have their value, but for the one that is open again",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const told = (target: string, dedupId?: string) =>
+        ({
+          write: "message",
+          to: "order-1",
+          arrival: { type: dedupId === undefined ? "PromiseResolved" : "SignalReceived", target, data: "{}" },
+          once: dedupId === undefined,
+          ...(dedupId !== undefined && { dedupId }),
+        }) as const;
+      const held = await startHeld(store, worker, "order-1");
+      await store.write([told("add", "click-1"), told("paid"), told("approved")]);
+      const ends = { entries: [["RunFailed", ""]], then: "failed", read: 3 } as const;
+      await commitTurn(store, held, ends);
+      const { run, head } = await getRun(store, "order-1");
+      await store.write([{ ...retry(run, head), data: '{"commands":0,"from":2}', reopened: "approved" }]);
+      const outcomes = await store.write([told("add", "click-1"), told("paid"), told("approved"), told("approved")]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ["duplicate", "duplicate", "committed", "duplicate"],
+      );
+    },
+  ),
 ];

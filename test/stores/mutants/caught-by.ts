@@ -169,6 +169,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the writes of a retry are applied in reverse": [
     "a parent that is retried after its child, in one batch, finds it live",
   ],
+  "a retried run forgets who spoke to it": [
+    "a retried run knows the ids of its messages and the ports that have their value, but for the one that is open again",
+  ],
   "a turn may be claimed twice": [
     "a due turn goes to one worker only",
     "two connections that claim at the same time share the turns without overlap",

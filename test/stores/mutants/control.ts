@@ -57,4 +57,11 @@ export const controlMutants: readonly Mutant[] = [
   rewriting("the writes of a retry are applied in reverse", (write) =>
     write.write === "retry" && write.children.length === 0 ? { ...write, head: 0 } : write,
   ),
+
+  rewriting("a retried run forgets who spoke to it", async (write, store) => {
+    if (write.write !== "message" || typeof write.to !== "string") return write;
+    const record = await store.findRun(write.to);
+    const journal = record === undefined ? [] : await store.readJournal(record.run, 0);
+    return journal.some(({ type }) => type === "RunRetried") ? { ...without(write, "dedupId"), once: false } : write;
+  }),
 ];
