@@ -1,6 +1,6 @@
 // Messages to a run that is not there yet, and messages that come with the start.
 
-import { createEngine, promise, signal, workflow, type Run } from "reprise";
+import { createEngine, promise, query, signal, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { collect, createFolder, createGate, rejection } from "./world.ts";
@@ -172,4 +172,20 @@ test("of a start and a message from two engines on one file neither misses the o
     }),
   );
   expect(results).toEqual(ids.map((_, n) => n));
+});
+
+test("a run that is started with a signal has read it while its first step is at work, and can be asked", async () => {
+  const gate = createGate();
+  const both = workflow("both", { ports: { go: signal<string>(), step: query<number>() } }, async (ctx) => {
+    ctx.onQuery("step", () => 1);
+    await ctx.run("hold", () => gate.wait());
+    return ctx.receive("go");
+  });
+  await using engine = await createTestEngine({ definitions: [both] });
+  const run = await engine.start(both, undefined, { signals: { go: "at once" } });
+  await gate.reached;
+  expect(await run.query("step")).toBe(1);
+  gate.open();
+  expect(await run.result()).toBe("at once");
+  expect(await run.verify()).toMatchObject({ status: "same" });
 });

@@ -39,6 +39,30 @@ test("a query sees the signals that were sent before it", async () => {
   expect(await run.query("find", "none")).toBeUndefined();
 });
 
+test("a query to the worker that holds the run sees a signal from another process that the run has not read yet", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("cart.db")}`;
+  const gate = createGate();
+  const held = workflow("held", { ports: { add: signal<number>(), total: query<number>() } }, async (ctx) => {
+    let total = 0;
+    ctx.onQuery("total", () => total);
+    const working = ctx.run("work", () => gate.wait());
+    while (total < 20) total += await ctx.receive("add");
+    await working;
+    return total;
+  });
+  await using worker = await createEngine({ store, definitions: [held] });
+  await using client = await createEngine({ store, definitions: [held], worker: false });
+  const run = await worker.start(held, undefined, { id: "held-1" });
+  await gate.reached;
+  for (let n = 1; n <= 20; n += 1) {
+    await client.run(held, "held-1").signal("add", 1);
+    expect(await run.query("total")).toBe(n);
+  }
+  gate.open();
+  expect(await run.result()).toBe(20);
+});
+
 test("a query waits for the turn that the signal before it made due, however long its claim takes", async () => {
   const source = storeAround(async (writes, apply) => {
     if (writes.some(({ write }) => write === "claim-turns")) for (let turn = 0; turn < 20; turn += 1) await macrotask();
