@@ -9,7 +9,6 @@ import {
   dataWithoutSecrets,
   emit,
   isObserved,
-  type Claim,
   type ClaimedTurn,
   type EndStatus,
   type Entry,
@@ -22,7 +21,6 @@ import {
   type Store,
   type TurnOutcome,
   type TurnWrite,
-  type Write,
 } from "../kernel/index.ts";
 import {
   Execution,
@@ -35,6 +33,7 @@ import {
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { Claimer } from "./claimer.ts";
+import { claimsIn, type Insisted } from "./claims-given-back.ts";
 import { loadCold } from "./cold-load.ts";
 import { HotRun } from "./hot-run.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
@@ -42,11 +41,9 @@ import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
+import { locateStall } from "./stall.ts";
 import { endUnbegun, findEarlyCancel } from "./unbegun.ts";
 import type { TaskPool } from "./task-pool.ts";
-
-/** Writes that must not be lost while the worker lives. */
-export type Insisted = Extract<Write, { write: "item-end" | "item-back" | "turn-back" }>;
 
 export interface HeldRunsHost {
   readonly store: Store;
@@ -206,10 +203,13 @@ export class HeldRuns {
     this.#look([hot]).catch((error: unknown) => this.#host.report(error));
   }
 
-  #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded): Execution {
-    const { id, generation } = record;
-    const determinism = body.determinism ?? this.#host.determinism;
-    return new Execution(body, { id, generation }, recorded, determinism, this.executionHost(id));
+  #newExecution(
+    body: WorkflowBody,
+    { id, generation }: RunRecord,
+    recorded: Recorded,
+    host = this.executionHost(id),
+  ): Execution {
+    return new Execution(body, { id, generation }, recorded, body.determinism ?? this.#host.determinism, host);
   }
 
   #hold(record: RunRecord, execution: Execution, token: string, read: number): HotRun {
@@ -245,7 +245,22 @@ export class HeldRuns {
       return this.#stopBroken(run, error);
     }
     const { stop } = run.execution;
-    if (stop !== undefined) this.#stopRun(run, run.evidence() ?? "{}", stop.status);
+    if (stop?.code === "STALLED") this.#stopStalled(run);
+    else if (stop !== undefined) this.#stopRun(run, run.evidence() ?? "{}", stop.status);
+  }
+
+  #stopStalled(run: HotRun): void {
+    const { token, record, execution } = run;
+    this.#salvage(run);
+    this.#forget(run);
+    this.#loading.set(record.run, { arrived: false, paused: false });
+    const again = (recorded: Recorded): Execution =>
+      this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} });
+    void locateStall(this.#host, record, execution, again).then(() => {
+      this.#endLoading(record.run);
+      if (token === undefined || this.#stopped) return;
+      this.#stopWith(record, token, run.evidence() ?? "{}", "blocked", execution.stop?.message ?? "");
+    });
   }
 
   #stopBroken(run: HotRun, error: unknown): void {
@@ -287,7 +302,7 @@ export class HeldRuns {
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {
     // Chunks alone prove nothing: a function may emit, and then kill its worker.
     if (write.entries.length > 0) this.#host.proved(run.record.run);
-    if (run.isGone) return this.#giveBackClaims(write, outcome);
+    if (run.isGone) return claimsIn(write, outcome).forEach((claim) => this.#stopped || this.#host.insist(claim));
     // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
     if (outcome.status === "already-committed") return this.#host.beginAnew();
     if (outcome.status !== "committed") return this.#evict(run, true);
@@ -312,20 +327,6 @@ export class HeldRuns {
     else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
-  }
-
-  /** Stopped while this commit was under way: what it claimed for this worker is nobody's work here any more. */
-  #giveBackClaims({ run, items, children, next }: TurnWrite, outcome: TurnOutcome): void {
-    if (outcome.status !== "committed" || this.#stopped) return;
-    for (const { item, claim } of items)
-      if (claim !== undefined) this.#host.insist({ write: "item-back", run, item, token: claim.token, attempt: 0 });
-    const claims = new Map(children.map((child) => [child.run.id, child.claim]));
-    for (const record of outcome.children) this.#giveBackTurn(record, claims.get(record.id));
-    if (outcome.next !== undefined) this.#giveBackTurn(outcome.next, next?.claim);
-  }
-
-  #giveBackTurn({ run }: RunRecord, claim: Claim | undefined): void {
-    if (claim !== undefined) this.#host.insist({ write: "turn-back", run, token: claim.token });
   }
 
   /** The next generation, here or wherever somebody has room for it. */

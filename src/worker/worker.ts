@@ -25,7 +25,8 @@ import {
 import type { ChildAsk, LogLevel, OperationAsk } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
-import { HeldRuns, type Insisted } from "./held-runs.ts";
+import type { Insisted } from "./claims-given-back.ts";
+import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";

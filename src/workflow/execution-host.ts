@@ -95,8 +95,9 @@ export function nondeterministic({ message, called, instead, place }: Nondetermi
 }
 
 /** Code waits, and for nothing that was asked of the engine: no journal could ever wake it. */
-export function stalled(workflow: string, lastCommand: string | undefined): Stop {
-  const where = lastCommand === undefined ? "before its first command" : `after ${lastCommand}`;
+export function stalled(workflow: string, lastCommand: string | undefined, place?: string): Stop {
+  const after = lastCommand === undefined ? "before its first command" : `after ${lastCommand}`;
+  const where = place === undefined ? after : `at ${place}, ${after}`;
   return {
     status: "blocked",
     code: "STALLED",

@@ -12,9 +12,8 @@
 // million: Date.now 46 and 81 ns, Math.random 12 and 25, performance.now 62 and 74, new Date() 109 and 125.
 
 import { createRequire, syncBuiltinESMExports } from "node:module";
-import { relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { RepriseError } from "../base/index.ts";
+import { placeOf } from "./places.ts";
 import { callOutside, guardOfCaller } from "./scope.ts";
 
 /** What happens when workflow code asks the machine: it throws, or a warning is logged once per place, or nothing. */
@@ -193,29 +192,4 @@ function guardedConstructor(Original: new (...args: unknown[]) => object, name: 
 function standIn(guarded: object, original: object): object {
   Object.defineProperties(guarded, Object.getOwnPropertyDescriptors(original));
   return Object.setPrototypeOf(guarded, original) as object;
-}
-
-/** `src/checkout.ts:12`: the nearest line of the user's own code that led here. */
-export function placeOf(caller: unknown): string {
-  const holder: { stack?: unknown } = {};
-  const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = FRAMES;
-  Error.captureStackTrace(holder, caller as AnyFunction);
-  const { stack } = holder;
-  Error.stackTraceLimit = limit;
-  const lines = typeof stack === "string" ? stack.split("\n") : [];
-  const places = lines.flatMap((line) => {
-    const [, file, at] = FRAME.exec(line) ?? [];
-    return file === undefined || at === undefined || file.startsWith("node:") ? [] : [`${shortPath(file)}:${at}`];
-  });
-  return places.find((place) => !place.includes("node_modules")) ?? places[0] ?? "an unknown place";
-}
-const FRAMES = 50;
-/** `at name (file:line:column)` or `at file:line:column` */
-const FRAME = /^\s*at (?:.*? \()?((?:file:|node:|[A-Za-z]:)?[^:()]+):(\d+):\d+\)?$/;
-
-function shortPath(file: string): string {
-  const path = file.startsWith("file:") ? fileURLToPath(file) : file;
-  const short = relative(process.cwd(), path);
-  return short.startsWith("..") ? path : short;
 }

@@ -1,5 +1,6 @@
 // Runs that are stopped, not ended: code that does not fit its journal, and code that asks for what nobody has.
 
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { promise, task, workflow, type Definition, type AnyTask, type RepriseError } from "reprise";
 import { createTestEngine } from "reprise/testing";
@@ -191,6 +192,12 @@ describe("a workflow that waits for a promise the engine does not own", () => {
     expect(error.code).toBe("RUN_BLOCKED");
     expect(error.message).toContain("after Operation(0)");
     expect(error.message).toContain("ctx.run()");
+    const line =
+      1 +
+      readFileSync(import.meta.filename, "utf8")
+        .split("\n")
+        .indexOf("      await wait();");
+    expect(error.message).toContain(`, at test/engine/stopped.test.ts:${line}, after Operation(0): `);
     expect((error as RepriseError).details).toMatchObject({ code: "STALLED", expected: "a promise made by ctx" });
     // What it does when the promise comes after all is not heard.
     gate.resolve();
