@@ -54,7 +54,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     write: "retry",
     run,
     head,
-    data: entryData.runRetriedData(from, commands),
+    data: entryData.runRetriedData(from, commands, await host.store.readEmitted(run)),
     items: itemsOf(host, plan),
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(reopened !== undefined && { reopened }),

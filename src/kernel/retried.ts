@@ -14,6 +14,8 @@ export interface Retried {
   readonly seq: number;
   readonly from: number;
   readonly commands: number;
+  /** How many chunks of each stream the lives before have shown; those of the new one come after them. */
+  readonly emitted: readonly (readonly [stream: string, count: number])[];
 }
 
 interface Placed {
@@ -39,7 +41,8 @@ const VOID: ReadonlySet<EntryType> = new Set<EntryType>([
 const MESSAGES: ReadonlySet<EntryType> = new Set<EntryType>(["PromiseResolved", "PromiseRejected", "SignalReceived"]);
 
 export function retriedOf(seq: number, data: Readonly<Record<string, unknown>>): Retried {
-  return { seq, from: Number(data["from"]), commands: Number(data["commands"]) };
+  const emitted = (data["emitted"] ?? []) as Retried["emitted"];
+  return { seq, from: Number(data["from"]), commands: Number(data["commands"]), emitted };
 }
 
 /** V3. 0 for a command of the first life. */

@@ -15,6 +15,11 @@ export class EmittedChunks {
     this.#stored = stored;
   }
 
+  /** Another life begins: what the ones before it have shown stays, and its own chunks follow. */
+  beginLife(shown: readonly (readonly [stream: string, count: number])[]): void {
+    for (const [stream, count] of shown) this.#counts.set(stream, Math.max(count, this.#counts.get(stream) ?? 0));
+  }
+
   /** The chunk's number, undefined when it is in. */
   next(stream: string): number | undefined {
     const number = this.#counts.get(stream) ?? 0;

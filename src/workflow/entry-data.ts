@@ -291,8 +291,9 @@ export function cancelRequestedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
-export function runRetriedData(from: number, commands: number): string {
-  return record(["commands", String(commands)], ["from", String(from)]);
+export function runRetriedData(from: number, commands: number, emitted: ReadonlyMap<string, number>): string {
+  const shown = emitted.size === 0 ? undefined : encode([...emitted].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return record(["commands", String(commands)], ["emitted", shown], ["from", String(from)]);
 }
 
 /** The last entry of a run that ended without its code being asked. */

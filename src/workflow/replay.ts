@@ -22,13 +22,21 @@ function drain(timers: Timers): Promise<void> {
 export async function driveThrough(execution: Execution, recorded: Recorded, timers: Timers): Promise<void> {
   execution.start();
   await drain(timers);
-  const { deliveries } = recorded;
+  const { deliveries, lives } = recorded;
+  let life = 0;
+  const beginLives = (before: number): void => {
+    for (; (lives[life]?.seq ?? before) < before; life += 1) execution.emitted?.beginLife(lives[life]!.emitted);
+  };
   for (let from = 0; from < deliveries.length && execution.stop === undefined; from += BURST) {
-    for (const { type, command, data, at } of deliveries.slice(from, from + BURST))
-      timers.soon(() => execution.deliver(type, command, data, at));
+    for (const { type, command, data, at, seq } of deliveries.slice(from, from + BURST))
+      timers.soon(() => {
+        beginLives(seq);
+        execution.deliver(type, command, data, at);
+      });
     // Queued behind the burst, so it runs when the whole burst has been delivered and drained.
     await drain(timers);
   }
+  beginLives(Number.POSITIVE_INFINITY);
   execution.checkLeftovers();
 }
 

@@ -34,7 +34,7 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
   const boundary = typeof commands === "number" ? commands : begun === false ? 0 : indexAfter(counting);
   const failed = typeof at === "string" ? counting.findLast((entry) => isFailureOf(entry, at)) : undefined;
   const from = failed?.seq ?? (begun === false ? last.seq - 1 : last.seq);
-  const retried = { seq: last.seq + 1, from, commands: boundary };
+  const retried = { seq: last.seq + 1, from, commands: boundary, emitted: [] };
   const open = openAfter(entriesThatCount(entries, [...earlier, retried]).map(decodeEntry));
   const deadline = decodeEntry(entries[0] as Entry).data["deadline"];
   return {

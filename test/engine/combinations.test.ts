@@ -1,7 +1,7 @@
 // Features that meet: what one alone promises must hold when another is under way.
 
 import { expect, test } from "vitest";
-import { createEngine, FatalError, promise, signal, task, update, workflow, type StoreSource } from "reprise";
+import { createEngine, FatalError, promise, signal, stream, task, update, workflow, type StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createFreezer, createGate, rejection, until, within } from "./world.ts";
@@ -219,5 +219,40 @@ test("a signal that was heard before the failure is recognised after the retry, 
   expect((await rejection(run.resolve("paid", 20))).code).toBe("PROMISE_ALREADY_RESOLVED");
   await engine.clock.advance("5 s");
   expect(await run.result()).toBe(11);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("what a retried run shows comes after what it had shown, and none of it is lost, wherever it is killed", async () => {
+  const shows = workflow("shows", { ports: { said: stream<string>(), go: signal() } }, async (ctx) => {
+    ctx.emit("said", "begin");
+    try {
+      await ctx.run("call", () => {
+        if (down) throw new FatalError("down");
+      });
+    } catch (error) {
+      ctx.emit("said", "failed");
+      ctx.emit("said", "really");
+      throw error;
+    }
+    ctx.emit("said", "good");
+    await ctx.receive("go");
+    ctx.emit("said", "better");
+    await ctx.receive("go");
+    ctx.emit("said", "best");
+  });
+  let down = true;
+  await using engine = await createTestEngine({ definitions: [shows] });
+  const run = await engine.start(shows);
+  await rejection(run.result());
+  down = false;
+  await run.retry();
+  for (let n = 0; n < 2; n += 1) {
+    await engine.clock.advance(0);
+    await engine.crash();
+    await run.signal("go");
+  }
+  await run.result();
+  const said = (await collect(run.stream("said"))).map(({ value }) => value);
+  expect(said).toEqual(["begin", "failed", "really", "good", "better", "best"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
