@@ -66,9 +66,11 @@ export function isInstalled(program: string): boolean {
 export function startOnTerminal(args: readonly string[], options: CliOptions = {}): ReturnType<typeof startNode> {
   const command = [process.execPath, "--conditions=reprise-source", join(ROOT, "src/cli/main.ts"), ...args];
   const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  // A person at a terminal is no build server, whose colours Node leaves out.
+  const { CI: _build, ...env } = environment();
   const child = spawn("script", ["-qefc", `stty cols 100 rows 40; ${quoted}`, "/dev/null"], {
     cwd: options.cwd ?? ROOT,
-    env: { ...environment(), TERM: "xterm", ...options.env },
+    env: { ...env, TERM: "xterm", ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   if (options.input !== undefined) child.stdin.write(options.input);
