@@ -196,7 +196,8 @@ export class EngineCore implements Engine {
     const claim = beginsLater ? undefined : this.worker.preclaim(body.name);
     const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
     const salt = newSalt?.();
-    const run = newRun(body, { id, input, tags, priority, line, runtime, payloadLimit, salt, deadlineMs });
+    const { singleton } = beginning;
+    const run = newRun(body, { id, input, tags, priority, line, singleton, runtime, payloadLimit, salt, deadlineMs });
     const outcome = await this.worker.pump.submit({
       write: "start",
       run,

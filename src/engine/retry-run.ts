@@ -4,6 +4,7 @@ import { CancelledError, decode, RepriseError } from "../base/index.ts";
 import {
   hasEnded,
   type Arrival,
+  type Line,
   type NewItem,
   type RetryWrite,
   type RunNumber,
@@ -29,6 +30,12 @@ export async function retryRun({ host, id }: Steered): Promise<void> {
     const outcomes = await Promise.all(writes.map((write) => worker.pump.submit(write)));
     for (const [index, { run, items }] of writes.entries())
       if (outcomes[index]?.status === "committed") worker.runs.retried(run, items);
+    const taken = outcomes.find((outcome) => outcome.status === "taken");
+    if (taken !== undefined)
+      throw new RepriseError(
+        "NOT_RETRYABLE",
+        `Run ${id} cannot be retried: run ${taken.by} has its singleton key. Wait until that one has ended.`,
+      );
     if (outcomes.at(-1)?.status === "committed") return;
   }
   throw new RepriseError("USAGE", `Run ${id} changes while it is to be retried. Try again.`);
@@ -50,6 +57,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
   }
   const { from, commands, deadlineMs, reopened } = plan;
+  const { line, singleton } = await startedWith(host, record);
   const write: RetryWrite = {
     write: "retry",
     run,
@@ -58,10 +66,22 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     items: itemsOf(host, plan),
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(reopened !== undefined && { reopened }),
+    ...(line && { line }),
+    ...(singleton !== undefined && { singleton }),
     children,
     answers,
   };
   return [...before, write];
+}
+
+/** The queue and the key it was started with: its first generation says so. */
+async function startedWith(
+  { store }: HandleHost,
+  { id, generation, run }: RunRecord,
+): Promise<{ readonly line?: Line; readonly singleton?: string }> {
+  const first = generation === 0 ? run : (await store.findRun(id, 0))?.run;
+  const [started] = first === undefined ? [] : await store.readJournal(first, 0, 1);
+  return decode(started?.data ?? "{}") as { line?: Line; singleton?: string };
 }
 
 /** What a child that has ended says again; without one, its id belonged to another run. */

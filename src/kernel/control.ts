@@ -5,6 +5,7 @@
 // C2. A termination ends the run without asking its code. It voids the holder's token: the holder's next commit is void.
 
 import type { Arrival, NewItem } from "./commit.ts";
+import type { Line } from "./queue.ts";
 import type { EndStatus, RunNumber, RunRecord, Status } from "./run.ts";
 
 /** Lets no further code of the run go on; messages keep arriving. */
@@ -57,6 +58,10 @@ export interface RetryWrite {
   readonly items: readonly NewItem[];
   /** Counted from now. */
   readonly deadlineMs?: number;
+  /** The queue it is counted in again, though that may be full: what it does cannot wait for a place it had. */
+  readonly line?: Line;
+  /** The key it holds again, unless another live run has it. */
+  readonly singleton?: string;
   /** The port whose value is void, and may be given again. */
   readonly reopened?: string;
   /** Children it waits for that must be live now: they will answer. */
@@ -66,5 +71,7 @@ export interface RetryWrite {
 }
 export type RetryOutcome =
   | { readonly status: "committed" }
+  /** Another live run has its singleton key; nothing was written. */
+  | { readonly status: "taken"; readonly by: string }
   /** The run, or a child of it, is not as the plan has it. */
   | { readonly status: "moved" };

@@ -18,6 +18,7 @@ export interface NewRunOptions {
   readonly tags?: readonly string[];
   readonly priority?: number;
   readonly line?: Line | undefined;
+  readonly singleton?: string | undefined;
   readonly runtime: string;
   readonly payloadLimit?: number | undefined;
   /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
@@ -29,12 +30,22 @@ export interface NewRunOptions {
 export type RunBody = Pick<WorkflowBody, "name" | "version"> & Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
-  const { id, input, tags = [], priority = 0, line, runtime, payloadLimit, salt } = options;
+  const { id, input, tags = [], priority = 0, line, singleton, runtime, payloadLimit, salt } = options;
   const { name, version, ports = {} } = body;
   const deadlineMs = options.deadlineMs ?? body.deadlineMs;
   const updates = Object.values(ports).some(({ port }) => port === "update");
-  const fields = { definition: name, version, flags: CURRENT_FLAGS, deadlineMs, input, payloadLimit, salt, updates };
-  const started = entryData.startedData(fields);
+  const started = entryData.startedData({
+    definition: name,
+    version,
+    flags: CURRENT_FLAGS,
+    deadlineMs,
+    input,
+    line,
+    singleton,
+    payloadLimit,
+    salt,
+    updates,
+  });
   const run = { id, definition: name, kind: "workflow", version, priority, tags, started, runtime } as const;
   return { ...run, ...(line && { line }), ...(deadlineMs !== undefined && { deadlineMs }) };
 }

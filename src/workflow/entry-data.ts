@@ -3,7 +3,14 @@
 // Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
 
 import { decode, encode, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
-import { dataWithoutSecrets, withoutSecrets, type Arrival, type EntryType, type Policy } from "../kernel/index.ts";
+import {
+  dataWithoutSecrets,
+  withoutSecrets,
+  type Arrival,
+  type EntryType,
+  type Line,
+  type Policy,
+} from "../kernel/index.ts";
 
 type Part = string | undefined;
 
@@ -56,6 +63,9 @@ export interface StartedFields {
   readonly flags: readonly number[];
   readonly deadlineMs?: number | undefined;
   readonly input: string | undefined;
+  /** The queue it stands in and the key it holds: a retried run gets them back. */
+  readonly line?: Line | undefined;
+  readonly singleton?: string | undefined;
   /** Bytes a payload of this run may have, where that is less than what can be kept. */
   readonly payloadLimit?: number | undefined;
   /** Random; only where payloads are encrypted. */
@@ -69,8 +79,10 @@ export function startedData(fields: StartedFields): string {
     ["definition", encode(fields.definition)],
     ["flags", `[${fields.flags.join(",")}]`],
     ["input", fields.input],
+    ["line", fields.line === undefined ? undefined : encode(fields.line)],
     ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
+    ["singleton", fields.singleton === undefined ? undefined : encode(fields.singleton)],
     ["updates", fields.updates === true ? "true" : undefined],
     ["version", String(fields.version)],
   );

@@ -1,7 +1,7 @@
 // Retrying: a failed run goes on from where it failed; everything committed stays.
 
 import { expect, test } from "vitest";
-import { promise, signal, task, workflow } from "reprise";
+import { promise, queue, signal, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { collect, createGate, rejection, storeAround } from "./world.ts";
 
@@ -334,4 +334,60 @@ test("a retried run ends the same, killed at every commit", async () => {
   });
   expect(output).toEqual([1, "done", 3]);
   expect(crashes).toBeGreaterThan(6);
+});
+
+test("a retried run is counted in its queue again, and nobody is let in before there is room", async () => {
+  const device = repairable();
+  const gates = { a: createGate(), b: createGate(), c: createGate() };
+  const narrow = queue("narrow", { concurrency: 1 });
+  const job = workflow("job", { queue: narrow }, async (ctx, name: "a" | "b" | "c") => {
+    if (name === "a") await ctx.run("work", () => device.call("done"));
+    return ctx.run("wait", () => gates[name].wait());
+  });
+  const source = storeAround((_writes, apply) => apply());
+  await using engine = await createTestEngine({ definitions: [job], store: source });
+  const a = await engine.start(job, "a");
+  await rejection(a.result());
+  const b = await engine.start(job, "b");
+  await gates.b.reached;
+  const c = await engine.start(job, "c");
+  device.broken = false;
+  await a.retry();
+  await gates.a.reached;
+  const leased = async (): Promise<number | undefined> =>
+    (await engine.queues()).find(({ name }) => name === "narrow")?.leased;
+  expect(await leased()).toBe(2);
+  gates.b.open();
+  await b.result();
+  await engine.clock.advance(0);
+  expect([await leased(), (await c.info()).status]).toEqual([1, "queued"]);
+  gates.a.open();
+  await a.result();
+  await gates.c.reached;
+  gates.c.open();
+  await c.result();
+  expect([await leased(), await source.store.check()]).toEqual([0, []]);
+});
+
+test("a run whose singleton key another live run has is not retried, and nothing is written; afterwards it is", async () => {
+  const device = repairable();
+  const job = workflow("job", { ports: { go: promise() } }, async (ctx, name: string) => {
+    if (name === "a") await ctx.run("work", () => device.call("done"));
+    else await ctx.promise("go");
+    return name;
+  });
+  await using engine = await createTestEngine({ definitions: [job] });
+  const a = await engine.start(job, "a", { id: "a", singleton: "one" });
+  await rejection(a.result());
+  const b = await engine.start(job, "b", { id: "b", singleton: "one" });
+  device.broken = false;
+  const refusal = await rejection(a.retry());
+  expect(refusal.code).toBe("NOT_RETRYABLE");
+  expect(refusal.message).toContain("run b has its singleton key");
+  expect(await a.info()).toMatchObject({ status: "failed", entries: (await collect(a.journal())).length });
+  await b.resolve("go");
+  await b.result();
+  await a.retry();
+  expect(await a.result()).toBe("a");
+  expect(await a.verify()).toMatchObject({ status: "same" });
 });

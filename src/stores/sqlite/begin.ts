@@ -14,18 +14,21 @@ import {
   type AdmitWrite,
   type DefinitionVersion,
   type Entry,
+  type Line,
   type NewRun,
   type RunNumber,
   type Status,
 } from "../../kernel/index.ts";
 import { freeKey, Gates, hasDueLanes, openLanes, type LinedItem, type LineKind } from "./gates.ts";
 import { insertDeadline } from "./items.ts";
+import type { RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 
 export const START_ITEM = "Start";
 const DELAYED = 0;
 const READY = 1;
+const ADMITTED = 6;
 
 /** What stands in line: a definition's runs by version, as workers have some and not others. */
 function lineName(definition: string, version: number): string {
@@ -49,6 +52,13 @@ export function insertStart({ sql, now }: Tx, number: RunNumber, run: NewRun, de
     line?.queue ?? null,
     line?.key ?? null,
   );
+}
+
+/** B3. For a run that goes on: a place, whether the queue has room or not. */
+export function insertPlace({ sql, now }: Tx, { run, definition, version, priority }: RunRow, line: Line): void {
+  const name = lineName(definition, version);
+  const kind: LineKind = "start";
+  sql.insertLined.run(run, START_ITEM, kind, name, priority, now, 1, ADMITTED, line.queue, line.key ?? null);
 }
 
 /** A delayed run whose time has come; false while its queue still has to let it in. */

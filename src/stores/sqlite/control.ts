@@ -17,9 +17,11 @@ import {
   type TerminateWrite,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { insertPlace } from "./begin.ts";
 import { insertDeadline, insertItem } from "./items.ts";
 import { recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
+import { findByKey } from "./start.ts";
 import { clearEnded, clearLeftover } from "./sweep.ts";
 
 interface Newest {
@@ -79,7 +81,15 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
     const found = sql.statusOf.get(child) as { status: Status } | undefined;
     if (found === undefined || hasEnded(found.status)) return { status: "moved" };
   }
+  const { line, singleton } = write;
+  if (singleton !== undefined) {
+    const holder = findByKey(tx, row.definition, "singleton", singleton);
+    if (holder !== undefined && holder.id !== row.id && !hasEnded(holder.status))
+      return { status: "taken", by: holder.id };
+    sql.keepStartKey.run(row.definition, "singleton", singleton, row.id);
+  }
   clearLeftover(tx, run);
+  if (line !== undefined) insertPlace(tx, row, line);
   const chain = appendEntry(tx, row, "RunRetried", write.data);
   sql.retry.run(row.head + 1, chain, run);
   for (const item of write.items) insertItem(tx, run, item);

@@ -65,7 +65,7 @@ function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite
 }
 
 /** By id, so that a run that was continued is found in its newest generation. */
-function findByKey(tx: Tx, definition: string, kind: string, key: string): RunRow | undefined {
+export function findByKey(tx: Tx, definition: string, kind: string, key: string): RunRow | undefined {
   const row = tx.sql.startKey.get(definition, kind, key) as { id: string } | undefined;
   return row && findNewest(tx, row.id);
 }

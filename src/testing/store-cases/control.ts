@@ -350,4 +350,36 @@ export const controlCases: readonly StoreCase[] = [
       );
     },
   ),
+
+  storeCase("a retried run has its place in its queue again, whether there is room or not", async (store) => {
+    const worker = await registerWorker(store);
+    await store.write([{ write: "declare-queue", name: "builds", limits: { concurrency: 1 } }]);
+    const { run } = await startFailed(store, worker, "order-1");
+    const line = { queue: "builds" };
+    await store.write([{ write: "start", run: newRun("order-2", { line }) }]);
+    const admit = { write: "admit", definitions: [{ name: "checkout", version: 1 }], limit: 10 } as const;
+    await store.write([admit]);
+    await store.write([{ ...retry(run, 5), line }]);
+    const builds = (await store.listQueues()).find(({ name }) => name === "builds");
+    assert.deepEqual([builds?.leased, builds?.ready], [2, 0]);
+    await store.write([{ write: "start", run: newRun("order-3", { line }) }]);
+    assert.deepEqual((await store.write([admit]))[0].runs, []);
+  }),
+
+  storeCase(
+    "a retry is refused while another live run has the singleton key, and takes it back afterwards",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const { run } = await startFailed(store, worker, "order-1");
+      await store.write([{ write: "start", run: newRun("order-2"), singleton: "one" }]);
+      const again = { ...retry(run, 5), singleton: "one" };
+      await assertNothingWritten(store, async () => {
+        assert.deepEqual(await store.write([again]), [{ status: "taken", by: "order-2" }]);
+      });
+      await commitTurn(store, await takeTurn(store, worker), { entries: [["RunCompleted", ""]], then: "completed" });
+      assert.deepEqual(await store.write([again]), [{ status: "committed" }]);
+      const [third] = await store.write([{ write: "start", run: newRun("order-3"), singleton: "one" }]);
+      assert.deepEqual([third.status, third.record.id], ["singleton", "order-1"]);
+    },
+  ),
 ];

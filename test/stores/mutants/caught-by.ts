@@ -163,6 +163,12 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a failed run that is retried is live again, with its journal continued and its items back",
     "a retried run gets its deadline anew",
   ],
+  "a retried run has no place in its queue": [
+    "a retried run has its place in its queue again, whether there is room or not",
+  ],
+  "a retry does not look at singleton keys": [
+    "a retry is refused while another live run has the singleton key, and takes it back afterwards",
+  ],
   "a retry does not look at the children": [
     "a retry planned for another head, or for a child that has ended, writes nothing",
   ],

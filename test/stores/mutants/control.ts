@@ -51,6 +51,12 @@ export const controlMutants: readonly Mutant[] = [
   rewriting("a retry brings nothing back", (write) =>
     write.write === "retry" ? { ...without(write, "deadlineMs"), items: [], answers: [] } : write,
   ),
+  rewriting("a retried run has no place in its queue", (write) =>
+    write.write === "retry" ? without(write, "line") : write,
+  ),
+  rewriting("a retry does not look at singleton keys", (write) =>
+    write.write === "retry" ? without(write, "singleton") : write,
+  ),
   rewriting("a retry does not look at the children", (write) =>
     write.write === "retry" ? { ...write, children: [] } : write,
   ),
