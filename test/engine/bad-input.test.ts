@@ -353,11 +353,12 @@ describe("createEngine refuses before it opens anything", () => {
 });
 
 describe("a file that is not ours is refused and left as it is", () => {
-  async function expectLeftAlone(path: string, code: string, names: string): Promise<void> {
+  async function expectLeftAlone(path: string, code: string, names: string, next: string): Promise<void> {
     const before = readFileSync(path);
     const error = await rejection(createEngine({ store: `sqlite:${path}`, definitions }));
     expect(error.code, error.message).toBe(code);
     expect(error.message).toContain(names);
+    expect(error.message).toContain(next);
     expect(readFileSync(path).equals(before)).toBe(true);
   }
 
@@ -365,7 +366,7 @@ describe("a file that is not ours is refused and left as it is", () => {
     using folder = createFolder();
     const path = folder.file("notes.txt");
     writeFileSync(path, "Dear diary, ".repeat(100));
-    await expectLeftAlone(path, "STORE_CORRUPT", "notes.txt");
+    await expectLeftAlone(path, "STORE_CORRUPT", "notes.txt", "");
   });
 
   test("another program's SQLite file", async () => {
@@ -374,7 +375,7 @@ describe("a file that is not ours is refused and left as it is", () => {
     const db = new DatabaseSync(path);
     db.exec("create table notes (text text); insert into notes values ('mine')");
     db.close();
-    await expectLeftAlone(path, "STORE_NOT_REPRISE", "other.db");
+    await expectLeftAlone(path, "STORE_NOT_REPRISE", "other.db", "");
   });
 
   test("a newer schema", async () => {
@@ -384,7 +385,7 @@ describe("a file that is not ours is refused and left as it is", () => {
     const db = new DatabaseSync(path);
     db.exec("pragma user_version = 999");
     db.close();
-    await expectLeftAlone(path, "STORE_NEWER_SCHEMA", "999");
+    await expectLeftAlone(path, "STORE_NEWER_SCHEMA", "999", "Upgrade this program");
   });
 
   test("a damaged file of ours", async () => {
@@ -394,7 +395,7 @@ describe("a file that is not ours is refused and left as it is", () => {
     const bytes = readFileSync(path);
     bytes.fill(0xff, 100, 4_096);
     writeFileSync(path, bytes);
-    await expectLeftAlone(path, "STORE_CORRUPT", "damaged.db");
+    await expectLeftAlone(path, "STORE_CORRUPT", "damaged.db", "reprise doctor");
   });
 
   test("a directory", async () => {

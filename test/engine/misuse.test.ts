@@ -1,10 +1,9 @@
 // Misuse, as people really do it: each is refused with its code, words that name what came, the next step to take, and
 // nothing is written. "Nothing" is every row of every table, read by another connection.
 
-import { readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, promise, query, queue, RepriseError, signal, stream, task, update, workflow } from "reprise";
+import { createEngine, promise, query, queue, signal, stream, task, update, workflow } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { z } from "zod";
@@ -248,33 +247,5 @@ describe("a store that cannot be used", () => {
     const error = await rejection(createEngine({ store: "postgress://x", definitions }));
     expect([error.code, error.message.includes("postgress")]).toEqual(["BAD_STORE_URL", true]);
     expect(error.message).toContain("sqlite:");
-  });
-
-  test("a damaged file is refused with its name and the way back", async () => {
-    using folder = createFolder();
-    const path = folder.file("damaged.db");
-    await (await createEngine({ store: sqlite(path), definitions })).close();
-    const bytes = readFileSync(path);
-    bytes.fill(0xff, 100, 4_096);
-    writeFileSync(path, bytes);
-    const error = await rejection(createEngine({ store: sqlite(path), definitions }));
-    expect(error.code).toBe("STORE_CORRUPT");
-    expect(error.message).toContain("reprise doctor");
-    expect(readFileSync(path).equals(bytes)).toBe(true);
-  });
-
-  test("a newer schema is refused with both numbers and the way on", async () => {
-    using folder = createFolder();
-    const path = folder.file("newer.db");
-    await (await createEngine({ store: sqlite(path), definitions })).close();
-    const db = new DatabaseSync(path);
-    db.exec("pragma user_version = 999");
-    db.close();
-    const before = readFileSync(path);
-    const error = await rejection(createEngine({ store: sqlite(path), definitions }));
-    expect(error).toBeInstanceOf(RepriseError);
-    expect(error.code).toBe("STORE_NEWER_SCHEMA");
-    expect(error.message).toMatch(/999.*Upgrade this program/s);
-    expect(readFileSync(path).equals(before)).toBe(true);
   });
 });
