@@ -68,7 +68,8 @@ export function startOnTerminal(args: readonly string[], options: CliOptions = {
   const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
   // A person at a terminal is no build server, whose colours Node leaves out.
   const { CI: _build, ...env } = environment();
-  const child = spawn("script", ["-qefc", `stty cols 100 rows 40; ${quoted}`, "/dev/null"], {
+  // exec: a shell that stays in between gets Ctrl-C as well, and dash then ends with 130 however its command ended.
+  const child = spawn("script", ["-qefc", `stty cols 100 rows 40; exec ${quoted}`, "/dev/null"], {
     cwd: options.cwd ?? ROOT,
     env: { ...env, TERM: "xterm", ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
