@@ -10,6 +10,12 @@ export const ERROR_CATALOGUE = {
     summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
     next: 'Write a non-negative number of milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): "500ms", "30 s", "2 hours".',
   },
+  BAD_GRAPH: {
+    family: "usage",
+    summary:
+      "A graph does not hang together: an edge to no node, two ways on without a condition, a change of no channel.",
+    next: "Correct the node or edge named in the message.",
+  },
   BAD_ID: {
     family: "usage",
     summary: "A run id is empty, too long, or holds characters a store cannot keep.",
@@ -50,6 +56,11 @@ export const ERROR_CATALOGUE = {
     family: "usage",
     summary: "The address of the store is not one we know how to open.",
     next: 'Write a URL whose scheme names a store, such as "sqlite:shop.db".',
+  },
+  BAD_THREAD: {
+    family: "usage",
+    summary: "A LangGraph config names no thread, or one whose name a store cannot keep.",
+    next: 'Call the graph with { configurable: { thread_id: "…" } }, a non-empty string.',
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
@@ -247,6 +258,16 @@ export const ERROR_CATALOGUE = {
     family: "outcome",
     summary: "Every attempt the retry policy allows has failed.",
     next: "Read the cause, the failure of the last attempt, and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
+  },
+  MAX_STEPS_EXCEEDED: {
+    family: "outcome",
+    summary: "A graph took as many steps as it may without coming to its end.",
+    next: "Raise `maxSteps`, or look for a loop that never ends.",
+  },
+  NODE_STOPPED: {
+    family: "outcome",
+    summary: "A node was told to stop because another node of its step failed for good.",
+    next: "Read the error of the run: it names the node that failed.",
   },
   RESULT_TIMEOUT: {
     family: "outcome",

@@ -136,6 +136,18 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
   switch (entry.type) {
     case "RunStarted":
       return line("quiet", "started", "input" in fields ? `with ${showValue(fields["input"])}` : "");
+    case "NodeCompleted":
+      return line("good", plain(textOf(fields["operationName"], command)), "node completed");
+    case "NodeFailed":
+      return line("bad", plain(textOf(fields["operationName"], command)), `node failed: ${showValue(fields["error"])}`);
+    case "NodeRetried":
+      return line(
+        "bad",
+        plain(textOf(fields["operationName"], command)),
+        `attempt failed: ${showValue(fields["error"])}`,
+      );
+    case "StepCommitted":
+      return line("quiet", "step", textOf(fields["step"], ""));
     case "TaskScheduled":
       return open(fields["taskType"], "task, scheduled");
     case "TaskCompleted":

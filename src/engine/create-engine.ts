@@ -62,7 +62,7 @@ function checkLease(leaseMs: number): number {
   throw new RepriseError("BAD_OPTIONS", `Expected a lease of at least 100 ms, got ${leaseMs} ms.`);
 }
 
-function checkDurability(durability: unknown): "full" | "relaxed" {
+export function checkDurability(durability: unknown): "full" | "relaxed" {
   if (durability === "full" || durability === "relaxed") return durability;
   throw new RepriseError("BAD_OPTIONS", `Expected a durability of "full" or "relaxed", got ${String(durability)}.`);
 }

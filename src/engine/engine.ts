@@ -27,6 +27,7 @@ import {
   type RunRecord,
   type StartOutcome,
   type Status,
+  type Store,
 } from "../kernel/index.ts";
 import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
 import { newRun, versionOf, Worker, type WorkerOptions } from "../worker/index.ts";
@@ -126,6 +127,11 @@ export class EngineCore implements Engine {
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
+  }
+
+  /** For what stands on the same store without being part of an engine. */
+  get "~store"(): Store {
+    return this.#parts.store;
   }
 
   #checkOpen(): void {

@@ -25,6 +25,7 @@ export type {
 export {
   checkCodec,
   checkOutbox,
+  checkDurability,
   createEngine,
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
@@ -39,4 +40,4 @@ export { checkLimits, type Limits } from "./limits.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { stderrLogger } from "./logger.ts";
-export { sqlitePathOf, storeOf } from "./store-url.ts";
+export { openStoreOf, sqlitePathOf, storeOf } from "./store-url.ts";

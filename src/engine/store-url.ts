@@ -1,7 +1,14 @@
 // Store URLs: `sqlite:path`, `sqlite::memory:`.
 
 import { RepriseError } from "../base/index.ts";
+import type { Store } from "../kernel/index.ts";
 import { sqlite, type StoreSource } from "../stores/index.ts";
+
+/** The store an engine has open; undefined when it is no engine. */
+export function openStoreOf(engine: unknown): Store | undefined {
+  const hasStore = typeof engine === "object" && engine !== null && "~store" in engine;
+  return hasStore ? (engine["~store"] as Store) : undefined;
+}
 
 const EXAMPLES = '"sqlite:shop.db", "sqlite:/var/lib/shop.db" or "sqlite::memory:"';
 

@@ -7,6 +7,7 @@
 // K5. An inbox row is an entry that has no place yet; only the holder of the turn gives it one.
 
 import type { EpochMs } from "../base/index.ts";
+import type { NewCheckpoint } from "./checkpoint.ts";
 import type {
   PauseOutcome,
   PauseWrite,
@@ -164,6 +165,11 @@ export interface TurnWrite {
   readonly emits: readonly Emit[];
   /** O1. Messages to the outside, in order. */
   readonly sends: readonly NewMessage[];
+  /**
+   * Of a graph: one per step that is complete, first of all that is written. All in already, with the same keys: `already-committed`.
+   * Another key for a step that is in: `lease-lost`, or `conflict` from the holder, whose run is stopped with the evidence (C2).
+   */
+  readonly checkpoints?: readonly NewCheckpoint[];
   readonly then: "hold" | "release" | EndStatus;
   /** With the end `continued`, and with no other. */
   readonly next?: NextGeneration;

@@ -37,6 +37,22 @@ export type {
   Write,
 } from "./commit.ts";
 export { DEADLINE_ITEM, DEDUP_MS } from "./commit.ts";
+export {
+  appendText,
+  applyDelta,
+  CheckpointFold,
+  isTold,
+  isWholeDue,
+  lengthOf,
+  readWhole,
+  rebuildCheckpoints,
+  stateParts,
+  wholeText,
+  type ChannelTexts,
+  type Delta,
+  type NewCheckpoint,
+  type Told,
+} from "./checkpoint.ts";
 export type {
   PauseOutcome,
   PauseWrite,
@@ -54,6 +70,7 @@ export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export {
   CHAIN_START,
   chainAfter,
+  commandTypeOf,
   END_ENTRIES,
   faultOf,
   findJournalFault,

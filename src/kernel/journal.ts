@@ -7,7 +7,13 @@
 
 import { decode, digestOf, sha256HexOf, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
 
-export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State" | "Message";
+export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State" | "Message" | "Node";
+
+/** The type of `Task(3)`, also of one asked for inside a node: `Node(2.0)#0/Task(3)`. */
+export function commandTypeOf(command: string): CommandType {
+  const own = command.slice(command.lastIndexOf("/") + 1);
+  return own.slice(0, own.indexOf("(")) as CommandType;
+}
 
 export type EntryType =
   | "RunStarted"
@@ -33,6 +39,10 @@ export type EntryType =
   | "UpdateFailed"
   | "ChildSignalled"
   | "ChildCancelRequested"
+  | "NodeCompleted"
+  | "NodeFailed"
+  | "NodeRetried"
+  | "StepCommitted"
   | "StateSet"
   | "StateCleared"
   | "MessageSent"
@@ -97,6 +107,8 @@ const TERMINAL: ReadonlySet<EntryType> = new Set<EntryType>([
   "TimerCancelled",
   "OperationCompleted",
   "OperationFailed",
+  "NodeCompleted",
+  "NodeFailed",
   "PromiseResolved",
   "PromiseRejected",
   "PromiseTimedOut",
@@ -136,20 +148,21 @@ export function faultOf({ seq, data }: Entry): JournalFault {
 export function findJournalFault(
   entries: readonly Entry[],
   head: { readonly head: number; readonly chain: string },
+  from: { readonly seq: number; readonly chain: string } = { seq: 0, chain: CHAIN_START },
 ): JournalFault | undefined {
-  let chain = CHAIN_START;
-  let expected = 1;
+  let { chain } = from;
+  let expected = from.seq + 1;
   for (const entry of entries) {
     if (entry.seq !== expected) return { seq: expected, problem: `entry ${expected} is missing; found ${entry.seq}` };
     chain = chainAfter(chain, entry.type, entry.command, entry.data);
     if (markOf(chain) !== entry.mark) return faultOf(entry);
     expected += 1;
   }
-  if (entries.length !== head.head)
+  if (expected - 1 !== head.head)
     return {
-      seq: entries.length + 1,
-      problem: `the run claims ${head.head} entries, the journal has ${entries.length}`,
+      seq: expected,
+      problem: `the run claims ${head.head} entries, the journal has ${expected - 1}`,
     };
-  if (chain !== head.chain) return { seq: entries.length, problem: "the run's chain is not that of its last entry" };
+  if (chain !== head.chain) return { seq: expected - 1, problem: "the run's chain is not that of its last entry" };
   return undefined;
 }

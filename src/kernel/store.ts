@@ -10,6 +10,7 @@
 // S6. Payloads are stored and given back byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
+import type { NewCheckpoint } from "./checkpoint.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
@@ -121,6 +122,10 @@ export interface Store {
   countVersions(): Promise<readonly VersionCount[]>;
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
+  /** Of a graph, in order of their steps, without their states. */
+  readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]>;
+  /** The newest one up to a step; with `whole`, the newest that holds the whole state. */
+  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
   /** Chunks of a stream behind an offset, of all generations of the run. */
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;

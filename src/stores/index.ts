@@ -3,4 +3,15 @@
 export { backUpFile } from "./sqlite/back-up.ts";
 export { readSchema } from "./sqlite/migrate.ts";
 export { openSqliteStore, type SqliteStoreOptions } from "./sqlite/sqlite-store.ts";
+export {
+  threadsOf,
+  type ChannelVersion,
+  type NewChannel,
+  type NewThreadCheckpoint,
+  type Serialized,
+  type StoredChannel,
+  type ThreadCheckpoint,
+  type Threads,
+  type ThreadWrite,
+} from "./threads.ts";
 export { sqlite, type OpenOptions, type StoreSource } from "./source.ts";

@@ -73,6 +73,8 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       countVersions: pass("countVersions"),
       listRuns: pass("listRuns"),
       readJournal: pass("readJournal"),
+      readCheckpoints: pass("readCheckpoints"),
+      findCheckpoint: pass("findCheckpoint"),
       readInbox: pass("readInbox"),
       readStream: pass("readStream"),
       readEmitted: pass("readEmitted"),

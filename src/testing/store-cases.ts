@@ -6,6 +6,7 @@
 
 import { beginningCases } from "./store-cases/beginnings.ts";
 import { careCases, timeCases } from "./store-cases/care.ts";
+import { checkpointCases } from "./store-cases/checkpoints.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
 import { controlCases } from "./store-cases/control.ts";
@@ -57,6 +58,7 @@ export const storeCases: readonly StoreCase[] = [
   ...timeCases,
   ...payloadCases,
   ...streamCases,
+  ...checkpointCases,
   ...scheduleCases,
   ...transactCases,
   ...outboxCases,

@@ -145,6 +145,10 @@ export class TestEngineFacade implements TestEngine {
     return new TestEngineFacade(world, await Life.begin(world, options.cut), options.forgiving ?? false);
   }
 
+  get "~store"(): Store {
+    return this.#world.store;
+  }
+
   get life(): Life {
     return this.#life;
   }

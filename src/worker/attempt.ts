@@ -1,8 +1,9 @@
 // Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
 
-import { approachable, RepriseError, type Timers } from "../base/index.ts";
+import { approachable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
+import type { Slots } from "./slots.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
@@ -17,6 +18,8 @@ export interface AttemptOptions {
   readonly timers: Timers;
   /** Made when it is first used. */
   readonly logger: (runId: string, step: string) => Logger;
+  /** Of a node: what tells when it is at work, and the clock its time is measured by while it waits for what may take days. */
+  readonly node?: { readonly slots: Slots; now(): EpochMs };
   /** Where an operation's chunks go; a task has no streams. */
   readonly streams?: { emit(stream: string, chunk: unknown): void };
 }
@@ -38,6 +41,10 @@ export class Attempt implements OperationContext {
   #cancelTimeout: (() => void) | undefined;
   #handlers: AttemptHandlers | undefined;
   #settled = false;
+  /** What is left of its time while it waits; and when it is up, while it does not. */
+  #suspended: { readonly leftMs: number | undefined } | undefined;
+  #upAt = 0;
+  #stoppedBy: RepriseError | undefined;
   #abandoned: { readonly reason: unknown } | undefined;
 
   constructor(options: AttemptOptions) {
@@ -77,11 +84,51 @@ export class Attempt implements OperationContext {
     this.#limitTime(this.#options.timeoutMs);
   };
 
+  // ── nodes of graphs ──
+
+  get isSuspended(): boolean {
+    return this.#suspended !== undefined;
+  }
+  get stoppedBy(): RepriseError | undefined {
+    return this.#stoppedBy;
+  }
+
+  /** Its code waits for what may take days: that time does not count. */
+  suspend(): void {
+    const { node, timeoutMs } = this.#options;
+    if (this.#settled || this.#suspended !== undefined || node === undefined) return;
+    this.#cancelTimeout?.();
+    this.#suspended = { leftMs: timeoutMs === undefined ? undefined : this.#upAt - node.now() };
+    node.slots.give();
+  }
+
+  goOn(): void {
+    if (this.#settled || this.#suspended === undefined) return;
+    const { leftMs } = this.#suspended;
+    this.#suspended = undefined;
+    this.#options.node?.slots.take();
+    if (leftMs !== undefined) this.#limitTime(Math.max(0, leftMs));
+  }
+
+  /** G12. Its function is told, and has a while to finish: what it answers until then counts. */
+  stop(error: RepriseError, graceMs: number): void {
+    if (this.#settled || this.#stoppedBy !== undefined) return;
+    this.#stoppedBy = error;
+    this.#tellFunction(error);
+    const cancelLimit = this.#cancelTimeout;
+    const cancelGrace = this.#options.timers.set(graceMs, () => this.#fail(error), { ref: false });
+    this.#cancelTimeout = () => {
+      cancelLimit?.();
+      cancelGrace();
+    };
+  }
+
   /** Calls at once, and answers at once when `call` does. */
   start(call: () => unknown, handlers: AttemptHandlers): void {
     const { name, step, attempt, timeoutMs } = this.#options;
     if (isObserved()) emit({ event: "attempt.started", run: this.runId, step, name, attempt });
     this.#handlers = handlers;
+    this.#options.node?.slots.take();
     if (timeoutMs !== undefined) this.#limitTime(timeoutMs);
     let result: unknown;
     let later: boolean;
@@ -122,16 +169,19 @@ export class Attempt implements OperationContext {
     if (this.#settled) return false;
     this.#settled = true;
     this.#cancelTimeout?.();
+    if (this.#suspended === undefined) this.#options.node?.slots.give();
     this.#handlers?.over();
     return true;
   }
 
   #limitTime(ms: number): void {
-    this.#cancelTimeout = this.#options.timers.set(ms, () => {
+    const { node, timers, timeoutMs } = this.#options;
+    if (node !== undefined) this.#upAt = node.now() + ms;
+    this.#cancelTimeout = timers.set(ms, () => {
       const { name, step, attempt } = this.#options;
       const error = new RepriseError(
         "ATTEMPT_TIMEOUT",
-        `Attempt ${attempt + 1} of ${name} (${step}) took longer than ${ms} ms.`,
+        `Attempt ${attempt + 1} of ${name} (${step}) took longer than ${timeoutMs} ms.`,
       );
       if (!this.#settle()) return;
       this.#tellFunction(error);

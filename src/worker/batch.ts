@@ -8,6 +8,7 @@ import type {
   Entry,
   EntryType,
   ItemFence,
+  NewCheckpoint,
   NewChild,
   NewItem,
   NewMessage,
@@ -39,7 +40,26 @@ export class Batch {
   messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = NONE;
   emits: readonly Emit[] = NONE;
   sends: readonly NewMessage[] = NONE;
+  checkpoints: readonly NewCheckpoint[] = NONE;
   localItems: readonly ClaimedItem[] = NONE;
+
+  get isEmpty(): boolean {
+    return (
+      this.entries.length === 0 &&
+      this.finished.length === 0 &&
+      this.emits.length === 0 &&
+      this.dropped.length === 0 &&
+      this.messages.length === 0
+    );
+  }
+
+  /** Of finished items. */
+  results(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
+    return this.finished.flatMap((fence, index) => {
+      const arrival = this.arrivals[index];
+      return arrival === undefined ? [] : [{ fence, arrival }];
+    });
+  }
 
   /** Without those that were dropped before they were ever written. */
   wantedItems(): readonly NewItem[] {

@@ -1,7 +1,7 @@
 // Cold load: a run that is not in memory is brought back by replaying its journal.
 
 import { decode, type Timers } from "../base/index.ts";
-import { findJournalFault, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import type { Entry, RunRecord, Store } from "../kernel/index.ts";
 import {
   driveThrough,
   EmittedChunks,
@@ -9,7 +9,9 @@ import {
   unknownFlags,
   type Execution,
   type Recorded,
+  type WorkflowBody,
 } from "../workflow/index.ts";
+import { readPast } from "./read-past.ts";
 
 export type Loaded =
   | { readonly status: "ready"; readonly execution: Execution; readonly entries: number }
@@ -20,11 +22,10 @@ export async function loadCold(
   store: Store,
   timers: Timers,
   record: RunRecord,
+  body: WorkflowBody,
   newExecution: (recorded: Recorded) => Execution,
 ): Promise<Loaded> {
-  const entries = await store.readJournal(record.run, 0);
-  // Checked on every load: neither SQLite nor a default PostgreSQL would notice a flipped byte.
-  const fault = findJournalFault(entries, record);
+  const { entries, fault, restored } = await readPast(store, record, body);
   if (fault !== undefined)
     return {
       status: "unfit",
@@ -44,9 +45,13 @@ export async function loadCold(
   const execution = newExecution(recorded);
   if (Object.values(execution.body.ports).some(({ port }) => port === "stream"))
     execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
+  if (restored !== undefined) {
+    execution.from = restored.position;
+    for (const { type, data } of restored.told) execution.tell(type, data, record.createdAt);
+  }
   await driveThrough(execution, recorded, timers);
   if (execution.stop === undefined) execution.caughtUp();
-  return { status: "ready", execution, entries: entries.length };
+  return { status: "ready", execution, entries: record.head };
 }
 
 function flagsOf([first]: readonly Entry[]): readonly number[] {

@@ -177,7 +177,7 @@ export class HeldRuns {
   /** Brings a cold run back. */
   async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
     const body = this.#host.registry.getWorkflow(record.definition, record.version);
-    const loaded = await loadCold(this.#host.store, this.#host.timers, record, (recorded) =>
+    const loaded = await loadCold(this.#host.store, this.#host.timers, record, body, (recorded) =>
       this.#newExecution(body, record, recorded),
     );
     const { arrived = false, paused = false } = this.#loading.get(record.run) ?? {};
@@ -203,13 +203,16 @@ export class HeldRuns {
     this.#look([hot]).catch((error: unknown) => this.#host.report(error));
   }
 
-  #newExecution(
-    body: WorkflowBody,
-    { id, generation }: RunRecord,
-    recorded: Recorded,
-    host = this.executionHost(id),
-  ): Execution {
-    return new Execution(body, { id, generation }, recorded, body.determinism ?? this.#host.determinism, host);
+  #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded, given?: ExecutionHost): Execution {
+    const { id, generation, run } = record;
+    const determinism = body.determinism ?? this.#host.determinism;
+    const host = given ?? this.executionHost(id);
+    if (body.drive === undefined) return new Execution(body, { id, generation }, recorded, determinism, host);
+    return new Execution(body, { id, generation }, recorded, determinism, {
+      ...host,
+      asked: () => this.#runs.get(run)?.nodes?.asked(),
+      nodeWaits: (command, isWaiting) => this.#runs.get(run)?.nodes?.waits(command, isWaiting),
+    });
   }
 
   #hold(record: RunRecord, execution: Execution, token: string, read: number): HotRun {
@@ -323,7 +326,8 @@ export class HeldRuns {
       if (released) this.#host.claimer.want("turns");
       else this.#loadInbox(run);
     }
-    if (released) this.#runs.release(run.record.run, run);
+    if (released)
+      this.#runs.release(run.record.run, run)?.discard(() => new CancelledError("The run is no longer held here."));
     else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();

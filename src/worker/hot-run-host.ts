@@ -19,6 +19,10 @@ export interface HotRunHost extends JournalLimitHost {
   newChild(ask: ChildAsk): NewChild["run"];
   newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
   runOperation(run: HotRun, ask: OperationAsk): void;
+  /** The run was given back, and now has something to commit after all. */
+  wantTurn(run: HotRun): void;
+  /** The code of the run has been set going: to be looked at when it has done all it can. */
+  markRunning(run: HotRun): void;
   /** The run has something to commit. */
   markDirty(run: HotRun): void;
   /** The run has something to deliver. */

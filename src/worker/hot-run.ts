@@ -10,6 +10,7 @@ import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/inde
 import {
   isCancel,
   dataWithoutSecrets,
+  isTold,
   type Arrival,
   type ClaimedItem,
   type EndStatus,
@@ -19,6 +20,7 @@ import {
   type NewChild,
   type NextGeneration,
   type RunRecord,
+  type Told,
   type TurnWrite,
 } from "../kernel/index.ts";
 import {
@@ -36,6 +38,7 @@ import { added, Batch, NONE, type Delivery } from "./batch.ts";
 import { Draft } from "./draft.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import { isTooLong, warnIfLong } from "./journal-limit.ts";
+import { NodesOfRun } from "./nodes-of-run.ts";
 import { appendEnd, nextGeneration } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
@@ -53,6 +56,8 @@ export class HotRun {
   readonly #deliverable = new Fifo<Delivery>();
   /** Operations that have not ended, by command; without an attempt while they wait for a slot or for their next try. */
   readonly #operations = new Map<string, Attempt | undefined>();
+  /** Of a graph. */
+  readonly nodes: NodesOfRun | undefined;
   /** Tasks of this run that it claimed for this worker and that have not ended. */
   #localTasks = 0;
   /** Most runs have none. */
@@ -74,6 +79,7 @@ export class HotRun {
     this.#host = host;
     this.#token = token;
     this.#draft = new Draft(record, host);
+    if (execution.nodes !== undefined) this.nodes = new NodesOfRun(this, host, this.#operations);
     this.#read = read;
     this.#readCommitted = read;
   }
@@ -109,6 +115,7 @@ export class HotRun {
     this.#read = read;
     this.#readCommitted = read;
     this.#releasing = false;
+    this.nodes?.held();
   }
 
   /** H4. Its operations are told, its results are not heard any more. */
@@ -248,19 +255,41 @@ export class HotRun {
 
   get #restsPaused(): boolean {
     if (!this.#paused || this.#localTasks > 0) return false;
-    for (const attempt of this.#operations.values()) if (attempt !== undefined) return false;
+    for (const attempt of this.#operations.values()) if (attempt?.isSuspended === false) return false;
     return true;
   }
 
   operationEnded(
-    { command }: OperationAsk,
-    type: "OperationCompleted" | "OperationFailed",
+    ask: OperationAsk,
+    type: "OperationCompleted" | "OperationFailed" | "NodeCompleted" | "NodeFailed",
     text: string,
     data: Delivery["data"],
   ): void {
+    const { command } = ask;
+    if (this.postpone(() => this.operationEnded(ask, type, text, data))) return;
     if (!this.#operations.delete(command) || !this.accepts) return;
+    if (ask.isNode === true) {
+      // What its code has just asked for comes first.
+      this.#takeAsks();
+      this.execution.nodes?.end(command);
+    }
     if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data);
     this.#host.markDirty(this);
+  }
+
+  // ── nodes ──
+
+  /** True while the run is given back although code of its nodes is at work: `work` is done when it is held again. */
+  postpone(work: () => void): boolean {
+    if (this.nodes === undefined || this.accepts || this.#gone || this.#ended !== undefined) return false;
+    this.nodes.postpone(work);
+    return true;
+  }
+
+  /** A node ends that is not at work. */
+  endIdleNode(command: string, text: string): void {
+    this.#operations.delete(command);
+    if (this.execution.isOpen(command)) this.#appendTerminal("NodeFailed", command, text, asRecord(text));
   }
 
   /** User SQL that is to be committed with its entry. */
@@ -282,10 +311,11 @@ export class HotRun {
   }
 
   /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */
-  operationRetried({ command }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
+  operationRetried({ command, isNode }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
+    if (isNode === true) this.execution.nodes?.end(command);
     if (!this.accepts || !this.#operations.has(command)) return undefined;
     this.#operations.set(command, undefined);
-    const { at } = this.#draft.append("OperationRetried", command, text);
+    const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text);
     this.#host.markDirty(this);
     return at + delayMs;
   }
@@ -293,7 +323,7 @@ export class HotRun {
   /** A chunk from an operation at work; it does not wait for the operation's end. */
   emit(stream: string, chunk: unknown): void {
     const data = encodeChunk(this.execution, stream, chunk);
-    if (!this.accepts) return;
+    if (this.postpone(() => this.emit(stream, chunk)) || !this.accepts) return;
     this.#draft.emit(stream, undefined, data);
     this.#host.markDirty(this);
   }
@@ -337,14 +367,21 @@ export class HotRun {
   }
 
   #ask(ask: Ask): void {
+    if (ask.ask === "stop-nodes") return this.nodes?.stop(ask);
     if (ask.ask !== "operation") {
-      this.#localTasks += takeAsk(this.#draft, this.#host, ask);
+      this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told);
       return;
     }
     this.#operations.set(ask.command, undefined);
     if (this.#paused) this.#park(ask);
     else this.#host.runOperation(this, ask);
   }
+
+  /** CP4 */
+  readonly #told = (): readonly Told[] => {
+    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? NONE, this.#draft.batch.deliveries];
+    return [...this.execution.promisePorts.all(), ...coming.flat().filter(({ type }) => isTold(type))];
+  };
 
   #letGoAbandoned(): void {
     const { abandoned, cancelReason } = this.execution;
@@ -372,7 +409,7 @@ export class HotRun {
     return (
       this.execution.asks.length === 0 &&
       this.execution.outcome === undefined &&
-      this.#operations.size === 0 &&
+      (this.#operations.size === 0 || this.nodes?.allWait === true) &&
       this.#localTasks === 0 &&
       this.#deliverable.length === 0 &&
       this.#draft.batch.deliveries.length === 0
@@ -384,17 +421,7 @@ export class HotRun {
     if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
     const { batch } = this.#draft;
     const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
-    if (
-      then === "hold" &&
-      !this.#restsPaused &&
-      batch.entries.length === 0 &&
-      batch.finished.length === 0 &&
-      batch.emits.length === 0 &&
-      batch.dropped.length === 0 &&
-      batch.messages.length === 0 &&
-      this.#read === this.#readCommitted
-    )
-      return undefined;
+    if (then === "hold" && !this.#restsPaused && batch.isEmpty && this.#read === this.#readCommitted) return undefined;
     this.#draft.batch = new Batch();
     this.#inFlight = batch;
     this.#readCommitted = this.#read;
@@ -414,6 +441,7 @@ export class HotRun {
       messages: batch.messages,
       emits: batch.emits,
       sends: batch.sends,
+      ...(batch.checkpoints !== NONE && { checkpoints: batch.checkpoints }),
       then,
       ...(this.#ended !== undefined && this.#atEnd()),
     };
@@ -450,14 +478,7 @@ export class HotRun {
 
   /** Results of items that a void commit took down with it, to be sent on their own. */
   salvage(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [this.#inFlight, this.#draft.batch].flatMap((batch) =>
-      batch === undefined
-        ? []
-        : batch.finished.flatMap((fence, index) => {
-            const arrival = batch.arrivals[index];
-            return arrival === undefined ? [] : [{ fence, arrival }];
-          }),
-    );
+    return [...(this.#inFlight?.results() ?? NONE), ...this.#draft.batch.results()];
   }
 
   /** The evidence of a stop, as it is kept beside the journal. */

@@ -27,11 +27,12 @@ export interface NewRunOptions {
   readonly deadlineMs?: number | undefined;
 }
 
-export type RunBody = Pick<WorkflowBody, "name" | "version"> & Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
+export type RunBody = Pick<WorkflowBody, "kind" | "name" | "version"> &
+  Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
   const { id, input, tags = [], priority = 0, line, singleton, runtime, payloadLimit, salt } = options;
-  const { name, version, ports = {} } = body;
+  const { kind, name, version, ports = {} } = body;
   const deadlineMs = options.deadlineMs ?? body.deadlineMs;
   const updates = Object.values(ports).some(({ port }) => port === "update");
   const started = entryData.startedData({
@@ -46,7 +47,7 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
     salt,
     updates,
   });
-  const run = { id, definition: name, kind: "workflow", version, priority, tags, started, runtime } as const;
+  const run = { id, definition: name, kind, version, priority, tags, started, runtime } as const;
   return { ...run, ...(line && { line }), ...(deadlineMs !== undefined && { deadlineMs }) };
 }
 

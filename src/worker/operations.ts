@@ -10,7 +10,9 @@ import type { Slots } from "./slots.ts";
 export interface OperationHost {
   readonly timers: Timers;
   readonly slots: Slots;
-  now(): EpochMs;
+  /** Nodes of graphs that are at work and do not wait. */
+  readonly nodeSlots: Slots;
+  readonly now: () => EpochMs;
   /** False while the worker drains: what waits in line, or for its next try, is left to the next holder. */
   mayStart(): boolean;
   readonly logger: (runId: string, step: string) => Logger;
@@ -26,30 +28,47 @@ export function runOperation(host: OperationHost, run: HotRun, ask: OperationAsk
 function attemptOperation(host: OperationHost, run: HotRun, ask: OperationAsk, attempt: number): void {
   if (!run.accepts) return;
   if (ask.database !== undefined) return run.addTransaction({ ask, attempt });
-  host.slots.whenFree(() => {
-    const { id: runId, generation } = run.record;
-    const { timeout } = ask.policy;
-    const context = new Attempt({
-      runId,
-      generation,
-      step: ask.command,
-      life: ask.life,
-      name: ask.name,
-      attempt,
-      timeoutMs: timeout === undefined ? undefined : toMs(timeout),
-      timers: host.timers,
-      logger: host.logger,
-      streams: run,
-    });
-    if (!host.mayStart() || !run.operationStarted(ask, context)) return host.slots.give();
-    const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
-    context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
-      over: () => host.slots.give(),
-      done: (value) => complete(run, ask, fields, value),
-      failed: (error) => failOperation(host, run, ask, fields, error),
-    });
+  // A node may wait for days, and its code asks for operations: it takes no slot of theirs, its graph says how many run at once.
+  if (ask.isNode === true) return startOperation(host, run, ask, attempt, nothing);
+  host.slots.whenFree(() => startOperation(host, run, ask, attempt, () => host.slots.give()));
+}
+
+function startOperation(
+  host: OperationHost,
+  run: HotRun,
+  ask: OperationAsk,
+  attempt: number,
+  giveBack: () => void,
+): void {
+  const { id: runId, generation } = run.record;
+  const { timeout } = ask.policy;
+  const context = new Attempt({
+    runId,
+    generation,
+    step: ask.command,
+    life: ask.life,
+    name: ask.name,
+    attempt,
+    timeoutMs: timeout === undefined ? undefined : toMs(timeout),
+    timers: host.timers,
+    logger: host.logger,
+    streams: run,
+    ...(ask.isNode === true && { node: { slots: host.nodeSlots, now: host.now } }),
+  });
+  if (!host.mayStart() || !run.operationStarted(ask, context)) return giveBack();
+  const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
+  context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
+    over: giveBack,
+    done: (value) => complete(run, ask, fields, value),
+    failed: (error) =>
+      context.stoppedBy === undefined
+        ? failOperation(host, run, ask, fields, error)
+        : // G12. Whatever it says, it was told to stop: nobody repeats it, and it is not what the run fails of.
+          end(run, ask, fields, context.stoppedBy),
   });
 }
+
+const nothing = (): void => {};
 
 type Fields = Parameters<typeof entryData.operationCompletedData>[0];
 
@@ -62,14 +81,20 @@ function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown
   }
   // The code gets what a replay will read, not what the function returned.
   const decoded = result === undefined ? undefined : decode(result);
-  run.operationEnded(ask, "OperationCompleted", entryData.operationCompletedData(fields, result), {
+  const type = ask.isNode === true ? "NodeCompleted" : "OperationCompleted";
+  run.operationEnded(ask, type, entryData.operationCompletedData(fields, result), {
     result: decoded,
   });
 }
 
 function end(run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
   const text = entryData.operationFailedData(fields, error);
-  run.operationEnded(ask, "OperationFailed", text, decode(text) as Record<string, unknown>);
+  run.operationEnded(
+    ask,
+    ask.isNode === true ? "NodeFailed" : "OperationFailed",
+    text,
+    decode(text) as Record<string, unknown>,
+  );
 }
 
 /** Records the failure of an attempt, or its end. */
@@ -80,6 +105,7 @@ export function failOperation(
   fields: Fields,
   error: unknown,
 ): void {
+  if (run.postpone(() => failOperation(host, run, ask, fields, error))) return;
   const { id, generation } = run.record;
   const jitter = drawUnit(seedOf(id, generation), `${ask.command}/retry`, fields.attempt);
   const decision = decideRetry(ask.policy.retry, error, fields.attempt, jitter);

@@ -18,6 +18,7 @@ import {
   type QueueLimits,
   type TaskBody,
 } from "../kernel/index.ts";
+import { graphRunBody, isGraph } from "../graph/index.ts";
 import { isWorkflow, workflowBody, type Accepted, type WorkflowBody } from "../workflow/index.ts";
 
 export class Registry {
@@ -32,6 +33,7 @@ export class Registry {
     for (const definition of definitions) {
       if (isTask(definition)) this.#addTask(definition.name, taskBody(definition));
       else if (isWorkflow(definition)) this.#addWorkflow(workflowBody(definition));
+      else if (isGraph(definition)) this.#addWorkflow(graphRunBody(definition));
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",

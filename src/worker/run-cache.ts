@@ -29,12 +29,15 @@ export class RunCache<T> {
     this.#held.set(run, value);
   }
 
-  release(run: RunNumber, value: T): void {
+  /** Answers the one that had to go for it. */
+  release(run: RunNumber, value: T): T | undefined {
     this.#held.delete(run);
     this.#idle.set(run, value);
-    if (this.#idle.size <= this.#size) return;
-    const oldest = this.#idle.keys().next();
-    if (!oldest.done) this.#idle.delete(oldest.value);
+    if (this.#idle.size <= this.#size) return undefined;
+    const oldest = this.#idle.entries().next();
+    if (oldest.done) return undefined;
+    this.#idle.delete(oldest.value[0]);
+    return oldest.value[1];
   }
 
   /** Only the value itself: a newer one under the same number stays. */

@@ -13,7 +13,8 @@ export function scheduledRun(host: ScheduledRunHost, schedule: ScheduleState, id
   const { name, definition, version, input } = schedule;
   const unreadable = input === undefined ? undefined : unreadableReason(input);
   if (unreadable !== undefined) throw unreadable;
-  const body = registry.findWorkflow(definition) ?? { name: definition, version, line: undefined };
+  const body =
+    registry.findWorkflow(definition) ?? ({ kind: "workflow", name: definition, version, line: undefined } as const);
   const line = body.line && lineOf(body.line, input && decode(input), `workflow ${definition}`);
   return newRun(body, { id, input, tags: [scheduleTag(name)], line, runtime, payloadLimit, salt: newSalt?.() });
 }

@@ -1,13 +1,26 @@
 // What code asks for becomes entries and work of the next commit. Operations are not among it: they have no entry yet.
 
-import type { Arrival } from "../kernel/index.ts";
-import { entryData, type Ask, type ChildAsk, type OperationAsk, type TaskAsk } from "../workflow/index.ts";
+import { wholeText, type Arrival, type Told } from "../kernel/index.ts";
+import {
+  entryData,
+  type Ask,
+  type ChildAsk,
+  type OperationAsk,
+  type StepAsk,
+  type StopNodesAsk,
+  type TaskAsk,
+} from "../workflow/index.ts";
 import { added } from "./batch.ts";
 import type { Draft } from "./draft.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 
-/** Answers how many tasks this worker claimed for itself. */
-export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, OperationAsk>): number {
+/** Answers how many tasks this worker claimed for itself. `told`: what the journal has of what the run was told (CP4). */
+export function takeAsk(
+  draft: Draft,
+  host: HotRunHost,
+  ask: Exclude<Ask, OperationAsk | StopNodesAsk>,
+  told: () => readonly Told[],
+): number {
   switch (ask.ask) {
     case "task":
       return takeTask(draft, host, ask);
@@ -28,6 +41,9 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
       if (ask.timeoutMs !== undefined) draft.addTimer(ask.command, "PromiseTimedOut", at + ask.timeoutMs, seq);
       return 0;
     }
+    case "step":
+      takeStep(draft, ask, told);
+      return 0;
     case "patch":
       draft.append("PatchMarked", "", ask.data);
       return 0;
@@ -50,6 +66,13 @@ export function takeAsk(draft: Draft, host: HotRunHost, ask: Exclude<Ask, Operat
       draft.emit(ask.stream, ask.number, ask.data);
       return 0;
   }
+}
+
+function takeStep(draft: Draft, { data, step, key, label, whole }: StepAsk, told: () => readonly Told[]): void {
+  const state = whole && wholeText(told(), whole);
+  const { seq } = draft.append("StepCommitted", "", data);
+  const { batch, chain } = draft;
+  batch.checkpoints = added(batch.checkpoints, { step, seq, chain, key, label, state });
 }
 
 function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priority, line }: TaskAsk): number {

@@ -59,6 +59,8 @@ export class Worker {
   readonly #store: Store;
   readonly #served: Served;
   readonly #slots: Slots;
+  /** Counts nodes of graphs at work; how many may be is the business of their graph. */
+  readonly #nodeSlots: Slots;
   readonly #tasks: TaskPool;
   readonly #lease: Lease;
   readonly #lookOut: LookOut;
@@ -84,6 +86,7 @@ export class Worker {
     this.#tokenPrefix = options.random.token().slice(0, 12);
     this.#served = new Served(options.registry, options.queues);
     this.#slots = new Slots(options.concurrency);
+    this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
     const { store, timers, name, leaseMs, heartbeats, polls } = options;
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
@@ -107,6 +110,7 @@ export class Worker {
     this.#operationHost = {
       timers,
       slots: this.#slots,
+      nodeSlots: this.#nodeSlots,
       now: () => store.now(),
       mayStart: () => !this.#draining,
       logger: (runId, step) => this.#logger(runId, step),
@@ -295,12 +299,23 @@ export class Worker {
       return { version, started, runtime, ...(claim && { claim }) };
     },
     runOperation: (run: HotRun, ask: OperationAsk): void => {
-      const stub = this.#options.stubOperation?.(ask.name);
+      const stub = ask.isNode === true ? undefined : this.#options.stubOperation?.(ask.name);
       runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });
     },
+    wantTurn: (run: HotRun): void => this.#wantTurn(run),
+    markRunning: (run: HotRun): void => this.pump.markRunning(run),
     markDirty: (run: HotRun): void => this.pump.markDirty(run),
     markReady: (run: HotRun): void => this.pump.markReady(run),
   };
+
+  /** Makes the turn due: a message nobody waits for. */
+  #wantTurn({ record }: HotRun): void {
+    const arrival: Arrival = { type: "TimerFired", target: "", data: "{}" };
+    this.pump.submit({ write: "message", to: record.id, arrival, once: false }).then(
+      () => this.#runs.arrived(record.run),
+      (error: unknown) => this.#report(error),
+    );
+  }
 
   // ── what comes back ──
 
@@ -405,7 +420,7 @@ export class Worker {
     this.pump.holdDeliveries();
     const { timers } = this.#options;
     const finished = await Promise.race([
-      this.#slots.idle().then(() => true),
+      Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]).then(() => true),
       new Promise<boolean>((resolve) => timers.set(graceMs, () => resolve(false), { ref: false })),
     ]);
     // Twice: what was under way may leave something behind. Not `quiet`: under load it never is.
@@ -418,12 +433,12 @@ export class Worker {
 
   /** How many user functions are running. */
   get atWork(): number {
-    return this.#slots.taken;
+    return this.#slots.taken + this.#nodeSlots.taken;
   }
 
   /** Resolves when no user function is running. */
-  idle(): Promise<void> {
-    return this.#slots.idle();
+  async idle(): Promise<void> {
+    await Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]);
   }
 
   /** Nothing is being delivered, written, replayed or looked for; user functions may be running. */

@@ -8,6 +8,7 @@ import { childInitiatedData, encodeInput } from "./entry-data.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { never, refused } from "./refusals.ts";
+import { nodeOfCaller } from "./scope.ts";
 
 export interface AskedChild {
   readonly id: string;
@@ -27,7 +28,7 @@ export function askChild(
   options: ChildOptions,
 ): AskedChild {
   const { facts, host, refusal } = execution;
-  const sequence = execution.commands.count("ChildWorkflow");
+  const sequence = execution.commands.nextOf("ChildWorkflow", nodeOfCaller());
   const life = execution.lifeOf(execution.commands.issued);
   const which = life === 0 ? sequence : stepPath(String(sequence), life);
   const id = options.id ?? digestOf("reprise/child/v1", facts.id, facts.generation, which).slice(0, 32);

@@ -1,6 +1,6 @@
 // Asks: what workflow code asked for that the journal does not have yet. The worker turns them into entries and work.
 
-import type { EpochMs } from "../base/index.ts";
+import type { EpochMs, RepriseError } from "../base/index.ts";
 import type { AnyTask, Arrival, Database, Definition, Line, Policy } from "../kernel/index.ts";
 import type { OperationContext } from "./context.ts";
 
@@ -86,12 +86,39 @@ export interface OperationAsk {
   readonly policy: Policy;
   /** V3 */
   readonly life: number;
+  /** It is a node of a graph: its entries say so, and it may wait for what comes while nobody holds the run. */
+  readonly isNode?: boolean;
   /** Attempts that already failed, and when the next one is due. */
   readonly attempt: number;
   readonly dueAt: EpochMs | undefined;
 }
 
+/** A step of a graph is complete: its checkpoint, in the commit that holds its last result or the next one. */
+export interface StepAsk {
+  readonly ask: "step";
+  readonly data: string;
+  readonly step: number;
+  readonly key: string;
+  readonly label: string | undefined;
+  /** The state in parts, when the whole of it is to be kept. */
+  readonly whole: readonly string[] | undefined;
+}
+
+/** A node of a step in which another one failed for good (G12); with what an entry of its end says. */
+export interface StoppedNode {
+  readonly command: string;
+  readonly name: string;
+  readonly index: number;
+}
+export interface StopNodesAsk {
+  readonly ask: "stop-nodes";
+  readonly nodes: readonly StoppedNode[];
+  readonly error: RepriseError;
+}
+
 export type Ask =
+  | StepAsk
+  | StopNodesAsk
   | TaskAsk
   | ChildAsk
   | TimerAsk

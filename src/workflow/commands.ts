@@ -9,6 +9,7 @@ import type { CommandType, EntryType } from "../kernel/index.ts";
 import { encodeInput } from "./entry-data.ts";
 import { compareFields, type CommandName, type Mismatch } from "./matrix.ts";
 import { messageOf, type Recorded, type RecordedEntry } from "./recorded.ts";
+import type { NodeScope } from "./scope.ts";
 
 export interface Command {
   readonly id: string;
@@ -42,6 +43,7 @@ const ENTRY_OF: Readonly<Record<CommandType, EntryType>> = {
   Promise: "PromiseCreated",
   State: "StateSet",
   Message: "MessageSent",
+  Node: "NodeCompleted",
 };
 
 /** Shared by runs without a past; commands are only ever taken out. */
@@ -59,6 +61,7 @@ export class Commands {
     Promise: 0,
     State: 0,
     Message: 0,
+    Node: 0,
   };
   #index = 0;
   #last: string | undefined;
@@ -82,9 +85,9 @@ export class Commands {
     return this.#last;
   }
 
-  /** How many commands of a type there are: the sequence the next one gets. */
-  count(type: CommandType): number {
-    return this.#counts[type];
+  /** What tells the next command of a type from all others of the run: its sequence, or in a node its id. */
+  nextOf(type: CommandType, node: NodeScope | undefined): number | string {
+    return node === undefined ? this.#counts[type] : idIn(node, type);
   }
 
   /** The journal has commands the code has not asked for yet. */
@@ -122,8 +125,29 @@ export class Commands {
     name: CommandName,
     fields: Readonly<Record<string, unknown>>,
     strictly?: StrictCheck,
+    node?: NodeScope,
   ): Command | Violation {
-    const id = `${type}(${this.#counts[type]++})`;
+    const id = node === undefined ? `${type}(${this.#counts[type]++})` : nextIn(node, type);
+    return this.#match(type, id, name, fields, strictly);
+  }
+
+  /** A command whose id says what it is: the same in every life of the run, in whatever order commands come. */
+  named(
+    id: string,
+    type: CommandType,
+    name: CommandName,
+    fields: Readonly<Record<string, unknown>>,
+  ): Command | Violation {
+    return this.#match(type, id, name, fields, undefined);
+  }
+
+  #match(
+    type: CommandType,
+    id: string,
+    name: CommandName,
+    fields: Readonly<Record<string, unknown>>,
+    strictly: StrictCheck | undefined,
+  ): Command | Violation {
     this.#last = id;
     const index = this.#index++;
     const journal = this.#recorded;
@@ -201,7 +225,9 @@ export class Commands {
 
   /** What the journal has and nobody asked for. */
   leftovers(): readonly Violation[] {
-    return [...this.#unmatched].map((key) => {
+    // What the code of a node asked for is served to it when it is run again, and it is not when it has ended.
+    const left = [...this.#unmatched].filter((key) => !key.includes("#"));
+    return left.map((key) => {
       const journal = this.#recorded;
       const command = journal?.byCommand.get(key) ?? journal?.sent.get(key);
       const where = command?.command ?? key.replace(/ cancel$/, "");
@@ -220,6 +246,16 @@ export class Commands {
 /** The 3 of `Operation(3)`. */
 function sequenceOf(id: string): number {
   return Number(id.slice(id.indexOf("(") + 1, -1));
+}
+
+function idIn({ prefix, counts }: NodeScope, type: CommandType): string {
+  return `${prefix}${type}(${counts.get(type) ?? 0})`;
+}
+
+function nextIn(node: NodeScope, type: CommandType): string {
+  const id = idIn(node, type);
+  node.counts.set(type, (node.counts.get(type) ?? 0) + 1);
+  return id;
 }
 
 function cancelOf(id: string): string {

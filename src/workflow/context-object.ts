@@ -40,6 +40,7 @@ import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
 import { never, refused } from "./refusals.ts";
 import { onQuery, type QueryHandler } from "./queries.ts";
+import { nodeOfCaller } from "./scope.ts";
 import { askReceive } from "./signals.ts";
 import { onUpdate, type UpdateHandler } from "./updates.ts";
 import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
@@ -50,9 +51,10 @@ const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** The key user code hands to the outside: H(run, step path), the same for every attempt (A2). */
+/** The key user code hands to the outside: H(run, step path), the same for every attempt, also that of the node around it (A2). */
 export function idempotencyKeyOf(runId: string, generation: number, path: string): string {
-  return digestOf("reprise/idempotency/v1", runId, generation, path);
+  const stable = path.includes("#") ? path.replace(/#\d+\//, "/") : path;
+  return digestOf("reprise/idempotency/v1", runId, generation, stable);
 }
 
 function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
@@ -84,6 +86,11 @@ function undoOf(
 ): StepUndo | "unknown" | undefined {
   if (how === undefined) return undefined;
   checkUndo(how, what);
+  if (nodeOfCaller() !== undefined)
+    throw new RepriseError(
+      "USAGE",
+      `${what}: a node that has ended is not run again, so nobody would know its undo. Put the steps to be taken back into a workflow and start it with ctx.child.`,
+    );
   if (!isTask(how) || execution.host.hasTask(how)) return { how, policy };
   void execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, how.name, `undo of ${what}`));
   return "unknown";

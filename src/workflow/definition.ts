@@ -9,7 +9,10 @@ import {
   type LineOptions,
   type Ports,
   type Schema,
+  type Told,
 } from "../kernel/index.ts";
+import type { Execution } from "./execution.ts";
+import type { RecordedEntry } from "./recorded.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
@@ -24,15 +27,27 @@ export interface Workflow<Name extends string, Input, Output, M = {}> extends De
 
 /** The part of a workflow the engine runs; reached by `workflowBody`, so that it does not show in the editor. */
 export interface WorkflowBody {
+  readonly kind: Definition["kind"];
   readonly name: string;
   readonly version: number;
   readonly run: (ctx: WorkflowContext, input: unknown) => Promise<unknown>;
+  /** Runs the execution itself, instead of code that is given a context: how a graph is run. */
+  readonly drive?: (execution: Execution, input: unknown, from: unknown) => Promise<unknown>;
+  /** Makes a position to go on from out of a whole checkpoint and the entries of the steps from it on. */
+  readonly restore?: (whole: string, steps: readonly RecordedEntry[]) => Restored;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;
   readonly line: LineOptions | undefined;
   readonly deadlineMs: number | undefined;
 }
+
+export interface Restored {
+  readonly position: unknown;
+  /** To be delivered before everything else. */
+  readonly told: readonly Told[];
+}
+
 const BODY = Symbol("reprise.workflow");
 
 export function workflowBody(definition: Definition): WorkflowBody {
@@ -123,6 +138,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
   const version = checkVersion(options.version, `Workflow ${name}`) ?? 1;
   if (options.ports !== undefined) checkPorts(name, options.ports);
   const body: WorkflowBody = {
+    kind: "workflow",
     name,
     version,
     run: run as WorkflowBody["run"],

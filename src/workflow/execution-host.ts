@@ -14,6 +14,10 @@ export interface ExecutionHost {
   log(level: LogLevel, message: string, data?: object): void;
   /** Watches what the code does past `ctx`. */
   readonly guard?: Guard | undefined;
+  /** Code has asked for something by itself, not because something was delivered to it. */
+  asked?(): void;
+  /** The code of a node has begun to wait for something that may come while nobody holds the run, or goes on. */
+  nodeWaits?(command: string, isWaiting: boolean): void;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
   acceptTask(task: AnyTask, input: unknown): Accepted | undefined;
   hasTask(task: AnyTask): boolean;

@@ -10,16 +10,7 @@
 // E5. After a violation nothing settles any more and nothing that was asked for is kept.
 // E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
 
-import {
-  approachable,
-  CancelledError,
-  drawUnit,
-  drawUuid,
-  RepriseError,
-  seedOf,
-  type EpochMs,
-  type PayloadLimits,
-} from "../base/index.ts";
+import { approachable, CancelledError, RepriseError, type EpochMs, type PayloadLimits } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
   lifeOf,
@@ -33,8 +24,9 @@ import {
 } from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
 import { createContext } from "./context-object.ts";
-import type { Determinism } from "./context.ts";
+import type { Determinism, WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
+import { Draws } from "./draws.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
 import { arrivalOf, errorOf } from "./entry-data.ts";
 import {
@@ -52,11 +44,12 @@ import {
 import { Commands, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
 import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./matrix.ts";
+import { Nodes } from "./nodes.ts";
 import { Patches } from "./ask-patched.ts";
 import { Failures, type FailedAt } from "./failures.ts";
 import { PromisePorts } from "./promise-ports.ts";
 import type { QueryHandler } from "./queries.ts";
-import { callOutside, callShielded, callWorkflow, isShielded, refuseInsideStep } from "./scope.ts";
+import { callOutside, callShielded, callWorkflow, isShielded, nodeOfCaller, refuseInsideStep } from "./scope.ts";
 import type { Recorded, RecordedEntry } from "./recorded.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
@@ -75,6 +68,9 @@ export class Execution {
   /** Warnings a lenient replay leaves behind: commands the journal has and the code did not ask for. */
   readonly leftovers: string[] = [];
 
+  /** Where to go on from, when not from the beginning. */
+  from: unknown;
+
   readonly facts: RunFacts;
   readonly body: WorkflowBody;
   readonly host: ExecutionHost;
@@ -82,15 +78,17 @@ export class Execution {
   /** Recorded with the run: what was too large once is too large in every replay. */
   readonly limits: PayloadLimits | undefined;
   readonly #started: RecordedEntry;
+  readonly #steps: Recorded["steps"];
   readonly #hasEnd: boolean;
   #undelivered: number;
   readonly #lives: readonly Retried[];
   #failures: Failures | undefined;
   #live = false;
-  readonly waits = new Waits();
-  #draws = 0;
+  readonly waits: Waits;
+  /** Of a graph. */
+  readonly nodes: Nodes | undefined;
   #time: EpochMs;
-  #seedOfRun: bigint | undefined;
+  readonly #draws: Draws;
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
   #updates: Updates | undefined;
@@ -115,16 +113,21 @@ export class Execution {
   cancelAnnounced = false;
   #unheard: Arrival[] | undefined;
   #abort: AbortController | undefined;
+  #context: WorkflowContext | undefined;
 
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
     this.body = body;
     this.facts = facts;
+    this.#draws = new Draws(facts);
     this.host = host;
+    this.nodes = body.drive === undefined ? undefined : new Nodes(this);
+    this.waits = new Waits(this.nodes);
     this.commands = new Commands(recorded, determinism === "strict");
     this.patches = new Patches(recorded);
     this.#started = recorded.started;
     const limit = recorded.started.data["payloadLimit"];
     this.limits = typeof limit === "number" ? { maxBytes: limit } : undefined;
+    this.#steps = recorded.steps;
     this.#hasEnd = recorded.end !== undefined;
     this.#lives = recorded.lives;
     this.#undelivered = recorded.deliveries.length;
@@ -136,7 +139,7 @@ export class Execution {
     const input = this.#started.data["input"];
     let promise: Promise<unknown>;
     try {
-      promise = callWorkflow(this.host.guard, () => Promise.resolve(this.body.run(createContext(this), input)));
+      promise = callWorkflow(this.host.guard, () => Promise.resolve(this.#run(input)));
     } catch (error) {
       promise = Promise.reject(error);
     }
@@ -144,6 +147,15 @@ export class Execution {
       (value) => this.#end({ status: "returned", value }),
       (error: unknown) => this.#end({ status: "threw", error: approachable(error) }),
     );
+  }
+
+  #run(input: unknown): Promise<unknown> {
+    const { body } = this;
+    return body.drive === undefined ? body.run(this.context, input) : body.drive(this, input, this.from);
+  }
+
+  get context(): WorkflowContext {
+    return (this.#context ??= createContext(this));
   }
 
   #end(outcome: CodeOutcome): void {
@@ -181,7 +193,7 @@ export class Execution {
     const undos = this.#undos as Undos;
     this.#undoing = "waiting";
     this.#usesShield = true;
-    this.#abandon(this.waits.dropUnless(({ undo }) => undo !== undefined));
+    this.abandon(this.waits.dropUnless(({ undo }) => undo !== undefined));
     // Not started yet, and nobody waits: an operation has no entry that could be missed.
     this.asks = this.asks.filter((ask) => ask.ask !== "operation" || this.waits.get(ask.command) !== undefined);
     void callShielded(this.host.guard, () => undos.takeBack(this, cause)).then(({ error, undone }) => {
@@ -205,7 +217,7 @@ export class Execution {
     return this.#undoing === "waiting";
   }
 
-  #abandon(waits: readonly Wait[]): void {
+  abandon(waits: readonly Wait[]): void {
     const open = waits.filter(({ closing }) => !closing);
     if (open.length > 0) this.abandoned = [...this.abandoned, ...open];
   }
@@ -287,11 +299,13 @@ export class Execution {
     switch (type) {
       case "TaskCompleted":
       case "OperationCompleted":
+      case "NodeCompleted":
         return this.settle(command, data["result"]);
       case "ChildWorkflowCompleted":
         return this.settle(command, data["output"]);
       case "TaskFailed":
       case "OperationFailed":
+      case "NodeFailed":
       case "ChildWorkflowFailed":
         return this.fail(command, this.noteFailure(errorOf(data), command));
       case "TimerFired":
@@ -310,6 +324,12 @@ export class Execution {
       default:
         throw new RepriseError("INVARIANT", `An entry of type ${type} is not delivered to code.`);
     }
+  }
+
+  /** Something that came before the position the code goes on from (CP4). */
+  tell(type: EntryType, data: Readonly<Record<string, unknown>>, at: EpochMs): void {
+    if (isCancel(type)) this.#applyCancel(type, data);
+    else this.promisePorts.settle(this, { seq: 0, type, command: "", data, at });
   }
 
   /** N3. Came too late for this generation. */
@@ -382,7 +402,7 @@ export class Execution {
       this.#cancelled = new CancelledError(`The run was cancelled${typeof reason === "string" ? `: ${reason}` : "."}`);
     }
     this.#abort?.abort(this.#cancelled);
-    this.#abandon(this.cancellableWaits());
+    this.abandon(this.cancellableWaits());
     for (const wait of this.waits.all()) {
       if (wait.shielded) continue;
       // U2. The code is told; whether the step completes is still of interest.
@@ -395,7 +415,8 @@ export class Execution {
 
   /** What a call is refused with: the run was cancelled (E6). */
   get refusal(): RepriseError | undefined {
-    return this.#cancelled === undefined || this.isShielded ? undefined : this.#cancelled;
+    if (this.#cancelled !== undefined && !this.isShielded) return this.#cancelled;
+    return this.nodes === undefined ? undefined : nodeOfCaller()?.stopped;
   }
 
   /** Whether the code that is calling stands inside a shield. */
@@ -415,22 +436,16 @@ export class Execution {
     return this.#abort.signal;
   }
 
-  #seed(): bigint {
-    const { id, generation } = this.facts;
-    this.#seedOfRun ??= seedOf(id, generation);
-    return this.#seedOfRun;
-  }
-
   now(): Date {
     return new Date(this.#time);
   }
   random(): number {
     refuseInsideStep("Draw before the step, or use Math.random() inside it.");
-    return drawUnit(this.#seed(), "workflow", this.#draws++);
+    return this.#draws.unit(nodeOfCaller());
   }
   uuid(): string {
     refuseInsideStep("Draw before the step, or use crypto.randomUUID() inside it.");
-    return drawUuid(this.#seed(), "workflow", this.#draws++);
+    return this.#draws.uuid(nodeOfCaller());
   }
   log(level: LogLevel, message: string, data?: object): void {
     if (!this.replaying) callOutside(() => this.host.log(level, message, data));
@@ -442,7 +457,8 @@ export class Execution {
     const shielded = this.isShielded;
     const closing = this.commands.isClosedTimer(command, shielded);
     if (undo !== undefined) (this.#undos ??= new Undos()).opened();
-    const { promise, early } = this.waits.add(command, { type, name, timed, shielded, undo, closing });
+    const node = this.nodes === undefined ? undefined : nodeOfCaller();
+    const { promise, early } = this.waits.add(command, { type, name, timed, shielded, undo, closing }, node);
     if (early === undefined) return promise;
     // Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not.
     if (!this.commands.strict) early();
@@ -466,7 +482,11 @@ export class Execution {
   ): Command | undefined {
     refuseInsideStep();
     if (this.stop !== undefined || this.isUndoing) return undefined;
-    const command = this.commands.next(type, name, fields, strictly);
+    const node = this.nodes === undefined ? undefined : nodeOfCaller();
+    if (node?.over === true) return undefined;
+    const command = this.commands.next(type, name, fields, strictly, node);
+    // The code of a node runs when it likes, not only when something was delivered.
+    if (node !== undefined) callOutside(() => this.host.asked?.());
     if (!isViolation(command)) return command;
     this.violate(command);
     return undefined;
@@ -481,6 +501,11 @@ export class Execution {
     this.stop ??= stop;
     this.asks = [];
     return never();
+  }
+
+  /** The recorded checkpoint of a graph's step. */
+  stepOf(step: number): RecordedEntry | undefined {
+    return this.#steps.get(step);
   }
 
   /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */

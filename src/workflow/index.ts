@@ -13,6 +13,9 @@ export type {
   PatchAsk,
   PromiseAsk,
   StateAsk,
+  StepAsk,
+  StopNodesAsk,
+  StoppedNode,
   TaskAsk,
   TimerAsk,
 } from "./ask.ts";
@@ -30,9 +33,11 @@ export type {
   WorkflowContext,
   WorkflowOptions,
 } from "./context.ts";
-export { idempotencyKeyOf } from "./context-object.ts";
+export { isViolation } from "./commands.ts";
+export { createContext, idempotencyKeyOf } from "./context-object.ts";
+export { never } from "./refusals.ts";
 export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
-export { isWorkflow, workflow, workflowBody, type Workflow, type WorkflowBody } from "./definition.ts";
+export { isWorkflow, workflow, workflowBody, type Restored, type Workflow, type WorkflowBody } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export { DEADLINE_PASSED, stalled } from "./execution-host.ts";
@@ -40,7 +45,7 @@ export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } f
 export { Guard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { answerQuery } from "./queries.ts";
-export { callInStep } from "./scope.ts";
+export { callInStep, nodeScope } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { findStall } from "./find-stall.ts";

@@ -12,7 +12,7 @@ type SeedCommand =
   | "CancelTimer"
   | "CreatePromise"
   | "ResolvePromise";
-export type CommandName = SeedCommand | "SendMessage";
+export type CommandName = SeedCommand | "SendMessage" | "RunNode";
 
 interface Row {
   readonly entry: EntryType;
@@ -21,6 +21,12 @@ interface Row {
   /** Field, and how a message calls it. */
   readonly fields: readonly (readonly [field: string, label: string])[];
 }
+
+const NODE: Row = {
+  entry: "NodeCompleted",
+  also: ["NodeFailed", "NodeRetried"],
+  fields: [["operationName", "Node name"]],
+};
 
 /** The nine rows of the seed. */
 export const MATRIX: Readonly<Record<SeedCommand, Row>> = {
@@ -47,6 +53,7 @@ export const MATRIX: Readonly<Record<SeedCommand, Row>> = {
 
 const ROWS: Readonly<Record<CommandName, Row>> = {
   ...MATRIX,
+  RunNode: NODE,
   SendMessage: { entry: "MessageSent", fields: [["destination", "Destination"]] },
 };
 

@@ -13,6 +13,11 @@ export class PromisePorts {
   /** Those of them that the code never waited for. */
   #untaken: Set<string> | undefined;
 
+  /** Everything that came, in order. */
+  all(): readonly RecordedEntry[] {
+    return [...(this.#settled?.values() ?? [])];
+  }
+
   find(port: string): RecordedEntry | undefined {
     return this.#settled?.get(port);
   }

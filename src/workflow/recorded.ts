@@ -37,6 +37,8 @@ export interface Recorded {
   readonly retries: ReadonlyMap<string, RecordedEntry>;
   /** What `ctx.patched` answered with true. */
   readonly patches: ReadonlySet<string>;
+  /** Checkpoints of a graph, by step. */
+  readonly steps: ReadonlyMap<number, RecordedEntry>;
   /** The highest command index journaled at creation; nothing new may come before it in strict mode. */
   readonly lastIndex: number;
   readonly end: RecordedEntry | undefined;
@@ -66,6 +68,14 @@ export function messageOf(child: string, n: number): string {
   return `${child} message ${n}`;
 }
 
+/** Commands that have no entry until they end. */
+const ENDS: ReadonlySet<EntryType> = new Set<EntryType>([
+  "OperationCompleted",
+  "OperationFailed",
+  "NodeCompleted",
+  "NodeFailed",
+]);
+
 export function decodeEntry(entry: Entry): RecordedEntry {
   const data = decode(entry.data);
   if (typeof data !== "object" || data === null)
@@ -80,6 +90,7 @@ export function decodeEntry(entry: Entry): RecordedEntry {
 }
 
 const NO_ENTRIES: ReadonlyMap<string, RecordedEntry> = new Map();
+const NO_STEPS: ReadonlyMap<number, RecordedEntry> = new Map();
 const NO_COMMANDS: ReadonlySet<string> = new Set();
 const NO_LIVES: readonly Retried[] = [];
 
@@ -117,6 +128,7 @@ export function freshJournal(first: Entry): Recorded {
     cancelledTimers: NO_COMMANDS,
     retries: NO_ENTRIES,
     patches: NO_COMMANDS,
+    steps: NO_STEPS,
     lastIndex: -1,
     end: undefined,
     lives: NO_LIVES,
@@ -140,6 +152,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
   const firedTimers = new Set<string>();
   const cancelledTimers = new Set<string>();
   const patches = new Set<string>();
+  const steps = new Map<number, RecordedEntry>();
   let started: RecordedEntry | undefined;
   let end: RecordedEntry | undefined;
   let lastIndex = -1;
@@ -156,7 +169,8 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     } else if (entry.type === "TimerCancelled") {
       cancels.set(entry.command, entry);
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
-    } else if (entry.type === "OperationRetried") retries.set(entry.command, entry);
+    } else if (entry.type === "OperationRetried" || entry.type === "NodeRetried") retries.set(entry.command, entry);
+    else if (entry.type === "StepCommitted") steps.set(Number(entry.data["step"]), entry);
     else if (entry.type === "PatchMarked") patches.add(String(entry.data["id"]));
     else if (entry.type === "RunStarted") started = entry;
     else if (entry.type === "UpdateCompleted" || entry.type === "UpdateFailed") byCommand.set(entry.command, entry);
@@ -165,7 +179,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
       lastIndex = Math.max(lastIndex, Number(entry.data["index"]));
     } else if (DELIVERED.has(entry.type) || isTerminal(entry.type)) {
       deliveries.push(entry);
-      if (entry.type === "OperationCompleted" || entry.type === "OperationFailed") byCommand.set(entry.command, entry);
+      if (ENDS.has(entry.type)) byCommand.set(entry.command, entry);
     } else end = entry;
   }
   if (started === undefined)
@@ -180,6 +194,7 @@ export function indexJournal(entries: readonly Entry[]): Recorded {
     cancelledTimers,
     retries,
     patches,
+    steps,
     lastIndex,
     end,
     lives,

@@ -104,7 +104,7 @@ export async function replayJournal(
   const recorded = indexJournal(entries);
   // Cancelled before it began: there is nothing the code did.
   if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
-  const execution = new Execution(body, facts, recorded, "strict", host);
+  const execution = new Execution(body, facts, recorded, body.drive === undefined ? "strict" : "per-type", host);
   await driveThrough(execution, recorded, timers);
   if (execution.stop !== undefined) return stopped(execution.stop);
   const actual = outcomeText(execution);

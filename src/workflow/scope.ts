@@ -7,8 +7,42 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError } from "../base/index.ts";
 import type { Guard } from "./guard.ts";
 
+/** The code of one attempt of a graph's node: its commands are counted by themselves. */
+export interface NodeScope {
+  /** `Node(3.0)` */
+  readonly command: string;
+  /** `Node(3.0)#0/`: what its commands begin with, the attempt included. */
+  readonly prefix: string;
+  /** Where its chance comes from: the path of its item. */
+  readonly path: string;
+  readonly counts: Map<string, number>;
+  draws: number;
+  /** How much its code waits for, and how much of it may come while nobody holds the run. */
+  open: number;
+  waiting: number;
+  /** Another node of its step failed for good: nothing more is done for it. */
+  stopped: RepriseError | undefined;
+  /** The attempt has ended: whatever its code still asks for is not heard. */
+  over: boolean;
+}
+
+export function nodeScope(command: string, attempt: number, path: string): NodeScope {
+  return {
+    command,
+    prefix: `${command}#${attempt}/`,
+    path,
+    counts: new Map(),
+    draws: 0,
+    open: 0,
+    waiting: 0,
+    stopped: undefined,
+    over: false,
+  };
+}
+
 interface WorkflowScope {
   readonly shielded: boolean;
+  readonly node?: NodeScope | undefined;
   /** Undefined where nobody watches. */
   readonly guard: Guard | undefined;
   /** The query that is being answered. */
@@ -40,7 +74,18 @@ export function callOutside<T>(call: () => T): T {
 
 /** Calls workflow code that a cancel leaves alone. */
 export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
-  return scope.run({ shielded: true, guard, query: undefined }, call);
+  return scope.run({ shielded: true, guard, query: undefined, node: nodeOfCaller() }, call);
+}
+
+/** Calls the code of a node. Nobody watches it: what it does besides `ctx` is its own business, its result is kept. */
+export function callInNode<T>(node: NodeScope, call: () => T): T {
+  return scope.run({ shielded: false, guard: undefined, query: undefined, node }, call);
+}
+
+/** The node whose code is calling. */
+export function nodeOfCaller(): NodeScope | undefined {
+  const caller = scope.getStore();
+  return typeof caller === "object" ? caller.node : undefined;
 }
 
 export function isShielded(): boolean {

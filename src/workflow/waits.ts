@@ -3,6 +3,7 @@
 // E4. A command settles at most once; what comes later for it is dropped.
 
 import type { CommandType } from "../kernel/index.ts";
+import type { NodeScope } from "./scope.ts";
 import type { StepUndo } from "./undo.ts";
 
 export interface Wait {
@@ -18,6 +19,8 @@ export interface Wait {
   readonly undo: StepUndo | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** The attempt of a graph's node that waits. */
+  readonly node?: NodeScope;
   /** Its terminal entry is in the journal, though perhaps not delivered yet. */
   closing: boolean;
 }
@@ -32,23 +35,37 @@ type NewWait = Pick<Wait, "type" | "name" | "timed" | "shielded" | "undo" | "clo
 
 const ignore = (): void => {};
 
+/** Told of what the nodes of a graph wait for. */
+interface NodeWatcher {
+  opened(node: NodeScope, wait: Wait): void;
+  closed(node: NodeScope, wait: Wait): void;
+}
+
 export class Waits {
   readonly #open = new Map<string, Wait>();
+  readonly #nodes: NodeWatcher | undefined;
   /** Completions that came before their command: only changed code can do that. */
   #early: Map<string, Settle> | undefined;
+
+  constructor(nodes?: NodeWatcher) {
+    this.#nodes = nodes;
+  }
 
   /** A promise for the command, and what already came for it. */
   add(
     command: string,
     { type, name, timed, shielded, undo, closing }: NewWait,
+    node?: NodeScope,
   ): { readonly promise: Promise<unknown>; readonly early: (() => void) | undefined } {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     // A rejection nobody awaits is the workflow's business, not the process's.
     promise.catch(ignore);
-    const wait: Wait = { command, type, name, timed, shielded, undo, resolve, reject, closing };
+    const fields = { command, type, name, timed, shielded, undo, resolve, reject, closing };
+    const wait: Wait = node === undefined ? fields : { ...fields, node };
     const settle = this.#early?.get(command);
     if (settle === undefined) {
       this.#open.set(command, wait);
+      if (node !== undefined) this.#nodes?.opened(node, wait);
       return { promise, early: undefined };
     }
     this.#early?.delete(command);
@@ -68,6 +85,7 @@ export class Waits {
     const wait = this.#open.get(command);
     if (wait === undefined) return false;
     this.#open.delete(command);
+    if (wait.node !== undefined) this.#nodes?.closed(wait.node, wait);
     settle(wait);
     return true;
   }
@@ -75,7 +93,10 @@ export class Waits {
   /** Forgets all but those that are kept, and answers them; their promises never settle. */
   dropUnless(isKept: (wait: Wait) => boolean): readonly Wait[] {
     const dropped = this.all().filter((wait) => !isKept(wait));
-    for (const { command } of dropped) this.#open.delete(command);
+    for (const wait of dropped) {
+      this.#open.delete(wait.command);
+      if (wait.node !== undefined) this.#nodes?.closed(wait.node, wait);
+    }
     return dropped;
   }
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { promise, signal, task, update, workflow } from "reprise";
+import { append, END, graph, promise, signal, START, task, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { ERROR_CODES, newErrorPage, problemsOfErrorPage } from "./error-page.ts";
@@ -125,8 +125,24 @@ test("what runs really write is on the page of entries", async () => {
     await two.catch(() => {});
   });
   const failing = workflow("failing", async () => Promise.reject(new Error("ended")));
+  const words = ["any"];
+  const steps = graph("steps", { state: { words: append<string>() } })
+    .node("twice", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 5 } }, async (ctx) => {
+      if (ctx.attempt === 0) throw new Error("once");
+      ctx.label("said");
+      return { words: ["a"] };
+    })
+    .node("slow", async () => {})
+    .node("slower", async () => {})
+    .node("never", async () => {
+      if (words.length > 0) throw new Error("always");
+    })
+    .edge(START, ["twice", "slow"])
+    .edge("slow", "slower")
+    .join(["twice", "slower"], "never")
+    .edge("never", END);
   await using engine = await createTestEngine({
-    definitions: [parent, child, stopped, told, teller, failing, continuing, flaky, broken],
+    definitions: [steps, parent, child, stopped, told, teller, failing, continuing, flaky, broken],
   });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
@@ -135,6 +151,7 @@ test("what runs really write is on the page of entries", async () => {
   const cancelled = await engine.start(stopped);
   await cancelled.cancel("enough");
   const failed = await engine.start(failing);
+  const stepped = await engine.start(steps, {});
   const continued = await engine.start(continuing, 0);
   const telling = await engine.start(teller);
   const asked = engine.run(told, "told");
@@ -148,7 +165,7 @@ test("what runs really write is on the page of entries", async () => {
   await run.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, cancelled, failed, late, telling, asked].map((each) => each.journal());
+  const journals = [run, stepped, cancelled, failed, late, telling, asked].map((each) => each.journal());
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.run(definition as "child", id).journal());

@@ -1,6 +1,7 @@
 // Check run: what must be true of one run's row, queue and inbox, given its journal.
 
-import { hasEnded, type Entry, type Status } from "../../kernel/index.ts";
+import { commandTypeOf, hasEnded, type Entry, type Status } from "../../kernel/index.ts";
+import { CheckpointWalk } from "./checkpoint-walk.ts";
 import { JournalWalk, type Fault } from "./journal-walk.ts";
 import type { CheckStatements } from "./check.ts";
 
@@ -41,11 +42,12 @@ export async function checkRun(
   run: CheckedRun,
   breathe: () => Promise<void>,
 ): Promise<readonly Fault[]> {
-  const first = await walkJournal(sql, run, breathe, new JournalWalk());
+  const checkpoints = run.kind === "graph" ? new CheckpointWalk(sql, run.run) : undefined;
+  const first = await walkJournal(sql, run, breathe, new JournalWalk(), checkpoints);
   const walk =
     first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalWalk(first.retries));
   walk.finish(run);
-  const faults = [...walk.faults];
+  const faults = [...walk.faults, ...(checkpoints?.finish() ?? [])];
   const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   if ((run.status === "expected") !== (run.head === 0))
@@ -67,10 +69,14 @@ async function walkJournal(
   run: CheckedRun,
   breathe: () => Promise<void>,
   walk: JournalWalk,
+  checkpoints?: CheckpointWalk,
 ): Promise<JournalWalk> {
   for (let after = 0; ;) {
     const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
-    for (const entry of page) walk.see(entry);
+    for (const entry of page) {
+      walk.see(entry);
+      checkpoints?.see(entry, walk.chain);
+    }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return walk;
     after = last.seq;
@@ -135,9 +141,11 @@ function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): bo
   if (run.due !== 0 || run.token !== null) return false;
   // A message that nobody is woken for.
   if (run.arrivals > run.read) return true;
-  // What graphs and flows wait for does not stand in the journal as commands.
-  if (items.length > 0 || run.kind !== "workflow" || walk.takesUpdates) return false;
-  for (const command of walk.open)
-    if (command.startsWith("Promise(") || command.startsWith("ChildWorkflow(")) return false;
+  // What flows wait for does not stand in the journal as commands.
+  if (items.length > 0 || run.kind === "flow" || walk.takesUpdates) return false;
+  for (const command of walk.open) {
+    const type = commandTypeOf(command);
+    if (type === "Promise" || type === "ChildWorkflow") return false;
+  }
   return true;
 }

@@ -8,6 +8,7 @@ import type { Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
+import { CHECK_THREADS_SQL, checkThreads } from "./check-threads.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
 import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
@@ -32,10 +33,14 @@ const SQL = {
   inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
   chunks:
     "select stream, count(*) as count, min(position) as first, max(position) as last from chunks where run = ? group by stream",
+  checkpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints
+    where run = ? and step = ?`,
+  checkpoints: "select count(*) as count from checkpoints where run = ?",
   worker: "select 1 from workers where worker = ?",
   orphanEntries: ORPHANS("journal"),
   orphanItems: ORPHANS("queue"),
   orphanMessages: ORPHANS("inbox"),
+  orphanCheckpoints: ORPHANS("checkpoints"),
   orphanChunks: ORPHANS("chunks"),
   orphanCounts: ORPHANS("emitted"),
   parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where state = 5
@@ -48,6 +53,7 @@ const SQL = {
   foreignKeys: "pragma foreign_key_check",
   ...CHECK_SCHEDULES_SQL,
   ...CHECK_OUTBOX_SQL,
+  ...CHECK_THREADS_SQL,
 } as const;
 
 export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
@@ -88,6 +94,7 @@ async function checkThrough(
     ...checkLines(sql),
     ...checkSchedules(sql, session.clock.now()),
     ...checkOutbox(sql, session.clock.now()),
+    ...checkThreads(sql),
   ];
   const { count: total } = sql.count.get() as { count: number };
   let last = 0;
@@ -154,6 +161,7 @@ function findOrphans(sql: CheckStatements, after: number, upTo: number): readonl
     ["Journal entries", sql.orphanEntries],
     ["Queue items", sql.orphanItems],
     ["Messages", sql.orphanMessages],
+    ["Checkpoints", sql.orphanCheckpoints],
     ["Chunks", sql.orphanChunks],
     ["Counts of chunks", sql.orphanCounts],
   ] as const)

@@ -4,6 +4,7 @@ import { decode } from "../../base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
+  commandTypeOf,
   END_ENTRIES,
   isCancel,
   faultOf,
@@ -43,6 +44,10 @@ export class JournalWalk {
   readonly #cancelled: Set<string> = new Set();
   /** Asked for inside a shield. */
   readonly #shielded: Set<string> = new Set();
+  /** After the last entry seen. */
+  get chain(): string {
+    return this.#chain;
+  }
   #chain = CHAIN_START;
   #seq = 0;
   #chainBroken = false;
@@ -102,10 +107,13 @@ export class JournalWalk {
         this.#cancelled.add(opened);
         this.open.delete(opened);
       }
+    // What an attempt of a node still waits for when it is over is let go.
+    if (type === "NodeCompleted" || type === "NodeFailed" || type === "NodeRetried")
+      for (const opened of this.open) if (opened.startsWith(`${command}#`)) this.open.delete(opened);
     if (!isTerminal(type) || command === "") return;
     if (this.settled.has(command))
       this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
-    const opening = OPENINGS.get(command.slice(0, command.indexOf("(")));
+    const opening = OPENINGS.get(commandTypeOf(command));
     const wasOpen = this.open.delete(command) || this.#cancelled.has(command) || this.settled.has(command);
     if (opening !== undefined && !wasOpen)
       this.#fault("I10 completions follow commands", seq, `${command} ends with ${type} before ${opening}.`);

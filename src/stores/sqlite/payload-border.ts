@@ -143,6 +143,8 @@ const NAMES: Readonly<Record<string, (place: string) => string>> = {
   failures: (place) => `What failed before in ${place}`,
   evidence: () => "The evidence",
   schedule: (place) => `The input of the schedule ${place}`,
+  langgraph: (place) => `The LangGraph value ${place}`,
+  langgraph_write: (place) => `The LangGraph write ${place}`,
   probe: (place) => `What ${place} left in the store`,
 };
 

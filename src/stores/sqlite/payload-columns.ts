@@ -20,7 +20,22 @@ export const COLUMNS = {
   failures: { table: "queue", column: "failures", run: "run", place: "item", key: ["run", "item"] },
   chunk: { table: "chunks", column: "data", run: "run", place: "stream || '/' || position", key: ["rowid"] },
   evidence: { table: "runs", column: "evidence", run: "run", place: "0", key: ["run"] },
+  checkpoint: { table: "checkpoints", column: "state", run: "run", place: "step", key: ["rowid"] },
   schedule: { table: "schedules", column: "input", run: "0", place: "name", key: ["rowid"] },
+  langgraph: {
+    table: "langgraph_values",
+    column: "data",
+    run: "0",
+    place: "json_array(value, thread, place)",
+    key: ["value"],
+  },
+  langgraph_write: {
+    table: "langgraph_writes",
+    column: "data",
+    run: "0",
+    place: "json_array(thread, namespace, id, task, position, channel)",
+    key: ["rowid"],
+  },
 } as const satisfies Record<string, PayloadColumn>;
 
 export type PayloadField = keyof typeof COLUMNS;
@@ -37,6 +52,9 @@ const INBOX: PayloadPlace = { field: "inbox" };
 const FAILURES: PayloadPlace = { field: "failures" };
 const EVIDENCE: PayloadPlace = { field: "evidence" };
 const SCHEDULE: PayloadPlace = { field: "schedule" };
+const VALUE: PayloadPlace = { field: "langgraph" };
+const WRITE: PayloadPlace = { field: "langgraph_write" };
+const NEW_WRITE = "json_array(?1, ?2, ?3, ?4, cast(?5 as integer), ?6)";
 
 /** By the name of the statement. */
 export const PLACES: Readonly<Record<string, PayloadPlace>> = {
@@ -54,6 +72,9 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   linedItems: FAILURES,
   insertChunk: { field: "chunk", run: "?1", place: "?2 || '/' || cast(?3 as integer)" },
   chunksAfter: { field: "chunk" },
+  insertCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
+  wholeCheckpoint: { field: "checkpoint" },
+  checkpoint: { field: "checkpoint" },
   run: EVIDENCE,
   newestRun: EVIDENCE,
   runOfGeneration: EVIDENCE,
@@ -66,4 +87,10 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   schedulesInLine: SCHEDULE,
   insertSchedule: { ...SCHEDULE, place: "?1" },
   updateSchedule: { ...SCHEDULE, place: "?1" },
+  insertThreadValue: { ...VALUE, place: "json_array(cast(?1 as integer), ?2, ?3)" },
+  threadValue: VALUE,
+  threadValuesAt: VALUE,
+  addThreadWrite: { ...WRITE, place: NEW_WRITE },
+  replaceThreadWrite: { ...WRITE, place: NEW_WRITE },
+  threadWrites: WRITE,
 };

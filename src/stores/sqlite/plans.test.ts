@@ -29,6 +29,23 @@ test.each<[Name, RegExp]>([
   ["dueSchedules", /^SEARCH schedules USING INDEX schedules_due \(definition=\? AND due_at>\? AND due_at<\?\)\n/],
   ["nextSchedule", /^SEARCH schedules USING COVERING INDEX schedules_due \(definition=\? AND due_at>\?\)$/],
   ["schedulesInLine", /^SEARCH schedules USING INDEX schedules_in_line \(definition=\?\)\n/],
+  [
+    "newestThreadCheckpoint",
+    /^SEARCH langgraph_checkpoints USING INDEX sqlite_autoindex_langgraph_checkpoints_1 \(thread=\? AND namespace=\?\)$/,
+  ],
+  [
+    "checkpointsOfNamespace",
+    /^SEARCH langgraph_checkpoints USING INDEX sqlite_autoindex_langgraph_checkpoints_1 \(thread=\? AND namespace=\? AND id<\?\)$/,
+  ],
+  [
+    "checkpointsOfThread",
+    /^SEARCH langgraph_checkpoints USING INDEX langgraph_checkpoints_by_thread \(thread=\? AND id<\?\)$/,
+  ],
+  ["checkpointsOfAll", /^SEARCH langgraph_checkpoints USING INDEX langgraph_checkpoints_by_id \(id<\?\)$/],
+  [
+    "threadWrites",
+    /^SEARCH langgraph_writes USING INDEX sqlite_autoindex_langgraph_writes_1 \(thread=\? AND namespace=\? AND id=\?\)$/,
+  ],
   ["freeItems", /^SEARCH queue USING (COVERING )?INDEX queue_leased \(worker=\?\)$/],
   ["freeTurns", /^SEARCH runs USING (COVERING )?INDEX runs_held \(turn_worker=\?\)$/],
 ])("%s walks one index from its front and sorts nothing", (name, plan) => {

@@ -247,7 +247,63 @@ create index outbox_next on outbox (destination, available_at) where state = 1;
 create index outbox_leased on outbox (worker) where state = 2;
 `;
 
-const SECOND = [MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX].join("\n");
+const CHECKPOINTS = `
+create table checkpoints (
+  run integer not null,
+  step integer not null,
+  seq integer not null,
+  chain text not null,
+  key text not null,
+  label text,
+  state blob,
+  primary key (run, step)
+) strict;
+create unique index checkpoints_key on checkpoints (key);
+create index checkpoints_label on checkpoints (run, label) where label is not null;
+create index checkpoints_whole on checkpoints (run, step) where state is not null;
+`;
+
+// What a LangGraph checkpointer keeps. A checkpoint names its values by number; a value is written once, and shared by the
+// checkpoints of its thread that have it in common. `channels` is a JSON list of channel, version, value. `place` says what
+// a value is. `form` says whether `data` is the serializer's text or base64 of its bytes.
+const LANGGRAPH = `
+create table langgraph_checkpoints (
+  checkpoint integer primary key,
+  thread text not null,
+  namespace text not null,
+  id text not null,
+  parent text,
+  body integer not null,
+  metadata integer not null,
+  channels text not null,
+  unique (thread, namespace, id)
+) strict;
+create index langgraph_checkpoints_by_thread on langgraph_checkpoints (thread, id);
+create index langgraph_checkpoints_by_id on langgraph_checkpoints (id);
+create table langgraph_values (
+  value integer primary key,
+  thread text not null,
+  place text not null,
+  type text not null,
+  form text not null,
+  data blob not null
+) strict;
+create index langgraph_values_by_place on langgraph_values (thread, place);
+create table langgraph_writes (
+  thread text not null,
+  namespace text not null,
+  id text not null,
+  task text not null,
+  position integer not null,
+  channel text not null,
+  type text not null,
+  form text not null,
+  data blob not null,
+  primary key (thread, namespace, id, task, position)
+) strict;
+`;
+
+const SECOND = [CHECKPOINTS, MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX, LANGGRAPH].join("\n");
 
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
 export const MIGRATIONS: readonly string[] = [FIRST, SECOND];

@@ -19,6 +19,7 @@ import type {
   DueSchedules,
   Entry,
   InboxRow,
+  NewCheckpoint,
   OnProgress,
   Outcome,
   OutcomeOf,
@@ -38,10 +39,12 @@ import type {
   VersionCount,
   Write,
 } from "../../kernel/index.ts";
+import type { Threads, ThreadStore } from "../threads.ts";
 import { apply, idleOutcome } from "./apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
+import { findCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
 import { listQueues } from "./queues.ts";
@@ -51,6 +54,7 @@ import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
 import { Session, type Tx } from "./session.ts";
 import { readEmitted, readStream } from "./streams.ts";
+import { SqliteThreads } from "./threads.ts";
 import { transact } from "./transact.ts";
 
 export interface SqliteStoreOptions {
@@ -90,7 +94,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 const UNLIMITED = -1;
 const KIND = "sqlite";
 
-export class SqliteStore implements Store {
+export class SqliteStore implements Store, ThreadStore {
   readonly #session: Session;
   #dataVersion: number;
 
@@ -108,6 +112,10 @@ export class SqliteStore implements Store {
   }
 
   readonly kind = KIND;
+
+  get "~threads"(): Threads {
+    return new SqliteThreads(this.#session);
+  }
 
   transact(
     call: (db: unknown) => unknown,
@@ -206,6 +214,14 @@ export class SqliteStore implements Store {
 
   readJournal(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly Entry[]> {
     return this.#session.read("Reading a journal", (sql) => readJournal(sql, run, after, limit));
+  }
+
+  readCheckpoints(run: RunNumber, after: number, limit = UNLIMITED): Promise<readonly NewCheckpoint[]> {
+    return this.#session.read("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  }
+
+  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
+    return this.#session.read("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {

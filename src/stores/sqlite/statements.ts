@@ -10,6 +10,7 @@ import { distinct } from "./distinct.ts";
 import { QUEUE_SQL } from "./queue-statements.ts";
 import { OUTBOX_SQL } from "./outbox-statements.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
+import { THREAD_SQL } from "./thread-statements.ts";
 
 /** A run's row as `RunRow` names it, without its evidence: that can be large, and lists do not show it. */
 export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, status, parent,
@@ -175,6 +176,18 @@ const SQL = {
   noteEmitted: `insert into emitted (run, stream, count) values (?, ?, ?)
     on conflict (run, stream) do update set count = max(count, excluded.count)`,
 
+  // checkpoints
+  checkpointAt: "select run, step, key from checkpoints where run = ? and step = ?",
+  checkpointByKey: "select run, step, key from checkpoints where key = ?",
+  insertCheckpoint:
+    "insert into checkpoints (run, step, seq, chain, key, label, state) values (?1, ?2, ?3, ?4, ?5, ?6, cast(?7 as blob))",
+  checkpointsAfter: `select step, seq, chain, key, label, null as state from checkpoints
+    where run = ? and step > ? order by step limit ?`,
+  checkpointUpTo: `select step, seq, chain, key, label, null as state from checkpoints
+    where run = ? and step <= ? order by step desc limit 1`,
+  wholeCheckpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints indexed by checkpoints_whole
+    where run = ? and state is not null and step <= ? order by step desc limit 1`,
+
   // queue
   insertItem: `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -211,6 +224,7 @@ const SQL = {
   clearJournal:
     "delete from journal where run = ?1 and seq in (select seq from journal where run = ?1 order by seq limit ?2)",
   clearChunks: "delete from chunks where rowid in (select rowid from chunks where run = ?1 limit ?2)",
+  clearCheckpoints: "delete from checkpoints where rowid in (select rowid from checkpoints where run = ?1 limit ?2)",
   clearEmitted: "delete from emitted where run = ?1 and stream in (select stream from emitted where run = ?1 limit ?2)",
   insertLeftover: "insert into leftovers (run) values (?) on conflict do nothing",
   leftover: `select run, exists (select 1 from runs where runs.run = leftovers.run) as kept,
@@ -271,6 +285,7 @@ const SQL = {
   ...QUEUE_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,
+  ...THREAD_SQL,
 } as const;
 
 export type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;

@@ -55,8 +55,8 @@ export function sweepLeftovers(tx: Tx): boolean {
     const keys = keysOfRun(tx, run.run);
     const clears = [sql.clearQueue, sql.clearInbox];
     if (run.failed === 0) clears.push(sql.clearOnce);
-    // The journal and the streams of an ended run stay; those of a pruned one go.
-    if (run.kept === 0) clears.push(sql.clearJournal, sql.clearChunks, sql.clearEmitted);
+    // The journal, the checkpoints and the streams of an ended run stay; those of a pruned one go.
+    if (run.kept === 0) clears.push(sql.clearJournal, sql.clearCheckpoints, sql.clearChunks, sql.clearEmitted);
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
     freeKeys(tx, keys);
     if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);

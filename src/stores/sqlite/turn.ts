@@ -3,8 +3,10 @@
 // T1. Nothing is written before every fence held: items are looked at first, then the run's row is moved.
 // T2. The row's statement sets `turn_due` from `arrivals` under the same lock that counts them: no message is missed.
 
+import { InvariantError } from "../../base/index.ts";
 import type { RunNumber, RunRecord, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
+import { insertCheckpoints } from "./checkpoints.ts";
 import { freeKey, type LineKind } from "./gates.ts";
 import { startNext } from "./generation.ts";
 import { insertOutgoing } from "./outbox.ts";
@@ -13,6 +15,7 @@ import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";
 import { clearEnded } from "./sweep.ts";
+import { voidOutcome } from "./void-outcome.ts";
 
 export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   const { sql } = tx;
@@ -20,8 +23,16 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
     if (sql.heldItem.get(turn.run, item, token) === undefined) return voidOutcome(tx, turn);
   const isPaused =
     turn.next !== undefined && (sql.pulse.get(turn.run) as { status?: string } | undefined)?.status === "paused";
+  if (turn.checkpoints !== undefined) {
+    const refused = insertCheckpoints(tx, turn, turn.checkpoints);
+    if (refused !== undefined) return refused;
+  }
   const arrivals = moveHead(tx, turn);
-  if (arrivals === undefined) return voidOutcome(tx, turn);
+  if (arrivals === undefined) {
+    if (turn.checkpoints !== undefined)
+      throw new InvariantError("A fence held for checkpoints and not for their turn.");
+    return voidOutcome(tx, turn);
+  }
 
   const { run } = turn;
   for (const { seq, type, command, data, at, mark } of turn.entries)
@@ -79,21 +90,9 @@ function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
   return (row as { arrivals: number } | undefined)?.arrivals;
 }
 
-/** Why a fence did not hold. The mark covers everything up to its entry, so equal marks are equal commits. */
-function voidOutcome({ sql }: Tx, turn: TurnWrite): TurnOutcome {
-  const last = turn.entries.at(-1);
-  if (last !== undefined) {
-    const stored = sql.markAt.get(turn.run, last.seq) as { mark: number } | undefined;
-    if (stored?.mark === last.mark) return { status: "already-committed" };
-  }
-  const row = sql.turnOf.get(turn.run) as { token: string | null; head: number } | undefined;
-  if (row?.token === turn.token && row.head !== turn.head) return { status: "conflict" };
-  return { status: "lease-lost" };
-}
-
 /** No longer wanted, wherever it is. Only tasks stand in lines. */
 function dropItem(tx: Tx, run: number, item: string): void {
-  const line = item.startsWith("Task(") ? (tx.sql.lineOfItem.get(run, item) as DroppedLine | undefined) : undefined;
+  const line = item.includes("Task(") ? (tx.sql.lineOfItem.get(run, item) as DroppedLine | undefined) : undefined;
   tx.sql.dropItem.run(run, item);
   if (line !== undefined) freeKey(tx, line.kind, line);
 }

@@ -513,4 +513,28 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a goodbye keeps what the worker holds": ["a worker that says goodbye gives its messages back at once"],
   "info does not know the outbox": ["a store says how many messages it has, how many failed, and since when"],
+  "checkpoints are not kept": [
+    "a checkpoint is committed with its step, and read back as it was written",
+    "checkpoints outlive their run and go when it is pruned",
+  ],
+  "labels are not kept": ["a checkpoint is committed with its step, and read back as it was written"],
+  "every checkpoint looks whole": ["a checkpoint is committed with its step, and read back as it was written"],
+  "a checkpoint that is in already is a conflict": [
+    "duplicate commit: a step that is in with the same key is already committed, whoever says it again",
+    "100-way race: of 100 who commit one checkpoint at once, one does, and 99 learn that it is in",
+  ],
+  "another state is taken for the same checkpoint": [
+    "same step, different state: from the holder it is a conflict, and the first one is kept with the evidence",
+    "a key is used once in the whole store",
+  ],
+  "whoever commits a checkpoint counts as the holder": [
+    "same step, different state: whoever lost the turn is told so, and changes nothing",
+    "a void commit leaves no checkpoint",
+  ],
+  "keys are unique per run only": ["a key is used once in the whole store"],
+  "checkpoints are read without limit": ["a checkpoint is committed with its step, and read back as it was written"],
+  "the newest checkpoint is taken for the newest whole one": [
+    "a checkpoint is committed with its step, and read back as it was written",
+  ],
+  "checkpoints outlive their pruned run": ["checkpoints outlive their run and go when it is pruned"],
 };

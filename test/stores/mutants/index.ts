@@ -1,3 +1,4 @@
+import { checkpointsMutants } from "./checkpoints.ts";
 import { claimsMutants } from "./claims.ts";
 import { controlMutants } from "./control.ts";
 import { earlyMutants } from "./early.ts";
@@ -39,4 +40,5 @@ export const mutants: readonly Mutant[] = [
   ...transactMutants,
   ...generationsMutants,
   ...outboxMutants,
+  ...checkpointsMutants,
 ];

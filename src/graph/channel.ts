@@ -1,0 +1,97 @@
+// Channels: the parts of a graph's state, each with the rule that folds a change into its value.
+
+import { RepriseError } from "../base/index.ts";
+
+/** One part of a graph's state: its first value, and how a change becomes the next. Pure: data in, data out. */
+export interface Channel<Value, Change = Value> {
+  readonly initial: Value;
+  readonly reduce: (value: Value, change: Change) => Value;
+  /** How a change shows in the value; lets a checkpoint keep the change instead of the whole value. */
+  readonly "~kind"?: ChannelKind;
+}
+export type ChannelKind = "last" | "append" | "merge" | "max" | "custom";
+export type Channels = Readonly<Record<string, Channel<any, any>>>;
+
+/** The state a graph's nodes see. */
+export type Values<C> = { readonly [K in keyof C]: C[K] extends Channel<infer V, any> ? V : never } & {};
+/** What a node may return: a change for some channels. */
+export type Changes<C> = { readonly [K in keyof C]?: C[K] extends Channel<any, infer U> ? U : never } & {};
+
+/**
+ * A channel that keeps the newest value.
+ *
+ * @example
+ * ```ts
+ * import { graph, last } from "reprise";
+ * const state = { answer: last<string | null>(null) };
+ * ```
+ */
+export function last<T>(initial: T): Channel<T> {
+  return { initial, reduce: (_value, change) => change, "~kind": "last" };
+}
+
+/**
+ * A channel that appends each change, a list, to its list.
+ *
+ * @example
+ * ```ts
+ * import { append } from "reprise";
+ * const state = { messages: append<string>() };
+ * ```
+ */
+export function append<T>(initial: readonly T[] = []): Channel<readonly T[]> {
+  return {
+    initial,
+    reduce: (value, change) => {
+      if (!Array.isArray(change))
+        throw new RepriseError(
+          "BAD_OPTIONS",
+          `A channel made by append() takes a list of items, got ${typeof change}.`,
+        );
+      return [...value, ...change];
+    },
+    "~kind": "append",
+  };
+}
+
+/**
+ * A channel that lays each change over its object, key by key.
+ *
+ * @example
+ * ```ts
+ * import { merge } from "reprise";
+ * const state = { profile: merge<{ name?: string; age?: number }>({}) };
+ * ```
+ */
+export function merge<T extends object>(initial: T): Channel<T, Partial<T>> {
+  return { initial, reduce: (value, change) => ({ ...value, ...change }), "~kind": "merge" };
+}
+
+/**
+ * A channel that keeps the largest number.
+ *
+ * @example
+ * ```ts
+ * import { max } from "reprise";
+ * const state = { score: max(0) };
+ * ```
+ */
+export function max(initial: number = Number.NEGATIVE_INFINITY): Channel<number> {
+  return { initial, reduce: (value, change) => Math.max(value, change), "~kind": "max" };
+}
+
+/**
+ * A channel with a rule of your own.
+ *
+ * @example
+ * ```ts
+ * import { channel } from "reprise";
+ * const state = { total: channel(0, (sum, cents: number) => sum + cents) };
+ * ```
+ */
+export function channel<Value, Change = Value>(
+  initial: Value,
+  reduce: (value: Value, change: Change) => Value,
+): Channel<Value, Change> {
+  return { initial, reduce, "~kind": "custom" };
+}

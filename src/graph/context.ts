@@ -1,0 +1,13 @@
+// What a node's function is given: the durable context, and where in the graph it stands.
+
+import type { DurableContext } from "../workflow/index.ts";
+
+/** The first argument of a node's function. */
+export interface NodeContext<M = {}> extends DurableContext<M> {
+  /** The step this node is part of, from 1. */
+  readonly step: number;
+  /** 0 for the first attempt. */
+  readonly attempt: number;
+  /** Names the checkpoint of this step. */
+  label(name: string): void;
+}

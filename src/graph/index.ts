@@ -1,0 +1,19 @@
+// Graph: nodes over shared state, a checkpoint after every step. Stands on the workflow room: a node is durable code.
+
+export { append, channel, last, max, merge, type Channel, type Changes, type Values } from "./channel.ts";
+export type { NodeContext } from "./context.ts";
+export {
+  END,
+  goto,
+  graph,
+  isGraph,
+  START,
+  type Effects,
+  type End,
+  type Goto,
+  type Graph,
+  type GraphOptions,
+  type NodeOptions,
+  type Start,
+} from "./definition.ts";
+export { graphRunBody } from "./run-body.ts";

@@ -1,0 +1,57 @@
+// A graph as the worker runs it: a body whose execution is driven by the interpreter.
+
+import { RepriseError } from "../base/index.ts";
+import type { Definition, Schema } from "../kernel/index.ts";
+import type { WorkflowBody } from "../workflow/index.ts";
+import { graphBody, type GraphBody } from "./definition.ts";
+import { begin, runGraph, type Position } from "./interpreter.ts";
+import { restore } from "./restore.ts";
+
+const bodies = new WeakMap<GraphBody, WorkflowBody>();
+
+export function graphRunBody(definition: Definition): WorkflowBody {
+  const body = graphBody(definition);
+  let made = bodies.get(body);
+  if (made === undefined) bodies.set(body, (made = runBodyOf(body)));
+  return made;
+}
+
+function runBodyOf(body: GraphBody): WorkflowBody {
+  return {
+    kind: "graph",
+    name: body.name,
+    version: body.version,
+    run: () => Promise.reject(new RepriseError("INVARIANT", "A graph has no function of its own.")),
+    drive: async (execution, input, from) =>
+      runGraph(execution, body, (from as Position | undefined) ?? begin(execution, body, input)),
+    restore: (whole, steps) => restore(body.channels, whole, steps),
+    schema: inputSchema(body),
+    ports: body.ports,
+    line: undefined,
+    deadlineMs: body.deadlineMs,
+    // Nodes end in any order and their code need not be deterministic: commands are matched by id alone.
+    determinism: "per-type",
+  };
+}
+
+/** The input is a first change (P3): channels by name. */
+function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "reprise",
+      validate(value) {
+        if (value === undefined) return { value };
+        if (typeof value !== "object" || value === null || Array.isArray(value))
+          return {
+            issues: [
+              { message: `expected a change of channels, such as { ${Object.keys(channels)[0] ?? "name"}: … }` },
+            ],
+          };
+        const stray = Object.keys(value).filter((key) => !Object.hasOwn(channels, key));
+        if (stray.length === 0) return { value };
+        return { issues: stray.map((key) => ({ message: `graph ${name} has no channel ${key}`, path: [key] })) };
+      },
+    },
+  };
+}

@@ -1,0 +1,163 @@
+// State: the values of a graph's channels, and what a step changed of them.
+//
+// V1. Values are those a replay would decode. Nobody can change one: what can be frozen is, and shared by all items of a
+//     step; where something cannot (a Map, a Set, bytes), every reader gets a copy of its own.
+// V2. The canonical text of every channel is kept beside its value. A step encodes what it changed and nothing else (C1).
+// V3. A delta says what changed in the form it changed: items appended, keys laid over, values set. Applied to the state
+//     before, it gives the state after, without any code of the user's (`applyDelta`).
+
+import { decode, encode, RepriseError } from "../base/index.ts";
+import { appendText, lengthOf, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
+import type { Channel, Channels } from "./channel.ts";
+
+/** A change of some channels, as a node returned it. */
+export type Change = Readonly<Record<string, unknown>>;
+
+export interface Folded {
+  readonly state: GraphState;
+  readonly delta: Delta;
+}
+
+export class GraphState {
+  readonly texts: ChannelTexts;
+  /** Frozen; without those that cannot be (V1). */
+  readonly #frozen: ReadonlyMap<string, unknown>;
+  /** Channels no step has told of yet: the next delta does. */
+  readonly #untold: readonly string[];
+  #values: Readonly<Record<string, unknown>> | undefined;
+
+  private constructor(texts: ChannelTexts, frozen: ReadonlyMap<string, unknown>, untold: readonly string[] = []) {
+    this.texts = texts;
+    this.#frozen = frozen;
+    this.#untold = untold;
+  }
+
+  static initial(channels: Channels): GraphState {
+    return GraphState.of(new Map(), channels);
+  }
+
+  /** As kept, with the first values of channels the code has got since. */
+  static of(kept: ChannelTexts, channels: Channels): GraphState {
+    const untold = Object.keys(channels).filter((name) => !kept.has(name));
+    const added = untold.map((name): [string, string] => [name, encode(channels[name]?.initial)]);
+    const texts = added.length === 0 ? kept : new Map([...kept, ...added].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const frozen = new Map<string, unknown>();
+    for (const [name, text] of texts) keep(frozen, name, text);
+    return new GraphState(texts, frozen, untold);
+  }
+
+  /** V1 */
+  get values(): Readonly<Record<string, unknown>> {
+    if (this.#values !== undefined) return this.#values;
+    const values: Record<string, unknown> = {};
+    for (const name of this.texts.keys()) values[name] = this.#valueOf(name);
+    Object.freeze(values);
+    if (this.#frozen.size === this.texts.size) this.#values = values;
+    return values;
+  }
+
+  #valueOf(name: string): unknown {
+    return this.#frozen.has(name) ? this.#frozen.get(name) : decode(this.texts.get(name) ?? "null");
+  }
+
+  parts(): readonly string[] {
+    return stateParts(this.texts);
+  }
+
+  get length(): number {
+    return lengthOf(this.texts);
+  }
+
+  /** Folds changes in the order given (G3). */
+  fold(graph: string, channels: Channels, changes: readonly Change[]): Folded {
+    const touched = changesByChannel(graph, channels, changes);
+    if (touched.size === 0 && this.#untold.length === 0) return { state: this, delta: {} };
+    const texts = new Map(this.texts);
+    const frozen = new Map(this.#frozen);
+    const append: Record<string, unknown[]> = {};
+    const merge: Record<string, Record<string, unknown>> = {};
+    const set: Record<string, unknown> = {};
+    for (const [name, list] of touched) {
+      const { reduce, "~kind": kind } = channels[name] as Channel<unknown, unknown>;
+      const before = this.#valueOf(name);
+      const isUntold = this.#untold.includes(name);
+      if (kind === "append" && !isUntold && list.every(Array.isArray)) {
+        append[name] = list.flat(1);
+        texts.set(name, appendText(this.texts.get(name) ?? "[]", append[name]));
+        keepAppended(frozen, name, texts.get(name) ?? "[]", append[name]);
+        continue;
+      }
+      if (kind === "merge" && !isUntold && list.every(isPlain) && isPlain(before)) {
+        merge[name] = Object.assign({}, ...list) as Record<string, unknown>;
+        texts.set(name, encode({ ...before, ...merge[name] }));
+      } else {
+        set[name] = list.reduce(reduce, before);
+        texts.set(name, encode(set[name]));
+      }
+      keep(frozen, name, texts.get(name) ?? "null");
+    }
+    for (const name of this.#untold) if (!touched.has(name)) set[name] = this.#valueOf(name);
+    return { state: new GraphState(texts, frozen), delta: deltaOf(append, merge, set) };
+  }
+}
+
+function changesByChannel(graph: string, channels: Channels, changes: readonly Change[]): Map<string, unknown[]> {
+  const touched = new Map<string, unknown[]>();
+  for (const change of changes)
+    for (const name of Object.keys(change)) {
+      if (!Object.hasOwn(channels, name)) throw noChannel(graph, name, channels);
+      const list = touched.get(name);
+      if (list === undefined) touched.set(name, [change[name]]);
+      else list.push(change[name]);
+    }
+  return touched;
+}
+
+/** Without what is empty. */
+function deltaOf(
+  append: NonNullable<Delta["append"]>,
+  merge: NonNullable<Delta["merge"]>,
+  set: NonNullable<Delta["set"]>,
+): Delta {
+  return {
+    ...(Object.keys(append).length > 0 && { append }),
+    ...(Object.keys(merge).length > 0 && { merge }),
+    ...(Object.keys(set).length > 0 && { set }),
+  };
+}
+
+/** V1 */
+function keep(frozen: Map<string, unknown>, name: string, text: string): void {
+  if (hasTags(text)) frozen.delete(name);
+  else frozen.set(name, freeze(decode(text)));
+}
+
+/** V2. The items that were there are not decoded again. */
+function keepAppended(frozen: Map<string, unknown>, name: string, text: string, items: readonly unknown[]): void {
+  const before = frozen.get(name);
+  if (!Array.isArray(before) || hasTags(text)) return keep(frozen, name, text);
+  const added = decode(encode(items)) as unknown[];
+  frozen.set(name, Object.freeze([...(before as unknown[]), ...added.map((item) => freeze(item))]));
+}
+
+/** Whether something in it is not plain JSON; a key that merely looks like a tag costs a copy, nothing else. */
+function hasTags(text: string): boolean {
+  return text.includes('{"$');
+}
+
+function freeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) freeze(part);
+  return Object.freeze(value);
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function noChannel(graph: string, name: string, channels: Channels): RepriseError {
+  return new RepriseError(
+    "BAD_GRAPH",
+    `Graph ${graph}: a node changed ${name}, which is no channel of its state; there are: ${Object.keys(channels).join(", ") || "none"}.`,
+  );
+}

@@ -1,0 +1,56 @@
+// Checkpoint walk: every StepCommitted entry has its row and every row its entry, and each says what the journal says (A1).
+
+import { CheckpointFold, type Entry, type NewCheckpoint, type RunNumber } from "../../kernel/index.ts";
+import type { CheckStatements } from "./check.ts";
+import type { Fault } from "./journal-walk.ts";
+
+const INVARIANT = "I12 committed rows never change";
+
+export class CheckpointWalk {
+  readonly #sql: CheckStatements;
+  readonly #run: RunNumber;
+  readonly #fold = new CheckpointFold();
+  readonly #faults: Fault[] = [];
+  #steps = 0;
+  /** What comes after a step that cannot be folded says nothing any more. */
+  #broken = false;
+
+  constructor(sql: CheckStatements, run: RunNumber) {
+    this.#sql = sql;
+    this.#run = run;
+  }
+
+  see(entry: Entry, chain: string): void {
+    if (this.#broken) return;
+    let expected: NewCheckpoint | undefined;
+    try {
+      expected = this.#fold.see(entry, chain);
+    } catch (error) {
+      // A damaged payload: the journal's own check says which entry it is.
+      this.#broken = true;
+      this.#fault(entry.seq, `The step of entry ${entry.seq} cannot be read: ${(error as Error).message}`);
+      return;
+    }
+    if (expected === undefined) return;
+    this.#steps += 1;
+    const { step } = expected;
+    const row = this.#sql.checkpoint.get(this.#run, step) as Record<string, unknown> | undefined;
+    if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal and has no checkpoint.`);
+    const wrong = (["seq", "key", "label", "chain", "state"] as const).find(
+      (field) => (row[field] ?? undefined) !== expected[field],
+    );
+    if (wrong !== undefined)
+      this.#fault(entry.seq, `The checkpoint of step ${step} has another ${wrong} than its journal says.`);
+  }
+
+  finish(): readonly Fault[] {
+    const { count } = this.#sql.checkpoints.get(this.#run) as { count: number };
+    if (!this.#broken && count > this.#steps)
+      this.#fault(undefined, `The run has ${count} checkpoints, its journal ${this.#steps} steps.`);
+    return this.#faults;
+  }
+
+  #fault(seq: number | undefined, message: string): void {
+    this.#faults.push({ invariant: INVARIANT, seq, message });
+  }
+}

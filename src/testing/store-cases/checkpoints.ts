@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { chainAfter, wholeText, type NewCheckpoint, type Store } from "../../kernel/index.ts";
+import {
+  commitTurn,
+  COMPLETES,
+  LEASE_MS,
+  newToken,
+  registerWorker,
+  startHeld,
+  takeTurn,
+  turnWrite,
+  type EntryParts,
+  type Held,
+  type TurnParts,
+} from "./moves.ts";
+import { storeCase, type StoreCase } from "./store-case.ts";
+
+const GRAPH = { kind: "graph", definition: "agent" } as const;
+
+/** The commit of a step: its entry, and its checkpoint. Step 0 keeps the whole state. */
+function step(held: Held, number: number, differently: { key?: string; n?: number; label?: string } = {}): TurnParts {
+  const { key = `${held.id}/${number}`, n = number, label } = differently;
+  const delta = { set: { n } };
+  const data = JSON.stringify({ delta, frontier: [], key, ...(label !== undefined && { label }), step: number });
+  const entry: EntryParts = ["StepCommitted", "", data];
+  const chain = chainAfter(held.chain, ...([entry[0], entry[1], data] as const));
+  const state = number === 0 ? wholeText([], [`{"n":${n}}`]) : undefined;
+  return { entries: [entry], checkpoints: [{ step: number, seq: held.head + 1, chain, key, label, state }] };
+}
+
+async function startGraph(store: Store, worker: number, id: string): Promise<Held> {
+  const held = await startHeld(store, worker, id, GRAPH);
+  return commitTurn(store, held, step(held, 0));
+}
+
+async function stepsOf(store: Store, run: number): Promise<readonly (readonly [number, string])[]> {
+  return (await store.readCheckpoints(run, -1)).map(({ step: number, key }) => [number, key] as const);
+}
+
+async function outcomeOf(store: Store, held: Held, parts: TurnParts): Promise<string> {
+  const [outcome] = await store.write([turnWrite(store, held, parts)]);
+  return outcome.status;
+}
+
+export const checkpointCases: readonly StoreCase[] = [
+  storeCase("a checkpoint is committed with its step, and read back as it was written", async (store) => {
+    const worker = await registerWorker(store);
+    let held = await startGraph(store, worker, "a");
+    held = await commitTurn(store, held, step(held, 1, { label: "asked" }));
+    const expected: readonly NewCheckpoint[] = [
+      {
+        step: 1,
+        seq: 3,
+        chain: held.chain,
+        key: "a/1",
+        label: "asked",
+        state: undefined,
+      },
+    ];
+    assert.deepEqual(await store.readCheckpoints(held.run, 0), expected);
+    assert.deepEqual(await store.findCheckpoint(held.run, 7, false), expected[0]);
+    const whole = await store.findCheckpoint(held.run, 7, true);
+    assert.equal(whole?.step, 0);
+    assert.equal(whole.state, '{"state":{"n":0},"told":[]}');
+    assert.equal((await store.readCheckpoints(held.run, -1, 1)).length, 1);
+    assert.equal(await store.findCheckpoint(held.run + 1, 7, false), undefined);
+  }),
+
+  storeCase(
+    "duplicate commit: a step that is in with the same key is already committed, whoever says it again",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const before = await startGraph(store, worker, "a");
+      const write = turnWrite(store, before, step(before, 1));
+      assert.equal((await store.write([write]))[0].status, "committed");
+      assert.equal((await store.write([write]))[0].status, "already-committed");
+      const stranger = { ...write, token: newToken() };
+      assert.equal((await store.write([stranger]))[0].status, "already-committed");
+      assert.deepEqual(await stepsOf(store, before.run), [
+        [0, "a/0"],
+        [1, "a/1"],
+      ]);
+      assert.equal((await store.readJournal(before.run, 0)).length, 3);
+    },
+  ),
+
+  storeCase(
+    "same step, different state: whoever lost the turn is told so, and changes nothing",
+    async (store, { clock }) => {
+      const worker = await registerWorker(store);
+      const late = await startGraph(store, worker, "a");
+      clock.advance(LEASE_MS);
+      const other = await registerWorker(store, "other");
+      await store.reap(other);
+      const held = await takeTurn(store, other, ["agent"]);
+      await commitTurn(store, held, step(held, 1, { n: 10 }));
+      assert.equal(await outcomeOf(store, late, step(late, 1, { key: "a/1 otherwise", n: 11 })), "lease-lost");
+      assert.deepEqual((await stepsOf(store, held.run)).at(-1), [1, "a/1"]);
+      assert.equal((await store.findRun("a"))?.status, "running");
+    },
+  ),
+
+  storeCase(
+    "same step, different state: from the holder it is a conflict, and the first one is kept with the evidence",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const before = await startGraph(store, worker, "a");
+      await commitTurn(store, before, step(before, 1));
+      assert.equal(await outcomeOf(store, before, step(before, 1, { key: "a/1 otherwise", n: 7 })), "conflict");
+      assert.deepEqual(await stepsOf(store, before.run), [
+        [0, "a/0"],
+        [1, "a/1"],
+      ]);
+      const run = await store.findRun("a");
+      assert.equal(run?.status, "determinism_violation");
+      const evidence = JSON.parse(run.evidence ?? "{}") as Record<string, unknown>;
+      assert.equal(evidence["where"], "step 1");
+      assert.equal(evidence["expected"], "a/1 otherwise");
+      assert.equal(evidence["actual"], "a/1");
+    },
+  ),
+
+  storeCase("a key is used once in the whole store", async (store) => {
+    const worker = await registerWorker(store);
+    await startGraph(store, worker, "a");
+    const held = await startHeld(store, worker, "b", GRAPH);
+    assert.equal(await outcomeOf(store, held, step(held, 0, { key: "a/0" })), "conflict");
+    assert.deepEqual(await stepsOf(store, held.run), []);
+    assert.equal((await store.readJournal(held.run, 0)).length, 1);
+  }),
+
+  storeCase("a void commit leaves no checkpoint", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startGraph(store, worker, "a");
+    assert.equal(await outcomeOf(store, { ...held, token: newToken() }, step(held, 1)), "lease-lost");
+    assert.deepEqual(await stepsOf(store, held.run), [[0, "a/0"]]);
+  }),
+
+  storeCase(
+    "100-way race: of 100 who commit one checkpoint at once, one does, and 99 learn that it is in",
+    async (store, tools) => {
+      const worker = await registerWorker(store);
+      const held = await startGraph(store, worker, "a");
+      const write = turnWrite(store, held, step(held, 1));
+      const stores = [store, await tools.openAgain(), await tools.openAgain(), await tools.openAgain()];
+      const outcomes = await Promise.all(
+        Array.from({ length: 100 }, async (_, n) => (await stores[n % stores.length]!.write([write]))[0].status),
+      );
+      assert.equal(outcomes.filter((status) => status === "committed").length, 1);
+      assert.equal(outcomes.filter((status) => status === "already-committed").length, 99);
+      assert.deepEqual((await stepsOf(store, held.run)).at(-1), [1, "a/1"]);
+    },
+  ),
+
+  storeCase("checkpoints outlive their run and go when it is pruned", async (store, { clock }) => {
+    const worker = await registerWorker(store);
+    const held = await startGraph(store, worker, "a");
+    await commitTurn(store, held, COMPLETES);
+    assert.deepEqual(await stepsOf(store, held.run), [[0, "a/0"]]);
+    clock.advance(1_000);
+    await store.prune(store.now());
+    await store.reap(worker);
+    assert.deepEqual(await stepsOf(store, held.run), []);
+  }),
+];

@@ -1,0 +1,70 @@
+// NodesOfRun: the nodes of a graph at work in a run that may be given back meanwhile (H5).
+//
+// While all its nodes wait for something durable the run is given back. Code of a node may go on all the same: what it
+// then does waits here until the run is held again, and the turn is asked for.
+
+import { entryData, type StopNodesAsk } from "../workflow/index.ts";
+import type { Attempt } from "./attempt.ts";
+import type { HotRun } from "./hot-run.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
+
+/** How long nodes may go on when another of their step has failed for good. */
+const GRACE_MS = 5_000;
+
+const nothing = (): void => {};
+
+export class NodesOfRun {
+  readonly #run: HotRun;
+  readonly #host: HotRunHost;
+  readonly #operations: ReadonlyMap<string, Attempt | undefined>;
+  #postponed: (() => void)[] = [];
+
+  /** `operations`: those of the run that have not ended, nodes among them. */
+  constructor(run: HotRun, host: HotRunHost, operations: ReadonlyMap<string, Attempt | undefined>) {
+    this.#run = run;
+    this.#host = host;
+    this.#operations = operations;
+  }
+
+  /** Nothing is at work but nodes that wait. */
+  get allWait(): boolean {
+    for (const attempt of this.#operations.values()) if (attempt?.isSuspended !== true) return false;
+    return true;
+  }
+
+  postpone(work: () => void): void {
+    this.#postponed.push(work);
+    if (this.#postponed.length === 1) this.#host.wantTurn(this.#run);
+  }
+
+  /** The run is held again. */
+  held(): void {
+    const postponed = this.#postponed;
+    this.#postponed = [];
+    for (const work of postponed) work();
+  }
+
+  /** The code of a node has asked for something by itself. */
+  asked(): void {
+    if (!this.#run.postpone(nothing)) this.#host.markRunning(this.#run);
+  }
+
+  waits(command: string, isWaiting: boolean): void {
+    const attempt = this.#operations.get(command);
+    if (isWaiting) attempt?.suspend();
+    else attempt?.goOn();
+  }
+
+  /** G12. Those at work have a while to finish; the others end here. */
+  stop({ nodes, error }: StopNodesAsk): void {
+    for (const { command, name, index } of nodes) {
+      const attempt = this.#operations.get(command);
+      if (attempt !== undefined) attempt.stop(error, GRACE_MS);
+      else
+        this.#run.endIdleNode(
+          command,
+          entryData.operationFailedData({ index, name, input: undefined, attempt: 0 }, error),
+        );
+    }
+  }
+}

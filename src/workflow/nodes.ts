@@ -1,0 +1,67 @@
+// Nodes: the attempts of a graph's nodes whose code is at work in an execution.
+//
+// N1. A node waits while its code waits for something that may come when nobody holds the run: a task, a child, a promise.
+//     Its own calls (`ctx.run`, `ctx.tx`) are no such thing: they are at work here.
+// N2. When an attempt is over nothing it asked for is kept, and nothing it asks for any more is heard.
+
+import type { RepriseError } from "../base/index.ts";
+import type { StoppedNode } from "./ask.ts";
+import type { Execution } from "./execution.ts";
+import { callInNode, type NodeScope } from "./scope.ts";
+import type { Wait } from "./waits.ts";
+
+export class Nodes {
+  readonly #execution: Execution;
+  readonly #atWork = new Map<string, NodeScope>();
+
+  constructor(execution: Execution) {
+    this.#execution = execution;
+  }
+
+  /** Calls the code of an attempt. */
+  call<T>(scope: NodeScope, code: () => T): T {
+    this.#atWork.set(scope.command, scope);
+    return callInNode(scope, code);
+  }
+
+  /** N1 */
+  opened(node: NodeScope, { type }: Wait): void {
+    node.open += 1;
+    if (type === "Operation") return;
+    node.waiting += 1;
+    if (node.waiting === 1) this.#execution.host.nodeWaits?.(node.command, true);
+  }
+
+  closed(node: NodeScope, { type }: Wait): void {
+    node.open -= 1;
+    if (type === "Operation") return;
+    node.waiting -= 1;
+    if (node.waiting === 0) this.#execution.host.nodeWaits?.(node.command, false);
+  }
+
+  /** N2. An attempt is over. */
+  end(command: string): void {
+    const scope = this.#atWork.get(command);
+    if (scope === undefined) return;
+    scope.over = true;
+    this.#atWork.delete(command);
+    // Most nodes have got all they waited for.
+    if (scope.open > 0) this.#execution.abandon(this.#execution.waits.dropUnless(({ node }) => node !== scope));
+  }
+
+  /** G12. Their code is told, what it waits for is let go. Those that have not begun do not begin. */
+  stop(nodes: readonly StoppedNode[], error: RepriseError): void {
+    const execution = this.#execution;
+    const commands = new Set(nodes.map(({ command }) => command));
+    execution.asks = execution.asks.filter((ask) => ask.ask !== "operation" || !commands.has(ask.command));
+    execution.asks.push({ ask: "stop-nodes", nodes, error });
+    for (const command of commands) {
+      const scope = this.#atWork.get(command);
+      if (scope === undefined) continue;
+      scope.stopped = error;
+      const waits = execution.waits.all().filter(({ node }) => node === scope);
+      execution.abandon(waits);
+      for (const wait of waits) execution.fail(wait.command, error);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// The suite LangGraph publishes for checkpointers. It looks for the functions of a test runner among the globals.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  deltaChannelHistoryTests,
+  specTest,
+  type CheckpointSaverTestInitializer,
+} from "@langchain/langgraph-checkpoint-validation";
+import { aesGcm, type PayloadCodec } from "reprise";
+import { RepriseSaver } from "reprise/langgraph";
+
+const RUNNER = { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it };
+Object.assign(globalThis, RUNNER);
+afterAll(() => {
+  for (const name of Object.keys(RUNNER)) Reflect.deleteProperty(globalThis, name);
+});
+
+function inMemory(checkpointerName: string, codec?: PayloadCodec): CheckpointSaverTestInitializer<RepriseSaver> {
+  return {
+    checkpointerName,
+    createCheckpointer: () => new RepriseSaver({ store: "sqlite::memory:", codec }),
+    destroyCheckpointer: (saver) => saver.close(),
+  };
+}
+
+const plain = inMemory("RepriseSaver");
+specTest(plain);
+// The one part that is not in `specTest`.
+deltaChannelHistoryTests(plain);
+
+const codec = aesGcm({ keys: { one: new Uint8Array(32).fill(1) }, current: "one" });
+const encrypted = inMemory("RepriseSaver, encrypted", codec);
+// Without the 648 combinations of arguments to `list`.
+specTest(encrypted, ["put", "putWrites", "getTuple", "deleteThread"]);
+deltaChannelHistoryTests(encrypted);
