@@ -20,3 +20,18 @@ export function claimsIn({ run, items, children, next }: TurnWrite, outcome: Tur
 function turnBack({ run }: RunRecord, claim: Claim | undefined): readonly Insisted[] {
   return claim === undefined ? [] : [{ write: "turn-back", run, token: claim.token }];
 }
+
+/** Whether something may be held under this worker's number after the write, should it have been applied. */
+export function mayHold(write: Write): boolean {
+  switch (write.write) {
+    case "turn":
+    case "claim-turns":
+    case "claim-items":
+    case "claim-messages":
+      return true;
+    case "start":
+      return write.claim !== undefined;
+    default:
+      return false;
+  }
+}

@@ -37,6 +37,7 @@ import { claimsIn, type Insisted } from "./claims-given-back.ts";
 import { loadCold } from "./cold-load.ts";
 import { HotRun } from "./hot-run.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
+import { LoadingRuns } from "./loading-runs.ts";
 import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
@@ -73,9 +74,7 @@ const CACHE_SIZE = 1_000;
 export class HeldRuns {
   readonly #host: HeldRunsHost;
   readonly #runs = new RunCache<HotRun>(CACHE_SIZE);
-  /** Runs being replayed, and what happened to them meanwhile. */
-  readonly #loading = new Map<RunNumber, { arrived: boolean; paused: boolean }>();
-  readonly #loadedWaiters: (() => void)[] = [];
+  readonly #loading = new LoadingRuns();
   #stopped = false;
 
   constructor(host: HeldRunsHost) {
@@ -93,13 +92,7 @@ export class HeldRuns {
 
   /** Resolves when no run is being replayed. */
   loaded(): Promise<void> {
-    if (!this.isLoading) return Promise.resolve();
-    return new Promise((resolve) => this.#loadedWaiters.push(resolve));
-  }
-
-  #endLoading(run: RunNumber): void {
-    this.#loading.delete(run);
-    if (!this.isLoading) for (const resolve of this.#loadedWaiters.splice(0)) resolve();
+    return this.#loading.none();
   }
 
   find(run: RunNumber): HotRun | undefined {
@@ -141,7 +134,7 @@ export class HeldRuns {
       return;
     }
     if (cached !== undefined) this.#forget(cached);
-    this.#loading.set(record.run, { arrived: false, paused: false });
+    this.#loading.begin(record.run);
     this.#load(record, token, inbox).catch((error: unknown) => {
       this.#giveBack(record.run, token, error);
       this.#host.onUnheld(record);
@@ -149,7 +142,7 @@ export class HeldRuns {
   }
 
   #giveBack(run: RunNumber, token: string, error: unknown): void {
-    this.#endLoading(run);
+    this.#loading.end(run);
     this.#host.report(error);
     this.#host.insist({ write: "turn-back", run, token });
   }
@@ -180,8 +173,7 @@ export class HeldRuns {
     const loaded = await loadCold(this.#host.store, this.#host.timers, record, body, (recorded) =>
       this.#newExecution(body, record, recorded),
     );
-    const { arrived = false, paused = false } = this.#loading.get(record.run) ?? {};
-    this.#endLoading(record.run);
+    const { arrived, paused } = this.#loading.end(record.run);
     if (this.#stopped) return;
     if (loaded.status === "unfit") {
       const { code, message, seq } = loaded;
@@ -256,11 +248,11 @@ export class HeldRuns {
     const { token, record, execution } = run;
     this.#salvage(run);
     this.#forget(run);
-    this.#loading.set(record.run, { arrived: false, paused: false });
+    this.#loading.begin(record.run);
     const again = (recorded: Recorded): Execution =>
       this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} });
     void locateStall(this.#host, record, execution, again).then(() => {
-      this.#endLoading(record.run);
+      this.#loading.end(record.run);
       if (token === undefined || this.#stopped) return;
       this.#stopWith(record, token, run.evidence() ?? "{}", "blocked", execution.stop?.message ?? "");
     });
@@ -340,7 +332,7 @@ export class HeldRuns {
     const { token } = next.claim;
     if (record.arrivals === 0) return this.adopt(record, firstEntryOf(next, record), token);
     // With its messages at hand, or code that never waits would be over before it could be told to stop.
-    this.#loading.set(record.run, { arrived: false, paused: false });
+    this.#loading.begin(record.run);
     this.#host.store.readInbox(record.run, 0).then(
       (inbox) => this.take({ record, token, inbox, suspect: false }),
       (error: unknown) => this.#giveBack(record.run, token, error),
@@ -407,7 +399,7 @@ export class HeldRuns {
 
   /** Learns what others did to the runs held here. */
   async checkHeld(): Promise<void> {
-    for (const loading of this.#loading.values()) loading.arrived = true;
+    this.#loading.allArrived();
     await this.#look(this.#runs.held());
   }
 
@@ -434,15 +426,13 @@ export class HeldRuns {
 
   /** The run was paused here: its code stops at once. */
   paused(run: RunNumber): void {
-    const loading = this.#loading.get(run);
-    if (loading !== undefined) loading.paused = true;
+    this.#loading.paused(run, true);
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#steer(hot, true);
   }
 
   resumed(run: RunNumber): void {
-    const loading = this.#loading.get(run);
-    if (loading !== undefined) loading.paused = false;
+    this.#loading.paused(run, false);
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#steer(hot, false);
     this.arrived(run);
@@ -472,8 +462,7 @@ export class HeldRuns {
 
   /** Something arrived for a run: it may be held here, or its turn may be due. */
   arrived(run: RunNumber): void {
-    const loading = this.#loading.get(run);
-    if (loading !== undefined) loading.arrived = true;
+    this.#loading.arrived(run);
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#loadInbox(hot);
     else this.#host.claimer.want("turns");

@@ -171,8 +171,9 @@ export class HotRun {
 
   /** A run is cancelled once; its cleanup is not disturbed by another request. */
   #applyCancel(type: EntryType, data: string): void {
-    if (this.execution.cancelAnnounced || this.execution.stoppedBy !== undefined) return;
-    this.execution.cancelAnnounced = true;
+    const { cancellation } = this.execution;
+    if (cancellation.announced || cancellation.error !== undefined) return;
+    cancellation.announced = true;
     this.#draft.appendDelivery(type, "", data, asRecord(data));
     const waits = this.execution.cancellableWaits();
     for (const { command } of waits) this.execution.close(command);
@@ -384,10 +385,10 @@ export class HotRun {
   };
 
   #letGoAbandoned(): void {
-    const { abandoned, cancelReason } = this.execution;
+    const { abandoned, cancellation } = this.execution;
     this.execution.abandoned = NONE;
     const isKept = (command: string): boolean => this.execution.isOpen(command);
-    this.#letGo(abandoned, entryData.cancelRequestedData(cancelReason), isKept);
+    this.#letGo(abandoned, entryData.cancelRequestedData(cancellation.reason), isKept);
   }
 
   #end(): void {

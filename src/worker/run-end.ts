@@ -14,7 +14,7 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
     return "continued";
   }
   let status = endStatus ?? "failed";
-  let error: unknown = outcome?.status === "threw" ? outcome.error : execution.stoppedBy;
+  let error: unknown = outcome?.status === "threw" ? outcome.error : execution.cancellation.error;
   let output: string | undefined;
   if (outcome?.status === "returned")
     try {
@@ -25,7 +25,7 @@ export function appendEnd(draft: Draft, execution: Execution): EndStatus {
     }
   if (status === "completed") draft.append("RunCompleted", "", entryData.runCompletedData(output));
   else if (status === "cancelled")
-    draft.append("RunCancelled", "", entryData.cancelRequestedData(execution.cancelReason));
+    draft.append("RunCancelled", "", entryData.cancelRequestedData(execution.cancellation.reason));
   else draft.append("RunFailed", "", entryData.runFailedData(error, failedFields(execution, error)));
   answerParent(draft, status, output, error);
   return status;

@@ -25,9 +25,10 @@ import {
 import type { ChildAsk, LogLevel, OperationAsk } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
-import type { Insisted } from "./claims-given-back.ts";
+import { mayHold, type Insisted } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
+import { ItemWatch } from "./item-watch.ts";
 import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";
 import { LookOut } from "./look-out.ts";
@@ -50,8 +51,6 @@ export type { WorkerOptions } from "./worker-options.ts";
 const HELD_LIMIT = 1_000;
 /** Pause before a write the store could not take is tried again. */
 const INSIST_MS = 250;
-/** The least time between two looks at the items at work here. */
-const CHECK_ITEMS_MS = 250;
 
 export class Worker {
   readonly pump: Pump;
@@ -62,6 +61,7 @@ export class Worker {
   /** Counts nodes of graphs at work; how many may be is the business of their graph. */
   readonly #nodeSlots: Slots;
   readonly #tasks: TaskPool;
+  readonly #itemWatch: ItemWatch;
   readonly #lease: Lease;
   readonly #lookOut: LookOut;
   readonly #runs: HeldRuns;
@@ -75,8 +75,6 @@ export class Worker {
   readonly #solitude: Solitude;
   #beginning = false;
   #begun: Promise<void> = Promise.resolve();
-  #checkingItems = false;
-  #itemsCheckedAt = 0;
   #draining = false;
   #stopped = false;
 
@@ -106,6 +104,13 @@ export class Worker {
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
       report: (error) => this.#report(error),
       slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
+    });
+    this.#itemWatch = new ItemWatch({
+      store,
+      timers,
+      tasks: this.#tasks,
+      left: (run) => this.#runs.find(run)?.taskLeft(),
+      failed: (error) => this.#report(error),
     });
     this.#operationHost = {
       timers,
@@ -383,33 +388,7 @@ export class Worker {
     this.wake();
     this.#options.onChanged();
     this.#runs.checkHeld().catch((error: unknown) => this.#report(error));
-    this.#checkItemsSoon();
-  }
-
-  /** Others write all the time; what is at work here is looked at now and then. */
-  #checkItemsSoon(): void {
-    if (this.#checkingItems) return;
-    this.#checkingItems = true;
-    const wait = Math.max(0, this.#itemsCheckedAt + CHECK_ITEMS_MS - this.#store.now());
-    const check = (): void => {
-      this.#checkingItems = false;
-      this.#itemsCheckedAt = this.#store.now();
-      this.#checkItems().catch((error: unknown) => this.#report(error));
-    };
-    if (wait === 0) check();
-    else this.#options.timers.set(wait, check, { ref: false });
-  }
-
-  /** An item whose token is gone was dropped, or taken over: its function is told. */
-  async #checkItems(): Promise<void> {
-    const items = this.#tasks.items();
-    if (items.length === 0) return;
-    const tokens = await this.#store.itemTokens(items);
-    items.forEach((item, index) => {
-      if (tokens[index] === item.token) return;
-      const lost = this.#tasks.lose(item, () => new CancelledError("Nobody waits for this task any more."));
-      if (lost?.local === true) this.#runs.find(item.run)?.taskLeft();
-    });
+    this.#itemWatch.lookSoon();
   }
 
   // ── the end ──
@@ -487,20 +466,5 @@ export class Worker {
     this.#options.log("error", error instanceof Error ? error.message : String(error), {
       ...(error instanceof RepriseError && { code: error.code }),
     });
-  }
-}
-
-/** Whether something may be held under this worker's number after the write, should it have been applied. */
-function mayHold(write: Write): boolean {
-  switch (write.write) {
-    case "turn":
-    case "claim-turns":
-    case "claim-items":
-    case "claim-messages":
-      return true;
-    case "start":
-      return write.claim !== undefined;
-    default:
-      return false;
   }
 }

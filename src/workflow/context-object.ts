@@ -202,7 +202,7 @@ export function createContext(execution: Execution): WorkflowContext {
       return idempotencyKeyOf(id, generation, "");
     },
     get abortSignal() {
-      return execution.abortSignal;
+      return execution.cancellation.signal;
     },
     get log() {
       return loggerOf(execution);

@@ -10,7 +10,7 @@
 // E5. After a violation nothing settles any more and nothing that was asked for is kept.
 // E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
 
-import { approachable, CancelledError, RepriseError, type EpochMs, type PayloadLimits } from "../base/index.ts";
+import { approachable, RepriseError, type EpochMs, type PayloadLimits } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
   lifeOf,
@@ -23,6 +23,7 @@ import {
   type Retried,
 } from "../kernel/index.ts";
 import type { Ask } from "./ask.ts";
+import { Cancellation } from "./cancellation.ts";
 import { createContext } from "./context-object.ts";
 import type { Determinism, WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
@@ -30,8 +31,6 @@ import { Draws } from "./draws.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
 import { arrivalOf, errorOf } from "./entry-data.ts";
 import {
-  DEADLINE_PASSED,
-  deadlineExceeded,
   failureOf,
   nondeterministic,
   stalled,
@@ -98,9 +97,7 @@ export class Execution {
   /** Q2. Most runs have no streams. */
   emitted: EmittedChunks | undefined;
   readonly patches: Patches;
-  /** What a cancelled run is told, or one whose deadline has passed. */
-  #cancelled: RepriseError | undefined;
-  cancelReason: string | undefined;
+  readonly cancellation = new Cancellation();
   /** Nobody waits for these any more: what works for them is to be told. The worker takes them after each drain. */
   abandoned: readonly Wait[] = NOBODY;
   /** Whether steps were taken back before the end. */
@@ -109,10 +106,7 @@ export class Execution {
   #undos: Undos | undefined;
   /** U3. The code has thrown; only undos may ask for anything. */
   #undoing: "no" | "waiting" | "asking" = "no";
-  /** A cancel stands in the journal, though the code may not have heard it yet. */
-  cancelAnnounced = false;
   #unheard: Arrival[] | undefined;
-  #abort: AbortController | undefined;
   #context: WorkflowContext | undefined;
 
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
@@ -222,14 +216,8 @@ export class Execution {
     if (open.length > 0) this.abandoned = [...this.abandoned, ...open];
   }
 
-  /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
   get endStatus(): EndStatus | undefined {
-    if (this.outcome === undefined) return undefined;
-    if (this.outcome.status === "returned") return "completed";
-    if (this.#cancelled === undefined) return this.outcome.status === "continued" ? "continued" : "failed";
-    // Told to stop, it does not go on as new: code that never waits could not be stopped at all.
-    const isStopped = this.outcome.status === "continued" || this.outcome.error instanceof CancelledError;
-    return isStopped && this.#cancelled instanceof CancelledError ? "cancelled" : "failed";
+    return this.outcome === undefined ? undefined : this.cancellation.endStatus(this.outcome);
   }
 
   get replaying(): boolean {
@@ -281,11 +269,6 @@ export class Execution {
   outlivesCancel(command: string): boolean {
     const wait = this.waits.get(command);
     return wait !== undefined && outlivesCancel(wait);
-  }
-
-  /** What the run was told when it was cancelled, or when its deadline passed. */
-  get stoppedBy(): RepriseError | undefined {
-    return this.#cancelled;
   }
 
   /** Gives the code one completion (E2). */
@@ -392,22 +375,15 @@ export class Execution {
 
   /** E6. The first one counts. */
   #applyCancel(type: EntryType, { reason }: Readonly<Record<string, unknown>>): void {
-    if (this.#cancelled !== undefined) return;
-    if (type === "DeadlineExceeded") {
-      this.cancelReason = DEADLINE_PASSED;
-      this.#cancelled = deadlineExceeded(this.facts.id, this.#started.data["deadline"]);
-      this.noteFailure(this.#cancelled, DEADLINE_ITEM);
-    } else {
-      if (typeof reason === "string") this.cancelReason = reason;
-      this.#cancelled = new CancelledError(`The run was cancelled${typeof reason === "string" ? `: ${reason}` : "."}`);
-    }
-    this.#abort?.abort(this.#cancelled);
+    if (this.cancellation.error !== undefined) return;
+    const error = this.cancellation.apply(type, reason, this.facts.id, this.#started.data["deadline"]);
+    if (type === "DeadlineExceeded") this.noteFailure(error, DEADLINE_ITEM);
     this.abandon(this.cancellableWaits());
     for (const wait of this.waits.all()) {
       if (wait.shielded) continue;
       // U2. The code is told; whether the step completes is still of interest.
-      if (wait.undo !== undefined) wait.reject(this.#cancelled);
-      else this.fail(wait.command, this.#cancelled);
+      if (wait.undo !== undefined) wait.reject(error);
+      else this.fail(wait.command, error);
     }
   }
 
@@ -415,7 +391,8 @@ export class Execution {
 
   /** What a call is refused with: the run was cancelled (E6). */
   get refusal(): RepriseError | undefined {
-    if (this.#cancelled !== undefined && !this.isShielded) return this.#cancelled;
+    const { error } = this.cancellation;
+    if (error !== undefined && !this.isShielded) return error;
     return this.nodes === undefined ? undefined : nodeOfCaller()?.stopped;
   }
 
@@ -428,12 +405,6 @@ export class Execution {
     refuseInsideStep();
     this.#usesShield = true;
     return callShielded(this.host.guard, () => Promise.resolve(call()));
-  }
-
-  get abortSignal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#cancelled !== undefined && !this.#abort.signal.aborted) this.#abort.abort(this.#cancelled);
-    return this.#abort.signal;
   }
 
   now(): Date {

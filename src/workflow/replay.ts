@@ -72,7 +72,7 @@ function outcomeText(execution: Execution): string | undefined {
   if (outcome === undefined) return undefined;
   if (execution.endStatus === "cancelled") return "cancelled";
   if (execution.endStatus === "failed" && outcome.status === "continued")
-    return `failed ${errorText(execution.stoppedBy)}`;
+    return `failed ${errorText(execution.cancellation.error)}`;
   if (outcome.status === "continued") return continuedText(outcome.version, outcome.given);
   if (outcome.status === "returned")
     try {

@@ -60,11 +60,11 @@ export class Signals {
   }
 
   /** M2. An entry is about to be written: the wait it will settle, if there is one. */
-  announce({ waits, cancelAnnounced }: Execution, name: string, value: unknown): Wait | undefined {
+  announce({ waits, cancellation }: Execution, name: string, value: unknown): Wait | undefined {
     const receive = this.#receives.find(({ command, names }) => {
       const wait = names.includes(name) ? waits.get(command) : undefined;
       // Made since a cancel was journaled, it is rejected before it could be given this.
-      return wait?.closing === false && (wait.shielded || !cancelAnnounced);
+      return wait?.closing === false && (wait.shielded || !cancellation.announced);
     });
     this.#onTheirWay.push({ name, value, command: receive?.command ?? "", taken: false });
     return receive && waits.get(receive.command);

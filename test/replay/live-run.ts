@@ -321,8 +321,8 @@ export class LiveRun {
       command = this.execution.signals.announce(this.execution, name, value)?.command ?? "";
       this.execution.close(command);
     } else if (isCancel(type)) {
-      if (this.execution.stoppedBy !== undefined || this.execution.cancelAnnounced) return undefined;
-      this.execution.cancelAnnounced = true;
+      if (this.execution.cancellation.error !== undefined || this.execution.cancellation.announced) return undefined;
+      this.execution.cancellation.announced = true;
       for (const { command: open } of this.execution.cancellableWaits()) this.execution.close(open);
     } else if (type === "UpdateRequested") {
       if (!this.execution.updates.announce(command)) return undefined;
