@@ -4,9 +4,8 @@
 // R2. Work starts only when the commit that created or claimed it is durable.
 // R3. After any outcome but `committed` the run is dropped and its turn given back; finished tasks are sent on their own.
 
-import { CancelledError, encode, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
+import { CancelledError, encode, type EpochMs, type Timers } from "../base/index.ts";
 import {
-  dataWithoutSecrets,
   emit,
   isObserved,
   type ClaimedTurn,
@@ -42,7 +41,7 @@ import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
-import { locateStall } from "./stall.ts";
+import { StoppingRuns } from "./stopping-runs.ts";
 import { endUnbegun, findEarlyCancel } from "./unbegun.ts";
 import type { TaskPool } from "./task-pool.ts";
 
@@ -77,8 +76,20 @@ export class HeldRuns {
   readonly #loading = new LoadingRuns();
   #stopped = false;
 
+  readonly #stopping: StoppingRuns;
+
   constructor(host: HeldRunsHost) {
     this.#host = host;
+    this.#stopping = new StoppingRuns(host, {
+      isOver: () => this.#stopped,
+      letGo: (run) => {
+        this.#salvage(run);
+        this.#forget(run);
+      },
+      loading: this.#loading,
+      again: ({ record, execution }, recorded) =>
+        this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} }),
+    });
   }
 
   /** Held, or about to be. */
@@ -178,7 +189,7 @@ export class HeldRuns {
     if (loaded.status === "unfit") {
       const { code, message, seq } = loaded;
       const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
-      return this.#stopWith(record, token, evidence, "blocked", message);
+      return this.#stopping.stopWith(record, token, evidence, "blocked", message);
     }
     const { execution, entries } = loaded;
     if (isObserved()) {
@@ -228,7 +239,7 @@ export class HeldRuns {
     try {
       run.applyInbox(rows);
     } catch (error) {
-      this.#stopBroken(run, error);
+      this.#stopping.stopBroken(run, error);
     }
   }
 
@@ -237,61 +248,11 @@ export class HeldRuns {
     try {
       run.afterDrain();
     } catch (error) {
-      return this.#stopBroken(run, error);
+      return this.#stopping.stopBroken(run, error);
     }
     const { stop } = run.execution;
-    if (stop?.code === "STALLED") this.#stopStalled(run);
-    else if (stop !== undefined) this.#stopRun(run, run.evidence() ?? "{}", stop.status);
-  }
-
-  #stopStalled(run: HotRun): void {
-    const { token, record, execution } = run;
-    this.#salvage(run);
-    this.#forget(run);
-    this.#loading.begin(record.run);
-    const again = (recorded: Recorded): Execution =>
-      this.#newExecution(execution.body, record, recorded, { ...this.executionHost(record.id), log: () => {} });
-    void locateStall(this.#host, record, execution, again).then(() => {
-      this.#loading.end(record.run);
-      if (token === undefined || this.#stopped) return;
-      this.#stopWith(record, token, run.evidence() ?? "{}", "blocked", execution.stop?.message ?? "");
-    });
-  }
-
-  #stopBroken(run: HotRun, error: unknown): void {
-    this.#host.report(error);
-    const { code, message } =
-      error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
-    this.#stopRun(run, encode(dataWithoutSecrets({ code, message, status: "blocked" })), "blocked");
-  }
-
-  #stopRun(run: HotRun, evidence: string, status: "determinism_violation" | "blocked"): void {
-    const { token, record } = run;
-    if (token === undefined) return;
-    this.#salvage(run);
-    this.#forget(run);
-    this.#stopWith(record, token, evidence, status, run.execution.stop?.message ?? "internal error");
-  }
-
-  #stopWith(
-    record: RunRecord,
-    token: string,
-    evidence: string,
-    status: "determinism_violation" | "blocked",
-    message: string,
-  ): void {
-    this.#host.log("error", message, { run: record.id, status });
-    this.#host.pump.submit({ write: "stop", run: record.run, token, status, evidence }).then(
-      () => {
-        if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
-        this.#host.onUnheld(record);
-      },
-      (error: unknown) => {
-        this.#host.report(error);
-        // Claimed again, it stops again.
-        this.#host.insist({ write: "turn-back", run: record.run, token });
-      },
-    );
+    if (stop?.code === "STALLED") this.#stopping.stopStalled(run);
+    else if (stop !== undefined) this.#stopping.stopRun(run, run.evidence() ?? "{}", stop.status);
   }
 
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void {

@@ -39,6 +39,7 @@ import { Draft } from "./draft.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import { isTooLong, warnIfLong } from "./journal-limit.ts";
 import { NodesOfRun } from "./nodes-of-run.ts";
+import { OperationsOfRun } from "./operations-of-run.ts";
 import { appendEnd, nextGeneration } from "./run-end.ts";
 import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
@@ -54,22 +55,17 @@ export class HotRun {
   #inFlight: Batch | undefined;
   #releasing = false;
   readonly #deliverable = new Fifo<Delivery>();
-  /** Operations that have not ended, by command; without an attempt while they wait for a slot or for their next try. */
-  readonly #operations = new Map<string, Attempt | undefined>();
+  readonly #operations = new OperationsOfRun();
   /** Of a graph. */
   readonly nodes: NodesOfRun | undefined;
   /** Tasks of this run that it claimed for this worker and that have not ended. */
   #localTasks = 0;
-  /** Most runs have none. */
-  #transactions: Fifo<WaitingTransaction> | undefined;
   #closingPorts: Set<string> | undefined;
   #ended: EndStatus | undefined;
   #next: NextGeneration | undefined;
   #gone = false;
   /** C1. The code gets nothing, no step starts; what is at work is kept. */
   #paused = false;
-  /** Operations that came up while it was paused. */
-  #parked: OperationAsk[] | undefined;
   /** Woken in the loop already; kept by the loop. */
   queued = false;
 
@@ -122,7 +118,7 @@ export class HotRun {
   discard(reason: () => unknown): void {
     this.#gone = true;
     this.#token = undefined;
-    this.#abandonOperations(reason, nothing);
+    this.#operations.abandon(reason, nothing);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
     for (const batch of [this.#inFlight, this.#draft.batch]) if (batch !== undefined) this.#unclaimLocal(batch);
   }
@@ -130,13 +126,6 @@ export class HotRun {
   #unclaimLocal(batch: Batch): void {
     for (const _ of batch.localItems) this.#host.unclaimTask();
     batch.localItems = NONE;
-  }
-
-  #abandonOperations(reason: () => unknown, isKept: (command: string) => boolean): void {
-    if (this.#operations.size === 0) return;
-    const abandoned = [...this.#operations].filter(([command]) => !isKept(command));
-    for (const [command] of abandoned) this.#operations.delete(command);
-    for (const [, attempt] of abandoned) attempt?.abandon(reason());
   }
 
   // ── what comes in ──
@@ -187,7 +176,7 @@ export class HotRun {
     for (const { command, type, timed, name } of waits)
       if (type === "ChildWorkflow") draft.send(name, { type: "CancelRequested", target: "", data: cancel });
       else if (type === "Task" || timed) draft.drop(command);
-    this.#abandonOperations(() => new CancelledError(), isKept);
+    this.#operations.abandon(() => new CancelledError(), isKept);
     const { batch } = draft;
     const unclaimed = batch.localItems.filter(({ item }) => !isKept(item));
     for (const _ of unclaimed) this.#host.unclaimTask();
@@ -217,14 +206,9 @@ export class HotRun {
   operationStarted(ask: OperationAsk, attempt: Attempt): boolean {
     const { command } = ask;
     if (!this.accepts || !this.#operations.has(command)) return false;
-    if (this.#paused) return this.#park({ ...ask, attempt: attempt.attempt, dueAt: undefined });
-    this.#operations.set(command, attempt);
-    return true;
-  }
-
-  #park(ask: OperationAsk): false {
-    (this.#parked ??= []).push(ask);
-    return false;
+    if (!this.#paused) this.#operations.start(command, attempt);
+    else this.#operations.park({ ...ask, attempt: attempt.attempt, dueAt: undefined });
+    return !this.#paused;
   }
 
   // ── pausing (C1) ──
@@ -242,9 +226,7 @@ export class HotRun {
   unpause(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    const parked = this.#parked ?? [];
-    this.#parked = undefined;
-    for (const ask of parked) this.#host.runOperation(this, ask);
+    for (const ask of this.#operations.unpark()) this.#host.runOperation(this, ask);
     if (this.#deliverable.length > 0) this.#host.markReady(this);
     this.#host.markDirty(this);
   }
@@ -255,9 +237,7 @@ export class HotRun {
   }
 
   get #restsPaused(): boolean {
-    if (!this.#paused || this.#localTasks > 0) return false;
-    for (const attempt of this.#operations.values()) if (attempt?.isSuspended === false) return false;
-    return true;
+    return this.#paused && this.#localTasks === 0 && this.#operations.areAtRest;
   }
 
   operationEnded(
@@ -268,7 +248,7 @@ export class HotRun {
   ): void {
     const { command } = ask;
     if (this.postpone(() => this.operationEnded(ask, type, text, data))) return;
-    if (!this.#operations.delete(command) || !this.accepts) return;
+    if (!this.#operations.end(command) || !this.accepts) return;
     if (ask.isNode === true) {
       // What its code has just asked for comes first.
       this.#takeAsks();
@@ -289,23 +269,23 @@ export class HotRun {
 
   /** A node ends that is not at work. */
   endIdleNode(command: string, text: string): void {
-    this.#operations.delete(command);
+    this.#operations.end(command);
     if (this.execution.isOpen(command)) this.#appendTerminal("NodeFailed", command, text, asRecord(text));
   }
 
   /** User SQL that is to be committed with its entry. */
   addTransaction(waiting: WaitingTransaction): void {
-    (this.#transactions ??= new Fifo()).push(waiting);
+    this.#operations.addTransaction(waiting);
     this.#host.markDirty(this);
   }
 
   get hasTransaction(): boolean {
-    return this.#transactions !== undefined && this.#transactions.length > 0;
+    return this.#operations.hasTransaction;
   }
 
   /** Undefined when nobody waits for it any more. */
   takeTransaction(): WaitingTransaction | undefined {
-    const next = this.#transactions?.shift();
+    const next = this.#operations.takeTransaction();
     if (next === undefined) return undefined;
     if (this.hasTransaction) this.#host.markDirty(this);
     return this.accepts && this.#operations.has(next.ask.command) ? next : undefined;
@@ -315,7 +295,7 @@ export class HotRun {
   operationRetried({ command, isNode }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
     if (isNode === true) this.execution.nodes?.end(command);
     if (!this.accepts || !this.#operations.has(command)) return undefined;
-    this.#operations.set(command, undefined);
+    this.#operations.wait(command);
     const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text);
     this.#host.markDirty(this);
     return at + delayMs;
@@ -373,8 +353,8 @@ export class HotRun {
       this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told);
       return;
     }
-    this.#operations.set(ask.command, undefined);
-    if (this.#paused) this.#park(ask);
+    this.#operations.wait(ask.command);
+    if (this.#paused) this.#operations.park(ask);
     else this.#host.runOperation(this, ask);
   }
 
@@ -400,7 +380,7 @@ export class HotRun {
       if (this.#next !== undefined) breakOffUpdates(this.#draft, this.execution);
     }
     this.#ended = appendEnd(this.#draft, this.execution);
-    this.#abandonOperations(() => new CancelledError("The run has ended."), nothing);
+    this.#operations.abandon(() => new CancelledError("The run has ended."), nothing);
   }
 
   // ── commits ──
@@ -410,7 +390,7 @@ export class HotRun {
     return (
       this.execution.asks.length === 0 &&
       this.execution.outcome === undefined &&
-      (this.#operations.size === 0 || this.nodes?.allWait === true) &&
+      (this.#operations.size === 0 || this.#operations.allWait) &&
       this.#localTasks === 0 &&
       this.#deliverable.length === 0 &&
       this.#draft.batch.deliveries.length === 0

@@ -4,9 +4,9 @@
 // then does waits here until the run is held again, and the turn is asked for.
 
 import { entryData, type StopNodesAsk } from "../workflow/index.ts";
-import type { Attempt } from "./attempt.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
+import type { OperationsOfRun } from "./operations-of-run.ts";
 
 /** How long nodes may go on when another of their step has failed for good. */
 const GRACE_MS = 5_000;
@@ -16,20 +16,14 @@ const nothing = (): void => {};
 export class NodesOfRun {
   readonly #run: HotRun;
   readonly #host: HotRunHost;
-  readonly #operations: ReadonlyMap<string, Attempt | undefined>;
+  readonly #operations: OperationsOfRun;
   #postponed: (() => void)[] = [];
 
   /** `operations`: those of the run that have not ended, nodes among them. */
-  constructor(run: HotRun, host: HotRunHost, operations: ReadonlyMap<string, Attempt | undefined>) {
+  constructor(run: HotRun, host: HotRunHost, operations: OperationsOfRun) {
     this.#run = run;
     this.#host = host;
     this.#operations = operations;
-  }
-
-  /** Nothing is at work but nodes that wait. */
-  get allWait(): boolean {
-    for (const attempt of this.#operations.values()) if (attempt?.isSuspended !== true) return false;
-    return true;
   }
 
   postpone(work: () => void): void {
@@ -50,7 +44,7 @@ export class NodesOfRun {
   }
 
   waits(command: string, isWaiting: boolean): void {
-    const attempt = this.#operations.get(command);
+    const attempt = this.#operations.attemptOf(command);
     if (isWaiting) attempt?.suspend();
     else attempt?.goOn();
   }
@@ -58,7 +52,7 @@ export class NodesOfRun {
   /** G12. Those at work have a while to finish; the others end here. */
   stop({ nodes, error }: StopNodesAsk): void {
     for (const { command, name, index } of nodes) {
-      const attempt = this.#operations.get(command);
+      const attempt = this.#operations.attemptOf(command);
       if (attempt !== undefined) attempt.stop(error, GRACE_MS);
       else
         this.#run.endIdleNode(

@@ -104,8 +104,6 @@ export class Execution {
   undone = false;
   #usesShield = false;
   #undos: Undos | undefined;
-  /** U3. The code has thrown; only undos may ask for anything. */
-  #undoing: "no" | "waiting" | "asking" = "no";
   #unheard: Arrival[] | undefined;
   #context: WorkflowContext | undefined;
 
@@ -158,7 +156,8 @@ export class Execution {
     if (caught !== undefined) return void this.halt(nondeterministic(caught));
     if (this.#undos?.isNeeded === true && this.stop === undefined && this.outcome === undefined) {
       const failure = failureOf(outcome, this.limits);
-      if (failure !== undefined) return this.#takeBack(failure.error);
+      this.#usesShield ||= failure !== undefined;
+      if (failure !== undefined) return this.#undos.begin(this, failure.error);
     }
     this.conclude(outcome);
   }
@@ -182,33 +181,9 @@ export class Execution {
     return this.#signals === undefined ? 0 : this.#signals.left().length;
   }
 
-  /** U1–U4 */
-  #takeBack(cause: unknown): void {
-    const undos = this.#undos as Undos;
-    this.#undoing = "waiting";
-    this.#usesShield = true;
-    this.abandon(this.waits.dropUnless(({ undo }) => undo !== undefined));
-    // Not started yet, and nobody waits: an operation has no entry that could be missed.
-    this.asks = this.asks.filter((ask) => ask.ask !== "operation" || this.waits.get(ask.command) !== undefined);
-    void callShielded(this.host.guard, () => undos.takeBack(this, cause)).then(({ error, undone }) => {
-      this.undone = undone;
-      this.conclude({ status: "threw", error });
-    });
-  }
-
-  /** Lets an undo ask for its step. */
-  asUndo<T>(ask: () => T): T {
-    this.#undoing = "asking";
-    try {
-      return ask();
-    } finally {
-      this.#undoing = "waiting";
-    }
-  }
-
   /** U3. What the code asks for is not done any more. */
   get isUndoing(): boolean {
-    return this.#undoing === "waiting";
+    return this.#undos?.phase === "waiting";
   }
 
   abandon(waits: readonly Wait[]): void {
@@ -277,7 +252,7 @@ export class Execution {
     if (this.#undelivered > 0) this.#undelivered -= 1;
     // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
     if (this.outcome !== undefined) return this.#leave(type, data);
-    if (this.#undoing !== "no" && !isCancel(type) && !this.#isHeard(command)) return;
+    if (this.#undos?.phase !== undefined && !isCancel(type) && !this.#isHeard(command)) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":

@@ -11,6 +11,7 @@ import { isTask, taskBody, type AnyTask, type Policy, type Task } from "../kerne
 import { askOperation } from "./ask-operation.ts";
 import { askTask } from "./ask-task.ts";
 import type { Execution } from "./execution.ts";
+import { callShielded } from "./scope.ts";
 import type { Wait } from "./waits.ts";
 
 /** Takes a step back, given its result: a function, or a task any worker may run. */
@@ -49,6 +50,12 @@ export class Undos {
   readonly #completed: Completed[] = [];
   #atWork = 0;
   #whenNone: (() => void) | undefined;
+  /** U3. The code has thrown; only undos may ask for anything. */
+  #phase: "waiting" | "asking" | undefined;
+
+  get phase(): "waiting" | "asking" | undefined {
+    return this.#phase;
+  }
 
   opened(): void {
     this.#atWork += 1;
@@ -70,13 +77,36 @@ export class Undos {
     return this.#completed.length > 0 || this.#atWork > 0;
   }
 
+  /** U1–U4. The code has thrown: takes everything back, then the run ends. */
+  begin(execution: Execution, cause: unknown): void {
+    const { waits } = execution;
+    this.#phase = "waiting";
+    execution.abandon(waits.dropUnless(({ undo }) => undo !== undefined));
+    // Not started yet, and nobody waits: an operation has no entry that could be missed.
+    execution.asks = execution.asks.filter((ask) => ask.ask !== "operation" || waits.get(ask.command) !== undefined);
+    void callShielded(execution.host.guard, () => this.#takeBack(execution, cause)).then(({ error, undone }) => {
+      execution.undone = undone;
+      execution.conclude({ status: "threw", error });
+    });
+  }
+
+  /** Lets an undo ask for its step. */
+  #asUndo<T>(ask: () => T): T {
+    this.#phase = "asking";
+    try {
+      return ask();
+    } finally {
+      this.#phase = "waiting";
+    }
+  }
+
   /** U1, U2. Answers what the run ends with; `undone` says whether anything was taken back. */
-  async takeBack(execution: Execution, cause: unknown): Promise<{ error: unknown; undone: boolean }> {
+  async #takeBack(execution: Execution, cause: unknown): Promise<{ error: unknown; undone: boolean }> {
     if (this.#atWork > 0) await new Promise<void>((resolve) => (this.#whenNone = resolve));
     const failed: FailedUndo[] = [];
     for (const step of this.#completed.toReversed())
       try {
-        await execution.asUndo(() => undoStep(execution, step));
+        await this.#asUndo(() => undoStep(execution, step));
       } catch (error) {
         failed.push({ step: step.command, name: step.name, error });
       }
