@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { promise, task, workflow } from "reprise";
+import { chain, remembering, spreading } from "./graph-definitions.ts";
 
 interface Length {
   readonly count: number;
@@ -54,4 +55,4 @@ export const payloads = workflow("payloads", async (ctx, { count, bytes }: { cou
   return count;
 });
 
-export const definitions = [steps, tasks, fanout, history, payloads, work] as const;
+export const definitions = [steps, tasks, fanout, history, payloads, work, chain, spreading, remembering] as const;

@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { fanoutWorkload } from "./fanout.ts";
+import { graphWorkload } from "./graph.ts";
 import { historyWorkload } from "./history.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
@@ -26,6 +27,7 @@ const WORKLOADS: readonly Workload[] = [
   historyWorkload,
   payloadWorkload,
   runsWorkload,
+  graphWorkload,
   idleWorkload,
 ];
 

@@ -29,7 +29,7 @@ export interface Line {
 }
 
 const BATCH = 200;
-/** Rows that are committed one by one; each costs an fsync. */
+/** Rows that are committed step by step; each step costs an fsync. */
 const SEQUENTIAL_ROWS = 2_000;
 
 export async function measure(workload: Workload, plan: Plan, workers: number): Promise<Line> {
@@ -83,6 +83,9 @@ function measureRawLimits(rig: Rig, before: Position, steps: number, { isSequent
   const stepsPerRow = steps / written.journal.length;
   return {
     batched: measureRaw(path, written, BATCH) * stepsPerRow,
-    sequential: isSequential && measureRaw(path, written, 1, SEQUENTIAL_ROWS) * stepsPerRow,
+    // A step of a graph is two rows of one commit.
+    sequential:
+      isSequential &&
+      measureRaw(path, written, Math.max(1, Math.round(1 / stepsPerRow)), SEQUENTIAL_ROWS) * stepsPerRow,
   };
 }

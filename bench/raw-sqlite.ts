@@ -2,7 +2,8 @@
 // indexes and pragmas. No fences, no reads, no encoding, no hashing, no event loop: what SQLite and the disk allow.
 //
 // Written are journal rows in their order; a run's row when its first entry comes, and again once for each run that a
-// batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end.
+// batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end; for graphs, the checkpoint of
+// each step.
 
 import { rmSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -26,7 +27,11 @@ export interface Written {
   readonly schema: readonly string[];
   readonly journal: readonly JournalRow[];
   readonly runs: ReadonlyMap<number, Row>;
+  readonly checkpoints: Checkpoints;
 }
+
+/** By run and entry. */
+type Checkpoints = ReadonlyMap<number, ReadonlyMap<number, Row>>;
 
 /** Where a database stands before a measurement. */
 export interface Position {
@@ -58,10 +63,17 @@ export function readWritten(path: string, since: Position): Written {
       .all(since.lastRow) as unknown as JournalRow[];
     const run = db.prepare("select * from runs where run = ?");
     const numbers = new Set(journal.map((row) => row.run));
+    const checkpoint = db.prepare(
+      "select run, step, seq, chain, key, label, cast(state as text) as state from checkpoints where run = ?",
+    );
+    const checkpointsOf = (number: number): Map<number, Row> =>
+      new Map((checkpoint.all(number) as Row[]).map((row) => [row["seq"] as number, row]));
+    const isGraph = journal.some(({ type }) => type === "StepCommitted");
     return {
       schema: objects.map(({ sql }) => sql),
       journal,
       runs: new Map(Array.from(numbers, (number) => [number, run.get(number) as Row])),
+      checkpoints: new Map(isGraph ? Array.from(numbers, (number) => [number, checkpointsOf(number)]) : []),
     };
   });
 }
@@ -100,7 +112,7 @@ function openBare(path: string, schema: readonly string[]): DatabaseSync {
 /** As long as the tokens of a worker. */
 const TOKEN = "0123456789ab-0001";
 
-function writeAll(db: DatabaseSync, { journal, runs }: Written, batchSize: number): number {
+function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, batchSize: number): number {
   const columns = Object.keys(runs.values().next().value ?? {});
   const insertRun = db.prepare(
     `insert into runs (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
@@ -115,6 +127,7 @@ function writeAll(db: DatabaseSync, { journal, runs }: Written, batchSize: numbe
       values (?, ?, 'task', 'work', 0, ?, ?, 2, ?, 1)`,
   );
   const dropItem = db.prepare("delete from queue where run = ? and item = ?");
+  const insertCheckpoint = db.prepare("insert into checkpoints values (?, ?, ?, ?, ?, ?, cast(? as blob))");
   const begin = db.prepare("begin immediate");
   const commit = db.prepare("commit");
 
@@ -127,7 +140,8 @@ function writeAll(db: DatabaseSync, { journal, runs }: Written, batchSize: numbe
       if (seq === 1) insertRun.run(...startedRow(runs.get(run)!));
       else heads.set(run, row);
       insertEntry.run(run, seq, type, command, data, at, mark);
-      if (type === "TaskScheduled") insertItem.run(run, command, at, seq, TOKEN);
+      if (type === "StepCommitted") insertCheckpoint.run(...Object.values(checkpoints.get(run)!.get(seq)!));
+      else if (type === "TaskScheduled") insertItem.run(run, command, at, seq, TOKEN);
       else if (type === "TaskCompleted") dropItem.run(run, command);
     }
     for (const [run, { seq, type, at }] of heads) {

@@ -31,6 +31,10 @@ const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonl
   ["history --variant 10000", 1, ["resumeMs", "rawSequentialPerSecond"]],
   ["payload", 3, ["mbPerSecond"]],
   ["runs --repeat 2", 1, []],
+  ["graph --variant chain", 1, ["rawSequentialPerSecond"]],
+  ["graph --variant 1000", 1, ["usPerNode"]],
+  ["graph --variant 10000", 1, ["usPerNode"]],
+  ["graph --variant state", 1, ["resumeMs", "firstStepsCpuUs", "lastStepsCpuUs"]],
 ];
 
 test.each(WORKLOADS)("%s prints its lines with every number", async (args, count, extra) => {

@@ -1,0 +1,67 @@
+// graph: chains of ten nodes, a wide step with a join, and many steps over a large state of which each changes a little.
+
+import { performance } from "node:perf_hooks";
+import { setTimeout as wait } from "node:timers/promises";
+import { chain, CHAIN_LENGTH, cpuAtStep, facts, remembering, spreading } from "./graph-definitions.ts";
+import type { Rig } from "./rig.ts";
+import { measureWaves } from "./waves.ts";
+import { scaled, type Measured, type Plan, type Workload } from "./workload.ts";
+
+/** How often the run is asked whether it waits yet; what the measurement can be wrong by. */
+const ASK_MS = 2;
+
+export const graphWorkload: Workload = {
+  name: "graph",
+  variants: ["chain", "1000", "10000", "state"],
+  warmUp: 1,
+  isSequential: true,
+  run(rig, plan) {
+    if (plan.variant === "chain") return measureChains(rig, plan);
+    if (plan.variant === "state") return measureState(rig, plan);
+    return measureFanOut(rig, plan);
+  },
+};
+
+function measureChains(rig: Rig, plan: Plan): Promise<Measured> {
+  const size = scaled(200, plan);
+  return measureWaves({ runs: size * 10, size, count: CHAIN_LENGTH }, () => rig.engine.start(chain, {}));
+}
+
+async function measureFanOut(rig: Rig, plan: Plan): Promise<Measured> {
+  const width = Number(plan.variant);
+  if (!(width >= 1))
+    throw new Error(`Expected one of ${graphWorkload.variants.join(", ")}, or a width; got ${plan.variant}.`);
+  const count = scaled(width, plan);
+  // As many nodes whatever the width, so that only the width differs.
+  const runs = Math.max(1, Math.round(20_000 / width));
+  const measured = await measureWaves({ runs, size: 1, count }, () => rig.engine.start(spreading, { width: count }));
+  return { ...measured, extra: { usPerNode: (measured.elapsedMs / measured.steps) * 1_000 } };
+}
+
+async function measureState(rig: Rig, plan: Plan): Promise<Measured> {
+  const length = scaled(1_000, plan);
+  const part = Math.max(1, Math.floor(length / 10));
+  const marks = [1, part + 1, length - part, length];
+  cpuAtStep.clear();
+  for (const step of marks) cpuAtStep.set(step, undefined);
+  const startedAt = performance.now();
+  const { id } = await rig.engine.start(remembering, { facts, length });
+  for (;;) {
+    const info = await rig.engine.run(remembering, id).info();
+    // An entry for each node and for each step, and what it waits for.
+    if (info.status === "waiting" && info.entries > 2 * length) break;
+    await wait(ASK_MS);
+  }
+  const elapsedMs = performance.now() - startedAt;
+  const [a = Number.NaN, b = Number.NaN, c = Number.NaN, d = Number.NaN] = marks.map((step) => cpuAtStep.get(step));
+
+  await rig.restart();
+  const run = rig.engine.run(remembering, id);
+  const resumedAt = performance.now();
+  await run.resolve("go");
+  const result = await run.result();
+  const resumeMs = performance.now() - resumedAt;
+  if (result !== length) throw new Error(`Expected ${length}, got ${result}.`);
+  const extra = { resumeMs, firstStepsCpuUs: (b - a) / part, lastStepsCpuUs: (d - c) / part };
+  return { runs: 1, steps: length, elapsedMs, latenciesMs: [elapsedMs], extra };
+}
