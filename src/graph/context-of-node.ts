@@ -45,6 +45,9 @@ export function contextOfNode(
       return op.log;
     },
     emit: (name, chunk) => op.emit(name as never, chunk as never),
-    label: (name) => labelled(checkName(name, "checkpoint label")),
+    // Nothing comes back: a node may `return ctx.label(…)`.
+    label: (name) => {
+      labelled(checkName(name, "checkpoint label"));
+    },
   };
 }

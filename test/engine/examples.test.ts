@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { RepriseError, type Run } from "reprise";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
+import { agent, QUESTION } from "../../examples/agent/agent.ts";
 import * as approval from "../../examples/approval/main.ts";
 import * as cart from "../../examples/cart/main.ts";
 import * as checkout from "../../examples/checkout/main.ts";
@@ -159,6 +160,28 @@ test(
     ]);
   },
 );
+
+test.each([
+  { ok: true, expected: "Done: refunded 49.90 EUR. Sorry for the trouble." },
+  { ok: false, expected: "I may not do that myself: a colleague will look at it. (Refused by Eve.)" },
+])("ACCEPTANCE 37: an agent told ok: $ok ends the same, killed at every commit", async ({ ok, expected }) => {
+  const sent = new Set<string>();
+  const { output, crashes } = await crashEverywhere(agent, QUESTION, {
+    outbox: { mail: async (_mail, key) => void sent.add(key) },
+    drive: (engine, id) =>
+      resolveOnce((engine.run(agent, id) as Run<typeof agent>).resolve("approval", { ok, by: "Eve" })),
+  });
+  expect(output).toBe(expected);
+  expect(crashes).toBeGreaterThan(30);
+  expect(sent.size).toBe(1);
+});
+
+test("an agent nobody answers is told so after a day", async () => {
+  await using engine = await createTestEngine({ definitions: [agent] });
+  const run = await engine.start(agent, QUESTION);
+  await engine.clock.advance("1 day");
+  expect(await run.result()).toContain("Refused by nobody.");
+});
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 

@@ -617,6 +617,17 @@ test("a node goes where it says, and not where there is nothing", async () => {
   expect(await rejection((await engine.start(lost, {})).result())).toMatchObject({ cause: { code: "BAD_GRAPH" } });
 });
 
+test("a node may return what ctx.label gives: nothing", async () => {
+  const g = graph("labelled", { state: { n: last(0) } })
+    .node("a", async (ctx) => ctx.label("done"))
+    .edge(START, "a");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, { n: 1 });
+  expect(await run.result()).toEqual({ n: 1 });
+  const steps = (await collect(run.journal())).filter(({ type }) => type === "StepCommitted");
+  expect(steps.map(({ data }) => (data as { label?: string }).label)).toEqual([undefined, "done"]);
+});
+
 test("user SQL of a node is in the store once, with the entry that says so", async () => {
   const g = graph("writes", { state: { ids: append<number>() } })
     .node("each", async (ctx, _state, item: number) => {
