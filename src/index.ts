@@ -100,6 +100,7 @@ export {
   last,
   max,
   merge,
+  recordedIO,
   START,
   type Channel,
   type Changes,
@@ -110,6 +111,7 @@ export {
   type GraphOptions,
   type NodeContext,
   type NodeOptions,
+  type RecordedIO,
   type Start,
   type Values,
 } from "./graph/index.ts";

@@ -16,4 +16,5 @@ export {
   type NodeOptions,
   type Start,
 } from "./definition.ts";
+export { hashOf, placeOfCommand, recordedIO, type NodePlace, type RecordedIO } from "./recorded-io.ts";
 export { graphRunBody } from "./run-body.ts";

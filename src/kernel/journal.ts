@@ -64,6 +64,8 @@ export interface Entry {
   readonly data: string;
   readonly at: EpochMs;
   readonly mark: number;
+  /** How long the call took that this entry ends. Beside the data: a time is never hashed (J2). */
+  readonly tookMs?: number | undefined;
 }
 
 /** One line of a run's journal, decoded. */
@@ -73,10 +75,19 @@ export interface JournalEntry {
   readonly command?: string;
   readonly data: unknown;
   readonly at: Date;
+  /** How long the call took, of an entry that ends an operation or a node: the attempt it tells of. */
+  readonly tookMs?: number;
 }
 
-export function journalEntryOf({ seq, type, command, data, at }: Entry): JournalEntry {
-  return { seq, type, ...(command !== "" && { command }), data: decode(data), at: new Date(at) };
+export function journalEntryOf({ seq, type, command, data, at, tookMs }: Entry): JournalEntry {
+  return {
+    seq,
+    type,
+    ...(command !== "" && { command }),
+    data: decode(data),
+    at: new Date(at),
+    ...(tookMs !== undefined && { tookMs }),
+  };
 }
 
 /** The chain value before the first entry. */

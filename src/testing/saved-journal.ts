@@ -33,6 +33,8 @@ export interface SavedEntry {
   /** Canonical text, byte for byte. */
   readonly data: string;
   readonly at: number;
+  /** How long the call took that the entry ends. */
+  readonly tookMs?: number;
 }
 
 const FORMAT = "reprise/journal/v1";
@@ -58,8 +60,10 @@ export async function exportJournal(
   const { id, definition, generation: newest } = await run.info();
   const { generation = newest } = options;
   const entries: SavedEntry[] = [];
-  for await (const { seq, type, command = "", data, at } of run.journal({ generation }))
-    entries.push({ seq, type, command, data: encode(data), at: at.getTime() });
+  for await (const { seq, type, command = "", data, at, tookMs } of run.journal({ generation })) {
+    const timed = tookMs === undefined ? undefined : { tookMs };
+    entries.push({ seq, type, command, data: encode(data), at: at.getTime(), ...timed });
+  }
   return { format: FORMAT, definition, id, generation, chain: chainOf(entries), entries };
 }
 

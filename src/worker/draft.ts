@@ -29,10 +29,13 @@ export class Draft {
     return this.#chain;
   }
 
-  append(type: EntryType, command: string, data: string): Entry {
+  /** `startedAt`: of the call the entry ends. */
+  append(type: EntryType, command: string, data: string, startedAt?: EpochMs): Entry {
     this.#head += 1;
     this.#chain = chainAfter(this.#chain, type, command, data);
-    const entry = { seq: this.#head, type, command, data, at: this.#clock.now(), mark: markOf(this.#chain) };
+    const at = this.#clock.now();
+    const tookMs = startedAt === undefined ? undefined : Math.max(0, at - startedAt);
+    const entry = { seq: this.#head, type, command, data, at, mark: markOf(this.#chain), tookMs };
     this.batch.entries.push(entry);
     // 4 KB count as one more.
     this.batch.weight += 1 + (data.length >> 12);
@@ -40,8 +43,8 @@ export class Draft {
   }
 
   /** An entry the code is given once it is durable. */
-  appendDelivery(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
-    const { at } = this.append(type, command, text);
+  appendDelivery(type: EntryType, command: string, text: string, data: Delivery["data"], startedAt?: EpochMs): void {
+    const { at } = this.append(type, command, text, startedAt);
     this.batch.deliveries = added(this.batch.deliveries, { type, command, data, at });
   }
 

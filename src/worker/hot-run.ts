@@ -130,8 +130,8 @@ export class HotRun {
 
   // ── what comes in ──
 
-  #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"]): void {
-    this.#draft.appendDelivery(type, command, text, data);
+  #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"], startedAt?: EpochMs): void {
+    this.#draft.appendDelivery(type, command, text, data, startedAt);
     this.execution.close(command);
   }
 
@@ -245,16 +245,17 @@ export class HotRun {
     type: "OperationCompleted" | "OperationFailed" | "NodeCompleted" | "NodeFailed",
     text: string,
     data: Delivery["data"],
+    startedAt: EpochMs | undefined,
   ): void {
     const { command } = ask;
-    if (this.postpone(() => this.operationEnded(ask, type, text, data))) return;
+    if (this.postpone(() => this.operationEnded(ask, type, text, data, startedAt))) return;
     if (!this.#operations.end(command) || !this.accepts) return;
     if (ask.isNode === true) {
       // What its code has just asked for comes first.
       this.#takeAsks();
       this.execution.nodes?.end(command);
     }
-    if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data);
+    if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data, startedAt);
     this.#host.markDirty(this);
   }
 
@@ -292,11 +293,16 @@ export class HotRun {
   }
 
   /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */
-  operationRetried({ command, isNode }: OperationAsk, text: string, delayMs: number): EpochMs | undefined {
+  operationRetried(
+    { command, isNode }: OperationAsk,
+    text: string,
+    delayMs: number,
+    startedAt: EpochMs | undefined,
+  ): EpochMs | undefined {
     if (isNode === true) this.execution.nodes?.end(command);
     if (!this.accepts || !this.#operations.has(command)) return undefined;
     this.#operations.wait(command);
-    const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text);
+    const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
     this.#host.markDirty(this);
     return at + delayMs;
   }

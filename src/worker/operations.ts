@@ -56,7 +56,7 @@ function startOperation(
     ...(ask.isNode === true && { node: { slots: host.nodeSlots, now: host.now } }),
   });
   if (!host.mayStart() || !run.operationStarted(ask, context)) return giveBack();
-  const fields = { index: ask.index, name: ask.name, input: ask.input, attempt };
+  const fields = { index: ask.index, name: ask.name, input: ask.input, attempt, startedAt: host.now() };
   context.start(() => ask.call(context, ask.input === undefined ? undefined : decode(ask.input)), {
     over: giveBack,
     done: (value) => complete(run, ask, fields, value),
@@ -70,7 +70,9 @@ function startOperation(
 
 const nothing = (): void => {};
 
-type Fields = Parameters<typeof entryData.operationCompletedData>[0];
+interface Fields extends entryData.OperationFields {
+  readonly startedAt: EpochMs | undefined;
+}
 
 function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown): void {
   let result: string | undefined;
@@ -82,19 +84,14 @@ function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown
   // The code gets what a replay will read, not what the function returned.
   const decoded = result === undefined ? undefined : decode(result);
   const type = ask.isNode === true ? "NodeCompleted" : "OperationCompleted";
-  run.operationEnded(ask, type, entryData.operationCompletedData(fields, result), {
-    result: decoded,
-  });
+  const text = entryData.operationCompletedData(fields, result);
+  run.operationEnded(ask, type, text, { result: decoded }, fields.startedAt);
 }
 
 function end(run: HotRun, ask: OperationAsk, fields: Fields, error: unknown): void {
   const text = entryData.operationFailedData(fields, error);
-  run.operationEnded(
-    ask,
-    ask.isNode === true ? "NodeFailed" : "OperationFailed",
-    text,
-    decode(text) as Record<string, unknown>,
-  );
+  const type = ask.isNode === true ? "NodeFailed" : "OperationFailed";
+  run.operationEnded(ask, type, text, decode(text) as Record<string, unknown>, fields.startedAt);
 }
 
 /** Records the failure of an attempt, or its end. */
@@ -121,7 +118,7 @@ export function failOperation(
     });
   if (!decision.retry) return end(run, ask, fields, decision.error);
   const text = entryData.operationFailedData(fields, error, decision.delayMs);
-  const dueAt = run.operationRetried(ask, text, decision.delayMs);
+  const dueAt = run.operationRetried(ask, text, decision.delayMs, fields.startedAt);
   if (dueAt === undefined) return;
   // A pause may be long: a process whose engine was closed must not stay for it.
   const again = (): void => attemptOperation(host, run, ask, fields.attempt + 1);

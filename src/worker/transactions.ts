@@ -39,7 +39,7 @@ export class Transactions {
     const { ask, attempt } = waiting;
     const { command, name, index, input } = ask;
     const step = `${run.record.run} ${command}`;
-    const fields = { index, name, input, attempt };
+    const fields = { index, name, input, attempt, startedAt: this.#host.operations.now() };
     if (isObserved()) emit({ event: "attempt.started", run: run.record.id, step: command, name, attempt });
     if (this.#refused.has(step)) {
       failOperation(this.#host.operations, run, ask, fields, this.#refused.get(step));
@@ -55,7 +55,8 @@ export class Transactions {
           if (write !== undefined) throw new Repeated();
           const result = entryData.encodeNamed(`The result of transaction ${name}`, value, run.execution.limits);
           const data = { result: result === undefined ? undefined : decode(result) };
-          run.operationEnded(ask, "OperationCompleted", entryData.operationCompletedData(fields, result), data);
+          const text = entryData.operationCompletedData(fields, result);
+          run.operationEnded(ask, "OperationCompleted", text, data, fields.startedAt);
           write = run.takeWrite();
           return write;
         },

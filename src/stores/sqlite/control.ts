@@ -102,6 +102,6 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
 /** Adds an entry without the holder of the turn; answers the chain after it, for the run's row. */
 export function appendEntry({ sql, now }: Tx, row: RunRow, type: EntryType, data: string): string {
   const chain = chainAfter(row.chain, type, "", data);
-  sql.insertEntry.run(row.run, row.head + 1, type, "", data, now, markOf(chain));
+  sql.insertEntry.run(row.run, row.head + 1, type, "", data, now, markOf(chain), null);
   return chain;
 }

@@ -30,7 +30,7 @@ export function startNext(tx: Tx, old: RunNumber, read: number, next: NextGenera
   const due = status === "queued" ? 1 : 0;
   const { worker = null, token = null } = claim ?? {};
   sql.insertNext.run(run, version, status, chain, due, token, worker, now, runtime, old);
-  sql.insertEntry.run(run, 1, "RunStarted", "", started, now, markOf(chain));
+  sql.insertEntry.run(run, 1, "RunStarted", "", started, now, markOf(chain), null);
   sql.copyTags.run(run, old);
   // Those with a time are ids of messages; a sender that repeats one must be recognised here too.
   sql.moveOnce.run(run, old);

@@ -41,11 +41,21 @@ function nextVersion(sql: Statements, name: string, after: number): number | und
   return (sql.nextVersion.get(name, after) as { version: number } | undefined)?.version;
 }
 
-type EntryRow = [seq: number, type: Entry["type"], command: string, data: string, at: number, mark: number];
+type EntryRow = [
+  seq: number,
+  type: Entry["type"],
+  command: string,
+  data: string,
+  at: number,
+  mark: number,
+  tookMs: number | null,
+];
 
 export function readJournal(sql: Statements, run: RunNumber, after: number, limit: number): readonly Entry[] {
   const rows = sql.entriesAfter.all(run, after, limit) as unknown as EntryRow[];
-  return rows.map(([seq, type, command, data, at, mark]) => ({ seq, type, command, data, at, mark }));
+  return rows.map(([seq, type, command, data, at, mark, tookMs]) =>
+    tookMs === null ? { seq, type, command, data, at, mark } : { seq, type, command, data, at, mark, tookMs },
+  );
 }
 
 export function readInbox(sql: Statements, run: RunNumber, after: number): readonly InboxRow[] {

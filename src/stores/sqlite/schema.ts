@@ -247,6 +247,9 @@ create index outbox_next on outbox (destination, available_at) where state = 1;
 create index outbox_leased on outbox (worker) where state = 2;
 `;
 
+// Beside `at`, and like it never hashed: how long the call took that an entry ends.
+const DURATIONS = "alter table journal add column took_ms integer;";
+
 const CHECKPOINTS = `
 create table checkpoints (
   run integer not null,
@@ -303,7 +306,18 @@ create table langgraph_writes (
 ) strict;
 `;
 
-const SECOND = [CHECKPOINTS, MESSAGES, CONTROL, GENERATIONS, QUEUES, SCHEDULES, STREAMS, OUTBOX, LANGGRAPH].join("\n");
+const SECOND = [
+  DURATIONS,
+  CHECKPOINTS,
+  MESSAGES,
+  CONTROL,
+  GENERATIONS,
+  QUEUES,
+  SCHEDULES,
+  STREAMS,
+  OUTBOX,
+  LANGGRAPH,
+].join("\n");
 
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
 export const MIGRATIONS: readonly string[] = [FIRST, SECOND];

@@ -185,7 +185,7 @@ function writeFirst(
 ): Started {
   const { sql, now } = tx;
   const first: Entry = { seq: 1, type: "RunStarted", command: "", data: run.started, at: now, mark: markOf(chain) };
-  sql.insertEntry.run(number, 1, "RunStarted", "", run.started, now, first.mark);
+  sql.insertEntry.run(number, 1, "RunStarted", "", run.started, now, first.mark, null);
   for (const tag of run.tags) sql.insertTag.run(number, tag);
   if (run.deadlineMs !== undefined) insertDeadline(tx, number, now + run.deadlineMs);
   const record: RunRecord = {

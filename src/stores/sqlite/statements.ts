@@ -156,10 +156,10 @@ const SQL = {
     select run, target from once indexed by once_by_time where at > 0 and at < ? limit ?)`,
 
   // journal
-  insertEntry: `insert into journal (run, seq, type, command, data, at, mark)
-    values (?1, ?2, ?3, ?4, cast(?5 as blob), ?6, ?7)`,
+  insertEntry: `insert into journal (run, seq, type, command, data, at, mark, took_ms)
+    values (?1, ?2, ?3, ?4, cast(?5 as blob), ?6, ?7, ?8)`,
   entry: "select seq, type, command, cast(data as text) as data, at, mark from journal where run = ? and seq = ?",
-  entriesAfter: `select seq, type, command, cast(data as text) as data, at, mark from journal
+  entriesAfter: `select seq, type, command, cast(data as text) as data, at, mark, took_ms from journal
     where run = ? and seq > ? order by seq limit ?`,
   markAt: "select mark from journal where run = ? and seq = ?",
   dataAt: "select cast(data as text) as data from journal where run = ? and seq = ?",

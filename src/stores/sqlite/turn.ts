@@ -35,8 +35,8 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
   }
 
   const { run } = turn;
-  for (const { seq, type, command, data, at, mark } of turn.entries)
-    sql.insertEntry.run(run, seq, type, command, data, at, mark);
+  for (const { seq, type, command, data, at, mark, tookMs } of turn.entries)
+    sql.insertEntry.run(run, seq, type, command, data, at, mark, tookMs ?? null);
   if (turn.emits.length > 0) writeEmits(tx, run, turn.emits);
   if (turn.sends.length > 0) insertOutgoing(tx, run, turn.sends);
   for (const { item, line } of turn.finished) {

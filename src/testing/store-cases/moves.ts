@@ -142,7 +142,7 @@ export async function takeItem(store: Store, worker: number, names?: readonly st
   return (items as readonly [ClaimedItem])[0];
 }
 
-export type EntryParts = readonly [type: EntryType, command: string, data?: string];
+export type EntryParts = readonly [type: EntryType, command: string, data?: string, tookMs?: number];
 
 export interface TurnParts extends Partial<Omit<TurnWrite, "write" | "run" | "head" | "entries" | "chain">> {
   readonly entries?: readonly EntryParts[];
@@ -152,9 +152,9 @@ export interface TurnParts extends Partial<Omit<TurnWrite, "write" | "run" | "he
 export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite {
   const { entries: wanted = [], ...rest } = parts;
   let chain = held.chain;
-  const entries = wanted.map(([type, command, data = "{}"], index): Entry => {
+  const entries = wanted.map(([type, command, data = "{}", tookMs], index): Entry => {
     chain = chainAfter(chain, type, command, data);
-    return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
+    return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain), tookMs };
   });
   return {
     write: "turn",

@@ -91,6 +91,22 @@ export const payloadCases: readonly StoreCase[] = [
     assert.ok((await inboxData(store, held.run)).every((data) => data === big));
   }),
 
+  storeCase("an entry keeps how long its call took, and others have no such thing", async (store) => {
+    const held = await startHeld(store, await registerWorker(store), "order-1");
+    const entries: readonly EntryParts[] = [
+      ["OperationCompleted", "Operation(0)", "{}", 250],
+      ["OperationFailed", "Operation(1)", "{}", 0],
+      ["OperationCompleted", "Operation(2)", "{}", 86_400_000_000],
+      ["PromiseCreated", "Promise(0)", "{}"],
+    ];
+    await commitTurn(store, held, { entries });
+    const journal = await store.readJournal(held.run, 0);
+    assert.deepEqual(
+      journal.map(({ tookMs }) => tookMs),
+      [undefined, 250, 0, 86_400_000_000, undefined],
+    );
+  }),
+
   storeCase("ids that look alike are different runs", async (store) => {
     const numbers = new Map<string, number>();
     for (const id of LOOKALIKES) numbers.set(id, (await startRun(store, id)).run);

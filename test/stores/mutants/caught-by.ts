@@ -340,6 +340,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "time stands still": ["time moves with the clock"],
   "a connection sees only the runs it started itself": ["what was answered is there for a connection opened later"],
   "a journal is read backwards": ["a commit appends its entries densely and moves head and chain"],
+  "how long a call took is forgotten when it took no time": [
+    "an entry keeps how long its call took, and others have no such thing",
+  ],
   "payloads are normalised": ["a payload of umlauts, composed and decomposed comes back byte for byte"],
   "payloads are kept as JSON, not as text": [
     "a payload of unusual spacing and key order comes back byte for byte",

@@ -24,6 +24,16 @@ function reserialised(data: string): string {
 }
 
 export const payloadsMutants: readonly Mutant[] = [
+  {
+    name: "how long a call took is forgotten when it took no time",
+    wrap: (store) =>
+      changed(store, {
+        readJournal: async (run: number, after: number, limit?: number) =>
+          (await store.readJournal(run, after, limit)).map(({ tookMs, ...entry }) =>
+            tookMs ? { ...entry, tookMs } : entry,
+          ),
+      }),
+  },
   payloads("payloads are normalised", (data) => data.normalize("NFC")),
   payloads("payloads are kept as JSON, not as text", reserialised),
   payloads("payloads are trimmed", (data) => data.trim()),
