@@ -97,6 +97,12 @@ async function valuesOf({ long, argChoices }: Option, typed: string, place: Plac
     }
     case "--definition":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
+    case "--run":
+      return newestRuns(place, (runs) =>
+        runs
+          .filter(({ kind }) => kind === "graph")
+          .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
+      );
     case "--tag":
       return newestRuns(place, (runs) => distinct(runs.flatMap(({ tags }) => tags)));
     default:
@@ -116,6 +122,10 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
       );
     case "workflow":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
+    case "graph":
+      return newestRuns(place, (runs) =>
+        distinct(runs.filter(({ kind }) => kind === "graph").map(({ definition }) => definition)),
+      );
     case "code":
       return Object.entries(ERROR_CATALOGUE).map(([value, { summary }]) => ({ value, about: summary }));
     case "promise":

@@ -1,10 +1,11 @@
-// A file of the user's: every export that is a workflow or a task is registered.
+// A file of the user's: every export that is a workflow, a graph or a task is registered.
 
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
+import { isGraph } from "../graph/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
 import { isWorkflow } from "../workflow/index.ts";
 import { isOwnFile } from "./own-files.ts";
@@ -15,15 +16,19 @@ export async function loadDefinitions(file: string): Promise<Loaded> {
   const path = resolve(file);
   if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}.`);
   const exports = Object.values(await load(path));
-  const found = new Set(exports.filter((value): value is Definition | AnyTask => isWorkflow(value) || isTask(value)));
+  const found = new Set(exports.filter(isDefinition));
   if (found.size > 0) return [...found];
   const foreign = exports.some(looksLikeDefinition);
   throw new RepriseError(
     "UNKNOWN_DEFINITION",
     foreign
       ? `The workflows in ${path} were made by another copy of reprise than this command. Run the reprise command that is installed beside the file.`
-      : `${path} exports neither workflows nor tasks.`,
+      : `${path} exports neither workflows nor graphs nor tasks.`,
   );
+}
+
+function isDefinition(value: unknown): value is Definition | AnyTask {
+  return isWorkflow(value) || isGraph(value) || isTask(value);
 }
 
 /** What else a module may export for the engine that works with it: `outbox`, the handlers of `ctx.send`. */
@@ -55,14 +60,14 @@ function looksLikeDefinition(value: unknown): boolean {
     typeof value === "object" &&
     value !== null &&
     "kind" in value &&
-    (value.kind === "workflow" || value.kind === "task")
+    (value.kind === "workflow" || value.kind === "graph" || value.kind === "task")
   );
 }
 
 /** Before the store is opened, and in words of the command line. */
 export function checkWorkflow(definitions: Loaded, name: string, file: string): void {
-  const names = definitions.filter(({ kind }) => kind === "workflow").map((definition) => definition.name);
+  const names = definitions.filter((one) => !isTask(one)).map((definition) => definition.name);
   if (names.includes(name)) return;
   const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow called ${name}; ${there}.`);
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow or graph called ${name}; ${there}.`);
 }

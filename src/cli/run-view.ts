@@ -70,7 +70,8 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
   }
 }
 
-function waitLine({ kind, name, command, until, attempts }: Step, now: number, painted: Paint): string {
+export function waitLine(step: Step, now: number, painted: Paint): string {
+  const { kind, name, command, until, attempts, show } = step;
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
   const limit = until === undefined ? "" : `, ${limitText(until.getTime() - now)}`;
@@ -83,15 +84,19 @@ function waitLine({ kind, name, command, until, attempts }: Step, now: number, p
     case "sleep":
       return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
     case "promise":
-      return `promise ${shown} from outside${limit} ${place}`;
+      return `promise ${shown} from outside${limit}${show === undefined ? "" : `, for ${showValue(show, SHOW_WIDTH)}`} ${place}`;
     case "signal":
       return `signal ${shown}${limit} ${place}`;
     case "update":
       return `its own answer to update ${shown} ${place}`;
     case "operation":
-      return `operation ${shown}, attempt ${attempts + 1} ${place}`;
+    case "node":
+      return `${kind} ${shown}, attempt ${attempts + 1} ${place}`;
   }
 }
+
+/** Enough to see what somebody is asked. */
+const SHOW_WIDTH = 200;
 
 function untilText(ms: number): string {
   return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;

@@ -2,7 +2,7 @@
 
 import { isCancel, isTerminal, retriedOf, VoidEntries, type EntryType, type JournalEntry } from "../kernel/index.ts";
 
-export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update";
+export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update" | "node";
 
 export interface Step {
   readonly command: string;
@@ -18,6 +18,8 @@ export interface Step {
   readonly until: Date | undefined;
   /** A cancel leaves it. */
   readonly shielded: boolean;
+  /** What a promise has for whoever answers it. */
+  readonly show: unknown;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -33,6 +35,7 @@ export function textOf(value: unknown, otherwise: string): string {
 
 export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
+  const ofNodes = new Map<string, Step[]>();
   for (const entry of countingOf([...entries])) {
     const { command, type, at } = entry;
     if (isCancel(type)) for (const step of steps.values()) if (!step.shielded) step.endedAt ??= at;
@@ -40,8 +43,11 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
     const fields = fieldsOf(entry);
     const step = steps.get(command) ?? opened(entry, command, fields);
     if (step === undefined) continue;
+    if (!steps.has(command)) noteNode(ofNodes, step);
     steps.set(command, step);
     step.attempts = Math.max(step.attempts, Number(fields["attempt"] ?? 0) + 1);
+    // What its code asked for in an attempt that is over is waited for no longer.
+    if (step.kind === "node") for (const asked of ofNodes.get(command) ?? []) asked.endedAt ??= at;
     if (!isTerminal(type)) continue;
     step.endedAt = at;
     step.ending = type;
@@ -49,8 +55,22 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   return [...steps.values()];
 }
 
+function noteNode(ofNodes: Map<string, Step[]>, step: Step): void {
+  const node = nodeOf(step.command);
+  if (node === undefined) return;
+  const asked = ofNodes.get(node);
+  if (asked === undefined) ofNodes.set(node, [step]);
+  else asked.push(step);
+}
+
+/** The node whose code asked for it: `Node(3.0)` of `Node(3.0)#0/Task(1)`; undefined for what is none's. */
+export function nodeOf(command: string): string | undefined {
+  const end = command.indexOf(")") + 1;
+  return command.startsWith("Node(") && end < command.length ? command.slice(0, end) : undefined;
+}
+
 /** Without what a retry made void. */
-function countingOf(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+export function countingOf(entries: readonly JournalEntry[]): readonly JournalEntry[] {
   const retries = entries.flatMap((entry) =>
     entry.type === "RunRetried" ? [retriedOf(entry.seq, fieldsOf(entry))] : [],
   );
@@ -74,6 +94,7 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     attempts: 1,
     until,
     shielded: fields["shielded"] === true,
+    show: fields["show"],
   });
   switch (type) {
     case "TaskScheduled":
@@ -91,6 +112,10 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     case "OperationFailed":
     case "OperationRetried":
       return step("operation", text("operationName"), undefined);
+    case "NodeCompleted":
+    case "NodeFailed":
+    case "NodeRetried":
+      return step("node", text("operationName"), undefined);
     default:
       return undefined;
   }

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
-import { workflowBody } from "../workflow/index.ts";
+import { isWorkflow, workflowBody } from "../workflow/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { logLines, type LogLines } from "./log-lines.ts";
@@ -54,6 +54,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     worker: name,
     store: options.store,
     workflows: namesOf(definitions, "workflow"),
+    graphs: namesOf(definitions, "graph"),
     tasks: namesOf(definitions, "task"),
     queues: options.queues ?? null,
   });
@@ -64,6 +65,8 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
 function queueCalled(name: string, definitions: Loaded): Queue {
   if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
   const there = definitions.flatMap((one) => {
+    // Graphs stand in no queue.
+    if (!isTask(one) && !isWorkflow(one)) return [];
     const { line } = isTask(one) ? taskBody(one) : workflowBody(one);
     return line === undefined ? [] : [line.queue];
   });
@@ -90,12 +93,10 @@ function namesOf(definitions: Loaded, kind: Loaded[number]["kind"]): string[] {
 }
 
 function startText(name: string, definitions: Loaded, store: string): string {
-  const workflows = namesOf(definitions, "workflow");
-  const tasks = namesOf(definitions, "task");
-  const counts = [
-    `${countOf(workflows.length, "workflow", "workflows")} (${workflows.map(plain).join(", ")})`,
-    ...(tasks.length === 0 ? [] : [`${countOf(tasks.length, "task", "tasks")} (${tasks.map(plain).join(", ")})`]),
-  ];
+  const counts = (["workflow", "graph", "task"] as const).flatMap((kind) => {
+    const names = namesOf(definitions, kind);
+    return names.length === 0 ? [] : [`${countOf(names.length, kind, `${kind}s`)} (${names.map(plain).join(", ")})`];
+  });
   return `${paint("green", "working")} as ${plain(name)} on ${plain(store)}: ${counts.join(", ")}`;
 }
 

@@ -17,4 +17,5 @@ export {
   type Start,
 } from "./definition.ts";
 export { hashOf, placeOfCommand, recordedIO, type NodePlace, type RecordedIO } from "./recorded-io.ts";
+export { describeGraph, type EdgeDescription, type GraphDescription, type NodeDescription } from "./describe.ts";
 export { graphRunBody } from "./run-body.ts";

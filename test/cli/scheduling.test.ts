@@ -107,7 +107,10 @@ test("what cannot be planned is refused, and nothing is made", async () => {
     [[...create, "greet", "--cron", "0 0 31 2 *"], /error BAD_SCHEDULE:/],
     [[...create, "greet", "--cron", "often"], /error BAD_SCHEDULE:/],
     [[...create, "greet"], /error BAD_\w+:.*(?:cron|every)/],
-    [[...create, "nothing", "--every", "1h"], /error UNKNOWN_DEFINITION: .*exports no workflow called nothing/],
+    [
+      [...create, "nothing", "--every", "1h"],
+      /error UNKNOWN_DEFINITION: .*exports no workflow or graph called nothing/,
+    ],
     [[...create, "greet", "--every", "1h", "--overlap", "twice"], /Allowed choices are skip, queue, cancel, allow/],
     [["schedule", "backfill", "x", "--from", "yesterday", "--to", "2026-01-01"], /--from: expected a day such as/],
     [["schedule", "backfill", "x", "--from", "2026-01-01T09:00", "--to", "2026-01-02"], /a time with its zone/],

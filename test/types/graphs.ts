@@ -1,6 +1,20 @@
 // What graphs infer, and what must not compile. Checked by `tsc`, never run.
 
-import { append, channel, createEngine, END, goto, graph, last, max, merge, promise, START, workflow } from "reprise";
+import {
+  append,
+  channel,
+  createEngine,
+  describeGraph,
+  END,
+  goto,
+  graph,
+  last,
+  max,
+  merge,
+  promise,
+  START,
+  workflow,
+} from "reprise";
 
 const agent = graph("agent", {
   state: {
@@ -29,6 +43,11 @@ const agent = graph("agent", {
   .edge("think", "ask", (state) => state.answer !== null)
   .spread("think", "each", (state) => state.messages.map((id) => ({ id })))
   .join(["each", "ask"], "throws");
+
+const described: readonly string[] = describeGraph(agent).nodes.map(({ name }) => name);
+void described;
+// @ts-expect-error: a workflow is no graph
+describeGraph(workflow("none", async () => 1));
 
 export async function useGraphs(): Promise<void> {
   const parent = workflow("parent", async (ctx) => {

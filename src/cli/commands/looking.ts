@@ -1,8 +1,9 @@
-// list, show, journal: what is there and what happened.
+// list, show, journal, graph: what is there and what happened.
 
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import { action, collect, examples, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { GraphOptions } from "../graph.ts";
 import type { ShowOptions } from "../show.ts";
 
 const GENERATION = "of a run that continued as new (default: the newest)";
@@ -42,6 +43,31 @@ export function addLookingCommands(program: Command): void {
     .action(
       action(async (id: string, options: GlobalOptions & { after: number }) =>
         (await import("../journal.ts")).journal(id, options),
+      ),
+    );
+
+  program
+    .command("graph")
+    .description("a picture of the graphs in a file; with --run, what a run of one of them did")
+    .argument("<file>", "a module that exports graphs")
+    .argument("[graph]", "only this one (default: all)")
+    .addOption(
+      new Option("--format <format>", "how it is written (default: mermaid)").choices(["mermaid", "dot", "json"]),
+    )
+    .option("--out <file>", "where to (default: standard output); must not exist")
+    .option("--run <id>", "with what this run did: nodes that ran and how often, where it stands, where it failed")
+    .option("--generation <number>", GENERATION, wholeNumber)
+    .addHelpText(
+      "after",
+      examples(
+        "graph agent.ts",
+        "graph agent.ts --format dot | dot -Tsvg -o agent.svg",
+        "graph agent.ts --run agent-7",
+      ),
+    )
+    .action(
+      action(async (file: string, name: string | undefined, options: GraphOptions) =>
+        (await import("../graph.ts")).graph(file, name, options),
       ),
     );
 }

@@ -20,7 +20,7 @@ export function addWorkingCommands(program: Command): void {
   program
     .command("dev")
     .description("a worker that starts anew when a file changes, and says what runs do")
-    .argument("<file>", "a module; every workflow and task it exports is registered")
+    .argument("<file>", "a module; every workflow, graph and task it exports is registered")
     .addHelpText("after", examples("dev workflows.ts", "dev workflows.ts --store sqlite:try.db"))
     .action(action(async (file: string, options: GlobalOptions) => (await import("../dev.ts")).dev(file, options)));
 
@@ -36,7 +36,7 @@ export function addWorkingCommands(program: Command): void {
   program
     .command("worker")
     .description("work on the runs of a store until told to stop (SIGTERM, Ctrl-C)")
-    .argument("<file>", "a module; every workflow and task it exports is registered")
+    .argument("<file>", "a module; every workflow, graph and task it exports is registered")
     .option("--concurrency <count>", "how many tasks and operations run at once (default: 256)", positiveNumber)
     .option("--queues <names>", "only work of these queues; several with commas (default: all)", collect)
     .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 15 s)")
@@ -55,9 +55,9 @@ export function addWorkingCommands(program: Command): void {
 
   program
     .command("run")
-    .description("start a run of a workflow, work on it, and print its output")
-    .argument("<file>", "a module; every workflow and task it exports is registered")
-    .argument("<workflow>", "the workflow's name")
+    .description("start a run of a workflow or graph, work on it, and print its output")
+    .argument("<file>", "a module; every workflow, graph and task it exports is registered")
+    .argument("<workflow>", "the name of the workflow or graph")
     .argument("[input]", "its input, as JSON")
     .option("--id <id>", "the run's id; the same id and input again give the same run")
     .option("--input-file <file>", "read the input from a file, or - for standard input")

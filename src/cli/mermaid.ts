@@ -1,0 +1,94 @@
+// Pictures as Mermaid flowcharts: what GitHub, GitLab and most documentation tools draw.
+//
+// Mermaid looks for entities (#34;), directives (%%{…}%%) and Markdown inside labels too, and takes labels for HTML: every
+// character that begins one of these is written as an entity of its own.
+
+import type { Arrow, Box, Mark, Picture } from "./picture.ts";
+
+const SHAPES: Readonly<Record<Box["shape"], readonly [string, string]>> = {
+  terminal: ["([", "])"],
+  node: ["[", "]"],
+  items: ["[[", "]]"],
+  join: ["{{", "}}"],
+};
+
+const ARROWS: Readonly<Record<Arrow["style"], string>> = {
+  always: "-->",
+  conditional: "-->",
+  spread: "==>",
+  goto: "-.->",
+};
+
+const CLASSES: Readonly<Record<Mark, string>> = {
+  done: "fill:#d8f3dc,stroke:#2d6a4f,color:#081c15",
+  now: "fill:#ffe8a3,stroke:#b08900,stroke-width:3px,color:#332701",
+  failed: "fill:#ffd6d6,stroke:#c1121f,stroke-width:3px,color:#3c0006",
+  waiting: "fill:#e2e2ff,stroke:#5a4fcf,color:#141133",
+};
+
+export function mermaidOf(pictures: readonly Picture[]): string {
+  const [only] = pictures;
+  const lines =
+    pictures.length === 1 && only !== undefined
+      ? ["---", `title: ${titleText(only.title)}`, "---", "flowchart TD", ...linesOf(only, "  ")]
+      : [
+          "flowchart TD",
+          ...pictures.flatMap((picture, index) => [
+            `  subgraph g${index}[${labelText([picture.title])}]`,
+            ...linesOf(picture, "    "),
+            "  end",
+          ]),
+        ];
+  return `${[...lines, ...classLines(pictures.flatMap(({ boxes }) => boxes))].join("\n")}\n`;
+}
+
+function linesOf({ boxes, arrows }: Picture, indent: string): string[] {
+  return [
+    ...boxes.map(({ id, lines, shape }) => {
+      const [before, after] = SHAPES[shape];
+      return `${indent}${id}${before}${labelText(lines)}${after}`;
+    }),
+    ...arrows.map(({ from, to, label, style }) => {
+      const text = label === "" ? "" : `|${labelText([label])}|`;
+      return `${indent}${from} ${ARROWS[style]}${text} ${to}`;
+    }),
+  ];
+}
+
+/** Without a semicolon at their end: Mermaid takes it for part of an entity. */
+function classLines(boxes: readonly Box[]): string[] {
+  const lines: string[] = [];
+  const add = (name: string, style: string, of: readonly Box[]): void => {
+    if (of.length > 0) lines.push(`  classDef ${name} ${style}`, `  class ${of.map(({ id }) => id).join(",")} ${name}`);
+  };
+  for (const [mark, style] of Object.entries(CLASSES))
+    add(
+      mark,
+      style,
+      boxes.filter((box) => box.mark === mark),
+    );
+  add(
+    "open",
+    "stroke-dasharray:5 4",
+    boxes.filter(({ isOpen }) => isOpen),
+  );
+  return lines;
+}
+
+/** Everything that Mermaid, HTML or Markdown might know, but what is common in code and harmless where it stands. */
+const SPECIAL =
+  /[^\p{L}\p{M}\p{N} _,.()/=!?+×…'-]|^[-+ ]|(?<=^\d+)[.)]|(?<=www)\.|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/giu;
+const NAMED: Readonly<Record<string, string>> = { '"': "quot", "&": "amp", "<": "lt", ">": "gt" };
+
+export function labelText(lines: readonly string[]): string {
+  return `"${lines.map((line) => line.replace(SPECIAL, entityOf)).join("<br/>")}"`;
+}
+
+function entityOf(char: string): string {
+  return `#${NAMED[char] ?? char.codePointAt(0)};`;
+}
+
+/** YAML in double quotes understands what JSON does. */
+function titleText(title: string): string {
+  return JSON.stringify(title).replaceAll("%", "\\u0025");
+}
