@@ -7,7 +7,7 @@
 //     before, it gives the state after, without any code of the user's (`applyDelta`).
 
 import { decode, encode, RepriseError } from "../base/index.ts";
-import { appendText, lengthOf, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
+import { applyDelta, lengthOf, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
 import type { Channel, Channels } from "./channel.ts";
 
 /** A change of some channels, as a node returned it. */
@@ -72,33 +72,41 @@ export class GraphState {
   fold(graph: string, channels: Channels, changes: readonly Change[]): Folded {
     const touched = changesByChannel(graph, channels, changes);
     if (touched.size === 0 && this.#untold.length === 0) return { state: this, delta: {} };
-    const texts = new Map(this.texts);
-    const frozen = new Map(this.#frozen);
-    const append: Record<string, unknown[]> = {};
+    const append: Record<string, readonly unknown[]> = {};
     const merge: Record<string, Record<string, unknown>> = {};
     const set: Record<string, unknown> = {};
     for (const [name, list] of touched) {
       const { reduce, "~kind": kind } = channels[name] as Channel<unknown, unknown>;
-      const before = this.#valueOf(name);
-      const isUntold = this.#untold.includes(name);
-      if (kind === "append" && !isUntold && list.every(Array.isArray)) {
-        append[name] = list.flat(1);
-        texts.set(name, appendText(this.texts.get(name) ?? "[]", append[name]));
-        keepAppended(frozen, name, texts.get(name) ?? "[]", append[name]);
-        continue;
-      }
-      if (kind === "merge" && !isUntold && list.every(isPlain) && isPlain(before)) {
-        merge[name] = Object.assign({}, ...list) as Record<string, unknown>;
-        texts.set(name, encode({ ...before, ...merge[name] }));
-      } else {
-        set[name] = list.reduce(reduce, before);
-        texts.set(name, encode(set[name]));
-      }
-      keep(frozen, name, texts.get(name) ?? "null");
+      const isTold = !this.#untold.includes(name);
+      if (isTold && kind === "append" && list.every(Array.isArray)) append[name] = list.flat(1);
+      else if (isTold && kind === "merge" && list.every(isPlain) && isPlain(this.#valueOf(name)))
+        merge[name] = laidOver(list);
+      else set[name] = list.reduce(reduce, this.#valueOf(name));
     }
     for (const name of this.#untold) if (!touched.has(name)) set[name] = this.#valueOf(name);
-    return { state: new GraphState(texts, frozen), delta: deltaOf(append, merge, set) };
+    const delta = deltaOf(append, merge, set);
+    const texts = applyDelta(this.texts, delta);
+    return { state: new GraphState(texts, this.#freezeAfter(delta, texts)), delta };
   }
+
+  /** V1. What the delta leaves alone stays the same object. */
+  #freezeAfter({ append, merge, set }: Delta, texts: ChannelTexts): ReadonlyMap<string, unknown> {
+    const frozen = new Map(this.#frozen);
+    for (const name in append)
+      keepChanged(frozen, name, texts, append[name]!, (before: readonly unknown[], added: readonly unknown[]) => [
+        ...before,
+        ...added,
+      ]);
+    for (const name in merge) keepChanged(frozen, name, texts, merge[name]!, layOverInOrder);
+    for (const name in set) keep(frozen, name, texts.get(name) ?? "null");
+    return frozen;
+  }
+}
+
+function laidOver(list: readonly Record<string, unknown>[]): Record<string, unknown> {
+  const laid: Record<string, unknown> = {};
+  for (const change of list) Object.assign(laid, change);
+  return laid;
 }
 
 function changesByChannel(graph: string, channels: Channels, changes: readonly Change[]): Map<string, unknown[]> {
@@ -132,12 +140,31 @@ function keep(frozen: Map<string, unknown>, name: string, text: string): void {
   else frozen.set(name, freeze(decode(text)));
 }
 
-/** V2. The items that were there are not decoded again. */
-function keepAppended(frozen: Map<string, unknown>, name: string, text: string, items: readonly unknown[]): void {
-  const before = frozen.get(name);
-  if (!Array.isArray(before) || hasTags(text)) return keep(frozen, name, text);
-  const added = decode(encode(items)) as unknown[];
-  frozen.set(name, Object.freeze([...(before as unknown[]), ...added.map((item) => freeze(item))]));
+/** V2. What was there is not decoded again; what comes to it is read as a replay would. */
+function keepChanged<T>(
+  frozen: Map<string, unknown>,
+  name: string,
+  texts: ChannelTexts,
+  change: T,
+  apply: (before: T, change: T) => T,
+): void {
+  const changeText = encode(change);
+  if (!frozen.has(name) || hasTags(changeText)) return keep(frozen, name, texts.get(name) ?? "null");
+  frozen.set(name, Object.freeze(apply(frozen.get(name) as T, freeze(decode(changeText)) as T)));
+}
+
+/** Keys in the order of the text, as they are when it is read. */
+function layOverInOrder(
+  before: Readonly<Record<string, unknown>>,
+  laid: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const all = { ...before, ...laid };
+  if (Object.keys(laid).every((key) => Object.hasOwn(before, key))) return all;
+  return Object.fromEntries(
+    Object.keys(all)
+      .sort()
+      .map((key) => [key, all[key]]),
+  );
 }
 
 /** Whether something in it is not plain JSON; a key that merely looks like a tag costs a copy, nothing else. */

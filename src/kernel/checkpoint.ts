@@ -9,6 +9,7 @@
 
 import { decode, encode, RepriseError } from "../base/index.ts";
 import { CHAIN_START, chainAfter, type Entry, type EntryType } from "./journal.ts";
+import { layOver, type ObjectText } from "./member-texts.ts";
 
 /** The state of a graph after a step (seed 003). */
 export interface NewCheckpoint {
@@ -46,15 +47,27 @@ export function isTold(type: EntryType): boolean {
   return TOLD.has(type);
 }
 
-/** The state before, with a delta applied. No code of the user's takes part. */
-export function applyDelta(before: ChannelTexts, { append = {}, merge = {}, set = {} }: Delta): ChannelTexts {
-  const after = new Map(before);
-  for (const [name, items] of Object.entries(append)) after.set(name, appendText(after.get(name) ?? "[]", items));
-  for (const [name, laid] of Object.entries(merge))
-    after.set(name, encode({ ...(decode(after.get(name) ?? "{}") as object), ...laid }));
-  for (const [name, value] of Object.entries(set)) after.set(name, encode(value));
-  const isNew = after.size > before.size;
-  return isNew ? new Map([...after].sort(([a], [b]) => (a < b ? -1 : 1))) : after;
+/** M2. Of channels that keys were laid over. */
+const objectTexts = new WeakMap<ChannelTexts, ReadonlyMap<string, ObjectText>>();
+
+/** The state before, with a delta applied. No code of the user's takes part. What did not change is not written anew. */
+export function applyDelta(before: ChannelTexts, { append, merge, set }: Delta): ChannelTexts {
+  let after = new Map(before);
+  for (const name in append) after.set(name, appendText(after.get(name) ?? "[]", append[name]!));
+  let known = objectTexts.get(before);
+  if (merge !== undefined) {
+    const objects = new Map(known);
+    for (const name in merge) {
+      const object = layOver(after.get(name) ?? "{}", merge[name]!, objects.get(name));
+      objects.set(name, object);
+      after.set(name, object.text);
+    }
+    known = objects;
+  }
+  for (const name in set) after.set(name, encode(set[name]));
+  if (after.size > before.size) after = new Map([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
+  if (known !== undefined) objectTexts.set(after, known);
+  return after;
 }
 
 /** The list's text is extended, not written anew. */
