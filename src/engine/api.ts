@@ -20,6 +20,7 @@ import type {
   QueueOptions,
   Status,
 } from "../kernel/index.ts";
+import type { SchedulerState } from "../graph/index.ts";
 import type { GuardMode, Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
 import type { Limits } from "./limits.ts";
@@ -162,6 +163,8 @@ export interface Run<D> {
   retry(): Promise<void>;
   /** Lets a run that was stopped (`blocked`, `determinism_violation`, `paused`) go on with today's code. */
   resume(): Promise<void>;
+  /** Of a graph: what is at work, what waits, and the figures of the run so far. A moment's look, from any process. */
+  scheduler(): Promise<SchedulerState>;
   /** Its entries, in order, with their values decoded. */
   journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
   /** Runs today's code against the journal, strictly; nothing outside is called, nothing is written. */

@@ -22,6 +22,7 @@ import {
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
+import type { SchedulerState } from "../graph/index.ts";
 import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
 import type { Registry, Worker } from "../worker/index.ts";
 import type {
@@ -39,6 +40,7 @@ import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
 import { retryRun } from "./retry-run.ts";
+import { readScheduler } from "./run-scheduler.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import { updateRun } from "./run-updates.ts";
 import type { Ending, Waiters } from "./waiters.ts";
@@ -191,6 +193,10 @@ export class RunHandle implements Run<any> {
 
   async resume(): Promise<void> {
     await resumeRun(this.#target);
+  }
+
+  async scheduler(): Promise<SchedulerState> {
+    return readScheduler(this.#host, await this.#record());
   }
 
   stream(name: string, options?: { after?: number }): AsyncIterable<StreamChunk<never>> {

@@ -18,4 +18,6 @@ export {
 } from "./definition.ts";
 export { hashOf, placeOfCommand, recordedIO, type NodePlace, type RecordedIO } from "./recorded-io.ts";
 export { describeGraph, type EdgeDescription, type GraphDescription, type NodeDescription } from "./describe.ts";
-export { graphRunBody } from "./run-body.ts";
+export { graphOfRun, graphRunBody } from "./run-body.ts";
+export { schedulerOf, type ItemState, type SchedulerItem } from "./scheduler.ts";
+export { SchedulerFold, type SchedulerState } from "./scheduler-journal.ts";

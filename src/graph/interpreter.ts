@@ -1,7 +1,6 @@
 // Interpreter: runs a graph step by step, as durable code of its own kind.
 //
-// I1. A step runs the items of its frontier, at most `maxConcurrentNodes` at once, smallest order key first, through a
-//     frontier bounded by `queueDepth`. Each item sees the state before the step.
+// I1. A step runs the items of its frontier (scheduler.ts). Each item sees the state before the step.
 // I2. When all have ended, their changes are folded in the order written (or by order key), then the folded state decides
 //     where the run goes on. Nothing here depends on the order in which nodes ended.
 // I3. Every step leaves one checkpoint. Its key is that of seed 003; a step whose checkpoint is in the journal must give
@@ -9,16 +8,16 @@
 // I4. A node that fails for good ends the run after its siblings have ended: with the error first in fold order, and
 //     without a checkpoint (G12).
 
-import { CancelledError, encode, RepriseError } from "../base/index.ts";
+import { encode, RepriseError } from "../base/index.ts";
 import { isWholeDue, type Delta } from "../kernel/index.ts";
 import type { Execution } from "../workflow/index.ts";
 import type { GraphBody } from "./definition.ts";
-import { Frontier } from "./frontier.ts";
 import { idempotencyKeyOf } from "./idempotency-key.ts";
 import { storedItem, type Item } from "./item.ts";
-import { startNode, type NodeResult, type StartedNode } from "./node-run.ts";
+import { startNode, type NodeResult } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
 import { route, type WaitingJoin } from "./route.ts";
+import { Scheduler, type Settled } from "./scheduler.ts";
 import { GraphState, type Change } from "./state.ts";
 
 /** Where a run stands between two steps. */
@@ -33,18 +32,27 @@ export interface Position {
 }
 
 export async function runGraph(execution: Execution, body: GraphBody, from: Position): Promise<unknown> {
+  const scheduler = new Scheduler(execution, body);
   let position = from;
-  while (position.items.length > 0) {
-    if (position.step >= body.maxSteps)
-      throw new RepriseError(
-        "MAX_STEPS_EXCEEDED",
-        `Graph ${body.name} took ${body.maxSteps} steps without coming to its end. Raise maxSteps, or look for a loop that never ends.`,
-        { details: { steps: body.maxSteps, next: position.items.map(({ node }) => node) } },
-      );
-    position = await runStep(execution, body, position);
+  try {
+    while (position.items.length > 0) {
+      if (position.step >= body.maxSteps) throw tooManySteps(body, position);
+      position = await runStep(execution, body, scheduler, position);
+      scheduler.completed();
+    }
+  } finally {
+    scheduler.ended();
   }
   const { values } = position.state;
   return body.output === undefined ? values : body.output(values);
+}
+
+function tooManySteps({ name, maxSteps }: GraphBody, { items }: Position): RepriseError {
+  return new RepriseError(
+    "MAX_STEPS_EXCEEDED",
+    `Graph ${name} took ${maxSteps} steps without coming to its end. Raise maxSteps, or look for a loop that never ends.`,
+    { details: { steps: maxSteps, next: items.map(({ node }) => node) } },
+  );
 }
 
 /** Step 0: the input, folded into the first values, and the items START leads to. */
@@ -57,10 +65,15 @@ export function begin(execution: Execution, body: GraphBody, input: unknown): Po
   return commitStep(execution, { step: 0, state, delta, ...routed, label: undefined, unkept: 0 });
 }
 
-async function runStep(execution: Execution, body: GraphBody, position: Position): Promise<Position> {
+async function runStep(
+  execution: Execution,
+  body: GraphBody,
+  scheduler: Scheduler,
+  position: Position,
+): Promise<Position> {
   const step = position.step + 1;
   const { items, state } = position;
-  const results = await runItems(body, items, {
+  const results = await scheduler.run(step, items, {
     start: (item, index) => startNode(execution, body, step, index, item, state),
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
   });
@@ -84,8 +97,6 @@ async function runStep(execution: Execution, body: GraphBody, position: Position
   return commitStep(execution, { step, ...folded, ...routed, label, unkept: position.unkept });
 }
 
-type Settled = PromiseSettledResult<NodeResult> | undefined;
-
 /** I4. In fold order; one that was only told to stop is not what the step failed of. */
 function throwFirst(results: readonly Settled[]): void {
   const failed = results.filter((result) => result?.status === "rejected");
@@ -101,46 +112,6 @@ function stoppedBecause(failed: string): RepriseError {
 
 function isStopped(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === STOPPED;
-}
-
-interface Running {
-  readonly start: (item: Item, index: number) => StartedNode;
-  /** One has failed; the others are told. */
-  readonly stop: (others: readonly StartedNode[], failed: string) => void;
-}
-
-/** I1. Answers in the order of the items, whatever the order they ended in; those that never began are left out. */
-async function runItems(body: GraphBody, items: readonly Item[], { start, stop }: Running): Promise<Settled[]> {
-  const results = Array.from<Settled>({ length: items.length });
-  const running = new Set<StartedNode>();
-  let failed = false;
-  const runOne = async (item: Item, index: number): Promise<void> => {
-    const node = start(item, index);
-    running.add(node);
-    const [result] = await Promise.allSettled([node.result]);
-    running.delete(node);
-    results[index] = result;
-    if (result?.status !== "rejected" || failed) return;
-    failed = true;
-    if (running.size > 0 && !(result.reason instanceof CancelledError)) stop([...running], item.node);
-  };
-  if (items.length === 1) await runOne(items[0]!, 0);
-  if (items.length <= 1) return results;
-  const frontier = new Frontier<Item & { readonly index: number }>(body.queueDepth);
-  let admitted = 0;
-  const admit = (): void => {
-    while (admitted < items.length && frontier.tryAdd({ ...items[admitted]!, index: admitted })) admitted += 1;
-  };
-  const work = async (): Promise<void> => {
-    for (;;) {
-      admit();
-      const next = failed ? undefined : frontier.tryTake();
-      if (next === undefined) return;
-      await runOne(next, next.index);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(body.maxConcurrentNodes, items.length) }, work));
-  return results;
 }
 
 interface Finished {

@@ -35,6 +35,8 @@ export function commandOf(step: number, position: number): string {
 }
 
 export interface StartedNode extends StoppedNode {
+  /** The first that is made in this process. */
+  readonly attempt: number;
   /** Settles when the node has ended for good, and that is durable. */
   readonly result: Promise<NodeResult>;
 }
@@ -50,14 +52,15 @@ export function startNode(
   const { node: name } = item;
   const id = commandOf(step, position);
   const { refusal } = execution;
-  if (refusal !== undefined) return { command: id, name, index: -1, result: Promise.reject(refusal) };
+  if (refusal !== undefined) return { command: id, name, index: -1, attempt: 0, result: Promise.reject(refusal) };
   const node = body.nodes.get(name) as GraphNode;
   const command = execution.commands.named(id, "Node", "RunNode", { operationName: name });
   if (isViolation(command)) {
     execution.violate(command);
-    return { command: id, name, index: -1, result: never() };
+    return { command: id, name, index: -1, attempt: 0, result: never() };
   }
   const { index, known, retried } = command;
+  const attempt = retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1;
   if (!known)
     execution.asks.push({
       ask: "operation",
@@ -70,10 +73,10 @@ export function startNode(
       policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
       isNode: true,
       life: 0,
-      attempt: retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1,
+      attempt,
       dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
     });
-  return { command: id, name, index, result: execution.open("Node", id, name, false).then(resultOf) };
+  return { command: id, name, index, attempt, result: execution.open("Node", id, name, false).then(resultOf) };
 }
 
 function resultOf(stored: unknown): NodeResult {

@@ -8,11 +8,20 @@ import { begin, runGraph, type Position } from "./interpreter.ts";
 import { restore } from "./restore.ts";
 
 const bodies = new WeakMap<GraphBody, WorkflowBody>();
+const graphs = new WeakMap<WorkflowBody, GraphBody>();
+
+/** The graph a run follows; undefined when it follows something else. */
+export function graphOfRun(body: WorkflowBody): GraphBody | undefined {
+  return graphs.get(body);
+}
 
 export function graphRunBody(definition: Definition): WorkflowBody {
   const body = graphBody(definition);
   let made = bodies.get(body);
-  if (made === undefined) bodies.set(body, (made = runBodyOf(body)));
+  if (made === undefined) {
+    bodies.set(body, (made = runBodyOf(body)));
+    graphs.set(made, body);
+  }
   return made;
 }
 

@@ -2,6 +2,7 @@
 
 import { channel } from "node:diagnostics_channel";
 import type { EndStatus, Status } from "./run.ts";
+import type { SchedulerMetrics } from "./scheduler.ts";
 import { dataWithoutSecrets } from "./secrets.ts";
 
 /** A structured event; `event` says which. Subscribe with `diagnostics_channel.subscribe("reprise", handler)`. */
@@ -43,6 +44,18 @@ export type RepriseEvent =
       readonly attempt: number;
       readonly error: unknown;
       readonly retryInMs: number;
+    }
+  /** Of a graph: after each step, when an item has to wait for room, when an attempt will be repeated, and at the end. */
+  | {
+      readonly event: "scheduler";
+      readonly run: string;
+      readonly trigger: "step" | "backpressure" | "retry" | "end";
+      readonly step: number;
+      readonly activeNodes: number;
+      readonly queueDepth: number;
+      readonly completedSteps: number;
+      /** Counted since this process took the run up; `run.scheduler()` has them since the run began. */
+      readonly metrics: SchedulerMetrics;
     }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }

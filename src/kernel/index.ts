@@ -67,6 +67,7 @@ export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } fr
 export type { Database, Settled, TransactOutcome } from "./database.ts";
 export { isAnswer, type DefinitionVersion, type NextGeneration, type VersionCount } from "./generation.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
+export type { SchedulerMetrics } from "./scheduler.ts";
 export {
   CHAIN_START,
   chainAfter,

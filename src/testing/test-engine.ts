@@ -289,6 +289,7 @@ export class TestEngineFacade implements TestEngine {
         handle(this.#life).stream(name, options);
         return this.#stream(handle, name, options);
       },
+      scheduler: () => this.#ask((life) => handle(life).scheduler()),
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
       replay: (options): Promise<Replay> => this.#ask((life) => handle(life).replay(options)),
       verify: (options): Promise<Replay> => this.#ask((life) => handle(life).verify(options)),

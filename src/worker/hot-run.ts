@@ -299,8 +299,9 @@ export class HotRun {
     delayMs: number,
     startedAt: EpochMs | undefined,
   ): EpochMs | undefined {
-    if (isNode === true) this.execution.nodes?.end(command);
-    if (!this.accepts || !this.#operations.has(command)) return undefined;
+    const isWanted = this.accepts && this.#operations.has(command);
+    if (isNode === true) this.execution.nodes?.[isWanted ? "retried" : "end"](command);
+    if (!isWanted) return undefined;
     this.#operations.wait(command);
     const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
     this.#host.markDirty(this);

@@ -13,14 +13,33 @@ import type { Wait } from "./waits.ts";
 export class Nodes {
   readonly #execution: Execution;
   readonly #atWork = new Map<string, NodeScope>();
+  /** Between two attempts: which comes next. */
+  readonly #next = new Map<string, number>();
+  /** Told of every attempt that will be repeated. */
+  onRetried: (() => void) | undefined;
 
   constructor(execution: Execution) {
     this.#execution = execution;
   }
 
+  /** How many are at work. */
+  get count(): number {
+    return this.#atWork.size;
+  }
+
+  isAtWork(command: string): boolean {
+    return this.#atWork.has(command);
+  }
+
+  /** The attempt at work, or the one that comes next; undefined of a node that has not been tried here. */
+  attemptOf(command: string): number | undefined {
+    return this.#atWork.get(command)?.attempt ?? this.#next.get(command);
+  }
+
   /** Calls the code of an attempt. */
   call<T>(scope: NodeScope, code: () => T): T {
     this.#atWork.set(scope.command, scope);
+    if (scope.attempt > 0) this.#next.delete(scope.command);
     return callInNode(scope, code);
   }
 
@@ -47,6 +66,14 @@ export class Nodes {
     this.#atWork.delete(command);
     // Most nodes have got all they waited for.
     if (scope.open > 0) this.#execution.abandon(this.#execution.waits.dropUnless(({ node }) => node !== scope));
+  }
+
+  /** N2. An attempt is over and will be repeated. */
+  retried(command: string): void {
+    const attempt = this.#atWork.get(command)?.attempt;
+    this.end(command);
+    if (attempt !== undefined) this.#next.set(command, attempt + 1);
+    this.onRetried?.();
   }
 
   /** G12. Their code is told, what it waits for is let go. Those that have not begun do not begin. */

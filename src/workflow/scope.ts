@@ -11,6 +11,7 @@ import type { Guard } from "./guard.ts";
 export interface NodeScope {
   /** `Node(3.0)` */
   readonly command: string;
+  readonly attempt: number;
   /** `Node(3.0)#0/`: what its commands begin with, the attempt included. */
   readonly prefix: string;
   /** Where its chance comes from: the path of its item. */
@@ -29,6 +30,7 @@ export interface NodeScope {
 export function nodeScope(command: string, attempt: number, path: string): NodeScope {
   return {
     command,
+    attempt,
     prefix: `${command}#${attempt}/`,
     path,
     counts: new Map(),

@@ -1,0 +1,25 @@
+// run.scheduler: how a graph's run proceeds, from its journal and, where it is in memory here, from there.
+
+import { RepriseError } from "../base/index.ts";
+import type { RunRecord } from "../kernel/index.ts";
+import { graphOfRun, SchedulerFold, schedulerOf, type SchedulerState } from "../graph/index.ts";
+import type { HandleHost } from "./run-handle.ts";
+
+const PAGE = 1_000;
+
+export async function readScheduler(host: HandleHost, record: RunRecord): Promise<SchedulerState> {
+  const { id, run, definition, kind, version } = record;
+  const graph = graphOfRun(host.registry.getWorkflow(definition, version));
+  if (graph === undefined)
+    throw new RepriseError("USAGE", `scheduler: run ${id} follows the ${kind} ${definition}; only a graph has steps.`);
+  const fold = new SchedulerFold(graph);
+  for (let after = 0; ;) {
+    const page = await host.store.readJournal(run, after, PAGE);
+    for (const entry of page) fold.see(entry);
+    if (page.length < PAGE) break;
+    after = page.at(-1)!.seq;
+  }
+  const hot = host.worker.runs.find(run);
+  const isHeld = hot?.token !== undefined && !hot.isGone;
+  return fold.state(isHeld ? schedulerOf(hot.execution)?.state() : undefined);
+}
