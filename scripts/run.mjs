@@ -22,6 +22,7 @@ const SLOW = [
   "test/engine/schedule-crashes.test.ts",
   "test/replay/random-programs.test.ts",
   "test/stores/mutants.test.ts",
+  "test/types/graphs-editor.test.ts",
 ];
 
 // Each command is a list of stages: a name, and the arguments for Node. A stage without arguments is a function.
