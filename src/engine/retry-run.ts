@@ -56,16 +56,16 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
     else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
   }
-  const { from, commands, deadlineMs, reopened } = plan;
+  const { deadlineMs, reopened } = plan;
   const { line, singleton } = await startedWith(host, record);
   const write: RetryWrite = {
     write: "retry",
     run,
     head,
-    data: entryData.runRetriedData(from, commands, await host.store.readEmitted(run)),
+    data: entryData.runRetriedData(plan, await host.store.readEmitted(run)),
     items: itemsOf(host, plan),
     ...(deadlineMs !== undefined && { deadlineMs }),
-    ...(reopened !== undefined && { reopened }),
+    ...(reopened.length > 0 && { reopened }),
     ...(line && { line }),
     ...(singleton !== undefined && { singleton }),
     children,

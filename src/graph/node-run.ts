@@ -12,7 +12,8 @@ import {
 import { contextOfNode } from "./context-of-node.ts";
 import { END, type End, type GraphBody, type GraphNode } from "./definition.ts";
 import type { Item } from "./item.ts";
-import type { Change, GraphState } from "./state.ts";
+import { checkTarget } from "./route.ts";
+import { noChannel, type Change, type GraphState } from "./state.ts";
 
 /** What a node's entry holds; END is null there. */
 interface Stored {
@@ -68,10 +69,11 @@ export function startNode(
       name,
       index,
       input: undefined,
-      call: (op) => callNode(execution, node, { id, step, item, state }, op),
+      call: (op) => callNode(execution, body, node, { id, step, item, state }, op),
       database: undefined,
       policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
       isNode: true,
+      // The key it hands to the outside is that of every attempt, also in another life (A2).
       life: 0,
       attempt,
       dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
@@ -91,29 +93,43 @@ interface Place {
   readonly state: GraphState;
 }
 
-async function callNode(execution: Execution, node: GraphNode, place: Place, op: OperationContext): Promise<Stored> {
+async function callNode(
+  execution: Execution,
+  body: GraphBody,
+  node: GraphNode,
+  place: Place,
+  op: OperationContext,
+): Promise<Stored> {
   const { id, step, item, state } = place;
   const { values } = state;
   let label: string | undefined;
   const ctx = contextOfNode(execution.context, op, step, node, values, (name) => (label = name));
-  const scope = nodeScope(id, op.attempt, item.path);
+  const scope = nodeScope(id, execution.lifeOfStep(step), op.attempt, item.path);
   // Only a graph's execution calls this, and it has nodes.
   const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
-  return { ...storedOf(node.name, result), ...(label !== undefined && { label }) };
+  return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };
 }
 
-function storedOf(node: string, result: unknown): Stored {
+/** What no step could go on from fails the node, not the fold: then a retry runs the node again. */
+function storedOf(body: GraphBody, node: string, result: unknown): Stored {
   if (result === undefined) return {};
   if (typeof result !== "object" || result === null)
     throw new RepriseError(
       "BAD_GRAPH",
       `Node ${node} returned ${typeof result}; expected a change of channels, goto(…), or nothing.`,
     );
-  if (!("goto" in result)) return { change: result as Change };
+  if (!("goto" in result)) return { change: checkChange(body, result as Change) };
   const { goto: to, change } = result as { goto: unknown; change?: Change };
   const targets = (Array.isArray(to) ? to : [to]) as (string | End)[];
+  for (const target of targets) checkTarget(body, node, target);
   return {
     goto: targets.map((target) => (typeof target === "string" ? target : null)),
-    ...(change !== undefined && { change }),
+    ...(change !== undefined && { change: checkChange(body, change) }),
   };
+}
+
+function checkChange({ name, channels }: GraphBody, change: Change): Change {
+  for (const channel of Object.keys(change))
+    if (!Object.hasOwn(channels, channel)) throw noChannel(name, channel, channels);
+  return change;
 }

@@ -39,7 +39,7 @@ export function route(body: GraphBody, state: unknown, done: readonly Done[], wa
   };
   const go = (target: string | End, parent: Done, edge: number): void => {
     if (target === END) return;
-    if (typeof target !== "string" || !body.nodes.has(target)) throw unknownTarget(body, parent.node, target);
+    checkTarget(body, parent.node, target);
     if (body.joins.get(target)?.includes(parent.node) === true) joins.arrive(target, parent, edge);
     else activate(target, parent, edge);
   };
@@ -87,8 +87,9 @@ function listOf(body: GraphBody, edge: Extract<GraphEdge, { edge: "spread" }>, s
   throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: spread to ${edge.target} gave ${typeof items}, not a list.`);
 }
 
-function unknownTarget(body: GraphBody, from: string, target: unknown): RepriseError {
-  return new RepriseError(
+export function checkTarget(body: GraphBody, from: string, target: unknown): asserts target is string {
+  if (target === END || (typeof target === "string" && body.nodes.has(target))) return;
+  throw new RepriseError(
     "BAD_GRAPH",
     `Graph ${body.name}: node ${from} went to ${typeof target === "string" ? target : typeof target}, which is not a node; there are: ${[...body.nodes.keys()].join(", ")}.`,
   );

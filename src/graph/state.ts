@@ -182,7 +182,7 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-function noChannel(graph: string, name: string, channels: Channels): RepriseError {
+export function noChannel(graph: string, name: string, channels: Channels): RepriseError {
   return new RepriseError(
     "BAD_GRAPH",
     `Graph ${graph}: a node changed ${name}, which is no channel of its state; there are: ${Object.keys(channels).join(", ") || "none"}.`,

@@ -8,7 +8,7 @@
 //      look further back.
 
 import { decode, encode, RepriseError } from "../base/index.ts";
-import { CHAIN_START, chainAfter, type Entry, type EntryType } from "./journal.ts";
+import { CHAIN_START, chainAfter, isCancel, type Entry, type EntryType } from "./journal.ts";
 import { layOver, type ObjectText } from "./member-texts.ts";
 
 /** The state of a graph after a step (seed 003). */
@@ -41,10 +41,23 @@ export interface Told {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-const TOLD: ReadonlySet<EntryType> = new Set<EntryType>(["PromiseResolved", "PromiseRejected", "CancelRequested"]);
+const TOLD: ReadonlySet<EntryType> = new Set<EntryType>([
+  "PromiseResolved",
+  "PromiseRejected",
+  "CancelRequested",
+  "DeadlineExceeded",
+]);
 
 export function isTold(type: EntryType): boolean {
   return TOLD.has(type);
+}
+
+/** V4. What of it counts in the next life of a run; `retried` is the data of its `RunRetried` entry. */
+export function toldAfter(told: readonly Told[], retried: Readonly<Record<string, unknown>>): readonly Told[] {
+  const reopened = (retried["reopened"] ?? []) as readonly unknown[];
+  return told.filter(
+    ({ type, data }) => !isCancel(type) && !(type === "PromiseRejected" && reopened.includes(data["promiseId"])),
+  );
 }
 
 /** M2. Of channels that keys were laid over. */
@@ -111,7 +124,7 @@ export function lengthOf(texts: ChannelTexts): number {
 /** Makes checkpoints from entries, in order (CP1). */
 export class CheckpointFold {
   #texts: ChannelTexts = new Map();
-  readonly #told: Told[] = [];
+  #told: readonly Told[] = [];
   #unkept = 0;
 
   get texts(): ChannelTexts {
@@ -120,7 +133,8 @@ export class CheckpointFold {
 
   /** The checkpoint that stands with this entry; `chain` is the one after it. */
   see({ seq, type, data }: Pick<Entry, "seq" | "type" | "data">, chain: string): NewCheckpoint | undefined {
-    if (isTold(type)) this.#told.push({ type, data: decode(data) as Told["data"] });
+    if (isTold(type)) this.#told = [...this.#told, { type, data: decode(data) as Told["data"] }];
+    if (type === "RunRetried") this.#told = toldAfter(this.#told, decode(data) as Told["data"]);
     if (type !== "StepCommitted") return undefined;
     const { step, key, label, delta } = decode(data) as StepData;
     if (typeof step !== "number" || typeof key !== "string")

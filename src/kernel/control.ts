@@ -62,8 +62,8 @@ export interface RetryWrite {
   readonly line?: Line;
   /** The key it holds again, unless another live run has it. */
   readonly singleton?: string;
-  /** The port whose value is void, and may be given again. */
-  readonly reopened?: string;
+  /** The ports whose value is void, and may be given again. */
+  readonly reopened?: readonly string[];
   /** Children it waits for that must be live now: they will answer. */
   readonly children: readonly RunNumber[];
   /** The answers of children that have ended. */

@@ -45,6 +45,7 @@ export {
   isWholeDue,
   lengthOf,
   readWhole,
+  toldAfter,
   rebuildCheckpoints,
   stateParts,
   wholeText,
@@ -127,7 +128,7 @@ export {
   type StoredLimit,
   type Waiting,
 } from "./queue.ts";
-export { lifeOf, retriedOf, stepPath, VoidEntries, type Retried } from "./retried.ts";
+export { itemOfCommand, lifeOf, retriedOf, runsOf, stepPath, VoidEntries, type Retried } from "./retried.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
   checkDeadline,

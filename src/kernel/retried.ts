@@ -6,6 +6,9 @@
 //     answers a void command. Completions of older commands and messages stay.
 // V3. A command that was asked for after the n-th retry belongs to life n: what is derived from its name (a key handed to
 //     the outside, a child's id) is another one than in the life that was given up.
+// V4. In a graph commands are named by step and item, not counted. Void are ends, cancels, rejections of ports that are
+//     open again, and of the step that failed everything that belongs to an item without a result (G12). Such an item
+//     is run anew: what it asks for then carries its life in its id, `Node(3.1)~1#0/…`.
 
 import { END_ENTRIES, isCancel, type EntryType } from "./journal.ts";
 
@@ -16,6 +19,12 @@ export interface Retried {
   readonly commands: number;
   /** How many chunks of each stream the lives before have shown; those of the new one come after them. */
   readonly emitted: readonly (readonly [stream: string, count: number])[];
+  /** Of a graph: the step that failed. */
+  readonly step: number | undefined;
+  /** V4. Which items of it keep their results, from and to by position. */
+  readonly kept: readonly (readonly [from: number, to: number])[];
+  /** V4. Ports whose rejection is void. */
+  readonly reopened: readonly string[];
 }
 
 interface Placed {
@@ -41,8 +50,8 @@ const VOID: ReadonlySet<EntryType> = new Set<EntryType>([
 const MESSAGES: ReadonlySet<EntryType> = new Set<EntryType>(["PromiseResolved", "PromiseRejected", "SignalReceived"]);
 
 export function retriedOf(seq: number, data: Readonly<Record<string, unknown>>): Retried {
-  const emitted = (data["emitted"] ?? []) as Retried["emitted"];
-  return { seq, from: Number(data["from"]), commands: Number(data["commands"]), emitted };
+  const { emitted = [], step, kept = [], reopened = [] } = data as Partial<Retried>;
+  return { seq, from: Number(data["from"]), commands: Number(data["commands"]), emitted, step, kept, reopened };
 }
 
 /** V3. 0 for a command of the first life. */
@@ -70,8 +79,12 @@ export class VoidEntries {
   judge(entry: Placed, data: () => Readonly<Record<string, unknown>>): "counts" | "void" | "orphan" {
     const { seq, type, command } = entry;
     let isVoid = false;
-    for (const retry of this.#retries)
-      if (seq >= retry.from && seq < retry.seq) isVoid ||= isVoidBy(retry, entry, data);
+    for (const retry of this.#retries) {
+      if (seq >= retry.seq) continue;
+      if (retry.step !== undefined && isOfVoidItem(retry, command)) return MESSAGES.has(type) ? "orphan" : "void";
+      if (retry.step !== undefined) isVoid ||= isVoidInGraph(retry, type, data);
+      else if (seq >= retry.from) isVoid ||= isVoidBy(retry, entry, data);
+    }
     if (OPENINGS.has(type)) {
       if (isVoid) this.#voidCommands.add(command);
       else this.#voidCommands.delete(command);
@@ -80,6 +93,37 @@ export class VoidEntries {
     if (!this.#voidCommands.has(command)) return "counts";
     return MESSAGES.has(type) ? "orphan" : "void";
   }
+}
+
+const NODE = /^Node\((\d+)\.(\d+)\)/;
+
+/** V4 */
+function isOfVoidItem({ step, kept }: Retried, command: string): boolean {
+  const [, ofStep, position] = NODE.exec(command) ?? [];
+  if (ofStep === undefined || Number(ofStep) !== step) return false;
+  return !kept.some(([from, to]) => Number(position) >= from && Number(position) <= to);
+}
+
+function isVoidInGraph(retry: Retried, type: EntryType, data: () => Readonly<Record<string, unknown>>): boolean {
+  if (END_ENTRIES.includes(type) || isCancel(type)) return true;
+  return type === "PromiseRejected" && retry.reopened.includes(String(data()["promiseId"]));
+}
+
+/** V4. As they are written: runs of positions in ascending order, without gaps. */
+export function runsOf(positions: readonly number[]): Retried["kept"] {
+  const runs: [number, number][] = [];
+  for (const position of positions) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[1] === position - 1) last[1] = position;
+    else runs.push([position, position]);
+  }
+  return runs;
+}
+
+/** The step and the position of the item a command belongs to; undefined outside nodes. */
+export function itemOfCommand(command: string): { readonly step: number; readonly position: number } | undefined {
+  const [, step, position] = NODE.exec(command) ?? [];
+  return step === undefined ? undefined : { step: Number(step), position: Number(position) };
 }
 
 /** V2, but for answers. */

@@ -41,7 +41,7 @@ import { isTooLong, warnIfLong } from "./journal-limit.ts";
 import { NodesOfRun } from "./nodes-of-run.ts";
 import { OperationsOfRun } from "./operations-of-run.ts";
 import { appendEnd, nextGeneration } from "./run-end.ts";
-import { takeAsk } from "./take-ask.ts";
+import { sendMessages, takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
 
 export class HotRun {
@@ -253,7 +253,8 @@ export class HotRun {
     if (ask.isNode === true) {
       // What its code has just asked for comes first.
       this.#takeAsks();
-      this.execution.nodes?.end(command);
+      const sent = this.execution.nodes?.end(command) ?? NONE;
+      if (type === "NodeCompleted" && this.execution.isOpen(command)) sendMessages(this.#draft, ask.index, sent);
     }
     if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data, startedAt);
     this.#host.markDirty(this);

@@ -3,6 +3,7 @@
 import {
   findJournalFault,
   isTold,
+  toldAfter,
   type Entry,
   type JournalFault,
   type NewCheckpoint,
@@ -41,6 +42,10 @@ async function readFrom(
   if (fault !== undefined) return { entries: first, fault, restored: undefined };
   const steps = tail.filter(({ type }) => type === "StepCommitted");
   const last = steps.at(-1)?.seq ?? 0;
-  const entries = tail.filter((entry) => entry.seq > last || isTold(entry.type));
-  return { entries: [...first, ...entries], fault: undefined, restored: restore(state, steps.map(decodeEntry)) };
+  // V4. A retry after the last step says which of its entries count, one before it which of those told.
+  const entries = tail.filter(({ seq: at, type }) => at > last || isTold(type) || type === "RunRetried");
+  const { position, told } = restore(state, steps.map(decodeEntry));
+  const lives = entries.filter(({ type }) => type === "RunRetried").map(decodeEntry);
+  const restored = { position, told: lives.reduce((left, { data }) => toldAfter(left, data), told) };
+  return { entries: [...first, ...entries], fault: undefined, restored };
 }

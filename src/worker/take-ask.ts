@@ -6,6 +6,7 @@ import {
   type Ask,
   type ChildAsk,
   type OperationAsk,
+  type SentByNode,
   type StepAsk,
   type StopNodesAsk,
   type TaskAsk,
@@ -57,15 +58,24 @@ export function takeAsk(
     case "state":
       draft.append(ask.type, ask.command, ask.data);
       return 0;
-    case "send": {
-      const { seq } = draft.append("MessageSent", ask.command, ask.data);
-      draft.batch.sends = added(draft.batch.sends, { seq, destination: ask.destination });
+    case "send":
+      send(draft, ask.command, ask.destination, ask.data);
       return 0;
-    }
     case "emit":
       draft.emit(ask.stream, ask.number, ask.data);
       return 0;
   }
+}
+
+function send(draft: Draft, command: string, destination: string, data: string): void {
+  const { seq } = draft.append("MessageSent", command, data);
+  draft.batch.sends = added(draft.batch.sends, { seq, destination });
+}
+
+/** What a node sends, in the commit that holds its result; `index` is that of the node. */
+export function sendMessages(draft: Draft, index: number, messages: readonly SentByNode[]): void {
+  for (const { command, destination, payload } of messages)
+    send(draft, command, destination, entryData.messageSentData(index, destination, payload));
 }
 
 function takeStep(draft: Draft, { data, step, key, label, whole }: StepAsk, told: () => readonly Told[]): void {

@@ -51,9 +51,9 @@ const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** The key user code hands to the outside: H(run, step path), the same for every attempt, also that of the node around it (A2). */
+/** The key user code hands to the outside: H(run, step path), the same for every attempt, also of the node around it, in every life (A2). */
 export function idempotencyKeyOf(runId: string, generation: number, path: string): string {
-  const stable = path.includes("#") ? path.replace(/#\d+\//, "/") : path;
+  const stable = path.includes("#") ? path.replace(/(?:~\d+)?#\d+\//, "/") : path;
   return digestOf("reprise/idempotency/v1", runId, generation, stable);
 }
 

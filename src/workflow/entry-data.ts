@@ -10,6 +10,7 @@ import {
   type EntryType,
   type Line,
   type Policy,
+  type Retried,
 } from "../kernel/index.ts";
 
 type Part = string | undefined;
@@ -303,9 +304,21 @@ export function cancelRequestedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
-export function runRetriedData(from: number, commands: number, emitted: ReadonlyMap<string, number>): string {
+export function runRetriedData(
+  { from, commands, step, kept, reopened }: Pick<Retried, "from" | "commands" | "step" | "kept" | "reopened">,
+  emitted: ReadonlyMap<string, number>,
+): string {
   const shown = emitted.size === 0 ? undefined : encode([...emitted].toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  return record(["commands", String(commands)], ["emitted", shown], ["from", String(from)]);
+  const isGraph = step !== undefined;
+  return record(
+    ["commands", String(commands)],
+    ["emitted", shown],
+    ["from", String(from)],
+    ["kept", isGraph ? encode(kept) : undefined],
+    // Of a workflow, `from` names the entry.
+    ["reopened", isGraph && reopened.length > 0 ? encode(reopened) : undefined],
+    ["step", isGraph ? String(step) : undefined],
+  );
 }
 
 /** The last entry of a run that ended without its code being asked. */

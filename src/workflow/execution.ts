@@ -326,7 +326,13 @@ export class Execution {
 
   /** V3. Of the command with this index. */
   lifeOf(index: number): number {
-    return this.#lives.length === 0 ? 0 : lifeOf(this.#lives, index);
+    // V4. What code of a node asks for has its life in its id.
+    return this.#lives.length === 0 || this.nodes !== undefined ? 0 : lifeOf(this.#lives, index);
+  }
+
+  /** V4. How often the items of a step that have no result yet were given up. */
+  lifeOfStep(step: number): number {
+    return this.#lives.length === 0 ? 0 : this.#lives.filter((life) => life.step === step).length;
   }
 
   settle(command: string, value: unknown): void {

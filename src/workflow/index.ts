@@ -45,7 +45,8 @@ export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } f
 export { Guard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { answerQuery } from "./queries.ts";
-export { callInStep, callOutside, nodeScope } from "./scope.ts";
+export type { SentByNode } from "./nodes.ts";
+export { callInStep, callOutside, nodePrefix, nodeScope } from "./scope.ts";
 export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { findStall } from "./find-stall.ts";

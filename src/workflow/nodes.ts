@@ -7,8 +7,16 @@
 import type { RepriseError } from "../base/index.ts";
 import type { StoppedNode } from "./ask.ts";
 import type { Execution } from "./execution.ts";
-import { callInNode, type NodeScope } from "./scope.ts";
+import { callInNode, type NodeMessage, type NodeScope } from "./scope.ts";
 import type { Wait } from "./waits.ts";
+
+/** A message of a node that has a result. */
+export interface SentByNode extends NodeMessage {
+  /** `Node(3.0)#0/Message(0)` */
+  readonly command: string;
+}
+
+const NOTHING: readonly never[] = [];
 
 export class Nodes {
   readonly #execution: Execution;
@@ -58,14 +66,16 @@ export class Nodes {
     if (node.waiting === 0) this.#execution.host.nodeWaits?.(node.command, false);
   }
 
-  /** N2. An attempt is over. */
-  end(command: string): void {
+  /** N2. An attempt is over; answers what its code has sent. */
+  end(command: string): readonly SentByNode[] {
     const scope = this.#atWork.get(command);
-    if (scope === undefined) return;
+    if (scope === undefined) return NOTHING;
     scope.over = true;
     this.#atWork.delete(command);
     // Most nodes have got all they waited for.
     if (scope.open > 0) this.#execution.abandon(this.#execution.waits.dropUnless(({ node }) => node !== scope));
+    const { messages = NOTHING, prefix } = scope;
+    return messages.map((message, index) => ({ ...message, command: `${prefix}Message(${index})` }));
   }
 
   /** N2. An attempt is over and will be repeated. */

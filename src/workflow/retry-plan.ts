@@ -4,21 +4,31 @@
 // their items back. What the journal has to say stays as it is (kernel/retried.ts).
 
 import { toMs, type EpochMs } from "../base/index.ts";
-import { isCancel, isTerminal, type Entry, type NewItem } from "../kernel/index.ts";
+import {
+  isCancel,
+  isTerminal,
+  itemOfCommand,
+  runsOf,
+  type Entry,
+  type NewItem,
+  type Retried,
+} from "../kernel/index.ts";
 import { decodeEntry, entriesThatCount, livesOf, type RecordedEntry } from "./recorded.ts";
 
 export interface RetryPlan {
   readonly status: "ready";
   readonly from: number;
   readonly commands: number;
+  readonly step: number | undefined;
+  readonly kept: Retried["kept"];
   /** Tasks without the queue they stood in: only their definition knows it. */
   readonly tasks: readonly (NewItem & { readonly input: unknown })[];
   readonly timers: readonly NewItem[];
   /** Children the code waits for. */
   readonly children: readonly { readonly command: string; readonly id: string }[];
   readonly deadlineMs: number | undefined;
-  /** The port whose rejection made the run fail. */
-  readonly reopened: string | undefined;
+  /** The ports whose rejection made the run fail. */
+  readonly reopened: readonly string[];
 }
 
 export type PlannedRetry = RetryPlan | { readonly status: "refused"; readonly reason: string };
@@ -31,16 +41,20 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
   if (undone === true) return { status: "refused", reason: "its steps were undone; start a new run" };
   const earlier = livesOf(entries);
   const counting = entriesThatCount(entries, earlier).map(decodeEntry);
+  const deadline = decodeEntry(entries[0] as Entry).data["deadline"];
+  const deadlineMs = typeof deadline === "number" ? deadline : undefined;
+  const lastStep = counting.findLast(({ type }) => type === "StepCommitted");
+  if (lastStep !== undefined) return planGraph(lastStep, counting, deadlineMs);
   const boundary = typeof commands === "number" ? commands : begun === false ? 0 : indexAfter(counting);
   const failed = typeof at === "string" ? counting.findLast((entry) => isFailureOf(entry, at)) : undefined;
   const from = failed?.seq ?? (begun === false ? last.seq - 1 : last.seq);
-  const retried = { seq: last.seq + 1, from, commands: boundary, emitted: [] };
+  const reopened = failed?.type === "PromiseRejected" ? [String(failed.data["promiseId"])] : [];
+  const place = { from, commands: boundary, step: undefined, kept: [], reopened };
+  const retried = { seq: last.seq + 1, emitted: [], ...place };
   const open = openAfter(entriesThatCount(entries, [...earlier, retried]).map(decodeEntry));
-  const deadline = decodeEntry(entries[0] as Entry).data["deadline"];
   return {
     status: "ready",
-    from,
-    commands: boundary,
+    ...place,
     tasks: open.flatMap(taskOf),
     timers: open.flatMap(timerOf),
     children: open.flatMap((entry) =>
@@ -48,9 +62,49 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
         ? [{ command: entry.command, id: String(entry.data["childExecutionId"]) }]
         : [],
     ),
-    deadlineMs: typeof deadline === "number" ? deadline : undefined,
-    reopened: failed?.type === "PromiseRejected" ? String(failed.data["promiseId"]) : undefined,
+    deadlineMs,
   };
+}
+
+/** V4. The items of the failed step that have a result keep it; what the others asked for is void and open nowhere. */
+function planGraph(
+  { seq, data }: RecordedEntry,
+  counting: readonly RecordedEntry[],
+  deadlineMs: number | undefined,
+): RetryPlan {
+  const step = Number(data["step"]) + 1;
+  const ended = (wanted: string): readonly string[] =>
+    counting.flatMap(({ type, command }) =>
+      type === wanted && itemOfCommand(command)?.step === step ? [command] : [],
+    );
+  const positions = ended("NodeCompleted").map((command) => itemOfCommand(command)!.position);
+  return {
+    status: "ready",
+    from: seq + 1,
+    commands: 0,
+    step,
+    kept: runsOf(positions.toSorted((a, b) => a - b)),
+    tasks: [],
+    timers: [],
+    children: [],
+    deadlineMs,
+    reopened: rejectedFor(new Set(ended("NodeFailed")), counting),
+  };
+}
+
+/** Ports that were rejected and that the code of these nodes waited for: with the same answer they would fail again. */
+function rejectedFor(failed: ReadonlySet<string>, counting: readonly RecordedEntry[]): readonly string[] {
+  const waitedFor = new Set<unknown>();
+  const rejected = new Set<string>();
+  for (const { type, command, data } of counting)
+    if (type === "PromiseCreated" && failed.has(nodeOf(command))) waitedFor.add(data["promiseId"]);
+    else if (type === "PromiseRejected") rejected.add(String(data["promiseId"]));
+  return [...rejected].filter((port) => waitedFor.has(port));
+}
+
+/** `Node(3.1)` of `Node(3.1)~1#0/Promise(0)` */
+function nodeOf(command: string): string {
+  return command.slice(0, command.indexOf(")") + 1);
 }
 
 /** Of a journal that does not say how many commands there were: all of them. */

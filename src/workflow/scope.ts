@@ -5,19 +5,28 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError } from "../base/index.ts";
+import { stepPath } from "../kernel/index.ts";
 import type { Guard } from "./guard.ts";
+
+/** A message of `ctx.send`, encoded when it was called. */
+export interface NodeMessage {
+  readonly destination: string;
+  readonly payload: string | undefined;
+}
 
 /** The code of one attempt of a graph's node: its commands are counted by themselves. */
 export interface NodeScope {
   /** `Node(3.0)` */
   readonly command: string;
   readonly attempt: number;
-  /** `Node(3.0)#0/`: what its commands begin with, the attempt included. */
+  /** `Node(3.0)#0/`, in another life of its run `Node(3.0)~1#0/`: what its commands begin with. */
   readonly prefix: string;
   /** Where its chance comes from: the path of its item. */
   readonly path: string;
   readonly counts: Map<string, number>;
   draws: number;
+  /** What it sends to the outside once it has a result; most send nothing. */
+  messages: NodeMessage[] | undefined;
   /** How much its code waits for, and how much of it may come while nobody holds the run. */
   open: number;
   waiting: number;
@@ -27,19 +36,25 @@ export interface NodeScope {
   over: boolean;
 }
 
-export function nodeScope(command: string, attempt: number, path: string): NodeScope {
+export function nodeScope(command: string, life: number, attempt: number, path: string): NodeScope {
   return {
     command,
     attempt,
-    prefix: `${command}#${attempt}/`,
+    prefix: nodePrefix(command, life, attempt),
     path,
     counts: new Map(),
     draws: 0,
+    messages: undefined,
     open: 0,
     waiting: 0,
     stopped: undefined,
     over: false,
   };
+}
+
+/** V4. What the commands of one attempt of a node begin with. */
+export function nodePrefix(command: string, life: number, attempt: number): string {
+  return `${stepPath(command, life)}#${attempt}/`;
 }
 
 interface WorkflowScope {

@@ -93,7 +93,7 @@ export function applyRetry(tx: Tx, write: RetryWrite): RetryOutcome {
   const chain = appendEntry(tx, row, "RunRetried", write.data);
   sql.retry.run(row.head + 1, chain, run);
   for (const item of write.items) insertItem(tx, run, item);
-  if (write.reopened !== undefined) sql.dropOnce.run(run, write.reopened);
+  for (const port of write.reopened ?? []) sql.dropOnce.run(run, port);
   if (write.deadlineMs !== undefined) insertDeadline(tx, run, now + write.deadlineMs);
   for (const answer of write.answers) arrive(tx, run, answer);
   return { status: "committed" };

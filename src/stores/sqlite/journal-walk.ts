@@ -109,7 +109,7 @@ export class JournalWalk {
       }
     // What an attempt of a node still waits for when it is over is let go.
     if (type === "NodeCompleted" || type === "NodeFailed" || type === "NodeRetried")
-      for (const opened of this.open) if (opened.startsWith(`${command}#`)) this.open.delete(opened);
+      for (const opened of this.open) if (isAskedBy(opened, command)) this.open.delete(opened);
     if (!isTerminal(type) || command === "") return;
     if (this.settled.has(command))
       this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
@@ -151,6 +151,11 @@ export class JournalWalk {
   #fault(invariant: string, seq: number | undefined, message: string): void {
     this.faults.push({ invariant, seq, message });
   }
+}
+
+/** Whether the code of a node asked for it, in whichever life. */
+function isAskedBy(opened: string, node: string): boolean {
+  return opened.startsWith(node) && (opened[node.length] === "#" || opened[node.length] === "~");
 }
 
 function fieldsOf(data: string): Readonly<Record<string, unknown>> {

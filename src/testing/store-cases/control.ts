@@ -342,7 +342,7 @@ export const controlCases: readonly StoreCase[] = [
       const ends = { entries: [["RunFailed", ""]], then: "failed", read: 3 } as const;
       await commitTurn(store, held, ends);
       const { run, head } = await getRun(store, "order-1");
-      await store.write([{ ...retry(run, head), data: '{"commands":0,"from":2}', reopened: "approved" }]);
+      await store.write([{ ...retry(run, head), data: '{"commands":0,"from":2}', reopened: ["approved"] }]);
       const outcomes = await store.write([told("add", "click-1"), told("paid"), told("approved"), told("approved")]);
       assert.deepEqual(
         outcomes.map(({ status }) => status),
