@@ -62,6 +62,11 @@ export const ERROR_CATALOGUE = {
     summary: "A LangGraph config names no thread, or one whose name a store cannot keep.",
     next: 'Call the graph with { configurable: { thread_id: "…" } }, a non-empty string.',
   },
+  CHECKPOINT_NOT_FOUND: {
+    family: "usage",
+    summary: "A run has no committed checkpoint of this step or with this label.",
+    next: "List those it has: `reprise checkpoints <id>`, or run.checkpoints().",
+  },
   DUPLICATE_DEFINITION: {
     family: "usage",
     summary: "Two different definitions carry the same name.",

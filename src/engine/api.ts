@@ -18,11 +18,17 @@ import type {
   PortsOf,
   Queue,
   QueueOptions,
+  StateOf,
   Status,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
 import type { GuardMode, Replay } from "../workflow/index.ts";
 import type { StoreSource } from "../stores/index.ts";
+import type { Checkpoint } from "../graph/index.ts";
+import type { DiffOptions, RunDiff } from "./diff-runs.ts";
+import type { ForkOptions } from "./fork-run.ts";
+import type { At } from "./lineage.ts";
+import type { CheckpointsOptions } from "./run-checkpoints.ts";
 import type { Limits } from "./limits.ts";
 import type { OutboxHandler } from "../worker/index.ts";
 import type { RedactOptions } from "./redaction.ts";
@@ -167,6 +173,20 @@ export interface Run<D> {
   scheduler(): Promise<SchedulerState>;
   /** Its entries, in order, with their values decoded. */
   journal(options?: JournalOptions): AsyncIterable<JournalEntry>;
+  /** The steps a graph has committed, in order; of a fork, those before it began are the origin's. */
+  checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<StateOf<D>>>;
+  /** One of them with everything it holds, recorded calls included. */
+  checkpoint(at: At): Promise<Checkpoint<StateOf<D>>>;
+  /** The state of a graph after a step, or after the newest step with this label. */
+  stateAt(at: At): Promise<StateOf<D>>;
+  /**
+   * Another run from a committed step of this one, with a changed state where that is wanted. It has the steps before in
+   * common with this run, draws the same chance, and goes on by itself under its own id. The same id with the same step
+   * and patch again is the same fork.
+   */
+  fork(options: ForkOptions<StateOf<D>>): Promise<Run<D>>;
+  /** Where this run and another one of the same graph part, step by step. */
+  diff(other: Run<D>, options?: DiffOptions): Promise<RunDiff>;
   /** Runs today's code against the journal, strictly; nothing outside is called, nothing is written. */
   replay(options?: GenerationOptions): Promise<Replay>;
   /** `replay`, and the journal against its own hash chain. */

@@ -124,6 +124,7 @@ export class EngineCore implements Engine {
       registry: parts.registry,
       limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
       newId: () => parts.random.id(),
+      newSalt: parts.newSalt,
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };

@@ -34,6 +34,11 @@ import type {
   SignalOptions,
   UpdateOptions,
 } from "./api.ts";
+import type { Checkpoint } from "../graph/index.ts";
+import { diffRuns, type DiffOptions, type RunDiff } from "./diff-runs.ts";
+import { forkRun, type ForkOptions } from "./fork-run.ts";
+import type { At } from "./lineage.ts";
+import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
@@ -58,6 +63,7 @@ export interface HandleHost {
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
   newId(): string;
+  readonly newSalt: (() => string) | undefined;
   checkOpen(): void;
 }
 
@@ -215,6 +221,31 @@ export class RunHandle implements Run<any> {
       if (page.length < PAGE) return;
       after = page.at(-1)?.seq ?? after;
     }
+  }
+
+  async *checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<any>> {
+    yield* checkpoints(this.#host.store, await this.#record(), options);
+  }
+
+  async checkpoint(at: At): Promise<Checkpoint<any>> {
+    return checkpoint(this.#host.store, await this.#record(), at);
+  }
+
+  async stateAt(at: At): Promise<any> {
+    return stateAt(this.#host.store, await this.#record(), at);
+  }
+
+  async fork(options: ForkOptions<any>): Promise<Run<any>> {
+    const { id, run } = await forkRun(this.#host, await this.#record(), options);
+    return new RunHandle(this.#host, this.#body, id, run);
+  }
+
+  async diff(other: Run<any>, options?: DiffOptions): Promise<RunDiff> {
+    const run: unknown = (other as { "~handle"?(): unknown } | undefined)?.["~handle"]?.() ?? other;
+    if (!(run instanceof RunHandle))
+      throw new RepriseError("BAD_OPTIONS", `diff: expected the handle of a run, got ${inspect(other, { depth: 0 })}.`);
+    const [here, there] = await Promise.all([this.#record(), run.#record()]);
+    return diffRuns({ store: this.#host.store, record: here }, { store: run.#host.store, record: there }, options);
   }
 
   async replay(options: GenerationOptions = {}): Promise<Replay> {

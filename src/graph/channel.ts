@@ -9,6 +9,24 @@ export interface Channel<Value, Change = Value> {
   /** How a change shows in the value; lets a checkpoint keep the change instead of the whole value. */
   readonly "~kind"?: ChannelKind;
 }
+
+/** Why a channel cannot hold a value; undefined where it can, as far as its kind says. */
+export function misfit(channel: Channel<unknown, unknown> | undefined, value: unknown): string | undefined {
+  const got = `got ${value === null ? "null" : Array.isArray(value) ? "a list" : `a value of type ${typeof value}`}`;
+  switch (channel?.["~kind"]) {
+    case "append":
+      return Array.isArray(value) ? undefined : `holds a list, ${got}`;
+    case "merge":
+      return typeof value === "object" && value !== null && !Array.isArray(value)
+        ? undefined
+        : `holds an object, ${got}`;
+    case "max":
+      return typeof value === "number" ? undefined : `holds a number, ${got}`;
+    default:
+      return undefined;
+  }
+}
+
 export type ChannelKind = "last" | "append" | "merge" | "max" | "custom";
 export type Channels = Readonly<Record<string, Channel<any, any>>>;
 

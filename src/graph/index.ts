@@ -1,6 +1,15 @@
 // Graph: nodes over shared state, a checkpoint after every step. Stands on the workflow room: a node is durable code.
 
 export { append, channel, last, max, merge, type Channel, type Changes, type Values } from "./channel.ts";
+export {
+  checkpointOf,
+  stateValue,
+  type Checkpoint,
+  type CheckpointParts,
+  type StepData,
+  type StoredItem,
+  type WorkItem,
+} from "./checkpoint.ts";
 export type { NodeContext } from "./context.ts";
 export {
   END,
@@ -21,3 +30,4 @@ export { describeGraph, type EdgeDescription, type GraphDescription, type NodeDe
 export { graphOfRun, graphRunBody } from "./run-body.ts";
 export { schedulerOf, type ItemState, type SchedulerItem } from "./scheduler.ts";
 export { SchedulerFold, type SchedulerState } from "./scheduler-journal.ts";
+export { forkStep, type ForkStep } from "./fork-step.ts";

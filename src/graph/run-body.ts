@@ -3,6 +3,7 @@
 import { RepriseError } from "../base/index.ts";
 import type { Definition, Schema } from "../kernel/index.ts";
 import type { WorkflowBody } from "../workflow/index.ts";
+import { misfit } from "./channel.ts";
 import { graphBody, type GraphBody } from "./definition.ts";
 import { begin, runGraph, type Position } from "./interpreter.ts";
 import { restore } from "./restore.ts";
@@ -34,6 +35,8 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     drive: async (execution, input, from) =>
       runGraph(execution, body, (from as Position | undefined) ?? begin(execution, body, input)),
     restore: (whole, steps) => restore(body.channels, whole, steps),
+    channels: Object.keys(body.channels),
+    checkChannel: (name, value) => misfit(body.channels[name], value),
     schema: inputSchema(body),
     ports: body.ports,
     line: undefined,

@@ -4,10 +4,12 @@
 // CP2. A step's entry holds what the step changed. Step 0 holds the whole first state, so that no code is needed to fold.
 // CP3. The whole state is kept with a row once the changes since would take longer to read than the state itself: the
 //      store grows with what changes, and reading any step is bounded.
+//      So does the first row of a run, which for a fork is the step it begins from (FK2).
 // CP4. With the whole state goes what the run was told and later steps may still ask for: who reads from here on need not
 //      look further back.
 
 import { decode, encode, RepriseError } from "../base/index.ts";
+import { forkedOf } from "./fork.ts";
 import { CHAIN_START, chainAfter, isCancel, type Entry, type EntryType } from "./journal.ts";
 import { layOver, type ObjectText } from "./member-texts.ts";
 
@@ -126,6 +128,7 @@ export class CheckpointFold {
   #texts: ChannelTexts = new Map();
   #told: readonly Told[] = [];
   #unkept = 0;
+  #isFirst = true;
 
   get texts(): ChannelTexts {
     return this.#texts;
@@ -133,6 +136,8 @@ export class CheckpointFold {
 
   /** The checkpoint that stands with this entry; `chain` is the one after it. */
   see({ seq, type, data }: Pick<Entry, "seq" | "type" | "data">, chain: string): NewCheckpoint | undefined {
+    const forked = type === "RunStarted" && data.includes('"forked"') ? forkedOf(decode(data)) : undefined;
+    if (forked?.told !== undefined) this.#told = forked.told;
     if (isTold(type)) this.#told = [...this.#told, { type, data: decode(data) as Told["data"] }];
     if (type === "RunRetried") this.#told = toldAfter(this.#told, decode(data) as Told["data"]);
     if (type !== "StepCommitted") return undefined;
@@ -141,7 +146,8 @@ export class CheckpointFold {
       throw new RepriseError("STORE_CORRUPT", `Entry ${seq} names no step; run reprise doctor.`);
     this.#texts = applyDelta(this.#texts, delta);
     this.#unkept += data.length;
-    const isWhole = isWholeDue(step, this.#unkept, lengthOf(this.#texts));
+    const isWhole = this.#isFirst || isWholeDue(step, this.#unkept, lengthOf(this.#texts));
+    this.#isFirst = false;
     if (isWhole) this.#unkept = 0;
     const state = isWhole ? wholeText(this.#told, stateParts(this.#texts)) : undefined;
     return { step, seq, chain, key, label, state };

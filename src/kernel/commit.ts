@@ -19,6 +19,7 @@ import type {
   TerminateWrite,
 } from "./control.ts";
 import type { DefinitionVersion, NextGeneration } from "./generation.ts";
+import type { ForkOutcome, ForkWrite } from "./fork.ts";
 import type { Entry, EntryType } from "./journal.ts";
 import type {
   AdmitOutcome,
@@ -313,6 +314,7 @@ export interface FireDueOutcome {
 /** Every kind of write, and the outcome it answers with. */
 export interface Writes {
   readonly start: [StartWrite, StartOutcome];
+  readonly fork: [ForkWrite, ForkOutcome];
   readonly turn: [TurnWrite, TurnOutcome];
   readonly "turn-back": [TurnBackWrite, ItemOutcome];
   readonly "item-end": [ItemEndWrite, ItemOutcome];

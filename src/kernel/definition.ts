@@ -11,6 +11,8 @@ export interface Definition<Name extends string = string, Input = any, Output = 
 export type InputOf<D> = D extends { readonly "~types"?: { input: (value: infer I) => void } } ? I : never;
 /** The output a definition or task gives. */
 export type OutputOf<D> = D extends { readonly "~types"?: { output: infer O } } ? O : never;
+/** The state of a graph. */
+export type StateOf<D> = D extends { readonly "~types"?: { state: infer S } } ? S : never;
 export type PortsOf<D> = D extends { readonly "~types"?: { ports: infer M } } ? M : never;
 
 /** `void` input: no argument. */

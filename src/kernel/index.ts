@@ -64,7 +64,8 @@ export type {
   TerminateOutcome,
   TerminateWrite,
 } from "./control.ts";
-export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf } from "./definition.ts";
+export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOf } from "./definition.ts";
+export { forkedOf, type Forked, type ForkOutcome, type ForkWrite } from "./fork.ts";
 export type { Database, Settled, TransactOutcome } from "./database.ts";
 export { isAnswer, type DefinitionVersion, type NextGeneration, type VersionCount } from "./generation.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";

@@ -126,6 +126,10 @@ export interface Store {
   readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]>;
   /** The newest one up to a step; with `whole`, the newest that holds the whole state. */
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined>;
+  /** The newest one up to a step that has this label. */
+  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined>;
+  /** The entries of steps after one, up to another, in order: nothing else of the journal is read. */
+  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
   /** Chunks of a stream behind an offset, of all generations of the run. */
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;

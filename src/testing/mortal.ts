@@ -75,6 +75,8 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       readJournal: pass("readJournal"),
       readCheckpoints: pass("readCheckpoints"),
       findCheckpoint: pass("findCheckpoint"),
+      findLabelled: pass("findLabelled"),
+      readSteps: pass("readSteps"),
       readInbox: pass("readInbox"),
       readStream: pass("readStream"),
       readEmitted: pass("readEmitted"),

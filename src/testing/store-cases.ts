@@ -7,6 +7,7 @@
 import { beginningCases } from "./store-cases/beginnings.ts";
 import { careCases, timeCases } from "./store-cases/care.ts";
 import { checkpointCases } from "./store-cases/checkpoints.ts";
+import { forkCases } from "./store-cases/forks.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
 import { controlCases } from "./store-cases/control.ts";
@@ -59,6 +60,7 @@ export const storeCases: readonly StoreCase[] = [
   ...payloadCases,
   ...streamCases,
   ...checkpointCases,
+  ...forkCases,
   ...scheduleCases,
   ...transactCases,
   ...outboxCases,

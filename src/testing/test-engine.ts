@@ -291,6 +291,12 @@ export class TestEngineFacade implements TestEngine {
       },
       scheduler: () => this.#ask((life) => handle(life).scheduler()),
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
+      checkpoints: (options) => handle(this.#life).checkpoints(options),
+      checkpoint: (at) => this.#ask((life) => handle(life).checkpoint(at)),
+      stateAt: (at) => this.#ask((life) => handle(life).stateAt(at)),
+      fork: async (options) => this.#handle(what, (await this.#ask((life) => handle(life).fork(options))).id),
+      diff: (other, options) => this.#ask((life) => handle(life).diff(other, options)),
+      ...{ "~handle": () => handle(this.#life) },
       replay: (options): Promise<Replay> => this.#ask((life) => handle(life).replay(options)),
       verify: (options): Promise<Replay> => this.#ask((life) => handle(life).verify(options)),
     };

@@ -23,6 +23,9 @@ export interface NewRunOptions {
   readonly payloadLimit?: number | undefined;
   /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
   readonly salt?: string | undefined;
+  /** Of a fork. */
+  readonly forked?: string | undefined;
+  readonly seed?: bigint | undefined;
   /** Else that of the definition. */
   readonly deadlineMs?: number | undefined;
 }
@@ -31,7 +34,7 @@ export type RunBody = Pick<WorkflowBody, "kind" | "name" | "version"> &
   Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
 
 export function newRun(body: RunBody, options: NewRunOptions): NewRun {
-  const { id, input, tags = [], priority = 0, line, singleton, runtime, payloadLimit, salt } = options;
+  const { id, input, tags = [], priority = 0, line, singleton, runtime, payloadLimit, salt, forked, seed } = options;
   const { kind, name, version, ports = {} } = body;
   const deadlineMs = options.deadlineMs ?? body.deadlineMs;
   const updates = Object.values(ports).some(({ port }) => port === "update");
@@ -41,6 +44,8 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
     flags: CURRENT_FLAGS,
     deadlineMs,
     input,
+    forked,
+    seed,
     line,
     singleton,
     payloadLimit,

@@ -35,6 +35,9 @@ export interface WorkflowBody {
   readonly drive?: (execution: Execution, input: unknown, from: unknown) => Promise<unknown>;
   /** Makes a position to go on from out of a whole checkpoint and the entries of the steps from it on. */
   readonly restore?: (whole: string, steps: readonly RecordedEntry[]) => Restored;
+  /** Of a graph: the parts of its state, and what is wrong with a value for one of them. */
+  readonly channels?: readonly string[];
+  readonly checkChannel?: (name: string, value: unknown) => string | undefined;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;

@@ -12,8 +12,10 @@ export class Draws {
   #seed: bigint | undefined;
   #count = 0;
 
-  constructor(facts: RunFacts) {
+  /** `seed`: that of the run a fork comes from (FK3). */
+  constructor(facts: RunFacts, seed?: unknown) {
     this.#facts = facts;
+    if (typeof seed === "bigint") this.#seed = seed;
   }
 
   unit(node: NodeScope | undefined): number {

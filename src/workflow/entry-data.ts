@@ -64,6 +64,10 @@ export interface StartedFields {
   readonly flags: readonly number[];
   readonly deadlineMs?: number | undefined;
   readonly input: string | undefined;
+  /** Of a fork, encoded: the checkpoint it begins from. */
+  readonly forked?: string | undefined;
+  /** Of a fork: that of the run it comes from. */
+  readonly seed?: bigint | undefined;
   /** The queue it stands in and the key it holds: a retried run gets them back. */
   readonly line?: Line | undefined;
   readonly singleton?: string | undefined;
@@ -79,10 +83,12 @@ export function startedData(fields: StartedFields): string {
     ["deadline", fields.deadlineMs === undefined ? undefined : String(fields.deadlineMs)],
     ["definition", encode(fields.definition)],
     ["flags", `[${fields.flags.join(",")}]`],
+    ["forked", fields.forked],
     ["input", fields.input],
     ["line", fields.line === undefined ? undefined : encode(fields.line)],
     ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
+    ["seed", fields.seed === undefined ? undefined : encode(fields.seed)],
     ["singleton", fields.singleton === undefined ? undefined : encode(fields.singleton)],
     ["updates", fields.updates === true ? "true" : undefined],
     ["version", String(fields.version)],

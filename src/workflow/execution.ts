@@ -110,7 +110,7 @@ export class Execution {
   constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
     this.body = body;
     this.facts = facts;
-    this.#draws = new Draws(facts);
+    this.#draws = new Draws(facts, recorded.started.data["seed"]);
     this.host = host;
     this.nodes = body.drive === undefined ? undefined : new Nodes(this);
     this.waits = new Waits(this.nodes);

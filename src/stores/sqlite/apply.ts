@@ -15,6 +15,7 @@ import { applyAdmit, idleAdmit } from "./begin.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
 import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
+import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
 import { freeKey } from "./gates.ts";
@@ -37,6 +38,8 @@ export function apply(tx: Tx, write: Write): Outcome {
       return applyItemBack(tx, write);
     case "turn-back":
       return tx.sql.returnTurn.run(write.run, write.token).changes === 0 ? LEASE_LOST : COMMITTED;
+    case "fork":
+      return applyFork(tx, write);
     case "message":
       return applyMessage(tx, write);
     case "stop":

@@ -8,6 +8,7 @@ import { codecNames } from "./payload-border.ts";
 import { plain } from "./rows.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
+import type { Statements } from "./statements.ts";
 import { forgetRun, sweepLeftovers } from "./sweep.ts";
 import { pragma } from "./version.ts";
 
@@ -15,7 +16,10 @@ import { pragma } from "./version.ts";
 const PRUNE_WINDOW = 500;
 const COUNT_WINDOW = 20_000;
 
-/** C8. Families go as a whole: everything with one root has ended, and ended before `endedBefore`. */
+/**
+ * C8. Families go as a whole: everything with one root has ended, and ended before `endedBefore`, and no fork of any of it
+ * stays (FK4). From the newest on: a fork has a higher number than the run it comes from, and goes before it.
+ */
 export async function prune(
   session: Session,
   endedBefore: EpochMs,
@@ -23,15 +27,18 @@ export async function prune(
 ): Promise<{ readonly runs: number }> {
   let runs = 0;
   const highest = await highestRun(session);
-  for (let from = 0; from <= highest; from += PRUNE_WINDOW) {
-    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, from + PRUNE_WINDOW, endedBefore));
+  // In a dry run, the forks that would be gone by now.
+  const gone = new Set<RunNumber>();
+  for (let upTo = highest + 1; upTo > 0; upTo -= PRUNE_WINDOW) {
+    const from = Math.max(0, upTo - PRUNE_WINDOW);
+    const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, upTo, endedBefore));
     if (old.length > 0) {
       const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
       runs += dryRun
-        ? await session.read("Pruning", (sql) => roots.reduce((sum, root) => sum + sql.family.all(root).length, 0))
+        ? await session.read("Pruning", (sql) => roots.reduce((sum, root) => sum + familyOf(sql, root, gone).length, 0))
         : await session.transact("Pruning", (tx) => pruneFamilies(tx, roots, endedBefore));
     }
-    onProgress?.(Math.min(from + PRUNE_WINDOW, highest), highest);
+    onProgress?.(highest - from, highest);
     await breathe(session.options);
   }
   if (dryRun) return { runs };
@@ -47,12 +54,21 @@ function pruneFamilies(tx: Tx, roots: readonly RunNumber[], endedBefore: EpochMs
   for (const root of roots) {
     // Looked at again under the lock: a child may have been started since.
     if (sql.familyLives.get(root, endedBefore) !== undefined) continue;
-    for (const { run } of sql.family.all(root) as unknown as { run: number }[]) {
+    for (const run of familyOf(sql, root)) {
       forgetRun(tx, run);
       runs += 1;
     }
   }
   return runs;
+}
+
+/** Nothing while a fork of it stays. `gone`: forks that are to be taken for pruned; this one becomes one of them. */
+function familyOf(sql: Statements, root: RunNumber, gone?: Set<RunNumber>): readonly RunNumber[] {
+  const numbers = (rows: unknown): RunNumber[] => (rows as { run: RunNumber }[]).map(({ run }) => run);
+  if (numbers(sql.forksOfFamily.all(root)).some((fork) => gone?.has(fork) !== true)) return [];
+  // A fork has no parent.
+  if (gone !== undefined && sql.isFork.get(root) !== undefined) gone.add(root);
+  return numbers(sql.family.all(root));
 }
 
 async function highestRun(session: Session): Promise<RunNumber> {

@@ -2,6 +2,7 @@
 
 import { commandTypeOf, hasEnded, type Entry, type Status } from "../../kernel/index.ts";
 import { CheckpointWalk } from "./checkpoint-walk.ts";
+import { checkFork } from "./fork-walk.ts";
 import { JournalWalk, type Fault } from "./journal-walk.ts";
 import type { CheckStatements } from "./check.ts";
 
@@ -48,6 +49,7 @@ export async function checkRun(
     first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalWalk(first.retries));
   walk.finish(run);
   const faults = [...walk.faults, ...(checkpoints?.finish() ?? [])];
+  if (run.kind === "graph") faults.push(...checkFork(sql, run.run, first.started));
   const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   if ((run.status === "expected") !== (run.head === 0))

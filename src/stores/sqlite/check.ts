@@ -9,6 +9,7 @@ import { checkRun, type CheckedRun } from "./check-run.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
 import { CHECK_THREADS_SQL, checkThreads } from "./check-threads.ts";
+import { CHECK_FORKS_SQL } from "./fork-walk.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
 import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
@@ -41,6 +42,7 @@ const SQL = {
   orphanItems: ORPHANS("queue"),
   orphanMessages: ORPHANS("inbox"),
   orphanCheckpoints: ORPHANS("checkpoints"),
+  orphanForks: ORPHANS("forks"),
   orphanChunks: ORPHANS("chunks"),
   orphanCounts: ORPHANS("emitted"),
   parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where state = 5
@@ -54,6 +56,7 @@ const SQL = {
   ...CHECK_SCHEDULES_SQL,
   ...CHECK_OUTBOX_SQL,
   ...CHECK_THREADS_SQL,
+  ...CHECK_FORKS_SQL,
 } as const;
 
 export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
@@ -162,6 +165,7 @@ function findOrphans(sql: CheckStatements, after: number, upTo: number): readonl
     ["Queue items", sql.orphanItems],
     ["Messages", sql.orphanMessages],
     ["Checkpoints", sql.orphanCheckpoints],
+    ["Forks", sql.orphanForks],
     ["Chunks", sql.orphanChunks],
     ["Counts of chunks", sql.orphanCounts],
   ] as const)

@@ -76,6 +76,11 @@ export function findCheckpoint(
   return row && asCheckpoint(row);
 }
 
+export function findLabelled(sql: Statements, run: RunNumber, label: string, step: number): NewCheckpoint | undefined {
+  const row = sql.labelledCheckpoint.get(run, label, step) as unknown as CheckpointRow | undefined;
+  return row && asCheckpoint(row);
+}
+
 interface CheckpointRow {
   readonly step: number;
   readonly seq: number;

@@ -41,6 +41,8 @@ export class JournalWalk {
   readonly settled: Set<string> = new Set();
   /** The code may wait for updates alone, of which nothing stands in the journal before they come. */
   takesUpdates = false;
+  /** The first entry. */
+  started: Entry | undefined;
   readonly #cancelled: Set<string> = new Set();
   /** Asked for inside a shield. */
   readonly #shielded: Set<string> = new Set();
@@ -63,7 +65,10 @@ export class JournalWalk {
 
   see(entry: Entry): void {
     this.#checkPlace(entry);
-    if (entry.seq === 1) this.takesUpdates = saysUpdates(entry.data);
+    if (entry.seq === 1) {
+      this.started = entry;
+      this.takesUpdates = saysUpdates(entry.data);
+    }
     if (entry.type === "RunRetried") this.retries.push(retriedOf(entry.seq, fieldsOf(entry.data)));
     const verdict = this.#voids?.judge(entry, () => fieldsOf(entry.data));
     if (verdict === "void") return this.#forget(entry);

@@ -62,6 +62,7 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   entry: JOURNAL,
   entriesAfter: JOURNAL,
   entries: JOURNAL,
+  stepsAfter: { ...JOURNAL, run: "journal.run", place: "journal.seq" },
   dataAt: JOURNAL,
   rewriteFirst: JOURNAL,
   insertInbox: { ...INBOX, place: "arrivals" },

@@ -52,10 +52,21 @@ type EntryRow = [
 ];
 
 export function readJournal(sql: Statements, run: RunNumber, after: number, limit: number): readonly Entry[] {
-  const rows = sql.entriesAfter.all(run, after, limit) as unknown as EntryRow[];
-  return rows.map(([seq, type, command, data, at, mark, tookMs]) =>
-    tookMs === null ? { seq, type, command, data, at, mark } : { seq, type, command, data, at, mark, tookMs },
-  );
+  return (sql.entriesAfter.all(run, after, limit) as unknown as EntryRow[]).map(asEntry);
+}
+
+export function readSteps(
+  sql: Statements,
+  run: RunNumber,
+  after: number,
+  upTo: number,
+  limit: number,
+): readonly Entry[] {
+  return (sql.stepsAfter.all(run, after, upTo, limit) as unknown as EntryRow[]).map(asEntry);
+}
+
+function asEntry([seq, type, command, data, at, mark, tookMs]: EntryRow): Entry {
+  return tookMs === null ? { seq, type, command, data, at, mark } : { seq, type, command, data, at, mark, tookMs };
 }
 
 export function readInbox(sql: Statements, run: RunNumber, after: number): readonly InboxRow[] {

@@ -262,8 +262,14 @@ create table checkpoints (
   primary key (run, step)
 ) strict;
 create unique index checkpoints_key on checkpoints (key);
-create index checkpoints_label on checkpoints (run, label) where label is not null;
+create index checkpoints_label on checkpoints (run, label, step) where label is not null;
 create index checkpoints_whole on checkpoints (run, step) where state is not null;
+`;
+
+// A fork, and the run whose steps before it are its own too.
+const FORKS = `
+create table forks (run integer primary key, origin integer not null, step integer not null) strict;
+create index forks_by_origin on forks (origin);
 `;
 
 // What a LangGraph checkpointer keeps. A checkpoint names its values by number; a value is written once, and shared by the
@@ -309,6 +315,7 @@ create table langgraph_writes (
 const SECOND = [
   DURATIONS,
   CHECKPOINTS,
+  FORKS,
   MESSAGES,
   CONTROL,
   GENERATIONS,

@@ -44,11 +44,20 @@ import { apply, idleOutcome } from "./apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
-import { findCheckpoint, readCheckpoints } from "./checkpoints.ts";
+import { findCheckpoint, findLabelled, readCheckpoints } from "./checkpoints.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
 import { listQueues } from "./queues.ts";
-import { countVersions, findRun, listRuns, readInbox, readItemTokens, readJournal, readPulses } from "./read.ts";
+import {
+  countVersions,
+  findRun,
+  listRuns,
+  readInbox,
+  readItemTokens,
+  readJournal,
+  readPulses,
+  readSteps,
+} from "./read.ts";
 import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
@@ -222,6 +231,14 @@ export class SqliteStore implements Store, ThreadStore {
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
     return this.#session.read("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+  }
+
+  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
+    return this.#session.read("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
+  }
+
+  readSteps(run: RunNumber, after: number, upTo: number, limit = UNLIMITED): Promise<readonly Entry[]> {
+    return this.#session.read("Reading steps", (sql) => readSteps(sql, run, after, upTo, limit));
   }
 
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {

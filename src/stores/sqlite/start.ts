@@ -70,7 +70,7 @@ export function findByKey(tx: Tx, definition: string, kind: string, key: string)
   return row && findNewest(tx, row.id);
 }
 
-function findNewest({ sql }: Tx, id: string): RunRow | undefined {
+export function findNewest({ sql }: Tx, id: string): RunRow | undefined {
   return sql.newestRun.get(id) as unknown as RunRow | undefined;
 }
 
@@ -83,7 +83,7 @@ function startedOf({ sql }: Tx, row: RunRow): Started {
   return { record: recordOf(sql, row), first: { ...first } };
 }
 
-function foundById(tx: Tx, row: RunRow): StartOutcome {
+export function foundById(tx: Tx, row: RunRow): StartOutcome {
   if (row.status === "expected") return { status: "expected-otherwise", record: recordOf(tx.sql, row) };
   const found = startedOf(tx, row);
   if (row.generation === 0) return { status: "exists", ...found };

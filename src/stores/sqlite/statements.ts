@@ -188,6 +188,22 @@ const SQL = {
   wholeCheckpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints indexed by checkpoints_whole
     where run = ? and state is not null and step <= ? order by step desc limit 1`,
 
+  labelledCheckpoint: `select step, seq, chain, key, label, null as state from checkpoints indexed by checkpoints_label
+    where run = ? and label = ? and step <= ? order by step desc limit 1`,
+  // From the rows to their entries: whatever else stands between two steps is not read.
+  stepsAfter: `select journal.seq, type, command, cast(data as text) as data, at, mark, took_ms
+    from checkpoints cross join journal on journal.run = checkpoints.run and journal.seq = checkpoints.seq
+    where checkpoints.run = ?1 and checkpoints.step > ?2 and checkpoints.step <= ?3 order by checkpoints.step limit ?4`,
+
+  // forks
+  insertFork: "insert into forks (run, origin, step) values (?, ?, ?)",
+  forkHead: "update runs set head = 2, chain = ? where run = ?",
+  isFork: "select 1 from forks where run = ?",
+  dropFork: "delete from forks where run = ?",
+  forksOfFamily: `select run from forks indexed by forks_by_origin where origin = ?1 union all
+    select forks.run from runs indexed by runs_by_root cross join forks indexed by forks_by_origin on forks.origin = runs.run
+    where root = ?1 and root <> runs.run`,
+
   // queue
   insertItem: `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -237,7 +253,7 @@ const SQL = {
       select 1 from runs as other indexed by runs_by_root
       where other.root = runs.run and other.root <> other.run and (other.ended_at is null or other.ended_at >= ?3
         or exists (select 1 from outbox where line = other.run)))
-    and not exists (select 1 from outbox where line = runs.run)`,
+    and not exists (select 1 from outbox where line = runs.run) order by run desc`,
   familyLives: `select 1 from runs where run = ?1 and (${OVER} is null or ${OVER} >= ?2) union all
     select 1 from runs indexed by runs_by_root
     where root = ?1 and root <> run and (ended_at is null or ended_at >= ?2 or exists (
@@ -297,6 +313,7 @@ export function prepareStatements(db: DatabaseSync, border: PayloadBorder | unde
   ) as Record<keyof typeof SQL, StatementSync>;
   // Arrays: objects without a prototype, copied into ordinary ones, took 48 ms for 10,000 entries instead of 15.
   statements.entriesAfter.setReturnArrays(true);
+  statements.stepsAfter.setReturnArrays(true);
   return statements;
 }
 

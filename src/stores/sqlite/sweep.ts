@@ -42,6 +42,7 @@ export function forgetRun({ sql }: Tx, run: RunNumber): void {
   sql.keepHighestRun.run((sql.highestRun.get() as { run: number }).run);
   sql.insertLeftover.run(run);
   sql.dropTags.run(run);
+  sql.dropFork.run(run);
   sql.dropRun.run(run);
 }
 

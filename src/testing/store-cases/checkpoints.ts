@@ -15,10 +15,14 @@ import {
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-const GRAPH = { kind: "graph", definition: "agent" } as const;
+export const GRAPH = { kind: "graph", definition: "agent" } as const;
 
 /** The commit of a step: its entry, and its checkpoint. Step 0 keeps the whole state. */
-function step(held: Held, number: number, differently: { key?: string; n?: number; label?: string } = {}): TurnParts {
+export function step(
+  held: Held,
+  number: number,
+  differently: { key?: string; n?: number; label?: string } = {},
+): TurnParts {
   const { key = `${held.id}/${number}`, n = number, label } = differently;
   const delta = { set: { n } };
   const data = JSON.stringify({ delta, frontier: [], key, ...(label !== undefined && { label }), step: number });
@@ -28,12 +32,12 @@ function step(held: Held, number: number, differently: { key?: string; n?: numbe
   return { entries: [entry], checkpoints: [{ step: number, seq: held.head + 1, chain, key, label, state }] };
 }
 
-async function startGraph(store: Store, worker: number, id: string): Promise<Held> {
+export async function startGraph(store: Store, worker: number, id: string): Promise<Held> {
   const held = await startHeld(store, worker, id, GRAPH);
   return commitTurn(store, held, step(held, 0));
 }
 
-async function stepsOf(store: Store, run: number): Promise<readonly (readonly [number, string])[]> {
+export async function stepsOf(store: Store, run: number): Promise<readonly (readonly [number, string])[]> {
   return (await store.readCheckpoints(run, -1)).map(({ step: number, key }) => [number, key] as const);
 }
 

@@ -540,4 +540,23 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a checkpoint is committed with its step, and read back as it was written",
   ],
   "checkpoints outlive their pruned run": ["checkpoints outlive their run and go when it is pruned"],
+  "a fork says it has no entry but its first": [
+    "a fork is there at once: two entries, its checkpoint, and a turn that is due",
+  ],
+  "a fork does not keep its label": ["a fork is there at once: two entries, its checkpoint, and a turn that is due"],
+  "a fork is made from whatever checkpoint is there": [
+    "a fork of a checkpoint that is not there, or is another one, is not made",
+  ],
+  "a fork replaces the run that has its id": [
+    "a fork under an id that is taken answers with what is there, and changes nothing",
+  ],
+  "a run is pruned though a fork of it stays": [
+    "a run is kept for as long as a fork of it is, and goes with the last one",
+  ],
+  "promises of a fork take a second value": ["a promise that has its value when the fork is made takes no other"],
+  "steps are read from the journal's numbers": [
+    "the entries of steps are read by themselves, between two steps and no more than asked for",
+  ],
+  "the oldest checkpoint with a label is found": ["the newest checkpoint with a label is found, up to a step"],
+  "a label is looked for in all steps": ["the newest checkpoint with a label is found, up to a step"],
 };

@@ -1,4 +1,5 @@
 import { checkpointsMutants } from "./checkpoints.ts";
+import { forksMutants } from "./forks.ts";
 import { claimsMutants } from "./claims.ts";
 import { controlMutants } from "./control.ts";
 import { earlyMutants } from "./early.ts";
@@ -41,4 +42,5 @@ export const mutants: readonly Mutant[] = [
   ...generationsMutants,
   ...outboxMutants,
   ...checkpointsMutants,
+  ...forksMutants,
 ];

@@ -1,0 +1,196 @@
+// Time travel, reading: the steps a run has committed, and the state after any of them.
+//
+// T1. What is read for one step is the nearest whole state before it and the steps since (CP3), however long the run is.
+// T2. Whatever is given comes from committed rows, never from what a worker has in memory.
+
+import { inspect } from "node:util";
+import { checkName, checkOptionNames, decode, RepriseError } from "../base/index.ts";
+import {
+  checkpointOf,
+  recordedIO as recordedCalls,
+  stateValue,
+  type Checkpoint,
+  type CheckpointParts,
+  type RecordedIO,
+  type StepData,
+} from "../graph/index.ts";
+import {
+  applyDelta,
+  journalEntryOf,
+  readWhole,
+  type ChannelTexts,
+  type Delta,
+  type Entry,
+  type RunNumber,
+  type RunRecord,
+  type Store,
+  type Told,
+} from "../kernel/index.ts";
+import { getCheckpoint, readLineage, type At, type Found, type Lineage, type Stretch } from "./lineage.ts";
+
+export interface CheckpointsOptions {
+  /** Only steps after this one. */
+  after?: number;
+  /** With what the nodes of each step asked of the outside. */
+  recordedIO?: boolean;
+}
+
+const PAGE = 32;
+const ENTRIES = 256;
+
+export async function stateAt(
+  store: Store,
+  record: RunRecord,
+  at: unknown,
+): Promise<Readonly<Record<string, unknown>>> {
+  const where = checkAt(at, "stateAt");
+  const { stretch, row } = await getCheckpoint(store, await readLineage(store, record), where);
+  return stateValue((await textsAt(store, stretch.run, row.step)).texts);
+}
+
+/** With everything it holds. */
+export async function checkpoint(store: Store, record: RunRecord, at: unknown): Promise<Checkpoint<any>> {
+  const where = checkAt(at, "checkpoint");
+  const lineage = await readLineage(store, record);
+  const found = await getCheckpoint(store, lineage, where);
+  const { texts, data, entry } = await standAt(store, found);
+  const recordedIO = await readIO(store, lineage, found.stretch, { ...entry, step: data.step });
+  return checkpointOf(partsOf(lineage, found.stretch, data, entry, texts, recordedIO));
+}
+
+/** In order of their steps, those of the run a fork comes from first. */
+export async function* checkpoints(
+  store: Store,
+  record: RunRecord,
+  options: CheckpointsOptions = {},
+): AsyncIterable<Checkpoint<any>> {
+  checkOptionNames(options, ["after", "recordedIO"], "checkpoints");
+  const { after = -1, recordedIO = false } = options;
+  if (!Number.isSafeInteger(after) || after < -1)
+    throw new RepriseError("BAD_OPTIONS", `checkpoints: expected a step of 0 or more as after, got ${inspect(after)}.`);
+  if (typeof recordedIO !== "boolean")
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `checkpoints: expected true or false as recordedIO, got ${inspect(recordedIO)}.`,
+    );
+  const lineage = await readLineage(store, record);
+  for (const stretch of lineage.stretches)
+    for await (const { entry, data, texts } of stepsOf(store, stretch, after)) {
+      const calls = recordedIO ? await readIO(store, lineage, stretch, { ...entry, step: data.step }) : undefined;
+      yield checkpointOf(partsOf(lineage, stretch, data, entry, texts, calls));
+    }
+}
+
+export interface Stood {
+  readonly entry: Entry;
+  readonly data: StepData & { readonly delta: Delta };
+  readonly texts: ChannelTexts;
+}
+
+/** The steps of a stretch after one of them, page by page, each with the state after it. */
+export async function* stepsOf(store: Store, { run, from, upTo }: Stretch, after = -1): AsyncIterable<Stood> {
+  if (after >= upTo) return;
+  const isWithin = after >= from;
+  let texts: ChannelTexts = isWithin ? (await textsAt(store, run, after)).texts : new Map();
+  for (let last = isWithin ? after : from - 1; ;) {
+    const page = await store.readSteps(run, last, upTo, PAGE);
+    for (const entry of page) {
+      const data = decode(entry.data) as Stood["data"];
+      texts = applyDelta(texts, data.delta);
+      last = data.step;
+      yield { entry, data, texts };
+    }
+    if (page.length < PAGE) return;
+  }
+}
+
+interface TextsAt {
+  readonly texts: ChannelTexts;
+  /** What the run had been told when the whole state was kept, and the entry that did. */
+  readonly told: readonly Told[];
+  readonly toldUpTo: number;
+  /** The entry of the step; undefined where the whole state was kept with it. */
+  readonly entry: Entry | undefined;
+}
+
+/** T1 */
+async function textsAt(store: Store, run: RunNumber, step: number): Promise<TextsAt> {
+  const whole = await store.findCheckpoint(run, step, true);
+  if (whole?.state === undefined)
+    throw new RepriseError(
+      "STORE_CORRUPT",
+      `No state is kept at or before step ${step} of run number ${run}; run reprise doctor.`,
+    );
+  const { told, texts } = readWhole(whole.state);
+  let state = texts;
+  let entry: Entry | undefined;
+  for (const next of await store.readSteps(run, whole.step, step)) {
+    state = applyDelta(state, (decode(next.data) as Stood["data"]).delta);
+    entry = next;
+  }
+  return { texts: state, told, toldUpTo: whole.seq, entry };
+}
+
+/** A committed checkpoint with all it stands on. */
+export async function standAt(store: Store, { stretch, row }: Found): Promise<Stood & Omit<TextsAt, "entry">> {
+  const { entry: last, ...at } = await textsAt(store, stretch.run, row.step);
+  const entry = last ?? (await store.readSteps(stretch.run, row.step - 1, row.step))[0];
+  if (entry === undefined)
+    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${stretch.id} has no entry; run reprise doctor.`);
+  return { ...at, entry, data: decode(entry.data) as Stood["data"] };
+}
+
+function partsOf(
+  { rngSeed }: Lineage,
+  { id }: Stretch,
+  data: StepData,
+  { at }: Entry,
+  texts: ChannelTexts,
+  recordedIO: readonly RecordedIO[] | undefined,
+): CheckpointParts {
+  return { runId: id, rngSeed, data, at, texts, ...(recordedIO && { recordedIO }) };
+}
+
+/** What stands between a step's entry and that of the step before. A fork's first step asked for nothing itself. */
+async function readIO(
+  store: Store,
+  { stretches }: Lineage,
+  stretch: Stretch,
+  { step, seq }: { readonly step: number; readonly seq: number },
+): Promise<readonly RecordedIO[]> {
+  if (step === 0) return [];
+  if (step === stretch.from) {
+    const before = stretches[stretches.indexOf(stretch) - 1];
+    if (before === undefined) return [];
+    const origin = await store.findCheckpoint(before.run, step, false);
+    if (origin?.step !== step) return [];
+    return callsOf(store, before.run, step, origin.seq);
+  }
+  return callsOf(store, stretch.run, step, seq);
+}
+
+async function callsOf(store: Store, run: RunNumber, step: number, seq: number): Promise<readonly RecordedIO[]> {
+  const [before] = await store.readSteps(run, step - 2, step - 1);
+  if (before === undefined) return [];
+  const entries = [before];
+  for (let after = before.seq; after < seq - 1;) {
+    const page = await store.readJournal(run, after, Math.min(ENTRIES, seq - 1 - after));
+    entries.push(...page.filter(({ type }) => type === "OperationCompleted" || type === "OperationFailed"));
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.seq;
+  }
+  return recordedCalls(entries.map(journalEntryOf));
+}
+
+export function checkAt(at: unknown, what: string): At {
+  if (Number.isSafeInteger(at) && (at as number) >= 0) return at as number;
+  if (typeof at === "object" && at !== null && !Array.isArray(at)) {
+    checkOptionNames(at, ["label"], what);
+    return { label: checkName((at as { label?: unknown }).label, `${what}: label`) };
+  }
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `${what}: expected a step of 0 or more, or { label: "…" }, got ${inspect(at, { depth: 1 })}.`,
+  );
+}

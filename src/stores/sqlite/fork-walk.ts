@@ -1,0 +1,51 @@
+// Fork walk: what a fork says of the run it comes from is what stands there (FK1, FK4).
+
+import { decode } from "../../base/index.ts";
+import { forkedOf, type Entry, type Forked, type RunNumber } from "../../kernel/index.ts";
+import type { CheckStatements } from "./check.ts";
+import type { Fault } from "./journal-walk.ts";
+
+const INVARIANT = "I37 forks fit their origin";
+
+interface Row {
+  readonly origin: number;
+  readonly step: number;
+  /** Null where there is no such run, or no such checkpoint. */
+  readonly id: string | null;
+  readonly seq: number | null;
+  readonly chain: string | null;
+}
+
+export const CHECK_FORKS_SQL = {
+  forkOf: `select forks.origin, forks.step, runs.id, checkpoints.seq, checkpoints.chain from forks
+    left join runs on runs.run = forks.origin
+    left join checkpoints on checkpoints.run = forks.origin and checkpoints.step = forks.step
+    where forks.run = ?`,
+} as const;
+
+export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | undefined): readonly Fault[] {
+  const row = sql.forkOf.get(run) as unknown as Row | undefined;
+  const forked = first && saidBy(first);
+  const fault = (message: string): readonly Fault[] => [{ invariant: INVARIANT, seq: 1, message }];
+  if (forked === undefined)
+    return row === undefined ? [] : fault("The run is kept as a fork, and its journal is none.");
+  const from = `step ${forked.step} of run ${forked.run}`;
+  if (row === undefined) return fault(`The run is a fork from ${from}, and nothing keeps that run for it.`);
+  if (row.id === null) return fault(`The run is a fork from ${from}, which does not exist any more.`);
+  if (row.id !== forked.run || row.step !== forked.step)
+    return fault(`The run is a fork from ${from}, but step ${row.step} of run ${row.id} is kept for it.`);
+  if (row.seq === null) return fault(`The run is a fork from ${from}, which has no such checkpoint.`);
+  if (row.seq !== forked.seq || row.chain !== forked.chain)
+    return fault(`The run is a fork from ${from}, whose checkpoint is another one than it began from.`);
+  return [];
+}
+
+function saidBy({ data }: Entry): Forked | undefined {
+  if (!data.includes('"forked"')) return undefined;
+  try {
+    return forkedOf(decode(data));
+  } catch {
+    // The chain says what is wrong with it.
+    return undefined;
+  }
+}

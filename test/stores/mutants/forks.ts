@@ -1,0 +1,61 @@
+import type { ForkWrite, Outcome, Store, Write } from "../../../src/kernel/index.ts";
+import { answering, methods, rewriting, writing, type Mutant } from "./mutant.ts";
+
+function forks(name: string, change: (fork: ForkWrite, store: Store) => ForkWrite | Promise<ForkWrite>): Mutant {
+  return rewriting(name, (write, store) => (write.write === "fork" ? change(write, store) : write));
+}
+
+function isFork(write: Write): write is ForkWrite {
+  return write.write === "fork";
+}
+
+export const forksMutants: readonly Mutant[] = [
+  answering("a fork says it has no entry but its first", (outcome: Outcome, write: Write) =>
+    isFork(write) && "status" in outcome && outcome.status === "started"
+      ? { ...outcome, record: { ...outcome.record, head: 1 } }
+      : outcome,
+  ),
+  forks("a fork does not keep its label", (fork) => ({
+    ...fork,
+    checkpoint: { ...fork.checkpoint, label: undefined },
+  })),
+  forks("a fork is made from whatever checkpoint is there", async (fork, store) => {
+    const runs = await store.listRuns({ limit: 10 });
+    for (const { run } of runs) {
+      const row = await store.findCheckpoint(run, 9, false);
+      if (row !== undefined) return { ...fork, origin: { run, step: row.step, key: row.key } };
+    }
+    return fork;
+  }),
+  {
+    name: "a fork replaces the run that has its id",
+    wrap: (store) =>
+      writing(store, async (write) => {
+        if (!isFork(write) || (await store.findRun(write.run.id)) === undefined) return write;
+        return { ...write, run: { ...write.run, id: `${write.run.id} again` } };
+      }),
+  },
+  {
+    name: "a run is pruned though a fork of it stays",
+    wrap: (store) =>
+      writing(store, async (write) => {
+        if (!isFork(write)) return write;
+        // A run that begins with the same two entries, and that nothing ties to the other.
+        await store.write([{ write: "start", run: write.run }]);
+        return write;
+      }),
+  },
+  forks("promises of a fork take a second value", (fork) => ({ ...fork, settled: [] })),
+  methods("steps are read from the journal's numbers", (store) => ({
+    readSteps: (run: number, after: number, _upTo: number, limit?: number) => store.readJournal(run, after, limit),
+  })),
+  methods("the oldest checkpoint with a label is found", (store) => ({
+    async findLabelled(run: number, label: string, step: number) {
+      const rows = await store.readCheckpoints(run, -1);
+      return rows.find((row) => row.label === label && row.step <= step);
+    },
+  })),
+  methods("a label is looked for in all steps", (store) => ({
+    findLabelled: (run: number, label: string) => store.findLabelled(run, label, Number.MAX_SAFE_INTEGER),
+  })),
+];
