@@ -154,7 +154,8 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
   let chain = held.chain;
   const entries = wanted.map(([type, command, data = "{}", tookMs], index): Entry => {
     chain = chainAfter(chain, type, command, data);
-    return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain), tookMs };
+    const entry = { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
+    return tookMs === undefined ? entry : { ...entry, tookMs };
   });
   return {
     write: "turn",
