@@ -12,6 +12,7 @@ import {
   forkedOf,
   isCancel,
   isTold,
+  toldAfter,
   wholeText,
   type ChannelTexts,
   type Entry,
@@ -169,10 +170,13 @@ async function toldBy(
   kept: readonly Told[],
   keptUpTo: number,
 ): Promise<readonly Told[]> {
-  const told = [...kept];
+  let told = kept;
   for (let after = keptUpTo; after < row.seq;) {
     const page = await store.readJournal(stretch.run, after, Math.min(ENTRIES, row.seq - after));
-    for (const { type, data } of page) if (isTold(type)) told.push({ type, data: decode(data) as Told["data"] });
+    for (const { type, data } of page) {
+      if (isTold(type)) told = [...told, { type, data: decode(data) as Told["data"] }];
+      if (type === "RunRetried") told = toldAfter(told, decode(data) as Told["data"]);
+    }
     const last = page.at(-1);
     if (last === undefined) break;
     after = last.seq;
