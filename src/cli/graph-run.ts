@@ -52,7 +52,8 @@ export interface GraphStep {
   readonly next: readonly NodeTally[];
 }
 
-export type NodeState = "to do" | "at work" | "waits" | "will be retried" | "completed" | "failed";
+/** `open`: it has not ended, and nothing more is known; a node has no entry before something of it has ended. */
+export type NodeState = "open" | "at work" | "waits" | "retries" | "completed" | "failed";
 
 /** An item of the step that is not complete. */
 export interface NodeNow {
@@ -112,10 +113,20 @@ export async function readGraphRun(store: Store, record: RunRecord, { from, to }
     if (entry.seq === lastSeq) newest = decode(entry.data) as StepData;
     else since.push(journalEntryOf(entry));
   });
+  return { ...standingOf(record, newest, since), steps: steps.steps };
+}
+
+/** GV3. Where a run stands, from its last step and the entries since. */
+export function standingOf(
+  { status }: RunRecord,
+  newest: StepData | undefined,
+  since: readonly JournalEntry[],
+): GraphRun {
+  const isOver = hasEnded(status) && status !== "failed";
   return {
-    last,
-    steps: steps.steps,
-    now: newest === undefined || (hasEnded(record.status) && record.status !== "failed") ? [] : nowOf(newest, since),
+    last: newest?.step ?? -1,
+    steps: [],
+    now: newest === undefined || isOver ? [] : nowOf(newest, since),
     joins: (newest?.waiting ?? []).map(({ node, arrived }) => ({ node, arrived: arrived.map((one) => one.node) })),
     since,
   };
@@ -260,11 +271,11 @@ function nodeNow(
       return { ...made, state: "failed" };
     case "NodeRetried": {
       const dueAt = new Date(entry.at.getTime() + Number(fields["delay"] ?? 0));
-      return { ...made, attempt: attempt + 1, dueAt, state: waits.length > 0 ? "waits" : "will be retried" };
+      return { ...made, attempt: attempt + 1, dueAt, state: waits.length > 0 ? "waits" : "retries" };
     }
     default:
       if (waits.length > 0) return { ...made, state: "waits" };
-      return { ...made, state: hasBegun ? "at work" : "to do" };
+      return { ...made, state: hasBegun ? "at work" : "open" };
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { decode, formatMs } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
+import { tallyOf, tallyText, type StepData } from "./graph-run.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
 import { looking, type LookOptions } from "./shown-store.ts";
@@ -13,15 +14,21 @@ export interface JournalOptions extends LookOptions {
 }
 
 const PAGE = 500;
+const KEY_SHOWN = 15;
 const TYPE_WIDTH = 22;
 const COMMAND_WIDTH = 16;
+/** Of a graph: `Node(12.0)#0/Operation(0)`. */
+const NODE_COMMAND_WIDTH = 26;
+const NARROW = 100;
 
 export async function journal(id: string, options: JournalOptions): Promise<number> {
   return looking(options, async (store) => {
-    const { run, createdAt } = await getRun(store, id, options.generation);
+    const { run, kind, createdAt } = await getRun(store, id, options.generation);
+    const commandWidth = kind === "graph" && lineWidth() > NARROW ? NODE_COMMAND_WIDTH : COMMAND_WIDTH;
     for (let after = options.after; ;) {
       const page = await store.readJournal(run, after, PAGE);
-      for (const entry of page) await (options.json ? printJson(entryJson(entry)) : print(entryLine(entry, createdAt)));
+      for (const entry of page)
+        await (options.json ? printJson(entryJson(entry)) : print(entryLine(entry, createdAt, commandWidth)));
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return EXIT.ok;
       after = last.seq;
@@ -29,9 +36,32 @@ export async function journal(id: string, options: JournalOptions): Promise<numb
   });
 }
 
-function entryLine({ seq, type, command, data, at }: Entry, startedAt: number): string {
+function entryLine({ seq, type, command, data, at }: Entry, startedAt: number, commandWidth: number): string {
   const place = `${String(seq).padStart(5)} ${`+${formatMs(at - startedAt)}`.padStart(11)}`;
-  const what = `${type.padEnd(TYPE_WIDTH)} ${command.padEnd(COMMAND_WIDTH)}`;
+  const what = `${type.padEnd(TYPE_WIDTH)} ${command.padEnd(commandWidth)}`;
   const room = process.stdout.isTTY ? Math.max(20, lineWidth() - place.length - what.length - 4) : undefined;
-  return `${paint("dim", place)}  ${what} ${showValue(decode(data), room)}`;
+  return `${paint("dim", place)}  ${what} ${showValue(readable(type, decode(data)), room)}`;
+}
+
+/** What says most comes first: lines are cut at their end. */
+function readable(type: Entry["type"], data: unknown): unknown {
+  if (type === "StepCommitted") return shortStep(data);
+  const { index, operationName, ...others } = (data ?? {}) as Readonly<Record<string, unknown>>;
+  if (operationName === undefined) return data;
+  return { operationName, ...others, index };
+}
+
+/** Paths and whole keys are for programs, which read `--json`. */
+function shortStep(data: unknown): object {
+  const { step, label, delta, frontier, waiting, key } = data as StepData;
+  return {
+    step,
+    ...(label !== undefined && { label }),
+    delta,
+    frontier: tallyOf(frontier).map(tallyText),
+    ...(waiting && {
+      waiting: waiting.map(({ node, arrived }) => ({ node, arrived: arrived.map((one) => one.node) })),
+    }),
+    key: `${key.slice(0, KEY_SHOWN)}…`,
+  };
 }

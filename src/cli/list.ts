@@ -13,6 +13,7 @@ export interface ListOptions extends GlobalOptions {
   readonly status?: readonly string[];
   readonly definition?: string;
   readonly tag?: string;
+  readonly kind?: RunRecord["kind"];
   readonly limit: number;
 }
 
@@ -24,9 +25,10 @@ export async function list(options: ListOptions): Promise<number> {
     ...(statuses && { statuses }),
     ...(options.definition !== undefined && { definition: options.definition }),
     ...(options.tag !== undefined && { tag: options.tag }),
+    ...(options.kind !== undefined && { kind: options.kind }),
   };
   return reading(options.store, async (store) => {
-    const table = runTable();
+    let table: RunTable | undefined;
     const now = store.now();
     let shown = 0;
     let before: number | undefined;
@@ -38,7 +40,7 @@ export async function list(options: ListOptions): Promise<number> {
         limit,
       } satisfies RunFilter);
       if (options.json) for (const record of page) await printJson(runJson(record));
-      else if (page.length > 0) await print(table.render(page.map((record) => runCells(record, now))).join("\n"));
+      else if (page.length > 0) await print((table ??= new RunTable(page, now)).render(page).join("\n"));
       shown += page.length;
       left -= page.length;
       before = page.at(-1)?.run;
@@ -55,24 +57,40 @@ function finish(shown: number, more: boolean, json: boolean): number {
   return EXIT.ok;
 }
 
-export function runTable(): Table {
-  return new Table([
-    { title: "RUN", least: 16, keepsEnds: true },
-    { title: "DEFINITION", least: 10 },
-    { title: "STATUS" },
-    { title: "ENTRIES", right: true },
-    { title: "STARTED" },
-    { title: "TOOK" },
-  ]);
-}
+/** Runs in rows. Which kind they are is said where there are several. */
+export class RunTable {
+  readonly #table: Table;
+  readonly #now: number;
+  readonly #hasKind: boolean;
 
-export function runCells({ id, definition, status, head, createdAt, endedAt }: RunRecord, now: number): Cell[] {
-  return [
-    id,
-    definition,
-    { text: status, paint: (text) => paintStatus(paint, status, text) },
-    String(head),
-    `${formatMs(Math.max(0, now - createdAt))} ago`,
-    endedAt === undefined ? "" : formatMs(endedAt - createdAt),
-  ];
+  /** `first`: the rows that decide about columns and widths. */
+  constructor(first: readonly RunRecord[], now: number) {
+    this.#now = now;
+    this.#hasKind = first.some(({ kind }) => kind !== "workflow");
+    this.#table = new Table([
+      { title: "RUN", least: 16, keepsEnds: true },
+      { title: "DEFINITION", least: 10 },
+      ...(this.#hasKind ? [{ title: "KIND" }] : []),
+      { title: "STATUS" },
+      { title: "ENTRIES", right: true },
+      { title: "STARTED" },
+      { title: "TOOK" },
+    ]);
+  }
+
+  render(records: readonly RunRecord[]): string[] {
+    return this.#table.render(records.map((record) => this.#cells(record)));
+  }
+
+  #cells({ id, definition, kind, status, head, createdAt, endedAt }: RunRecord): Cell[] {
+    return [
+      id,
+      definition,
+      ...(this.#hasKind ? [kind] : []),
+      { text: status, paint: (text) => paintStatus(paint, status, text) },
+      String(head),
+      `${formatMs(Math.max(0, this.#now - createdAt))} ago`,
+      endedAt === undefined ? "" : formatMs(endedAt - createdAt),
+    ];
+  }
 }

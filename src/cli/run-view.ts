@@ -41,7 +41,14 @@ export function waitsFor(record: RunRecord, steps: readonly Step[]): readonly St
   return hasEnded(record.status) ? [] : steps.filter(({ endedAt }) => endedAt === undefined);
 }
 
-export function waitLines(record: RunRecord, steps: readonly Step[], now: number, painted: Paint = paint): string[] {
+/** `isTold`: what it waits for besides has been said already. */
+export function waitLines(
+  record: RunRecord,
+  steps: readonly Step[],
+  now: number,
+  painted: Paint = paint,
+  isTold = false,
+): string[] {
   switch (record.status) {
     case "completed":
     case "failed":
@@ -62,7 +69,7 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
       else if (record.status === "waiting" && news > 0)
         open.unshift(`${worker}, to take in ${countOf(news, "message", "messages")}`);
       else if (record.status === "running") open.unshift("a worker is at it");
-      else if (record.status === "waiting" && open.length === 0)
+      else if (record.status === "waiting" && open.length === 0 && !isTold)
         open.push("an update, if its code takes one; otherwise nothing that can come: see `reprise doctor`");
       else if (record.status === "paused") open.unshift("somebody who resumes it");
       return open;
@@ -71,7 +78,7 @@ export function waitLines(record: RunRecord, steps: readonly Step[], now: number
 }
 
 export function waitLine(step: Step, now: number, painted: Paint): string {
-  const { kind, name, command, until, attempts, show } = step;
+  const { kind, name, command, until, attempts, show, child } = step;
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
   const limit = until === undefined ? "" : `, ${limitText(until.getTime() - now)}`;
@@ -80,7 +87,7 @@ export function waitLine(step: Step, now: number, painted: Paint): string {
     case "task":
       return `task ${shown}: a worker that has it ${place}`;
     case "child":
-      return `child ${shown} ${place}`;
+      return `child ${shown}${child === undefined ? "" : `, run ${plain(child)}`} ${place}`;
     case "sleep":
       return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
     case "promise":

@@ -6,7 +6,7 @@ import { scheduleTag, type CatchUp, type Overlap, type Store } from "../kernel/i
 import { withClient } from "./client.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { runCells, runTable } from "./list.ts";
+import { RunTable } from "./list.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, print, printJson, remark } from "./output.ts";
@@ -95,7 +95,7 @@ export async function showSchedule(name: string, options: GlobalOptions): Promis
     if (info.waiting.length > 0) await row("in line", countOf(info.waiting.length, "planned time", "planned times"));
     if (runs.length === 0) return EXIT.ok;
     await print("");
-    for (const line of runTable().render(runs.map((record) => runCells(record, now)))) await print(line);
+    for (const line of new RunTable(runs, now).render(runs)) await print(line);
     return EXIT.ok;
   });
 }

@@ -12,6 +12,9 @@ import { renderTimeline } from "./timeline.ts";
 
 export interface ShowOptions extends LookOptions {
   readonly watch?: boolean;
+  /** Of a graph. */
+  readonly steps?: string;
+  readonly timeline?: boolean;
 }
 
 /** Longer journals are shown by their beginning and their end. */
@@ -23,6 +26,12 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
   return looking(options, async (store) => {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
+    if (record.kind === "graph") return (await import("./show-graph.ts")).showGraph(store, record, options);
+    if (options.steps !== undefined)
+      throw new RepriseError(
+        "USAGE",
+        `--steps are those of a graph; run ${id} is of the ${record.kind} ${record.definition}.`,
+      );
     const entries = await store.readJournal(record.run, 0, record.head);
     const steps = stepsOf(entries.map(journalEntryOf));
     const trouble = troubleOf(record, entries.at(-1));
@@ -37,6 +46,7 @@ export function showJson(
   entries: readonly Entry[],
   steps: readonly Step[],
   trouble: Trouble | undefined,
+  graph?: object,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -50,6 +60,7 @@ export function showJson(
     error: trouble ?? null,
     steps: steps.map(stepJson),
     waitsFor: waitsFor(record, steps).map(stepJson),
+    graph: graph ?? null,
   };
 }
 

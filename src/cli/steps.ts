@@ -20,6 +20,8 @@ export interface Step {
   readonly shielded: boolean;
   /** What a promise has for whoever answers it. */
   readonly show: unknown;
+  /** The run of a child. */
+  readonly child: string | undefined;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -95,6 +97,7 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     until,
     shielded: fields["shielded"] === true,
     show: fields["show"],
+    child: typeof fields["childExecutionId"] === "string" ? fields["childExecutionId"] : undefined,
   });
   switch (type) {
     case "TaskScheduled":

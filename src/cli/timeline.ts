@@ -5,8 +5,9 @@
 //                        └ attempt 1: Error: the card network did not answer
 
 import { formatMs } from "../base/index.ts";
+import { completedText, failedText, placeText, stepText } from "./node-lines.ts";
 import type { Paint } from "./output.ts";
-import { dueOf, fieldsOf, textOf, type Fields } from "./steps.ts";
+import { dueOf, fieldsOf, nodeOf, textOf, type Fields } from "./steps.ts";
 import type { JournalEntry } from "../kernel/index.ts";
 import { clip, plain, showValue } from "./text.ts";
 
@@ -49,9 +50,17 @@ export class TimelineReader {
   readonly #opened = new Map<string, { readonly name: string; readonly at: Date }>();
   #startedAt: number | undefined;
 
+  /** `startedAt`: of a run whose first entry is not read. */
+  constructor(startedAt?: number) {
+    this.#startedAt = startedAt;
+  }
+
   read(entry: JournalEntry): Line {
     this.#startedAt ??= entry.at.getTime();
-    return lineOf(entry, this.#opened, this.#startedAt);
+    const line = lineOf(entry, this.#opened, this.#startedAt);
+    const { command = "" } = entry;
+    // What the code of a node asked for says whose it is.
+    return nodeOf(command) === undefined ? line : { ...line, name: `${placeText(command)}/${line.name}` };
   }
 }
 
@@ -133,21 +142,18 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     const name = start?.name ?? plain(textOf(fallback, command));
     return { tone, name, text: say(took), under: failuresOf(fields) };
   };
+  const nodeName = plain(textOf(fields["operationName"], command));
   switch (entry.type) {
     case "RunStarted":
       return line("quiet", "started", "input" in fields ? `with ${showValue(fields["input"])}` : "");
     case "NodeCompleted":
-      return line("good", plain(textOf(fields["operationName"], command)), "node completed");
+      return line("good", nodeName, completedText(entry, fields));
     case "NodeFailed":
-      return line("bad", plain(textOf(fields["operationName"], command)), `node failed: ${showValue(fields["error"])}`);
+      return line("bad", nodeName, failedText(entry, fields));
     case "NodeRetried":
-      return line(
-        "bad",
-        plain(textOf(fields["operationName"], command)),
-        `attempt failed: ${showValue(fields["error"])}`,
-      );
+      return { ...line("quiet", nodeName, failedText(entry, fields)), under: [showValue(fields["error"])] };
     case "StepCommitted":
-      return line("quiet", "step", textOf(fields["step"], ""));
+      return line("quiet", `step ${String(fields["step"])}`, stepText(fields));
     case "TaskScheduled":
       return open(fields["taskType"], "task, scheduled");
     case "TaskCompleted":

@@ -4,14 +4,24 @@
 // anew; elsewhere there are only the lines that stay.
 
 import { systemTimers } from "../base/index.ts";
-import { hasEnded, journalEntryOf, type JournalEntry, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  hasEnded,
+  journalEntryOf,
+  type Entry,
+  type JournalEntry,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
+import { standingOf, type StepData } from "./graph-run.ts";
+import { graphJson, nowLines } from "./graph-view.ts";
 import { getRun } from "./open-store.ts";
-import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
+import { EXIT, lineWidth, paint, print, printJson, type Paint } from "./output.ts";
 import { headLines, statusOf, titleOf, troubleLines, waitLines } from "./run-view.ts";
 import { middleLeftOut, showJson } from "./show.ts";
 import { entryJson, troubleOf } from "./shown-run.ts";
-import { stepsOf } from "./steps.ts";
+import { readLastSteps } from "./show-graph.ts";
+import { nodeOf, stepsOf } from "./steps.ts";
 import { clip } from "./text.ts";
 import { nameWidthOf, offsetOf, renderLine, TimelineReader } from "./timeline.ts";
 
@@ -62,9 +72,10 @@ async function finish(
   screen: Screen,
   options: GlobalOptions,
 ): Promise<number> {
-  const raw = await store.readJournal(record.run, 0);
+  const raw = await endsOf(store, record);
+  const graph = record.kind === "graph" && options.json ? graphJson(await readLastSteps(store, record)) : undefined;
   const trouble = troubleOf(record, raw.at(-1));
-  if (options.json) await printJson({ run: showJson(record, raw, stepsOf(followed.entries), trouble) });
+  if (options.json) await printJson({ run: showJson(record, raw, stepsOf(followed.entries), trouble, graph) });
   else
     await screen.append([
       "",
@@ -74,9 +85,18 @@ async function finish(
   return hasEnded(record.status) ? EXIT.problem : EXIT.determinism;
 }
 
+/** The first entry and the last: those with its input and its outcome. */
+async function endsOf(store: Store, { run, head }: RunRecord): Promise<readonly Entry[]> {
+  const [first] = await store.readJournal(run, 0, 1);
+  const [last] = await store.readJournal(run, Math.max(0, head - 1), 1);
+  return [first, last].filter((entry) => entry !== undefined);
+}
+
 function statusLines(record: RunRecord, followed: Followed, now: number): string[] {
   const bare = (_style: unknown, text: string): string => text;
-  const waits = waitLines(record, stepsOf(followed.entries), now, bare);
+  const nodes = followed.nodeLines(record, now, bare);
+  const own = stepsOf(followed.entries).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
+  const waits = [...waitLines(record, own, now, bare, nodes.length > 0), ...nodes];
   const more = waits.length - MAX_WAITS;
   return [
     "",
@@ -86,10 +106,13 @@ function statusLines(record: RunRecord, followed: Followed, now: number): string
   ];
 }
 
-/** The journal of one run as far as it was read. */
+/** The journal of one run as far as it was read. Of a graph only what came since its last step is kept. */
 class Followed {
   readonly run: number;
-  readonly entries: JournalEntry[] = [];
+  entries: JournalEntry[] = [];
+  #after = 0;
+  #startedAt = 0;
+  #step: StepData | undefined;
   readonly #reader = new TimelineReader();
   #nameWidth = MIN_NAME_WIDTH;
 
@@ -99,18 +122,27 @@ class Followed {
 
   /** What is new, up to `head` where it is given. */
   async read(store: Store, head?: number) {
-    const after = this.entries.length;
-    const raw = await store.readJournal(this.run, after, ...(head === undefined ? [] : [head - after]));
+    const raw = await store.readJournal(this.run, this.#after, ...(head === undefined ? [] : [head - this.#after]));
     const lines = raw.flatMap((stored) => {
       const entry = journalEntryOf(stored);
-      this.entries.push(entry);
+      if (entry.seq === 1) this.#startedAt = entry.at.getTime();
+      this.#after = entry.seq;
+      if (entry.type === "StepCommitted") {
+        this.#step = entry.data as StepData;
+        this.entries = [];
+      } else this.entries.push(entry);
       const line = this.#reader.read(entry);
       this.#nameWidth = Math.max(this.#nameWidth, nameWidthOf(line));
-      const startedAt = this.entries[0]?.at.getTime() ?? 0;
       const options = { width: lineWidth(), paint };
-      return renderLine(line, offsetOf(entry.at.getTime() - startedAt), this.#nameWidth, options);
+      return renderLine(line, offsetOf(entry.at.getTime() - this.#startedAt), this.#nameWidth, options);
     });
     return { raw, lines };
+  }
+
+  /** What the nodes of a graph do. */
+  nodeLines(record: RunRecord, now: number, painted: Paint): readonly string[] {
+    if (this.#step === undefined) return [];
+    return nowLines(record, standingOf(record, this.#step, this.entries), now, painted);
   }
 }
 

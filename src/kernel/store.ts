@@ -34,6 +34,7 @@ export interface WorkerInfo {
 
 export interface RunFilter {
   readonly definition?: string;
+  readonly kind?: RunRecord["kind"];
   readonly statuses?: readonly Status[];
   readonly tag?: string;
   /** Only runs with a smaller number: newest first, page by page. */

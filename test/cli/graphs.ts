@@ -27,7 +27,7 @@ export const agent = graph("agent", {
   .node("write", async (_ctx, state) => ({ draft: `${state.found.length} things` }))
   .node("review", async (ctx, state) => {
     const { ok } = await ctx.promise("approval", { show: { draft: state.draft } as unknown as Draft });
-    return ok ? goto("publish", { ok }) : goto("plan");
+    return ok ? goto("publish", { ok }) : goto(END);
   })
   .node("publish", async () => {})
   .edge(START, "plan")

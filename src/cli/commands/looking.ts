@@ -17,19 +17,38 @@ export function addLookingCommands(program: Command): void {
     .description("the runs of a store, newest first")
     .option("--status <status>", "only these; several with commas", collect)
     .option("--definition <name>", "only runs of this definition")
+    .addOption(new Option("--kind <kind>", "only runs of this kind").choices(["workflow", "graph"]))
     .option("--tag <tag>", "only runs with this tag")
     .option("--limit <count>", "at most this many", wholeNumber, 50)
-    .addHelpText("after", examples("list", "list --status failed,blocked --limit 10", "list --definition order --json"))
+    .addHelpText(
+      "after",
+      examples(
+        "list",
+        "list --status failed,blocked --limit 10",
+        "list --kind graph",
+        "list --definition order --json",
+      ),
+    )
     .action(action(async (options: GlobalOptions & { limit: number }) => (await import("../list.ts")).list(options)));
 
   program
     .command("show")
-    .description("one run: its timeline, what it waits for, why it failed")
+    .description("one run: its timeline or the steps of a graph, what it waits for, why it failed")
     .argument("<id>", "the run's id")
     .option("--generation <number>", GENERATION, wholeNumber)
     .option("--show-secrets", SHOW_SECRETS)
     .option("--watch", "follow it until it ends or is stopped")
-    .addHelpText("after", examples("show order-7", "show order-7 --watch", "show order-7 --json | jq .waitsFor"))
+    .option("--steps <range>", "of a graph: these steps, such as 3, 10..20, ..5 or 90.. (default: the last 20)")
+    .option("--timeline", "of a graph: every entry of these steps instead of a row for each")
+    .addHelpText(
+      "after",
+      examples(
+        "show order-7",
+        "show order-7 --watch",
+        "show agent-7 --steps 10..20",
+        "show order-7 --json | jq .waitsFor",
+      ),
+    )
     .action(action(async (id: string, options: ShowOptions) => (await import("../show.ts")).show(id, options)));
 
   program

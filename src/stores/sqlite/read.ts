@@ -104,6 +104,7 @@ export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): 
   };
   if (filter.before !== undefined) also("runs.run < ?", filter.before);
   if (filter.definition !== undefined) also("definition = ?", filter.definition);
+  if (filter.kind !== undefined) also("runs.kind = ?", filter.kind);
   // The cross join keeps the order: from the tag's index to the runs, never the other way round.
   if (filter.tag !== undefined) also("tags.tag = ? and runs.run = tags.run", filter.tag);
   if (filter.statuses !== undefined) {

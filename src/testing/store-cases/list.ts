@@ -43,6 +43,17 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await listIds(store, { tag: "vip", definition: "checkout", statuses: ["failed"] }), ["failed"]);
   }),
 
+  storeCase("a list holds the runs of one kind", async (store) => {
+    await startRun(store, "a", { kind: "graph", tags: ["vip"] });
+    await startRun(store, "b", { tags: ["vip"] });
+    await startRun(store, "c", { kind: "graph", definition: "agent" });
+    assert.deepEqual(await listIds(store, { kind: "graph" }), ["c", "a"]);
+    assert.deepEqual(await listIds(store, { kind: "workflow" }), ["b"]);
+    assert.deepEqual(await listIds(store, { kind: "flow" }), []);
+    assert.deepEqual(await listIds(store, { kind: "graph", tag: "vip", statuses: ["queued"] }), ["a"]);
+    assert.deepEqual(await listIds(store, { kind: "graph", definition: "agent" }), ["c"]);
+  }),
+
   storeCase("tags are matched whole, whatever characters they hold", async (store) => {
     const tags = ['a"b', "a,b", "%", "_", "a", "A", "ä", "[]", "\\"];
     for (const [n, tag] of tags.entries()) await startRun(store, `run-${n}`, { tags: [tag] });

@@ -314,6 +314,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a list ignores before": ["paging stays stable while runs are added"],
   "a list ignores tag": ["tags are matched whole, whatever characters they hold"],
   "a list ignores definition": ["a list holds the runs of one definition, some statuses, one tag"],
+  "a list ignores kind": ["a list holds the runs of one kind"],
   "a list ignores statuses": ["a list holds the runs of one definition, some statuses, one tag"],
   "a list ignores its limit": ["runs are listed newest first"],
   "tags match by their beginning": ["tags are matched whole, whatever characters they hold"],

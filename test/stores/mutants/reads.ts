@@ -5,7 +5,7 @@ export const readsMutants: readonly Mutant[] = [
   methods("a list is oldest first", (store) => ({
     listRuns: async (filter: Parameters<Store["listRuns"]>[0]) => (await store.listRuns(filter)).toReversed(),
   })),
-  ...(["before", "tag", "definition", "statuses"] as const).map((part) =>
+  ...(["before", "tag", "definition", "kind", "statuses"] as const).map((part) =>
     methods(`a list ignores ${part}`, (store) => ({
       listRuns: (filter: Parameters<Store["listRuns"]>[0]) => store.listRuns(without(filter, part) as typeof filter),
     })),

@@ -1,0 +1,282 @@
+// Runs of graphs on the command line: list, show, journal, graph --run on a store with runs of every kind.
+
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEngine } from "reprise";
+import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
+import { readGraphRun } from "../../src/cli/graph-run.ts";
+import { stepRangeOf } from "../../src/cli/show-graph.ts";
+import type { Store } from "../../src/kernel/index.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
+import { charge, pay } from "./definitions.ts";
+import { agent, failing, loop, odd, sub, waits } from "./graphs.ts";
+import { readMermaid } from "./picture-grammar.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const GRAPHS = join(ROOT, "test/cli/graphs.ts");
+const ALL = [agent, failing, loop, odd, sub, waits, pay, charge];
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+
+const store = new StoreWithRuns(ALL);
+beforeAll(() =>
+  store.start(
+    { id: "pay-1", what: pay, input: 1, until: "completed" },
+    { id: "agent-1", what: agent, input: { questions: ["why"] }, tags: ["eu"], until: "waiting" },
+    { id: "failing-1", what: failing, input: {}, until: "failed" },
+    { id: "waits-1", what: waits, input: {}, until: "waiting" },
+    { id: "loop-1", what: loop, input: {}, until: "completed" },
+  ),
+);
+afterAll(() => store[Symbol.dispose]());
+const on = (...args: readonly string[]): Promise<Finished> => store.cli(...args);
+
+describe("list", () => {
+  test("shows what kind the runs are of, and only one kind when asked", async () => {
+    const { stdout } = await on("list");
+    expect(stdout).toMatch(/^RUN +DEFINITION +KIND +STATUS/);
+    expect(stdout).toMatch(/^agent-1 +agent +graph +waiting/m);
+    expect(stdout).toMatch(/^pay-1 +pay +workflow +completed/m);
+    const ids = async (...args: readonly string[]): Promise<string[]> =>
+      jsonLines((await on("list", "--json", ...args)).stdout).map(({ id }) => id as string);
+    expect(await ids("--kind", "graph")).toEqual(["loop-1", "waits-1", "failing-1", "agent-1"]);
+    expect(await ids("--kind", "graph", "--tag", "eu")).toEqual(["agent-1"]);
+    expect(await ids("--kind", "workflow")).toContain("pay-1");
+    expect((await on("list", "--kind", "flow")).stderr).toContain("Allowed choices are workflow, graph");
+  });
+});
+
+describe("show", () => {
+  test("has a row for every step: nodes with attempts, what changed, label, key; then who the run waits for", async () => {
+    const { code, stdout, stderr } = await on("show", "agent-1");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).not.toMatch(CONTROL);
+    const rows = stdout.split("\n").filter((line) => /^ +\d/.test(line));
+    expect(rows.map((row) => row.trim().split(/ {2,}/).slice(2, -1))).toEqual([
+      ["input", "draft, found, ok, questions", "16"],
+      ["plan", "questions", "20", "plan 1"],
+      ["search ×3 (2 attempts)", "found +3", "38"],
+      ["facts, read", "found +2", "19"],
+      ["write", "draft", "10"],
+    ]);
+    expect(rows.every((row) => / [0-9a-f]{8}$/.test(row))).toBe(true);
+    expect(stdout).toContain(
+      "step 5\n  review 5.0 waits for promise approval from outside, for { draft: '5 things' } Node(5.0)#0/Promise(0)",
+    );
+    expect(stdout).not.toContain("nothing that can come");
+  });
+
+  test("names the child that a node waits for, and when a wait runs out", async () => {
+    const { stdout } = await on("show", "waits-1");
+    expect(stdout).toMatch(/asks 1\.0 waits for child sub, run [0-9a-f]{32} Node\(1\.0\)#0\/ChildWorkflow\(0\)/);
+    expect(stdout).toMatch(/idles 1\.1 waits for promise never from outside, runs out in (1 d|23 h.*) Node/);
+  });
+
+  test("names the node that failed and its attempt, and what its siblings did", async () => {
+    const { code, stdout } = await on("show", "failing-1");
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      "step 2\n  bad 2.1 failed, attempt 2: FatalError: the index is gone\\u0007\n  completed: good\n",
+    );
+    expect(stdout).toContain("failed FATAL: FatalError: the index is gone\\u0007");
+  });
+
+  test("of a long run the last steps, and others when asked", async () => {
+    const stepsOf = ({ stdout }: Finished): number[] =>
+      Array.from(stdout.matchAll(/^ *(\d+) .* [0-9a-f]{8}$/gm), (match) => Number(match[1]));
+    const tail = await on("show", "loop-1");
+    expect(stepsOf(tail)).toEqual(Array.from({ length: 20 }, (_, index) => 981 + index));
+    expect(tail.stdout).toContain("… 981 steps before: --steps 0..980\n");
+    expect(tail.stdout).toMatch(/● completed +→ \{ log: \[/);
+    const middle = await on("show", "loop-1", "--steps", "10..12");
+    expect(stepsOf(middle)).toEqual([10, 11, 12]);
+    expect(middle.stdout).toContain("… 988 steps after: --steps 13..1000\n");
+    expect(stepsOf(await on("show", "loop-1", "--steps", "..2"))).toEqual([0, 1, 2]);
+    expect((await on("show", "loop-1", "--steps", "2000..")).stdout).toContain(
+      "no step from 2000 on; the last one that is complete is 1000",
+    );
+  });
+
+  test("a range is a step, two steps, or open at one end; anything else is refused", async () => {
+    expect(stepRangeOf("7")).toEqual({ from: 7, to: 7 });
+    expect(stepRangeOf("3..5")).toEqual({ from: 3, to: 5 });
+    expect(stepRangeOf("..5")).toEqual({ from: 0, to: 5 });
+    expect(stepRangeOf("5..")).toMatchObject({ from: 5 });
+    for (const range of ["", "..", "5..2", "a", "1-3", "1.5", "1...3", "99999999999999999999"])
+      expect(() => stepRangeOf(range), range).toThrow("--steps: expected a step or a range");
+    expect((await on("show", "loop-1", "--steps", "5..2")).code).toBe(2);
+  });
+
+  test("refuses the steps of a run that has none", async () => {
+    expect((await on("show", "pay-1", "--steps", "1")).stderr).toContain("run pay-1 is of the workflow pay");
+  });
+
+  test("however long the run is, little more than the steps shown is read", async () => {
+    const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
+    const real = await openSqliteStore({ ...machine, path: store.url.slice("sqlite:".length) });
+    let read = 0;
+    const counting = new Proxy(real, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key, target);
+        if (key === "readJournal")
+          return async (...args: Parameters<Store["readJournal"]>) => {
+            const entries = await target.readJournal(...args);
+            read += entries.length;
+            return entries;
+          };
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    try {
+      const record = (await real.findRun("loop-1"))!;
+      const { steps, last } = await readGraphRun(counting, record, { from: 500, to: 519 });
+      expect([steps.length, last, record.head]).toEqual([20, 1_000, 2_003]);
+      // Two entries per step, the checkpoint before, the last one, and what came since.
+      expect(read).toBeLessThan(50);
+    } finally {
+      await real.close();
+    }
+  });
+
+  test("--timeline tells every entry of the steps, those of nodes with their place", async () => {
+    const { stdout } = await on("show", "agent-1", "--timeline", "--steps", "1..2");
+    expect(stdout).not.toContain("step 0 ");
+    expect(stdout).toMatch(/● plan +node 1\.0, took .* → \{ questions: \[ 'why', 'who', 'what' \] \}, label plan 1\n/);
+    expect(stdout).toMatch(/· step 1 +questions \(20 bytes\), label plan 1, next search ×3\n/);
+    expect(stdout).toMatch(/· search +node 2\.2, attempt 1 failed, next in 1 ms\n +└ Error: no answer/);
+    expect(stdout).toMatch(/● 2\.0\/look up +operation.* → 'about why'\n/);
+    expect(stdout).toMatch(/● search +node 2\.2, took .*, attempt 2 → /);
+  });
+
+  test("--json has the same as data", async () => {
+    const [run] = jsonLines((await on("show", "agent-1", "--json", "--steps", "1..2")).stdout);
+    expect(run).toMatchObject({ id: "agent-1", kind: "graph", input: { questions: ["why"] }, output: null });
+    expect(run!["graph"]).toEqual({
+      step: 4,
+      steps: [
+        {
+          step: 1,
+          seq: expect.any(Number),
+          at: expect.stringMatching(/Z$/),
+          tookMs: expect.any(Number),
+          key: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+          label: "plan 1",
+          nodes: [{ node: "plan", count: 1, attempts: 1 }],
+          changed: [{ channel: "questions", how: "set", count: 1, bytes: 20 }],
+          next: [{ node: "search", count: 3, attempts: 1 }],
+          bytes: 20,
+        },
+        expect.objectContaining({ step: 2, label: null, nodes: [{ node: "search", count: 3, attempts: 2 }] }),
+      ],
+      nodes: [
+        {
+          command: "Node(5.0)",
+          node: "review",
+          state: "waits",
+          attempt: 0,
+          error: null,
+          dueAt: null,
+          waitsFor: ["Node(5.0)#0/Promise(0)"],
+        },
+      ],
+      joins: [],
+    });
+    const [failed] = jsonLines((await on("show", "failing-1", "--json")).stdout);
+    expect(failed!["graph"].nodes).toMatchObject([
+      { node: "good", state: "completed" },
+      { node: "bad", state: "failed", attempt: 1, error: { $: "error", v: { message: "the index is gone\u0007" } } },
+    ]);
+    const [workflow] = jsonLines((await on("show", "pay-1", "--json")).stdout);
+    expect(workflow!["graph"]).toBeNull();
+  });
+
+  test("--watch follows a graph until a person has answered", async () => {
+    using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
+    const child = startCli(["show", "agent-2", "--watch", "--store", own.url]);
+    const ended = finished(child);
+    await saying(child, "○ 5.0/approval");
+    expect((await own.cli("resolve", "agent-2", "approval", '{"ok":true}')).code).toBe(0);
+    expect(await own.finish("agent-2")).toMatchObject({ status: "completed", output: { ok: true } });
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/● review +node 5\.0, took .* → \{ ok: true \}, goto publish\n/);
+    expect(stdout).toMatch(/\nagent-2 {2}agent v1 {2}completed in .*\n$/);
+    const last = jsonLines((await own.cli("show", "agent-2", "--watch", "--json")).stdout).at(-1);
+    expect(last).toMatchObject({ run: { output: { ok: true }, graph: { step: 6, nodes: [] } } });
+  });
+});
+
+describe("journal", () => {
+  test("shows steps without the parts that only programs read, which --json has", async () => {
+    const { stdout } = await on("journal", "agent-1");
+    expect(stdout).toMatch(
+      /StepCommitted +\{ step: 1, label: 'plan 1', delta: \{ set: .* \}, frontier: \[ 'search ×3' \], key: 'sha256:[0-9a-f]{8}…' \}\n/,
+    );
+    expect(stdout).toMatch(/OperationCompleted +Node\(2\.0\)#0\/Operation\(0\) +\{ operationName: 'look up', /);
+    expect(stdout).not.toContain("orderKey");
+    const entries = jsonLines((await on("journal", "agent-1", "--json")).stdout);
+    const step = entries.find(({ type, data }) => type === "StepCommitted" && data.step === 1)!;
+    expect(step["data"].frontier[0]).toMatchObject({ node: "search", orderKey: expect.any(String) });
+  });
+});
+
+describe("graph --run", () => {
+  test("draws what the run did over its graph", async () => {
+    const { code, stdout, stderr } = await on("graph", GRAPHS, "--run", "agent-1");
+    expect([code, stderr]).toEqual([0, ""]);
+    const { titles, boxes, marks } = readMermaid(stdout);
+    expect(titles).toEqual(["agent: agent-1, waiting after step 4"]);
+    const named = new Map([...boxes].map(([id, { lines }]) => [id, lines]));
+    const marked = (mark: string): string[] => (marks.get(mark) ?? []).map((id) => named.get(id)![0]!);
+    expect(marked("done")).toEqual(["START", "plan", "search ×3", "facts", "read", "write"]);
+    expect(marked("now")).toEqual(["review"]);
+    const failed = readMermaid((await on("graph", GRAPHS, "--run", "failing-1")).stdout);
+    expect((failed.marks.get("failed") ?? []).map((id) => failed.boxes.get(id)!.lines)).toEqual([["bad", "failed"]]);
+  });
+
+  test("adds the ways that goto took, and marks the end", async () => {
+    using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
+    await own.cli("resolve", "agent-2", "approval", '{"ok":true}');
+    await own.finish("agent-2");
+    const [drawn] = jsonLines((await own.cli("graph", GRAPHS, "--run", "agent-2", "--json")).stdout);
+    expect(drawn!["run"]).toMatchObject({
+      id: "agent-2",
+      status: "completed",
+      now: [],
+      failed: [],
+      gotos: [{ from: "review", to: "publish", count: 1 }],
+    });
+    expect(drawn!["run"].done).toContainEqual({ node: "publish", count: 1 });
+    const { arrows } = readMermaid((await own.cli("graph", GRAPHS, "--run", "agent-2")).stdout);
+    expect(arrows.filter(({ style }) => style === "-.->")).toEqual([
+      { from: "g0n5", to: "g0n6", label: "goto", style: "-.->" },
+    ]);
+  });
+
+  test("refuses runs that are no graph's, or another graph's", async () => {
+    expect((await on("graph", GRAPHS, "--run", "pay-1")).stderr).toContain("only runs of graphs can be drawn");
+    expect((await on("graph", GRAPHS, "loop", "--run", "agent-1")).stderr).toContain(
+      "is of the graph agent, not of loop",
+    );
+    expect((await on("graph", GRAPHS, "--run", "nobody")).stderr).toContain("RUN_NOT_FOUND");
+  });
+});
+
+test("a node that will be tried again is told with when, and why", async () => {
+  const { graph, START, last } = await import("reprise");
+  const slow = graph("slow", { state: { n: last(0) } })
+    .node("tries", { retry: { maxAttempts: 3, baseDelay: "1 hour" } }, async () => {
+      throw new Error("not now");
+    })
+    .edge(START, "tries");
+  using own = new StoreWithRuns([slow]);
+  {
+    await using engine = await createEngine({ store: own.url, definitions: [slow], logger: SILENT });
+    const run = await engine.start(slow, {}, { id: "slow-1" });
+    while ((await run.info()).entries < 3) await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { stdout } = await own.cli("show", "slow-1");
+  expect(stdout).toMatch(/step 1\n {2}tries 1\.0 is tried again in (1 h|59 m .*), attempt 2; Error: not now\n/);
+});
