@@ -117,6 +117,12 @@ export interface GenerationOptions {
   /** Of a run that continued as new; default: the newest. */
   generation?: number;
 }
+export interface ReplayOptions extends GenerationOptions {
+  /** Default true: the first difference is the verdict. False: differences are `warnings`, and what was recorded goes on. */
+  strict?: boolean;
+  /** Nodes of a graph whose `ctx.run` calls are made again: an answer other than the recorded one is a difference. */
+  live?: readonly string[];
+}
 export interface JournalOptions extends GenerationOptions {
   /** Only entries after this one. */
   after?: number;
@@ -187,8 +193,11 @@ export interface Run<D> {
   fork(options: ForkOptions<StateOf<D>>): Promise<Run<D>>;
   /** Where this run and another one of the same graph part, step by step. */
   diff(other: Run<D>, options?: DiffOptions): Promise<RunDiff>;
-  /** Runs today's code against the journal, strictly; nothing outside is called, nothing is written. */
-  replay(options?: GenerationOptions): Promise<Replay>;
+  /**
+   * Runs today's code against the journal; nothing outside is called, nothing is written. The nodes of a graph are run
+   * again, attempt by attempt, with every call of `ctx` answered from the journal.
+   */
+  replay(options?: ReplayOptions): Promise<Replay>;
   /** `replay`, and the journal against its own hash chain. */
   verify(options?: GenerationOptions): Promise<Replay>;
 }

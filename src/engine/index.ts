@@ -14,6 +14,7 @@ export type {
   Picked,
   QueueHandle,
   QueueInfo,
+  ReplayOptions,
   Run,
   RunInfo,
   Schedule,

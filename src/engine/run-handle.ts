@@ -14,7 +14,6 @@ import {
 } from "../base/index.ts";
 import {
   dataWithoutSecrets,
-  findJournalFault,
   hasEnded,
   journalEntryOf,
   type JournalEntry,
@@ -23,11 +22,12 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
-import { replayJournal, type Replay, type WorkflowBody } from "../workflow/index.ts";
+import type { Replay, WorkflowBody } from "../workflow/index.ts";
 import type { Registry, Worker } from "../worker/index.ts";
 import type {
   GenerationOptions,
   JournalOptions,
+  ReplayOptions,
   Run,
   RunInfo,
   SettleOptions,
@@ -44,6 +44,7 @@ import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
+import { checkReplayOptions, replayRun } from "./replay-run.ts";
 import { retryRun } from "./retry-run.ts";
 import { readScheduler } from "./run-scheduler.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
@@ -248,34 +249,22 @@ export class RunHandle implements Run<any> {
     return diffRuns({ store: this.#host.store, record: here }, { store: run.#host.store, record: there }, options);
   }
 
-  async replay(options: GenerationOptions = {}): Promise<Replay> {
-    return this.#replay(false, options.generation);
+  async replay(options: ReplayOptions = {}): Promise<Replay> {
+    checkReplayOptions(options, "replay");
+    return this.#replay(options, false);
   }
 
   async verify(options: GenerationOptions = {}): Promise<Replay> {
-    return this.#replay(true, options.generation);
+    return this.#replay(options, true);
   }
 
-  async #replay(checkChain: boolean, generation: number | undefined): Promise<Replay> {
-    const record = await this.#record(generation);
+  async #replay(options: ReplayOptions, verified: boolean): Promise<Replay> {
+    const record = await this.#record(options.generation);
     // The version it is pinned to, whichever the handle was made with.
-    const body = this.#host.registry.getWorkflow(record.definition, record.version);
-    const { store, worker, timers } = this.#host;
-    const entries = await store.readJournal(record.run, 0);
-    const fault = checkChain ? findJournalFault(entries, record) : undefined;
-    if (fault?.code !== undefined)
-      throw new RepriseError(fault.code, `${fault.problem}.`, { details: { run: this.id, seq: fault.seq } });
-    if (fault !== undefined)
-      return {
-        status: "mismatch",
-        where: `entry ${fault.seq}`,
-        message: `The journal is damaged: ${fault.problem}.`,
-        expected: `sha256:${record.chain}`,
-        actual: fault.problem,
-      };
-    const facts = { id: record.id, generation: record.generation };
-    const host = { ...worker.runs.executionHost(record.id), log: () => {} };
-    return replayJournal(body, facts, entries, record.chain, host, timers);
+    const { store, worker, timers, registry } = this.#host;
+    const body = registry.getWorkflow(record.definition, record.version);
+    const execution = { ...worker.runs.executionHost(record.id), log: () => {} };
+    return replayRun({ store, timers, execution }, record, body, options, verified);
   }
 }
 

@@ -10,12 +10,14 @@
 
 import { encode, RepriseError } from "../base/index.ts";
 import { isWholeDue, type Delta } from "../kernel/index.ts";
-import type { Execution } from "../workflow/index.ts";
+import type { Execution, RecordedEntry } from "../workflow/index.ts";
+import type { Channels } from "./channel.ts";
 import type { GraphBody } from "./definition.ts";
 import { idempotencyKeyOf } from "./idempotency-key.ts";
 import { storedItem, type Item } from "./item.ts";
 import { startNode, type NodeResult } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
+import { positionAfter } from "./restore.ts";
 import { route, type WaitingJoin } from "./route.ts";
 import { Scheduler, type Settled } from "./scheduler.ts";
 import { GraphState, type Change } from "./state.ts";
@@ -31,13 +33,21 @@ export interface Position {
   readonly unkept: number;
 }
 
-export async function runGraph(execution: Execution, body: GraphBody, from: Position): Promise<unknown> {
+/** How an item is set going; a replay has its own way. */
+export type StartNode = typeof startNode;
+
+export async function runGraph(
+  execution: Execution,
+  body: GraphBody,
+  from: Position,
+  startItem: StartNode = startNode,
+): Promise<unknown> {
   const scheduler = new Scheduler(execution, body);
   let position = from;
   try {
     while (position.items.length > 0) {
       if (position.step >= body.maxSteps) throw tooManySteps(body, position);
-      position = await runStep(execution, body, scheduler, position);
+      position = await runStep(execution, body, scheduler, position, startItem);
       scheduler.completed();
     }
   } finally {
@@ -62,7 +72,15 @@ export function begin(execution: Execution, body: GraphBody, input: unknown): Po
   // CP2
   const delta: Delta = { set: state.values };
   const routed = route(body, state.values, [start], []);
-  return commitStep(execution, { step: 0, state, delta, ...routed, label: undefined, unkept: 0 });
+  return commitStep(execution, {
+    step: 0,
+    state,
+    delta,
+    ...routed,
+    label: undefined,
+    unkept: 0,
+    channels: body.channels,
+  });
 }
 
 async function runStep(
@@ -70,11 +88,12 @@ async function runStep(
   body: GraphBody,
   scheduler: Scheduler,
   position: Position,
+  startItem: StartNode,
 ): Promise<Position> {
   const step = position.step + 1;
   const { items, state } = position;
   const results = await scheduler.run(step, items, {
-    start: (item, index) => startNode(execution, body, step, index, item, state),
+    start: (item, index) => startItem(execution, body, step, index, item, state),
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
   });
   const order = items.map((_, index) => index);
@@ -94,7 +113,15 @@ async function runStep(
     position.waiting,
   );
   const label = done.findLast((result) => result.label !== undefined)?.label;
-  return commitStep(execution, { step, ...folded, ...routed, label, unkept: position.unkept });
+  return commitStep(execution, {
+    step,
+    ...folded,
+    ...routed,
+    label,
+    unkept: position.unkept,
+    before: state,
+    channels: body.channels,
+  });
 }
 
 /** I4. In fold order; one that was only told to stop is not what the step failed of. */
@@ -122,6 +149,9 @@ interface Finished {
   readonly waiting: readonly WaitingJoin[];
   readonly label: string | undefined;
   readonly unkept: number;
+  readonly channels: Channels;
+  /** Undefined for step 0. */
+  readonly before?: GraphState;
 }
 
 /** I3 */
@@ -142,13 +172,26 @@ function commitStep(execution: Execution, finished: Finished): Position {
   const recorded = execution.stepOf(step);
   if (recorded === undefined)
     execution.asks.push({ ask: "step", data, step, key, label, whole: isWhole ? parts : undefined });
-  else if (recorded.data["key"] !== key)
-    execution.violate({
-      message: `Checkpoint mismatch at step ${step}: expected key '${key}', got '${String(recorded.data["key"])}'`,
-      expected: key,
-      actual: recorded.data["key"],
-      where: `step ${step}`,
-      seq: recorded.seq,
-    });
+  else if (recorded.data["key"] !== key) return otherStep(execution, finished, recorded);
   return { step, state, items, waiting, unkept: isWhole ? 0 : unkept };
+}
+
+/** I3. What was recorded goes on where a replay tolerates the difference; elsewhere nothing does. */
+function otherStep(
+  execution: Execution,
+  { step, items, state, before, channels }: Finished,
+  recorded: RecordedEntry,
+): Position {
+  const frontier = encode(items.map(storedItem));
+  const then = encode(recorded.data["frontier"]);
+  const differs = frontier === then ? "state" : "frontier";
+  const kept = positionAfter(channels, before?.texts ?? new Map(), recorded);
+  execution.violate({
+    message: `Checkpoint mismatch at step ${step}: another ${differs} than the journal has`,
+    expected: differs === "state" ? state.values : items.map(({ node }) => node),
+    actual: differs === "state" ? kept.state.values : kept.items.map(({ node }) => node),
+    where: `step ${step}`,
+    seq: recorded.seq,
+  });
+  return kept;
 }

@@ -16,7 +16,7 @@ import { checkTarget } from "./route.ts";
 import { noChannel, type Change, type GraphState } from "./state.ts";
 
 /** What a node's entry holds; END is null there. */
-interface Stored {
+export interface Stored {
   readonly change?: Change;
   readonly goto?: readonly (string | null)[];
   readonly label?: string;
@@ -86,25 +86,27 @@ function resultOf(stored: unknown): NodeResult {
   return { change, goto: to?.map((target) => target ?? END), label };
 }
 
-interface Place {
+export interface Place {
   readonly id: string;
   readonly step: number;
   readonly item: Item;
   readonly state: GraphState;
+  /** V4. Of what its code asks for, where a replay knows better than the run: a kept result is of an earlier one. */
+  readonly life?: number;
 }
 
-async function callNode(
+export async function callNode(
   execution: Execution,
   body: GraphBody,
   node: GraphNode,
   place: Place,
   op: OperationContext,
 ): Promise<Stored> {
-  const { id, step, item, state } = place;
+  const { id, step, item, state, life = execution.lifeOfStep(step) } = place;
   const { values } = state;
   let label: string | undefined;
   const ctx = contextOfNode(execution.context, op, step, node, values, (name) => (label = name));
-  const scope = nodeScope(id, execution.lifeOfStep(step), op.attempt, item.path);
+  const scope = nodeScope(id, life, op.attempt, item.path);
   // Only a graph's execution calls this, and it has nodes.
   const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
   return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };

@@ -1,7 +1,7 @@
 // Restore: where a run stands, from a whole checkpoint and the steps since, instead of its whole journal (CP4).
 
 import { encode, RepriseError } from "../base/index.ts";
-import { applyDelta, readWhole, type Delta, type Told } from "../kernel/index.ts";
+import { applyDelta, readWhole, type ChannelTexts, type Delta, type Told } from "../kernel/index.ts";
 import type { RecordedEntry } from "../workflow/index.ts";
 import type { Channels } from "./channel.ts";
 import { itemFrom } from "./item.ts";
@@ -27,9 +27,17 @@ export function restore(channels: Channels, whole: string, steps: readonly Recor
     texts = applyDelta(texts, data["delta"] as Delta);
     unkept += encode(data).length;
   }
-  const { step, frontier, waiting = [] } = last.data as unknown as StepEntry;
-  const state = GraphState.of(texts, channels);
-  return { position: { step, state, items: frontier.map(itemFrom), waiting, unkept }, told };
+  return { position: { ...positionAt(channels, texts, last), unkept }, told };
+}
+
+/** Where a run stands with this step, from the state before it. */
+export function positionAfter(channels: Channels, before: ChannelTexts, step: RecordedEntry): Position {
+  return positionAt(channels, applyDelta(before, step.data["delta"] as Delta), step);
+}
+
+function positionAt(channels: Channels, texts: ChannelTexts, { data }: RecordedEntry): Position {
+  const { step, frontier, waiting = [] } = data as unknown as StepEntry;
+  return { step, state: GraphState.of(texts, channels), items: frontier.map(itemFrom), waiting, unkept: 0 };
 }
 
 interface StepEntry {

@@ -6,6 +6,7 @@ import type { WorkflowBody } from "../workflow/index.ts";
 import { misfit } from "./channel.ts";
 import { graphBody, type GraphBody } from "./definition.ts";
 import { begin, runGraph, type Position } from "./interpreter.ts";
+import { replayGraph } from "./replay.ts";
 import { restore } from "./restore.ts";
 
 const bodies = new WeakMap<GraphBody, WorkflowBody>();
@@ -27,7 +28,7 @@ export function graphRunBody(definition: Definition): WorkflowBody {
 }
 
 function runBodyOf(body: GraphBody): WorkflowBody {
-  return {
+  const made: WorkflowBody = {
     kind: "graph",
     name: body.name,
     version: body.version,
@@ -37,6 +38,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     restore: (whole, steps) => restore(body.channels, whole, steps),
     channels: Object.keys(body.channels),
     checkChannel: (name, value) => misfit(body.channels[name], value),
+    replay: (past) => replayGraph(body, made, past),
     schema: inputSchema(body),
     ports: body.ports,
     line: undefined,
@@ -44,6 +46,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     // Nodes end in any order and their code need not be deterministic: commands are matched by id alone.
     determinism: "per-type",
   };
+  return made;
 }
 
 /** The input is a first change (P3): channels by name. */

@@ -106,20 +106,19 @@ export async function expectReplay(
   const body = registry.getWorkflow(saved.definition, versionIn(entries));
   const fault = findJournalFault(entries, { head: entries.length, chain: saved.chain });
   if (fault !== undefined) throw damaged(file, fault.problem);
-  const verdict = await replayJournal(
-    body,
-    { id: saved.id, generation: saved.generation },
+  const verdict = await replayJournal(body, {
+    facts: { id: saved.id, generation: saved.generation },
     entries,
-    saved.chain,
-    {
+    chain: saved.chain,
+    host: {
       log: () => {},
       acceptTask: (task, input) => registry.acceptTask(task, input),
       hasTask: (task) => registry.findTask(task.name) !== undefined,
       acceptChild: (definition, input) => registry.acceptChild(definition, input),
       acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
     },
-    systemTimers,
-  );
+    timers: systemTimers,
+  });
   if (verdict.status === "same") return;
   const { where, message, expected, actual } = verdict;
   throw new RepriseError(

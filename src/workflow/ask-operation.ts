@@ -24,6 +24,7 @@ export function askOperation(
   const command = execution.command("Operation", "RecordOperation", { operationName: name }, compare);
   if (command === undefined) return never();
   if (!command.known) execution.asks.push(operationAsk(execution, command, name, text, call, policy, database));
+  else execution.host.served?.(command.id, name, database === undefined ? call : undefined, input?.value);
   return execution.open("Operation", command.id, name, false, undo);
 }
 

@@ -6,6 +6,7 @@
 
 import { digest, encode } from "../base/index.ts";
 import type { CommandType, EntryType } from "../kernel/index.ts";
+import type { Determinism } from "./context.ts";
 import { encodeInput } from "./entry-data.ts";
 import { compareFields, type CommandName, type Mismatch } from "./matrix.ts";
 import { messageOf, type Recorded, type RecordedEntry } from "./recorded.ts";
@@ -31,6 +32,9 @@ export type StrictCheck = (
   recorded: RecordedEntry,
 ) => { readonly what: string; readonly expected: unknown; readonly actual: unknown } | undefined;
 
+/** How much is compared. `inputs`: what was given with each command, in whatever order they come, as in a graph's replay. */
+export type Comparison = Determinism | "inputs";
+
 export function isViolation(found: Command | Violation): found is Violation {
   return "message" in found;
 }
@@ -51,6 +55,9 @@ const NOTHING = new Set<string>();
 
 export class Commands {
   readonly strict: boolean;
+  readonly #comparesInputs: boolean;
+  /** A lenient replay goes on with what was recorded. */
+  readonly #tolerates: ((found: Violation) => boolean) | undefined;
   #recorded: Recorded | undefined;
   readonly #unmatched: Set<string>;
   readonly #counts: Record<CommandType, number> = {
@@ -66,8 +73,10 @@ export class Commands {
   #index = 0;
   #last: string | undefined;
 
-  constructor(recorded: Recorded, strict: boolean) {
-    this.strict = strict;
+  constructor(recorded: Recorded, comparison: Comparison, tolerates?: (found: Violation) => boolean) {
+    this.strict = comparison === "strict";
+    this.#comparesInputs = comparison !== "per-type";
+    this.#tolerates = tolerates;
     this.#recorded = recorded;
     this.#unmatched =
       recorded.lastIndex < 0 && recorded.byCommand.size === 0 ? NOTHING : new Set(recorded.byCommand.keys());
@@ -160,7 +169,8 @@ export class Commands {
     }
     this.#unmatched.delete(id);
     const mismatch = compareFields(name, id, fields, recorded) ?? this.#compareStrictly(id, index, recorded, strictly);
-    if (mismatch !== undefined) return { ...mismatch, where: id, seq: recorded.seq };
+    const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
+    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
     return { id, index, known: recorded !== retried, retried };
   }
 
@@ -195,7 +205,8 @@ export class Commands {
     this.#unmatched.delete(key);
     const mismatch =
       compareMessage(key, type, fields, recorded) ?? this.#compareStrictly(key, index, recorded, strictly);
-    if (mismatch !== undefined) return { ...mismatch, where: child, seq: recorded.seq };
+    const found = mismatch && { ...mismatch, where: child, seq: recorded.seq };
+    if (found !== undefined && this.#tolerates?.(found) !== true) return found;
     return { id: child, index, known: true, retried: undefined };
   }
 
@@ -211,9 +222,9 @@ export class Commands {
     recorded: RecordedEntry,
     strictly: StrictCheck | undefined,
   ): Mismatch | undefined {
-    if (!this.strict) return undefined;
+    if (!this.#comparesInputs) return undefined;
     const actual = recorded.data["index"];
-    if (actual !== index)
+    if (this.strict && actual !== index)
       return {
         message: `Command order mismatch at ${id}: expected command ${index}, got command ${String(actual)}`,
         expected: index,

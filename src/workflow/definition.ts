@@ -13,6 +13,7 @@ import {
 } from "../kernel/index.ts";
 import type { Execution } from "./execution.ts";
 import type { RecordedEntry } from "./recorded.ts";
+import type { Replay, ReplayedPast } from "./replay.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
@@ -38,6 +39,8 @@ export interface WorkflowBody {
   /** Of a graph: the parts of its state, and what is wrong with a value for one of them. */
   readonly channels?: readonly string[];
   readonly checkChannel?: (name: string, value: unknown) => string | undefined;
+  /** Replays a journal in a way of its own: a graph's nodes are run again one by one. */
+  readonly replay?: (past: ReplayedPast) => Promise<Replay>;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;

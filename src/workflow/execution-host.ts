@@ -2,6 +2,8 @@
 
 import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
 import type { AnyTask, Definition, Line } from "../kernel/index.ts";
+import type { OperationAsk } from "./ask.ts";
+import type { Violation } from "./commands.ts";
 import { encodeInput } from "./entry-data.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
@@ -18,6 +20,12 @@ export interface ExecutionHost {
   asked?(): void;
   /** The code of a node has begun to wait for something that may come while nobody holds the run, or goes on. */
   nodeWaits?(command: string, isWaiting: boolean): void;
+  /** True: a replay notes the difference and goes on with what was recorded. */
+  readonly tolerates?: (found: Violation) => boolean;
+  /** A recorded call is not made again: it is answered from the journal. */
+  served?(command: string, name: string, call: OperationAsk["call"] | undefined, input: unknown): void;
+  /** Watches what the code of nodes does past `ctx`, in a replay. */
+  readonly nodeGuard?: Guard | undefined;
   /** Validated input of a registered task, or undefined when nobody here can run it. */
   acceptTask(task: AnyTask, input: unknown): Accepted | undefined;
   hasTask(task: AnyTask): boolean;

@@ -25,7 +25,7 @@ import {
 import type { Ask } from "./ask.ts";
 import { Cancellation } from "./cancellation.ts";
 import { createContext } from "./context-object.ts";
-import type { Determinism, WorkflowContext } from "./context.ts";
+import type { WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { Draws } from "./draws.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
@@ -40,7 +40,7 @@ import {
   type RunFacts,
   type Stop,
 } from "./execution-host.ts";
-import { Commands, isViolation, type Command, type StrictCheck, type Violation } from "./commands.ts";
+import { Commands, isViolation, type Command, type Comparison, type StrictCheck, type Violation } from "./commands.ts";
 import { findNondeterminism } from "./guard.ts";
 import type { CommandName } from "./matrix.ts";
 import { Nodes } from "./nodes.ts";
@@ -107,14 +107,14 @@ export class Execution {
   #unheard: Arrival[] | undefined;
   #context: WorkflowContext | undefined;
 
-  constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, determinism: Determinism, host: ExecutionHost) {
+  constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, comparison: Comparison, host: ExecutionHost) {
     this.body = body;
     this.facts = facts;
     this.#draws = new Draws(facts, recorded.started.data["seed"]);
     this.host = host;
     this.nodes = body.drive === undefined ? undefined : new Nodes(this);
     this.waits = new Waits(this.nodes);
-    this.commands = new Commands(recorded, determinism === "strict");
+    this.commands = new Commands(recorded, comparison, host.tolerates);
     this.patches = new Patches(recorded);
     this.#started = recorded.started;
     const limit = recorded.started.data["payloadLimit"];
@@ -196,7 +196,8 @@ export class Execution {
   }
 
   get replaying(): boolean {
-    return !this.#live && (this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd);
+    if (this.#live) return false;
+    return this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.served !== undefined;
   }
 
   /** The journal has been delivered. What the code has not asked for yet, as changed code may, is compared when it does. */
@@ -445,6 +446,7 @@ export class Execution {
   }
 
   violate(found: Violation): void {
+    if (this.host.tolerates?.(found) === true) return;
     void this.halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", ...found });
   }
 

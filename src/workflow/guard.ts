@@ -90,6 +90,22 @@ export class Guard {
   }
 }
 
+/** For the code of nodes that is run again by a replay: time and chance are its own business, the outside is not. */
+export class OutsideGuard extends Guard {
+  readonly #note: (called: string, place: string) => void;
+
+  constructor(note: (called: string, place: string) => void) {
+    super("error", () => {});
+    this.#note = note;
+  }
+
+  override caught(called: string, instead: string, caller: unknown): void {
+    if (instead !== OUTSIDE) return;
+    this.#note(called, placeOf(caller));
+    super.caught(called, instead, caller);
+  }
+}
+
 function restore({ owner, name, original, guarded }: Patched): void {
   // Somebody else stands in front of us by now: taken away, theirs would go with ours.
   if (owner[name] === guarded) owner[name] = original;
@@ -111,6 +127,9 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
   const nodeCrypto = require("node:crypto") as object;
   const timers = require("node:timers") as object;
   const waits = require("node:timers/promises") as object;
+  const net = require("node:net") as { Socket: { prototype: object } };
+  const datagrams = require("node:dgram") as { Socket: { prototype: object } };
+  const processes = require("node:child_process") as object;
   return [
     [Date, "now", "Date.now()", NOW],
     [Object.getPrototypeOf(performance) as object, "now", "performance.now()", NOW],
@@ -129,6 +148,14 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
     ]),
     [AbortSignal, "timeout", "AbortSignal.timeout()", SLEEP],
     [globalThis, "fetch", "fetch()", OUTSIDE],
+    ...["node:http", "node:https"].flatMap((name) =>
+      ["request", "get"].map((way) => [require(name) as object, way, `${name.slice(5)}.${way}()`, OUTSIDE] as const),
+    ),
+    [net.Socket.prototype, "connect", "net.connect()", OUTSIDE],
+    [datagrams.Socket.prototype, "send", "dgram.send()", OUTSIDE],
+    ...["exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync"].map(
+      (way) => [processes, way, `child_process.${way}()`, OUTSIDE] as const,
+    ),
   ];
 }
 

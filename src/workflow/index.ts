@@ -42,15 +42,33 @@ export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export { DEADLINE_PASSED, stalled } from "./execution-host.ts";
 export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
-export { Guard, type GuardMode } from "./guard.ts";
+export { Guard, OutsideGuard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
 export { answerQuery } from "./queries.ts";
 export type { SentByNode } from "./nodes.ts";
-export { callInStep, callOutside, nodePrefix, nodeScope } from "./scope.ts";
-export { decodeEntry, freshJournal, indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
+export { callInStep, callOutside, nodeOfCaller, nodePrefix, nodeScope, type NodeScope } from "./scope.ts";
+export {
+  countedEntries,
+  decodeEntry,
+  freshJournal,
+  indexJournal,
+  type Recorded,
+  type RecordedEntry,
+} from "./recorded.ts";
 export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { findStall } from "./find-stall.ts";
-export { driveThrough, replayJournal, type Replay } from "./replay.ts";
+export {
+  drain,
+  driveThrough,
+  endDifference,
+  isSameText,
+  replayEndOf,
+  replayJournal,
+  type Replay,
+  type ReplayDifference,
+  type ReplayEnd,
+  type ReplayedPast,
+} from "./replay.ts";
 export type { Undo } from "./undo.ts";
 export type { Wait } from "./waits.ts";
 export { CURRENT_FLAGS, REPLAY_FLAGS, unknownFlags } from "./replay-flags.ts";

@@ -48,7 +48,12 @@ export class Nodes {
   call<T>(scope: NodeScope, code: () => T): T {
     this.#atWork.set(scope.command, scope);
     if (scope.attempt > 0) this.#next.delete(scope.command);
-    return callInNode(scope, code);
+    return callInNode(scope, this.#execution.host.nodeGuard, code);
+  }
+
+  /** The attempt whose code is at work for a node. */
+  scopeOf(command: string): NodeScope | undefined {
+    return this.#atWork.get(command);
   }
 
   /** N1 */

@@ -116,6 +116,11 @@ export function entriesThatCount(entries: readonly Entry[], lives: readonly Retr
   return kept.filter(({ type, command, seq }) => type !== "OperationRetried" || seq > (failed.get(command) ?? 0));
 }
 
+/** What counts of a journal, decoded, in order. */
+export function countedEntries(entries: readonly Entry[]): readonly RecordedEntry[] {
+  return entriesThatCount(entries, livesOf(entries)).map(decodeEntry);
+}
+
 /** The journal of a run that has only been started: nothing to index. */
 export function freshJournal(first: Entry): Recorded {
   return {

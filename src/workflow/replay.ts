@@ -14,7 +14,7 @@ import { indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
 const BURST = 256;
 
 /** A macrotask: everything the code can do with what it has is done when this resolves. */
-function drain(timers: Timers): Promise<void> {
+export function drain(timers: Timers): Promise<void> {
   return new Promise((resolve) => timers.soon(resolve));
 }
 
@@ -40,16 +40,51 @@ export async function driveThrough(execution: Execution, recorded: Recorded, tim
   execution.checkLeftovers();
 }
 
-/** The verdict of a replay: `expected` is what the code does, `actual` what the journal has, as in the messages. */
+/** Where code and journal part: `expected` is what the code does, `actual` what the journal has, as in the messages. */
+export interface ReplayDifference {
+  /** The command, the step or the entry. */
+  readonly where: string;
+  readonly message: string;
+  readonly expected: unknown;
+  readonly actual: unknown;
+  /** Of a graph: the step, the node and its attempt, as far as they are known. */
+  readonly step?: number;
+  readonly node?: string;
+  readonly attempt?: number;
+}
+
+/** How the code ended in a replay. */
+export type ReplayEnd =
+  | { readonly status: "completed"; readonly output: unknown }
+  | { readonly status: "failed"; readonly error: unknown }
+  | { readonly status: "cancelled" | "continued" };
+
+/** The verdict of a replay. */
 export type Replay =
-  | { readonly status: "same"; readonly digest: string }
   | {
-      readonly status: "mismatch";
-      readonly where: string;
-      readonly message: string;
-      readonly expected: unknown;
-      readonly actual: unknown;
-    };
+      readonly status: "same";
+      readonly digest: string;
+      /** What a lenient replay found and passed over. */
+      readonly warnings?: readonly ReplayDifference[];
+      /** How many calls of nodes were answered from the journal, and how many were made. */
+      readonly calls?: { readonly served: number; readonly live: number };
+      /** Absent while the run has not ended. */
+      readonly end?: ReplayEnd;
+    }
+  | ({ readonly status: "mismatch" } & ReplayDifference);
+
+/** What is replayed, and how. */
+export interface ReplayedPast {
+  readonly facts: RunFacts;
+  readonly entries: readonly Entry[];
+  readonly chain: string;
+  readonly host: ExecutionHost;
+  readonly timers: Timers;
+  /** Default true. False: differences are noted, and what was recorded goes on. */
+  readonly strict?: boolean;
+  /** Nodes whose calls are made again, to compare their answers. */
+  readonly live?: readonly string[];
+}
 
 /** The stop of an execution as a verdict. */
 function stopped({ where, message, expected, actual }: Stop): Replay {
@@ -85,39 +120,54 @@ function outcomeText(execution: Execution): string | undefined {
 }
 
 /** Where a secret was taken out of what was recorded, anything may stand: whoever replays need not know it. */
-function isSameEnd(actual: string | undefined, recorded: string): boolean {
+export function isSameText(actual: string | undefined, recorded: string): boolean {
   if (actual === recorded) return true;
   if (actual === undefined || !recorded.includes(REDACTED)) return false;
   const pieces = recorded.split(REDACTED).map((piece) => RegExp.escape(piece));
   return new RegExp(`^${pieces.join("[^]*?")}$`).test(actual);
 }
 
-/** Replays a journal strictly against today's code; nothing outside is called, nothing is written. */
-export async function replayJournal(
-  body: WorkflowBody,
-  facts: RunFacts,
-  entries: readonly Entry[],
-  chain: string,
-  host: ExecutionHost,
-  timers: Timers,
-): Promise<Replay> {
+/** What differs between the end of the code and the one recorded. */
+export function endDifference(execution: Execution, end: RecordedEntry | undefined): ReplayDifference | undefined {
+  // Terminated: the code was not asked, and ended nowhere.
+  if (end === undefined || end.data["terminated"] === true) return undefined;
+  const actual = outcomeText(execution);
+  if (isSameText(actual, endText(end))) return undefined;
+  return {
+    where: `entry ${end.seq}`,
+    message: actual === undefined ? "The code did not end where the journal does." : "The code ended differently.",
+    expected: actual,
+    actual: endText(end),
+  };
+}
+
+export function replayEndOf({ outcome, endStatus }: Execution): ReplayEnd | undefined {
+  if (outcome === undefined) return undefined;
+  if (endStatus === "cancelled" || outcome.status === "continued")
+    return { status: endStatus === "cancelled" ? "cancelled" : "continued" };
+  if (outcome.status === "returned") return { status: "completed", output: outcome.value };
+  return { status: "failed", error: outcome.error };
+}
+
+/** Replays a journal against today's code; nothing outside is called, nothing is written. */
+export async function replayJournal(body: WorkflowBody, past: ReplayedPast): Promise<Replay> {
+  const { facts, entries, chain, host, timers, strict = true } = past;
   const recorded = indexJournal(entries);
+  const same = { status: "same", digest: `sha256:${chain}` } as const;
   // Cancelled before it began: there is nothing the code did.
-  if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
-  const execution = new Execution(body, facts, recorded, body.drive === undefined ? "strict" : "per-type", host);
+  if (recorded.end?.data["begun"] === false) return same;
+  if (body.replay !== undefined) return body.replay(past);
+  const execution = new Execution(body, facts, recorded, strict ? "strict" : "per-type", host);
   await driveThrough(execution, recorded, timers);
   if (execution.stop !== undefined) return stopped(execution.stop);
-  const actual = outcomeText(execution);
-  const { end } = recorded;
-  // Terminated: the code was not asked, and ended nowhere.
-  const isAsked = end?.data["terminated"] !== true;
-  if (end !== undefined && isAsked && !isSameEnd(actual, endText(end)))
-    return {
-      status: "mismatch",
-      where: `entry ${end.seq}`,
-      message: actual === undefined ? "The code did not end where the journal does." : "The code ended differently.",
-      expected: actual,
-      actual: endText(end),
-    };
-  return { status: "same", digest: `sha256:${chain}` };
+  const ended = endDifference(execution, recorded.end);
+  if (ended !== undefined) return { status: "mismatch", ...ended };
+  if (execution.leftovers.length === 0) return same;
+  const warnings = execution.leftovers.map((message) => ({
+    where: "the end",
+    message,
+    expected: undefined,
+    actual: undefined,
+  }));
+  return { ...same, warnings };
 }

@@ -94,9 +94,9 @@ export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
   return scope.run({ shielded: true, guard, query: undefined, node: nodeOfCaller() }, call);
 }
 
-/** Calls the code of a node. Nobody watches it: what it does besides `ctx` is its own business, its result is kept. */
-export function callInNode<T>(node: NodeScope, call: () => T): T {
-  return scope.run({ shielded: false, guard: undefined, query: undefined, node }, call);
+/** Calls the code of a node. Nobody watches it but in a replay: what it does besides `ctx` is its own business, its result is kept. */
+export function callInNode<T>(node: NodeScope, guard: Guard | undefined, call: () => T): T {
+  return scope.run({ shielded: false, guard, query: undefined, node }, call);
 }
 
 /** The node whose code is calling. */

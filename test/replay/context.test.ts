@@ -62,7 +62,13 @@ test("what was logged is not logged again on replay", async () => {
   // A run that has ended is replayed in silence, to its last line.
   const logs: string[] = [];
   const { facts } = resumed.execution;
-  await replayJournal(workflowBody(logging), facts, resumed.entries, resumed.chain, testHost(logs), systemTimers);
+  await replayJournal(workflowBody(logging), {
+    facts,
+    entries: resumed.entries,
+    chain: resumed.chain,
+    host: testHost(logs),
+    timers: systemTimers,
+  });
   expect(logs).toEqual([]);
 });
 

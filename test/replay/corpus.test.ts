@@ -77,7 +77,13 @@ async function record(name: string, specimen: Specimen): Promise<Recording> {
 
 function replay(specimen: Specimen, runId: string, entries: readonly Entry[], chain: string): Promise<Replay> {
   const facts = { id: runId, generation: 0 };
-  return replayJournal(workflowBody(specimen.definition), facts, entries, chain, testHost([]), systemTimers);
+  return replayJournal(workflowBody(specimen.definition), {
+    facts,
+    entries,
+    chain,
+    host: testHost([]),
+    timers: systemTimers,
+  });
 }
 
 if (process.env["REPRISE_RECORD"] === "1")

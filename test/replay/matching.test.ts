@@ -618,7 +618,13 @@ test("replayJournal says whether the code still ends as the journal does", async
   const run = await LiveRun.start(ending(1));
   await run.finish("Task(0)");
   const replay = (definition: Definition) =>
-    replayJournal(workflowBody(definition), run.execution.facts, run.entries, run.chain, testHost([]), systemTimers);
+    replayJournal(workflowBody(definition), {
+      facts: run.execution.facts,
+      entries: run.entries,
+      chain: run.chain,
+      host: testHost([]),
+      timers: systemTimers,
+    });
   expect(await replay(ending(1))).toEqual({ status: "same", digest: `sha256:${run.chain}` });
   expect(await replay(ending(2))).toMatchObject({
     status: "mismatch",
@@ -646,13 +652,12 @@ test("a run that ended because its output is not data replays to the same end", 
   const run = await LiveRun.start(wrong);
   await run.finish("Task(0)");
   expect(run.types.at(-1)).toBe("RunFailed");
-  const verdict = await replayJournal(
-    workflowBody(wrong),
-    run.execution.facts,
-    run.entries,
-    run.chain,
-    testHost([]),
-    systemTimers,
-  );
+  const verdict = await replayJournal(workflowBody(wrong), {
+    facts: run.execution.facts,
+    entries: run.entries,
+    chain: run.chain,
+    host: testHost([]),
+    timers: systemTimers,
+  });
   expect(verdict.status).toBe("same");
 });

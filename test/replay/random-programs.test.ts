@@ -101,14 +101,13 @@ test("a random program cut anywhere and taken up again is the program it was", L
     const fault = findJournalFault(run.entries, { head: run.entries.length, chain: run.chain });
     if (fault !== undefined) return [reproduction(seed, 0, fault.problem)];
     const { facts } = run.execution;
-    const verdict = await replayJournal(
-      workflowBody(definition),
+    const verdict = await replayJournal(workflowBody(definition), {
       facts,
-      run.entries,
-      run.chain,
-      testHost([]),
-      systemTimers,
-    );
+      entries: run.entries,
+      chain: run.chain,
+      host: testHost([]),
+      timers: systemTimers,
+    });
     if (verdict.status !== "same")
       return [reproduction(seed, run.entries.length, `${verdict.message} ${String(verdict.actual)}`)];
     for (const cut of cuts(run)) {

@@ -1,0 +1,103 @@
+// Replay of graphs: node by node, attempt by attempt, from recordings alone (ACCEPTANCE 13 and 14).
+
+import { expect, test } from "vitest";
+import { append, createEngine, END, graph, last, START } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { openStores } from "./graph-stores.ts";
+
+interface Message {
+  role: string;
+  text: string;
+}
+
+/** A graph whose calls of the outside are counted. */
+function chatting() {
+  const live = { calls: 0 };
+  const chat = (messages: number): Message => {
+    live.calls += 1;
+    return { role: "assistant", text: `answer ${messages}` };
+  };
+  const definition = graph("chat", { state: { messages: append<Message>(), done: last(false) } })
+    .node("think", { effects: { recordable: true } }, async (ctx, state) => {
+      const reply = await ctx.run("llm", { count: state.messages.length }, (_op, { count }) => chat(count));
+      return { messages: [reply] };
+    })
+    .node("note", async (_ctx, state) => ({ done: state.messages.length >= 3 }))
+    .edge(START, "think")
+    .edge("think", "note")
+    .edge("note", END, (state) => state.done)
+    .edge("note", "think");
+  return { live, definition };
+}
+
+test("recorded replay: a copy of the store replays with 0 live calls and the identical final state", async () => {
+  const { live, definition } = chatting();
+  using stores = openStores();
+  let output: unknown;
+  {
+    await using engine = await createEngine({ store: stores.source, definitions: [definition] });
+    output = await (await engine.start(definition, {}, { id: "r" })).result();
+  }
+  expect(live.calls).toBe(3);
+  await using copy = await createEngine({ store: `sqlite:${stores.path}`, definitions: [definition], worker: false });
+  const replay = await copy.run(definition, "r").replay();
+  expect(live.calls).toBe(3);
+  expect(replay).toEqual({
+    status: "same",
+    digest: (await copy.run(definition, "r").info()).digest,
+    calls: { served: 3, live: 0 },
+    end: { status: "completed", output },
+  });
+});
+
+test("recorded replay: one changed byte of a response is a mismatch that names step, node and attempt", async () => {
+  const { live, definition } = chatting();
+  using stores = openStores();
+  await using engine = await createEngine({ store: stores.source, definitions: [definition] });
+  const run = await engine.start(definition, {}, { id: "r" });
+  await run.result();
+  stores.sql(
+    `update journal set data = cast(replace(cast(data as text), 'answer 1', 'answer 7') as blob)
+     where command = 'Node(3.0)#0/Operation(0)' returning seq`,
+  );
+  for (const verdict of [await run.replay(), await run.verify()]) {
+    expect(verdict).toMatchObject({
+      status: "mismatch",
+      where: "Node(3.0)#0/Operation(0)",
+      step: 3,
+      node: "think",
+      attempt: 0,
+    });
+  }
+  expect(live.calls).toBe(3);
+});
+
+test("lookup by attempt: attempt 0 failed, attempt 1 succeeded, and the replay sees the failure, then the success", async () => {
+  const seen: string[] = [];
+  let calls = 0;
+  const g = graph("flaky", { state: { text: last("") } })
+    .node("call", { retry: { maxAttempts: 2, baseDelay: 10, maxDelay: 10 } }, async (ctx) => {
+      try {
+        const text = await ctx.run("ask", { attempt: ctx.attempt }, (_op, { attempt }) => {
+          calls += 1;
+          if (attempt === 0) throw new TypeError("not yet");
+          return `answer of attempt ${attempt}`;
+        });
+        seen.push(`${ctx.attempt} ${text}`);
+        return { text };
+      } catch (error) {
+        seen.push(`${ctx.attempt} ${(error as Error).name} ${(error as Error).message}`);
+        throw error;
+      }
+    })
+    .edge(START, "call");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, {});
+  await engine.clock.advance("1 minute");
+  await run.result();
+  const live = seen.splice(0);
+  expect(live).toEqual(["0 TypeError not yet", "1 answer of attempt 1"]);
+  expect(await run.replay()).toMatchObject({ status: "same", calls: { served: 2, live: 0 } });
+  expect(seen).toEqual(live);
+  expect(calls).toBe(2);
+});
