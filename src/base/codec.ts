@@ -19,5 +19,5 @@
 //     writes to a prototype.
 // C6. Depth is bounded both ways, so that no payload can overflow the stack.
 
-export { encode, canonicalJson, MAX_PAYLOAD_BYTES, type PayloadLimits } from "./encode.ts";
+export { encode, canonicalJson, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, type PayloadLimits } from "./encode.ts";
 export { decode } from "./decode.ts";

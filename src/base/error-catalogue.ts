@@ -10,6 +10,12 @@ export const ERROR_CATALOGUE = {
     summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
     next: 'Write a non-negative number of milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): "500ms", "30 s", "2 hours".',
   },
+  BAD_FORMAT: {
+    family: "usage",
+    summary:
+      "A text is not in the format it should be in: a field is missing, unknown or of another type, or it comes from a newer version.",
+    next: "Correct the field at the path in the message, or update reprise when the text is of a newer version.",
+  },
   BAD_GRAPH: {
     family: "usage",
     summary:

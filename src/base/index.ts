@@ -7,7 +7,7 @@
 export { aesGcm, type AesGcmOptions } from "./aes-gcm.ts";
 export { approachable } from "./approachable.ts";
 export { backoffMs, checkRetryPolicy, type RetryPolicy } from "./backoff.ts";
-export { canonicalJson, decode, encode, MAX_PAYLOAD_BYTES, type PayloadLimits } from "./codec.ts";
+export { canonicalJson, decode, encode, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH, type PayloadLimits } from "./codec.ts";
 export { digest, digestOf, sha256Hex, sha256HexOf } from "./digest.ts";
 export { formatMs, toMs, type Duration, type Unit } from "./duration.ts";
 export { ERROR_CATALOGUE, isErrorCode, type ErrorCode, type ErrorFamily } from "./error-catalogue.ts";

@@ -10,6 +10,13 @@ export {
   type StoredItem,
   type WorkItem,
 } from "./checkpoint.ts";
+export {
+  checkpointFromJson,
+  checkpointToJson,
+  workItemFromJson,
+  workItemToJson,
+  type CheckpointJsonOptions,
+} from "./checkpoint-json.ts";
 export type { NodeContext } from "./context.ts";
 export {
   END,
