@@ -8,7 +8,7 @@ import { measureWaves } from "./waves.ts";
 import { scaled, type Measured, type Plan, type Workload } from "./workload.ts";
 
 /** How often the run is asked whether it waits yet; what the measurement can be wrong by. */
-const ASK_MS = 2;
+const ASK_MS = 20;
 
 export const graphWorkload: Workload = {
   name: "graph",

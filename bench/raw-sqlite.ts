@@ -12,7 +12,7 @@ import { percentile } from "./numbers.ts";
 
 type Row = Record<string, SQLInputValue>;
 
-interface JournalRow {
+interface JournalRow extends Row {
   readonly run: number;
   readonly seq: number;
   readonly type: string;
@@ -57,14 +57,12 @@ export function readWritten(path: string, since: Position): Written {
       .prepare("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by rowid")
       .all() as { sql: string }[];
     const journal = db
-      .prepare(
-        `select run, seq, type, command, cast(data as text) as data, at, mark from journal where rowid > ? order by rowid`,
-      )
+      .prepare(`select ${columnsOf(db, "journal").map(asText).join(", ")} from journal where rowid > ? order by rowid`)
       .all(since.lastRow) as unknown as JournalRow[];
     const run = db.prepare("select * from runs where run = ?");
     const numbers = new Set(journal.map((row) => row.run));
     const checkpoint = db.prepare(
-      "select run, step, seq, chain, key, label, cast(state as text) as state from checkpoints where run = ?",
+      `select ${columnsOf(db, "checkpoints").map(asText).join(", ")} from checkpoints where run = ?`,
     );
     const checkpointsOf = (number: number): Map<number, Row> =>
       new Map((checkpoint.all(number) as Row[]).map((row) => [row["seq"] as number, row]));
@@ -76,6 +74,25 @@ export function readWritten(path: string, since: Position): Written {
       checkpoints: new Map(isGraph ? Array.from(numbers, (number) => [number, checkpointsOf(number)]) : []),
     };
   });
+}
+
+function columnsOf(db: DatabaseSync, table: string): readonly string[] {
+  return db
+    .prepare("select name from pragma_table_info(?)")
+    .all(table)
+    .map(({ name }) => String(name));
+}
+
+const BLOBS: ReadonlySet<string> = new Set(["data", "state"]);
+
+/** Bound as the store does, without a buffer per row. */
+function asText(column: string): string {
+  return BLOBS.has(column) ? `cast(${column} as text) as ${column}` : column;
+}
+
+function insertInto(db: DatabaseSync, table: string) {
+  const values = columnsOf(db, table).map((column) => (BLOBS.has(column) ? "cast(? as blob)" : "?"));
+  return db.prepare(`insert into ${table} values (${values.join(", ")})`);
 }
 
 function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
@@ -117,7 +134,7 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, bat
   const insertRun = db.prepare(
     `insert into runs (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
   );
-  const insertEntry = db.prepare("insert into journal values (?, ?, ?, ?, cast(? as blob), ?, ?)");
+  const insertEntry = insertInto(db, "journal");
   const moveRun = db.prepare("update runs set head = ?, chain = ? where run = ?");
   const endRun = db.prepare(
     "update runs set head = ?, chain = ?, status = ?, ended_at = ?, turn_token = null, turn_worker = null where run = ?",
@@ -127,7 +144,7 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, bat
       values (?, ?, 'task', 'work', 0, ?, ?, 2, ?, 1)`,
   );
   const dropItem = db.prepare("delete from queue where run = ? and item = ?");
-  const insertCheckpoint = db.prepare("insert into checkpoints values (?, ?, ?, ?, ?, ?, cast(? as blob))");
+  const insertCheckpoint = insertInto(db, "checkpoints");
   const begin = db.prepare("begin immediate");
   const commit = db.prepare("commit");
 
@@ -136,10 +153,10 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, bat
     const heads = new Map<number, JournalRow>();
     begin.run();
     for (const row of journal.slice(from, from + batchSize)) {
-      const { run, seq, type, command, data, at, mark } = row;
+      const { run, seq, type, command, at } = row;
       if (seq === 1) insertRun.run(...startedRow(runs.get(run)!));
       else heads.set(run, row);
-      insertEntry.run(run, seq, type, command, data, at, mark);
+      insertEntry.run(...Object.values(row));
       if (type === "StepCommitted") insertCheckpoint.run(...Object.values(checkpoints.get(run)!.get(seq)!));
       else if (type === "TaskScheduled") insertItem.run(run, command, at, seq, TOKEN);
       else if (type === "TaskCompleted") dropItem.run(run, command);

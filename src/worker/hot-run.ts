@@ -66,6 +66,7 @@ export class HotRun {
   #gone = false;
   /** C1. The code gets nothing, no step starts; what is at work is kept. */
   #paused = false;
+  #nodesBegan = false;
   /** Woken in the loop already; kept by the loop. */
   queued = false;
 
@@ -262,6 +263,13 @@ export class HotRun {
 
   // ── nodes ──
 
+  /** Whether there were any since this was last asked. */
+  takeNodesBegan(): boolean {
+    const began = this.#nodesBegan;
+    this.#nodesBegan = false;
+    return began;
+  }
+
   /** True while the run is given back although code of its nodes is at work: `work` is done when it is held again. */
   postpone(work: () => void): boolean {
     if (this.nodes === undefined || this.accepts || this.#gone || this.#ended !== undefined) return false;
@@ -362,6 +370,7 @@ export class HotRun {
       return;
     }
     this.#operations.wait(ask.command);
+    if (ask.isNode === true) this.#nodesBegan = true;
     if (this.#paused) this.#operations.park(ask);
     else this.#host.runOperation(this, ask);
   }

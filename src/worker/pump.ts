@@ -5,8 +5,10 @@
 //     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
 // P3. One batch in flight; while it is, the next gathers.
 // P4. A run's own transaction comes after the batch that holds its earlier entries, and is in flight alone.
+// P5. Nodes of graphs that have just begun often end at once: a flush waits for them, not for long. So a step and the node
+//     that follows are one commit, and so are many items of a wide step.
 
-import { RepriseError, type Timers } from "../base/index.ts";
+import { RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -21,6 +23,8 @@ import type { HotRun } from "./hot-run.ts";
 
 /** Entries that may wait before a flush goes ahead of further deliveries. */
 const FLUSH_AT = 2_000;
+/** P5. How long what waits for a commit may wait for nodes that begin. */
+const NODES_MS = 5;
 
 interface Submitted {
   readonly write: Write;
@@ -52,6 +56,8 @@ export class Pump {
   #flushing = false;
   #stopped = false;
   #holding = false;
+  /** P5 */
+  #putOffUntil: EpochMs | undefined;
   #idleWaiters: (() => void)[] = [];
   #writtenWaiters: (() => void)[] = [];
 
@@ -141,15 +147,28 @@ export class Pump {
     this.#scheduled = false;
     if (this.#stopped) return;
     const drained = this.#draining;
+    let nodesBegan = false;
     if (drained.length > 0) {
       this.#draining = [];
-      for (const run of drained) this.#listener.drained(run);
+      for (const run of drained) {
+        this.#listener.drained(run);
+        if (run.takeNodesBegan()) nodesBegan = true;
+      }
     }
     let waiting = 0;
     for (const run of this.#dirty) waiting += run.waiting;
-    if (this.#ready.length > 0 && waiting < FLUSH_AT) this.#deliver();
+    if (waiting >= FLUSH_AT) void this.#flush();
+    else if (this.#ready.length > 0) this.#deliver();
+    else if (nodesBegan && this.#mayPutOff()) this.kick();
     else void this.#flush();
   };
+
+  /** P5 */
+  #mayPutOff(): boolean {
+    const now = this.#store.now();
+    this.#putOffUntil ??= now + NODES_MS;
+    return now < this.#putOffUntil;
+  }
 
   /** P1 */
   #deliver(): void {
@@ -166,6 +185,7 @@ export class Pump {
 
   async #flush(): Promise<void> {
     if (this.#flushing) return;
+    this.#putOffUntil = undefined;
     this.#listener.beforeFlush();
     const submitted = this.#submitted;
     const runs: HotRun[] = [];
