@@ -5,7 +5,9 @@
 //     attempts it is queued again: it keeps its place among those at work and takes none in the frontier.
 // S3. Items are admitted one after the other, in the order of the step; each that finds no room counts as one block.
 // S4. A completion is always accepted: only admission waits, so no depth can deadlock (G5).
-// S5. Nothing is made per item but what running it needs; where each stands is found out when somebody asks.
+// S5. An item is at work until its function has ended: the next begins then, and need not wait for the commit. The step is
+//     over when all of it is durable.
+// S6. Nothing is made per item but what running it needs; where each stands is found out when somebody asks.
 
 import { CancelledError } from "../base/index.ts";
 import { emit, isObserved, type RepriseEvent, type SchedulerMetrics } from "../kernel/index.ts";
@@ -14,6 +16,7 @@ import type { GraphBody } from "./definition.ts";
 import { Frontier } from "./frontier.ts";
 import type { Item } from "./item.ts";
 import type { NodeResult, StartedNode } from "./node-run.ts";
+import type { OrderKey, Path } from "./order-key.ts";
 
 /** Where an item of a step stands; from `failed` it goes back to `queued` when it is tried again. */
 export type ItemState = "created" | "queued" | "executing" | "completed" | "failed";
@@ -47,6 +50,12 @@ export interface Running {
 
 const NONE: readonly Item[] = [];
 
+interface Admitted {
+  readonly orderKey: OrderKey;
+  readonly path: Path;
+  readonly index: number;
+}
+
 type Trigger = Extract<RepriseEvent, { event: "scheduler" }>["trigger"];
 
 export class Scheduler {
@@ -56,7 +65,10 @@ export class Scheduler {
   #items: readonly Item[] = NONE;
   #results: Settled[] = [];
   readonly #running = new Map<number, StartedNode>();
-  #frontier: Frontier<Item & { readonly index: number }> | undefined;
+  /** S5. By command: what frees the place of one that is at work. */
+  readonly #places = new Map<string, () => void>();
+  #whenNoneRuns: (() => void) | undefined;
+  #frontier: Frontier<Admitted> | undefined;
   #admitted = 0;
   /** The item that has found no room. */
   #blockedAt = -1;
@@ -73,7 +85,10 @@ export class Scheduler {
   constructor(execution: Execution, body: GraphBody) {
     this.#execution = execution;
     this.#body = body;
-    if (execution.nodes !== undefined) execution.nodes.onRetried = () => this.#retried();
+    if (execution.nodes !== undefined) {
+      execution.nodes.onRetried = () => this.#retried();
+      execution.nodes.onCompleted = (command) => this.#free(command);
+    }
     schedulers.set(execution, this);
   }
 
@@ -84,24 +99,31 @@ export class Scheduler {
     this.#items = items;
     this.#results = Array.from<Settled>({ length: items.length });
     this.#running.clear();
+    this.#places.clear();
     this.#failed = false;
     this.#deepest = Math.max(this.#deepest, Math.min(items.length, this.#body.queueDepth));
-    await (items.length === 1 ? this.#runOne(running, items[0]!, 0) : this.#runAll(running));
+    if (items.length === 1) void this.#begin(running, 0);
+    else await this.#runAll(running);
+    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
+    this.#whenNoneRuns = undefined;
     this.#latencyMs += this.#execution.now().getTime() - begunAt;
     return this.#results;
   }
 
   async #runAll(running: Running): Promise<void> {
-    const frontier = new Frontier<Item & { readonly index: number }>(this.#body.queueDepth);
+    const frontier = new Frontier<Admitted>(this.#body.queueDepth);
     this.#frontier = frontier;
     this.#admitted = 0;
     this.#blockedAt = -1;
     const work = async (): Promise<void> => {
-      for (;;) {
+      for (let isFirst = true; ; isFirst = false) {
         const next = this.#failed ? undefined : frontier.tryTake();
         if (next === undefined) return;
         this.#admit();
-        await this.#runOne(running, next, next.index);
+        const ended = this.#begin(running, next.index);
+        // Nothing was delivered that would make the worker look.
+        if (!isFirst) callOutside(() => this.#execution.host.asked?.());
+        await ended;
       }
     };
     this.#admit();
@@ -116,7 +138,8 @@ export class Scheduler {
     const frontier = this.#frontier!;
     while (this.#admitted < items.length) {
       const index = this.#admitted;
-      if (!frontier.tryAdd({ ...items[index]!, index })) return this.#blocked(index);
+      const { orderKey, path } = items[index]!;
+      if (!frontier.tryAdd({ orderKey, path, index })) return this.#blocked(index);
       this.#admitted += 1;
     }
   }
@@ -128,17 +151,37 @@ export class Scheduler {
     this.#tell("backpressure");
   }
 
-  async #runOne({ start, stop }: Running, item: Item, index: number): Promise<void> {
-    const node = start(item, index);
+  /** S5. Resolves when the place is free again. */
+  #begin(running: Running, index: number): Promise<void> {
+    const node = running.start(this.#items[index]!, index);
     this.#running.set(index, node);
-    const [result] = await Promise.allSettled([node.result]);
+    return new Promise((resolve) => {
+      this.#places.set(node.command, resolve);
+      node.result.then(
+        (value) => this.#settled(running, index, { status: "fulfilled", value }),
+        (reason: unknown) => this.#settled(running, index, { status: "rejected", reason }),
+      );
+    });
+  }
+
+  /** S5. Once per item. */
+  #free(command: string): void {
+    const free = this.#places.get(command);
+    this.#places.delete(command);
+    free?.();
+  }
+
+  #settled({ stop }: Running, index: number, result: PromiseSettledResult<NodeResult>): void {
+    const { command, name } = this.#running.get(index)!;
     this.#running.delete(index);
     this.#results[index] = result;
     this.#executed += 1;
-    if (result?.status !== "rejected" || this.#failed) return;
-    this.#failed = true;
-    if (this.#running.size > 0 && !(result.reason instanceof CancelledError))
-      stop([...this.#running.values()], item.node);
+    if (result.status === "rejected" && !this.#failed) {
+      this.#failed = true;
+      if (this.#running.size > 0 && !(result.reason instanceof CancelledError)) stop([...this.#running.values()], name);
+    }
+    this.#free(command);
+    if (this.#running.size === 0) this.#whenNoneRuns?.();
   }
 
   #retried(): void {
@@ -190,7 +233,7 @@ export class Scheduler {
     return this.#execution.nodes?.count ?? 0;
   }
 
-  /** S5 */
+  /** S6 */
   state(): LiveScheduler {
     return {
       step: this.#step,
@@ -209,7 +252,9 @@ export class Scheduler {
     const attempt = nodes?.attemptOf(command) ?? started?.attempt ?? 0;
     const state = (): ItemState => {
       if (result !== undefined) return result.status === "fulfilled" ? "completed" : "failed";
-      if (started !== undefined) return nodes?.isAtWork(command) === true ? "executing" : "queued";
+      // One that has ended is not known to be durable yet.
+      const isExecuting = nodes?.isAtWork(command) === true || !this.#places.has(command);
+      if (started !== undefined) return isExecuting ? "executing" : "queued";
       return index < this.#admitted ? "queued" : "created";
     };
     return { node, orderKey, ...(spread !== undefined && { index: spread }), state: state(), attempt };

@@ -41,7 +41,7 @@ import { isTooLong, warnIfLong } from "./journal-limit.ts";
 import { NodesOfRun } from "./nodes-of-run.ts";
 import { OperationsOfRun } from "./operations-of-run.ts";
 import { appendEnd, nextGeneration } from "./run-end.ts";
-import { sendMessages, takeAsk } from "./take-ask.ts";
+import { takeAsk } from "./take-ask.ts";
 import type { WaitingTransaction } from "./transactions.ts";
 
 export class HotRun {
@@ -66,9 +66,10 @@ export class HotRun {
   #gone = false;
   /** C1. The code gets nothing, no step starts; what is at work is kept. */
   #paused = false;
-  #nodesBegan = false;
   /** Woken in the loop already; kept by the loop. */
   queued = false;
+  /** Will be looked at in the next round; kept by the loop. */
+  running = false;
 
   constructor(record: RunRecord, execution: Execution, host: HotRunHost, token: string, read: number) {
     this.record = record;
@@ -254,21 +255,13 @@ export class HotRun {
     if (ask.isNode === true) {
       // What its code has just asked for comes first.
       this.#takeAsks();
-      const sent = this.execution.nodes?.end(command) ?? NONE;
-      if (type === "NodeCompleted" && this.execution.isOpen(command)) sendMessages(this.#draft, ask.index, sent);
+      this.nodes?.ended(this.#draft, ask, type === "NodeCompleted");
     }
     if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data, startedAt);
     this.#host.markDirty(this);
   }
 
   // ── nodes ──
-
-  /** Whether there were any since this was last asked. */
-  takeNodesBegan(): boolean {
-    const began = this.#nodesBegan;
-    this.#nodesBegan = false;
-    return began;
-  }
 
   /** True while the run is given back although code of its nodes is at work: `work` is done when it is held again. */
   postpone(work: () => void): boolean {
@@ -338,8 +331,14 @@ export class HotRun {
   }
 
   deliverNext(): void {
-    const next = this.#deliverable.shift();
-    if (next !== undefined) this.execution.deliver(next.type, next.command, next.data, next.at);
+    let next = this.#deliverable.shift();
+    while (next !== undefined) {
+      const { type, command, data, at } = next;
+      this.execution.deliver(type, command, data, at);
+      // Of a step's nodes no order can be seen: what follows needs all of them.
+      const isMore = type === "NodeCompleted" && this.#deliverable.first?.type === "NodeCompleted";
+      next = isMore ? this.#deliverable.shift() : undefined;
+    }
   }
 
   /** Called when the code has done all it can: takes what it asks for, and its end. */
@@ -370,7 +369,7 @@ export class HotRun {
       return;
     }
     this.#operations.wait(ask.command);
-    if (ask.isNode === true) this.#nodesBegan = true;
+    if (this.nodes !== undefined) this.nodes.began ||= ask.isNode === true;
     if (this.#paused) this.#operations.park(ask);
     else this.#host.runOperation(this, ask);
   }

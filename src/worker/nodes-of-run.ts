@@ -3,10 +3,13 @@
 // While all its nodes wait for something durable the run is given back. Code of a node may go on all the same: what it
 // then does waits here until the run is held again, and the turn is asked for.
 
-import { entryData, type StopNodesAsk } from "../workflow/index.ts";
+import { entryData, type OperationAsk, type StopNodesAsk } from "../workflow/index.ts";
+import { NONE } from "./batch.ts";
+import type { Draft } from "./draft.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import type { OperationsOfRun } from "./operations-of-run.ts";
+import { sendMessages } from "./take-ask.ts";
 
 /** How long nodes may go on when another of their step has failed for good. */
 const GRACE_MS = 5_000;
@@ -18,6 +21,8 @@ export class NodesOfRun {
   readonly #host: HotRunHost;
   readonly #operations: OperationsOfRun;
   #postponed: (() => void)[] = [];
+  /** Some have begun since the loop last looked; kept by the loop, too. */
+  began = false;
 
   /** `operations`: those of the run that have not ended, nodes among them. */
   constructor(run: HotRun, host: HotRunHost, operations: OperationsOfRun) {
@@ -41,6 +46,15 @@ export class NodesOfRun {
   /** The code of a node has asked for something by itself. */
   asked(): void {
     if (!this.#run.postpone(nothing)) this.#host.markRunning(this.#run);
+  }
+
+  /** A node's function has ended for good. */
+  ended(draft: Draft, { command, index }: OperationAsk, isCompleted: boolean): void {
+    const { execution } = this.#run;
+    const sent = execution.nodes?.end(command) ?? NONE;
+    if (!isCompleted) return;
+    if (execution.isOpen(command)) sendMessages(draft, index, sent);
+    execution.nodes?.onCompleted?.(command);
   }
 
   waits(command: string, isWaiting: boolean): void {

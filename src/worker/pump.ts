@@ -90,6 +90,8 @@ export class Pump {
 
   /** The code of this run has just been set going: look at it when it has done all it can. */
   markRunning(run: HotRun): void {
+    if (run.running) return;
+    run.running = true;
     this.#draining.push(run);
     this.kick();
   }
@@ -151,8 +153,11 @@ export class Pump {
     if (drained.length > 0) {
       this.#draining = [];
       for (const run of drained) {
+        run.running = false;
         this.#listener.drained(run);
-        if (run.takeNodesBegan()) nodesBegan = true;
+        if (run.nodes?.began !== true) continue;
+        run.nodes.began = false;
+        nodesBegan = true;
       }
     }
     let waiting = 0;

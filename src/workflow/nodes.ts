@@ -25,6 +25,8 @@ export class Nodes {
   readonly #next = new Map<string, number>();
   /** Told of every attempt that will be repeated. */
   onRetried: (() => void) | undefined;
+  /** Told of every node whose function has ended for good; its result is in the journal, not yet durable. */
+  onCompleted: ((command: string) => void) | undefined;
 
   constructor(execution: Execution) {
     this.#execution = execution;
