@@ -131,6 +131,7 @@ export {
   type Graph,
   type GraphDescription,
   type GraphOptions,
+  type GraphPorts,
   type ItemState,
   type NodeContext,
   type NodeDescription,

@@ -195,9 +195,9 @@ export class EngineCore implements Engine {
     const { tags, priority } = checkStart(options);
     const beginning = checkBeginning(options);
     const id = options.id === undefined ? random.id() : checkRunId(options.id);
-    const parsed = await parse(body.schema, args[0], `workflow ${body.name}`);
-    const input = entryData.encodeNamed(`The input of workflow ${body.name}`, parsed, this.#handleHost.limits);
-    const line = lineOf(body.line, parsed, `workflow ${body.name}`);
+    const parsed = await parse(body.schema, args[0], `${body.kind} ${body.name}`);
+    const input = entryData.encodeNamed(`The input of ${body.kind} ${body.name}`, parsed, this.#handleHost.limits);
+    const line = lineOf(body.line, parsed, `${body.kind} ${body.name}`);
     const messages = await signalsOf(body, options.signals, this.#handleHost.limits);
     const beginsLater = line !== undefined || beginning.delayMs !== undefined;
     const claim = beginsLater ? undefined : this.worker.preclaim(body.name);

@@ -3,7 +3,7 @@
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
 import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
-import { entryData, type WorkflowBody } from "../workflow/index.ts";
+import { entryData, titleOf, type WorkflowBody } from "../workflow/index.ts";
 import type { SettleOptions, SignalOptions } from "./api.ts";
 import type { HandleHost } from "./run-handle.ts";
 
@@ -99,15 +99,16 @@ export async function sendAll(target: Target, arrivals: readonly Arrival[]): Pro
 
 /** The declared port, refused when there is none of that kind. */
 export function getPort(
-  { name: workflow, ports }: WorkflowBody,
+  body: WorkflowBody,
   name: string,
   kind: Ports[string]["port"],
 ): { readonly schema?: Schema<never, unknown> } {
   checkName(name, "port name");
+  const { ports } = body;
   const port = Object.hasOwn(ports, name) ? ports[name] : undefined;
   if (port?.port === kind) return port as { readonly schema?: Schema<never, unknown> };
   const known = Object.keys(ports).join(", ") || "none";
-  throw new RepriseError("UNKNOWN_PORT", `Workflow ${workflow} has no ${kind} ${name}; its ports are: ${known}.`);
+  throw new RepriseError("UNKNOWN_PORT", `${titleOf(body)} has no ${kind} ${name}; its ports are: ${known}.`);
 }
 
 export interface SendOptions {

@@ -46,13 +46,13 @@ export async function makeSchedule(
   const checkedName = checkScheduleName(name);
   const now = host.store.now();
   const checked = checkSchedule(options, now);
-  const parsed = await parse(body.schema, input, `workflow ${body.name}`);
+  const parsed = await parse(body.schema, input, `${body.kind} ${body.name}`);
   const asked = {
     ...checked,
     name: checkedName,
     definition: body.name,
     version: body.version,
-    input: entryData.encodeNamed(`The input of workflow ${body.name}`, parsed),
+    input: entryData.encodeNamed(`The input of ${body.kind} ${body.name}`, parsed),
   };
   await change(host, checkedName, (present) => {
     const state = present === undefined ? newState(asked, now) : updated(present, asked, now);

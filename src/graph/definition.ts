@@ -6,7 +6,20 @@
 //     to it, conditional or one of several targets, goes by that one.
 
 import { checkName, checkOptionNames, RepriseError, toMs, type Duration } from "../base/index.ts";
-import { checkPolicy, type Awaitable, type Definition, type Policy, type Ports } from "../kernel/index.ts";
+import {
+  checkDeadline,
+  checkPolicy,
+  lineOptions,
+  type Awaitable,
+  type Definition,
+  type LineOptions,
+  type Policy,
+  type Ports,
+  type PromisePort,
+  type Queue,
+  type Stream,
+} from "../kernel/index.ts";
+import { checkPorts } from "../workflow/index.ts";
 import type { Channels, Changes, Values } from "./channel.ts";
 import { checkGraph } from "./check-graph.ts";
 import type { NodeContext } from "./context.ts";
@@ -118,10 +131,15 @@ export type WithNode<G, N extends string, Item, R> =
       : Graph<Name, S, C, O, Nodes, Items & { [K in N]: Item }, Gotos | GotoOf<R>, M>
     : never;
 
+/** What a graph takes from outside, and shows. */
+export type GraphPorts = Record<string, PromisePort<any> | Stream<any>>;
+
 export interface GraphOptions<C, Output, M> {
   state: C;
   output?: (state: Values<C>) => Output;
+  /** What runs take from outside and show: `promise()` and `stream()` by name. */
   ports?: M;
+  /** A whole number, default 1: a run is pinned to the version that started it. */
   version?: number;
   /** A run that takes more steps fails; default 1,000. */
   maxSteps?: number;
@@ -131,7 +149,12 @@ export interface GraphOptions<C, Output, M> {
   queueDepth?: number;
   /** How long admission may wait before the run is paused. */
   backpressureTimeout?: Duration;
+  /** For the whole run, from its start; a start may say otherwise. */
   deadline?: Duration;
+  /** Where its runs wait; a run has its place from when it begins until it ends. */
+  queue?: Queue;
+  /** What the queue's limits per key count by. */
+  key?: (input: Changes<C>) => string;
   /** In which order changes of one step are folded; default as written. */
   fold?: "written" | "order-key";
 }
@@ -168,6 +191,7 @@ export interface GraphBody {
   readonly queueDepth: number;
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
+  readonly line: LineOptions | undefined;
   readonly fold: "written" | "order-key";
   readonly nodes: ReadonlyMap<string, GraphNode>;
   /** By node; START under "". */
@@ -215,7 +239,7 @@ interface Draft {
  *   .edge("say", "say");
  * ```
  */
-export function graph<const Name extends string, C extends Channels, Output = Values<C>, M extends Ports = {}>(
+export function graph<const Name extends string, C extends Channels, Output = Values<C>, M extends GraphPorts = {}>(
   name: Name,
   options: GraphOptions<C, Output, M>,
 ): Graph<Name, Values<C>, Changes<C>, Output, never, {}, never, M> {
@@ -261,7 +285,8 @@ function bodyOf({ name, options, nodes, edges, joins }: Draft): GraphBody {
     maxConcurrentNodes: options.maxConcurrentNodes ?? MAX_CONCURRENT_NODES,
     queueDepth: options.queueDepth ?? QUEUE_DEPTH,
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
-    deadlineMs: ms(options.deadline, "deadline"),
+    deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
+    line: lineOptions(options, `Graph ${name}`),
     fold: options.fold ?? "written",
     nodes,
     edges: new Map([...edges].map(([from, written]) => [from, withoutSpareJoins(written)])),
@@ -355,10 +380,12 @@ const OPTIONS = [
   "backpressureTimeout",
   "deadline",
   "fold",
+  "key",
   "maxConcurrentNodes",
   "maxSteps",
   "output",
   "ports",
+  "queue",
   "queueDepth",
   "state",
   "version",
@@ -379,6 +406,15 @@ function checkOptions(name: string, options: GraphOptions<any, any, any>): void 
         `${what}: channel ${key} is not made by last, append, merge, max or channel.`,
       );
   }
+  if (options.ports !== undefined)
+    checkPorts(
+      what,
+      options.ports,
+      ["promise", "stream"],
+      "a graph has no place where code would wait for it. Wait for a promise() in a node, or put it into a workflow that starts the graph.",
+    );
+  lineOptions(options, what);
+  if (options.deadline !== undefined) checkDeadline(options.deadline, what);
   for (const count of ["maxSteps", "maxConcurrentNodes", "queueDepth", "version"] as const) {
     const value = options[count];
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))

@@ -29,6 +29,7 @@ export {
   type Goto,
   type Graph,
   type GraphOptions,
+  type GraphPorts,
   type NodeOptions,
   type Start,
 } from "./definition.ts";

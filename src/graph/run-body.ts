@@ -41,7 +41,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     replay: (past) => replayGraph(body, made, past),
     schema: inputSchema(body),
     ports: body.ports,
-    line: undefined,
+    line: body.line,
     deadlineMs: body.deadlineMs,
     // Nodes end in any order and their code need not be deterministic: commands are matched by id alone.
     determinism: "per-type",
@@ -56,7 +56,7 @@ function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
       version: 1,
       vendor: "reprise",
       validate(value) {
-        if (value === undefined) return { value };
+        if (value === undefined) return { value: {} };
         if (typeof value !== "object" || value === null || Array.isArray(value))
           return {
             issues: [

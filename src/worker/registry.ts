@@ -37,7 +37,7 @@ export class Registry {
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",
-          `Expected what workflow() or task() made in \`definitions\`, got ${describe(definition)}.`,
+          `Expected what workflow(), graph() or task() made in \`definitions\`, got ${describe(definition)}.`,
         );
     }
   }
@@ -136,17 +136,18 @@ export class Registry {
 
   acceptChild(definition: Definition, input: unknown): Accepted | undefined {
     const body = this.findWorkflow(definition.name, versionOf(definition));
-    return body && accept(body, input, `workflow ${definition.name}`);
+    return body && accept(body, input, `${body.kind} ${definition.name}`);
   }
 
   acceptNext(name: string, version: number, input: unknown): { input: unknown } | undefined {
     const body = this.findWorkflow(name, version);
-    return body && { input: parseNow(body.schema, input, `workflow ${name}`) };
+    return body && { input: parseNow(body.schema, input, `${body.kind} ${name}`) };
   }
 }
 
 /** A definition stands for its own version, a name for the highest. */
 export function versionOf(definition: unknown): number | undefined {
+  if (isGraph(definition)) return graphRunBody(definition as Definition).version;
   return isWorkflow(definition) ? workflowBody(definition).version : undefined;
 }
 

@@ -15,7 +15,7 @@ import {
   signalReceivedData,
 } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
-import { never, refused } from "./refusals.ts";
+import { never, refused, titleOf } from "./refusals.ts";
 import { refuseInsideStep } from "./scope.ts";
 
 /** child.signal */
@@ -27,7 +27,7 @@ export function signalChild(execution: Execution, child: AskedChild, name: strin
   if (port?.port !== "signal")
     throw new RepriseError(
       "UNKNOWN_PORT",
-      `Workflow ${definition.name} has no signal ${name}; its ports are: ${Object.keys(ports).join(", ") || "none"}.`,
+      `${titleOf(definition)} has no signal ${name}; its ports are: ${Object.keys(ports).join(", ") || "none"}.`,
     );
   const { schema } = port as { readonly schema?: unknown } as { readonly schema?: Schema<never, unknown> };
   const value = parseNow(schema, given, `signal ${name} of ${definition.name}`);

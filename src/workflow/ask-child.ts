@@ -51,7 +51,7 @@ export function askChild(
   if (command === undefined) return child(never());
   if (!command.known) {
     if (accepted === undefined) {
-      const stop = unregistered("UNKNOWN_DEFINITION", execution.body.name, definition.name, command.id);
+      const stop = unregistered("UNKNOWN_DEFINITION", execution.body, definition.name, command.id);
       return child(execution.halt(stop));
     }
     const data = childInitiatedData({

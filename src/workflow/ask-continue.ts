@@ -17,9 +17,7 @@ export function askContinue(execution: Execution, given: unknown, version: numbe
   const next = version ?? body.version;
   const accepted = host.acceptNext(body.name, next, given);
   if (accepted === undefined)
-    return execution.halt(
-      unregistered("UNKNOWN_DEFINITION", body.name, `${body.name} version ${next}`, "continueAsNew"),
-    );
+    return execution.halt(unregistered("UNKNOWN_DEFINITION", body, `${body.name} version ${next}`, "continueAsNew"));
   const input = encodeNamed(`The input of workflow ${body.name}`, accepted.input, execution.limits);
   execution.conclude({
     status: "continued",

@@ -27,7 +27,7 @@ export function askTask(
   if (command === undefined) return never();
   if (!command.known) {
     if (accepted === undefined)
-      return execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, task.name, command.id));
+      return execution.halt(unregistered("UNKNOWN_TASK", execution.body, task.name, command.id));
     const { index } = command;
     const fields = { index, taskType: task.name, input: text, given, policy };
     const data = taskScheduledData({ ...fields, shielded: execution.isShielded, life: execution.lifeOf(index) });

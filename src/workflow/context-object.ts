@@ -92,7 +92,7 @@ function undoOf(
       `${what}: a node that has ended is not run again, so nobody would know its undo. Put the steps to be taken back into a workflow and start it with ctx.child.`,
     );
   if (!isTask(how) || execution.host.hasTask(how)) return { how, policy };
-  void execution.halt(unregistered("UNKNOWN_TASK", execution.body.name, how.name, `undo of ${what}`));
+  void execution.halt(unregistered("UNKNOWN_TASK", execution.body, how.name, `undo of ${what}`));
   return "unknown";
 }
 
@@ -144,7 +144,10 @@ function startChild(
   options: ChildOptions = {},
 ): Child<Definition> {
   if (typeof definition?.name !== "string")
-    throw new RepriseError("UNKNOWN_DEFINITION", "ctx.child: expected what workflow() made, got something else.");
+    throw new RepriseError(
+      "UNKNOWN_DEFINITION",
+      "ctx.child: expected what workflow() or graph() made, got something else.",
+    );
   checkOptionNames(options, ["deadline", "detached", "id"], "ctx.child");
   if (options.id !== undefined) checkRunId(options.id);
   if (options.deadline !== undefined) checkDeadline(options.deadline, `Child ${definition.name}`);

@@ -67,8 +67,9 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
   return typeof value === "object" && value !== null && BODY in value;
 }
 
-/** Those that can be declared. */
-const PORTS: readonly Ports[string]["port"][] = ["promise", "query", "signal", "stream", "update"];
+type PortKind = Ports[string]["port"];
+
+const PORTS: readonly PortKind[] = ["promise", "query", "signal", "stream", "update"];
 
 export function checkVersion(version: unknown, what: string): number | undefined {
   if (version === undefined || (Number.isSafeInteger(version) && (version as number) >= 1))
@@ -76,19 +77,16 @@ export function checkVersion(version: unknown, what: string): number | undefined
   throw new RepriseError("BAD_OPTIONS", `${what}: expected a version of 1 or more, got ${inspect(version)}.`);
 }
 
-function checkPorts(name: string, ports: Ports): void {
+/** `kinds`: those the definition has a use for; `because` says of the others why it has none. */
+export function checkPorts(what: string, ports: Ports, kinds: readonly PortKind[] = PORTS, because = ""): void {
   if (typeof ports !== "object" || ports === null || Array.isArray(ports))
-    throw new RepriseError(
-      "BAD_OPTIONS",
-      `Workflow ${name}: expected an object of ports by name, got ${typeof ports}.`,
-    );
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of ports by name, got ${typeof ports}.`);
   for (const [port, declared] of Object.entries(ports)) {
-    checkName(port, `Workflow ${name}: port name`);
-    if (!PORTS.includes(declared?.port))
-      throw new RepriseError(
-        "BAD_OPTIONS",
-        `Workflow ${name}: port ${port} is not made by ${PORTS.map((kind) => `${kind}()`).join(" or ")}.`,
-      );
+    checkName(port, `${what}: port name`);
+    if (kinds.includes(declared?.port)) continue;
+    const wanted = kinds.map((kind) => `${kind}()`).join(" or ");
+    const why = PORTS.includes(declared?.port) ? ` but by ${declared.port}(): ${because}` : "";
+    throw new RepriseError("BAD_OPTIONS", `${what}: port ${port} is not made by ${wanted}${why || "."}`);
   }
 }
 
@@ -142,7 +140,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
       `Workflow ${name}: expected a determinism of "strict" or "per-type", got ${String(determinism)}.`,
     );
   const version = checkVersion(options.version, `Workflow ${name}`) ?? 1;
-  if (options.ports !== undefined) checkPorts(name, options.ports);
+  if (options.ports !== undefined) checkPorts(`Workflow ${name}`, options.ports);
   const body: WorkflowBody = {
     kind: "workflow",
     name,

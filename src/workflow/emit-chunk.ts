@@ -4,6 +4,7 @@
 import { encode, RepriseError } from "../base/index.ts";
 import { encodeNamed } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
+import { titleOf } from "./refusals.ts";
 import { refuseInsideStep } from "./scope.ts";
 
 /** How many chunks of each stream the code has emitted, and how many of those are in the store. */
@@ -39,11 +40,11 @@ export function emitChunk(execution: Execution, stream: string, chunk: unknown):
 
 /** The chunk's text, refused when there is no such stream or when it is not data. */
 export function encodeChunk({ body, limits }: Execution, stream: string, chunk: unknown): string {
-  const { name, ports } = body;
+  const { ports } = body;
   if (!Object.hasOwn(ports, stream) || ports[stream]?.port !== "stream")
     throw new RepriseError(
       "UNKNOWN_PORT",
-      `Workflow ${name} emits to the stream ${String(stream)}, which is not among its ports. Declare it: ports: { ${String(stream)}: stream() }.`,
+      `${titleOf(body)} emits to the stream ${String(stream)}, which is not among its ports. Declare it: ports: { ${String(stream)}: stream() }.`,
     );
   return encodeNamed(`A chunk of stream ${stream}`, chunk, limits) ?? encode(undefined);
 }

@@ -4,6 +4,7 @@ import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
 import type { AnyTask, Definition, Line } from "../kernel/index.ts";
 import type { OperationAsk } from "./ask.ts";
 import type { Violation } from "./commands.ts";
+import { titleOf } from "./refusals.ts";
 import { encodeInput } from "./entry-data.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
@@ -77,7 +78,7 @@ export interface Stop {
 /** Code asks for something nobody here can run: the deployment is wrong, not the run. */
 export function unregistered(
   code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION",
-  workflow: string,
+  by: Pick<Definition, "kind" | "name">,
   name: string,
   where: string,
 ): Stop {
@@ -87,7 +88,7 @@ export function unregistered(
     code,
     where,
     seq: undefined,
-    message: `Workflow ${workflow} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
+    message: `${titleOf(by)} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
     expected: name,
     actual: undefined,
   };

@@ -35,9 +35,17 @@ export type {
 } from "./context.ts";
 export { isViolation } from "./commands.ts";
 export { createContext, idempotencyKeyOf } from "./context-object.ts";
-export { never } from "./refusals.ts";
+export { never, titleOf } from "./refusals.ts";
 export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
-export { isWorkflow, workflow, workflowBody, type Restored, type Workflow, type WorkflowBody } from "./definition.ts";
+export {
+  checkPorts,
+  isWorkflow,
+  workflow,
+  workflowBody,
+  type Restored,
+  type Workflow,
+  type WorkflowBody,
+} from "./definition.ts";
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export { DEADLINE_PASSED, stalled } from "./execution-host.ts";

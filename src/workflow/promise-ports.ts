@@ -5,7 +5,7 @@ import { encodeInput, promiseCreatedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
 import { compareFields } from "./matrix.ts";
 import type { RecordedEntry } from "./recorded.ts";
-import { never, refused } from "./refusals.ts";
+import { never, refused, titleOf } from "./refusals.ts";
 
 /** The ports of one run that have their value. */
 export class PromisePorts {
@@ -68,7 +68,7 @@ export function askPromise(
     return refused(
       new RepriseError(
         "UNKNOWN_PORT",
-        `Workflow ${body.name} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
+        `${titleOf(body)} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
       ),
     );
   const shown = encodeInput(show, execution.limits);
