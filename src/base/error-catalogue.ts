@@ -270,10 +270,21 @@ export const ERROR_CATALOGUE = {
     summary: "Every attempt the retry policy allows has failed.",
     next: "Read the cause, the failure of the last attempt, and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
   },
+  NO_PROGRESS: {
+    family: "outcome",
+    summary:
+      "A graph has not come to its end and has nothing left to do: no condition holds, or its joins wait for each other.",
+    next: "Add an edge without a condition as the last one of the nodes named, or take a join out of the circle; then `run.retry()`, or start a new run.",
+  },
+  CHANNEL_CONFLICT: {
+    family: "outcome",
+    summary: 'Several nodes of one step changed a channel made with { conflict: "fail" }.',
+    next: "Let one node change the channel, or give it a rule for several changes: last without the option, append, merge, max, or channel.",
+  },
   MAX_STEPS_EXCEEDED: {
     family: "outcome",
     summary: "A graph took as many steps as it may without coming to its end.",
-    next: "Raise `maxSteps`, or look for a loop that never ends.",
+    next: "Look for a loop that never ends; if there is none, raise `maxSteps` and `run.retry()`: it goes on from its last checkpoint.",
   },
   NODE_STOPPED: {
     family: "outcome",

@@ -1,6 +1,6 @@
 // Channels: the parts of a graph's state, each with the rule that folds a change into its value.
 
-import { RepriseError } from "../base/index.ts";
+import { checkOptionNames, RepriseError } from "../base/index.ts";
 
 /** One part of a graph's state: its first value, and how a change becomes the next. Pure: data in, data out. */
 export interface Channel<Value, Change = Value> {
@@ -8,20 +8,20 @@ export interface Channel<Value, Change = Value> {
   readonly reduce: (value: Value, change: Change) => Value;
   /** How a change shows in the value; lets a checkpoint keep the change instead of the whole value. */
   readonly "~kind"?: ChannelKind;
+  /** One item of a step may change it, not several. */
+  readonly "~single"?: boolean;
 }
 
-/** Why a channel cannot hold a value; undefined where it can, as far as its kind says. */
-export function misfit(channel: Channel<unknown, unknown> | undefined, value: unknown): string | undefined {
-  const got = `got ${value === null ? "null" : Array.isArray(value) ? "a list" : `a value of type ${typeof value}`}`;
+/** Why a channel cannot hold a value, or take it as a change; undefined where it can, as far as its kind says. */
+export function misfit(channel: Channel<any, any> | undefined, value: unknown): string | undefined {
+  const got = `got ${value === null ? "null" : Array.isArray(value) ? "a list" : Number.isNaN(value) ? "NaN" : `a value of type ${typeof value}`}`;
   switch (channel?.["~kind"]) {
     case "append":
       return Array.isArray(value) ? undefined : `holds a list, ${got}`;
     case "merge":
-      return typeof value === "object" && value !== null && !Array.isArray(value)
-        ? undefined
-        : `holds an object, ${got}`;
+      return isPlain(value) ? undefined : `holds an object, ${got}`;
     case "max":
-      return typeof value === "number" ? undefined : `holds a number, ${got}`;
+      return typeof value === "number" && !Number.isNaN(value) ? undefined : `holds a number, ${got}`;
     default:
       return undefined;
   }
@@ -35,17 +35,33 @@ export type Values<C> = { readonly [K in keyof C]: C[K] extends Channel<infer V,
 /** What a node may return: a change for some channels. */
 export type Changes<C> = { readonly [K in keyof C]?: C[K] extends Channel<any, infer U> ? U : never } & {};
 
+/** When several items of one step change the same channel. */
+export interface LastOptions {
+  /** `"last"` (default): the last in fold order counts. `"fail"`: the run fails with CHANNEL_CONFLICT. */
+  conflict?: "last" | "fail";
+}
+
 /**
- * A channel that keeps the newest value.
+ * A channel that keeps the newest value. Of several changes in one step the last in fold order counts, unless that is
+ * declared a conflict.
  *
  * @example
  * ```ts
- * import { graph, last } from "reprise";
- * const state = { answer: last<string | null>(null) };
+ * import { last } from "reprise";
+ * const state = { answer: last<string | null>(null), owner: last("", { conflict: "fail" }) };
  * ```
  */
-export function last<T>(initial: T): Channel<T> {
-  return { initial, reduce: (_value, change) => change, "~kind": "last" };
+export function last<T>(initial: T, options: LastOptions = {}): Channel<T> {
+  checkOptionNames(options, ["conflict"], "last");
+  const { conflict = "last" } = options;
+  if (conflict !== "last" && conflict !== "fail")
+    throw new RepriseError("BAD_OPTIONS", `last: expected a conflict of "last" or "fail", got ${String(conflict)}.`);
+  return {
+    initial,
+    reduce: (_value, change) => change,
+    "~kind": "last",
+    ...(conflict === "fail" && { "~single": true }),
+  };
 }
 
 /**
@@ -58,18 +74,7 @@ export function last<T>(initial: T): Channel<T> {
  * ```
  */
 export function append<T>(initial: readonly T[] = []): Channel<readonly T[]> {
-  return {
-    initial,
-    reduce: (value, change) => {
-      if (!Array.isArray(change))
-        throw new RepriseError(
-          "BAD_OPTIONS",
-          `A channel made by append() takes a list of items, got ${typeof change}.`,
-        );
-      return [...value, ...change];
-    },
-    "~kind": "append",
-  };
+  return { initial, reduce: (value, change) => [...value, ...change], "~kind": "append" };
 }
 
 /**
@@ -112,4 +117,10 @@ export function channel<Value, Change = Value>(
   reduce: (value: Value, change: Change) => Value,
 ): Channel<Value, Change> {
   return { initial, reduce, "~kind": "custom" };
+}
+
+export function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

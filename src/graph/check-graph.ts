@@ -17,11 +17,9 @@ export function checkGraph(body: GraphBody): GraphBody {
         `the edges of ${from === "" ? "START" : from} after its ${ordinal(always)} are never taken: that one has no condition. Give it one, or name all targets in one array.`,
       );
   }
-  const all = [...body.edges.values()].flat();
-  const spread = new Set(all.flatMap((edge) => (edge.edge === "spread" ? [edge.target] : [])));
-  for (const edge of all)
+  for (const edge of [...body.edges.values()].flat())
     for (const target of edge.edge === "to" ? edge.targets : [])
-      if (typeof target === "string" && spread.has(target))
+      if (typeof target === "string" && body.itemNodes.has(target))
         refuse(`node ${target} takes the items of a spread; an edge would give it none. Make it a node of its own.`);
   return body;
 }

@@ -4,7 +4,6 @@ import { checkName } from "../base/index.ts";
 import type { Logger } from "../kernel/index.ts";
 import type { DurableContext, OperationContext } from "../workflow/index.ts";
 import type { NodeContext } from "./context.ts";
-import type { GraphNode } from "./definition.ts";
 
 /** What a node's code may ask of the run; it needs no `this`, so code may take its context apart. */
 const SHARED = ["task", "run", "tx", "child", "promise", "now", "random", "send", "uuid"] as const;
@@ -21,13 +20,12 @@ function sharedOf(durable: DurableContext): Shared {
   return shared;
 }
 
-/** `labelled` is told what the code calls the checkpoint of its step. */
+/** `keyOfItem`: where the node makes its own. `labelled` is told what the code calls the checkpoint of its step. */
 export function contextOfNode(
   durable: DurableContext,
   op: OperationContext,
   step: number,
-  { idempotencyKey }: GraphNode,
-  state: unknown,
+  keyOfItem: (() => string) | undefined,
   labelled: (label: string) => void,
 ): NodeContext {
   return {
@@ -36,7 +34,7 @@ export function contextOfNode(
     step,
     attempt: op.attempt,
     get idempotencyKey(): string {
-      return idempotencyKey === undefined ? op.idempotencyKey : idempotencyKey(state);
+      return keyOfItem === undefined ? op.idempotencyKey : keyOfItem();
     },
     get abortSignal(): AbortSignal {
       return op.abortSignal;

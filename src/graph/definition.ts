@@ -5,10 +5,8 @@
 // D3. A join is itself the way from the nodes it waits for, in its place among their edges; a node with an edge of its own
 //     to it, conditional or one of several targets, goes by that one.
 
-import { checkName, checkOptionNames, RepriseError, toMs, type Duration } from "../base/index.ts";
+import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
-  checkDeadline,
-  checkPolicy,
   lineOptions,
   type Awaitable,
   type Definition,
@@ -19,9 +17,9 @@ import {
   type Queue,
   type Stream,
 } from "../kernel/index.ts";
-import { checkPorts } from "../workflow/index.ts";
 import type { Channels, Changes, Values } from "./channel.ts";
 import { checkGraph } from "./check-graph.ts";
+import { checkFunction, checkNodeOptions, checkOptions } from "./check-options.ts";
 import type { NodeContext } from "./context.ts";
 
 export interface Start {
@@ -79,10 +77,11 @@ export interface Effects {
   recordable?: boolean;
   requiresIdempotency?: boolean;
 }
-export type NodeOptions<S> = Policy &
+/** Policies of a node. `idempotencyKey` becomes `ctx.idempotencyKey`: the same in every attempt, and another for other work. */
+export type NodeOptions<S, Item = any> = Policy &
   (
     | { effects?: Effects & { requiresIdempotency?: false } }
-    | { effects: Effects & { requiresIdempotency: true }; idempotencyKey: (state: S) => string }
+    | { effects: Effects & { requiresIdempotency: true }; idempotencyKey: (state: S, item: Item) => string }
   );
 
 type NodeFunction<M, State, Item, R, Change> = (
@@ -110,7 +109,7 @@ export interface Graph<
   ): WithNode<this, N, Item, R>;
   node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void>(
     name: Fresh<N, Nodes | keyof Items>,
-    options: NodeOptions<State>,
+    options: NodeOptions<State, NoInfer<Item>>,
     run: NodeFunction<M, State, Item, R, Change>,
   ): WithNode<this, N, Item, R>;
   /** The first edge in written order whose `when` holds is taken; several targets at once: an array. */
@@ -166,7 +165,7 @@ export interface GraphNode {
   readonly run: (ctx: NodeContext, state: unknown, item: unknown) => unknown;
   readonly policy: Policy;
   readonly effects: Effects;
-  readonly idempotencyKey: ((state: unknown) => string) | undefined;
+  readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
 }
 
 /** In the order written: its place among its node's edges is the edge index (G1). */
@@ -198,6 +197,8 @@ export interface GraphBody {
   readonly edges: ReadonlyMap<string, readonly GraphEdge[]>;
   /** The nodes each join waits for. */
   readonly joins: ReadonlyMap<string, readonly string[]>;
+  /** The nodes that take the items of a spread. */
+  readonly itemNodes: ReadonlySet<string>;
 }
 
 export const MAX_STEPS = 1_000;
@@ -291,6 +292,7 @@ function bodyOf({ name, options, nodes, edges, joins }: Draft): GraphBody {
     nodes,
     edges: new Map([...edges].map(([from, written]) => [from, withoutSpareJoins(written)])),
     joins,
+    itemNodes: new Set([...edges.values()].flat().flatMap((edge) => (edge.edge === "spread" ? [edge.target] : []))),
   };
 }
 
@@ -304,27 +306,10 @@ function withNode(draft: Draft, name: string, rest: readonly unknown[]): Draft {
   const what = `Graph ${draft.name}: node ${name}`;
   checkName(name, `Graph ${draft.name}: node name`);
   if (draft.nodes.has(name)) throw new RepriseError("BAD_GRAPH", `${what} is there already. Give it another name.`);
-  const options = (rest.length === 1 ? {} : rest[0]) as Policy & { effects?: Effects; idempotencyKey?: unknown };
   const run = rest.at(-1);
   checkFunction(run, what);
-  if (typeof options !== "object" || options === null)
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["effects", "idempotencyKey", "retry", "timeout"], what);
-  checkPolicy(options, what);
-  const { effects = {}, idempotencyKey, retry, timeout } = options;
-  checkOptionNames(effects, ["recordable", "requiresIdempotency"], `${what}: effects`);
-  if (effects.requiresIdempotency === true && typeof idempotencyKey !== "function")
-    throw new RepriseError(
-      "BAD_GRAPH",
-      `${what} requires idempotency: expected a function \`idempotencyKey\`, got ${typeof idempotencyKey}.`,
-    );
-  const node: GraphNode = {
-    name,
-    run: run as GraphNode["run"],
-    policy: { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) },
-    effects,
-    idempotencyKey: idempotencyKey as GraphNode["idempotencyKey"],
-  };
+  const options = checkNodeOptions(rest.length === 1 ? {} : rest[0], what);
+  const node: GraphNode = { name, run: run as GraphNode["run"], ...options };
   return { ...draft, nodes: new Map([...draft.nodes, [name, node]]) };
 }
 
@@ -334,6 +319,9 @@ function edgeOf(draft: Draft, from: unknown, to: unknown, when: unknown): GraphE
   if (targets.length === 0)
     throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} an empty list. Name at least one node.`);
   for (const target of targets) if (target !== END) checkNode(draft, target, what);
+  const twice = targets.find((target, index) => targets.indexOf(target) < index);
+  if (twice !== undefined)
+    throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} ${nameOf(twice)} twice. Once is enough.`);
   if (when !== undefined) checkFunction(when, `Graph ${draft.name}: condition of the ${what} ${String(to)}`);
   return { edge: "to", targets, when: when as (state: unknown) => boolean };
 }
@@ -362,6 +350,10 @@ function withJoin(draft: Draft, from: readonly string[], to: string): Draft {
   return names.reduce((made, name) => withEdge(made, name, edge), joined);
 }
 
+function nameOf(target: string | End): string {
+  return typeof target === "string" ? target : "END";
+}
+
 function checkNode(draft: Draft, name: unknown, what: string): void {
   if (typeof name === "string" && draft.nodes.has(name)) return;
   const known = [...draft.nodes.keys()].join(", ") || "none";
@@ -369,60 +361,4 @@ function checkNode(draft: Draft, name: unknown, what: string): void {
     "BAD_GRAPH",
     `Graph ${draft.name}: ${what} ${String(name)}: there is no such node. Its nodes so far are: ${known}. Nodes come before edges.`,
   );
-}
-
-function checkFunction(value: unknown, what: string): void {
-  if (typeof value !== "function")
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected a function, got ${typeof value}.`);
-}
-
-const OPTIONS = [
-  "backpressureTimeout",
-  "deadline",
-  "fold",
-  "key",
-  "maxConcurrentNodes",
-  "maxSteps",
-  "output",
-  "ports",
-  "queue",
-  "queueDepth",
-  "state",
-  "version",
-] as const;
-
-function checkOptions(name: string, options: GraphOptions<any, any, any>): void {
-  const what = `Graph ${name}`;
-  if (typeof options !== "object" || options === null)
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, OPTIONS, what);
-  if (typeof options.state !== "object" || options.state === null)
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected channels as \`state\`, such as { answer: last("") }.`);
-  for (const [key, channel] of Object.entries(options.state as Channels)) {
-    checkName(key, `${what}: channel name`);
-    if (typeof channel?.reduce !== "function")
-      throw new RepriseError(
-        "BAD_OPTIONS",
-        `${what}: channel ${key} is not made by last, append, merge, max or channel.`,
-      );
-  }
-  if (options.ports !== undefined)
-    checkPorts(
-      what,
-      options.ports,
-      ["promise", "stream"],
-      "a graph has no place where code would wait for it. Wait for a promise() in a node, or put it into a workflow that starts the graph.",
-    );
-  lineOptions(options, what);
-  if (options.deadline !== undefined) checkDeadline(options.deadline, what);
-  for (const count of ["maxSteps", "maxConcurrentNodes", "queueDepth", "version"] as const) {
-    const value = options[count];
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
-      throw new RepriseError("BAD_OPTIONS", `${what}: expected ${count} of 1 or more, got ${String(value)}.`);
-  }
-  if (options.fold !== undefined && options.fold !== "written" && options.fold !== "order-key")
-    throw new RepriseError(
-      "BAD_OPTIONS",
-      `${what}: expected a fold of "written" or "order-key", got ${String(options.fold)}.`,
-    );
 }

@@ -13,6 +13,7 @@ import { isWholeDue, type Delta } from "../kernel/index.ts";
 import type { Execution, RecordedEntry } from "../workflow/index.ts";
 import type { Channels } from "./channel.ts";
 import type { GraphBody } from "./definition.ts";
+import { saidBy } from "./fold-faults.ts";
 import { idempotencyKeyOf } from "./idempotency-key.ts";
 import { storedItem, type Item } from "./item.ts";
 import { startNode, type NodeResult } from "./node-run.ts";
@@ -54,13 +55,18 @@ export async function runGraph(
     scheduler.ended();
   }
   const { values } = position.state;
-  return body.output === undefined ? values : body.output(values);
+  if (body.output === undefined) return values;
+  try {
+    return body.output(values);
+  } catch (error) {
+    throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: its output threw: ${saidBy(error)}`, { cause: error });
+  }
 }
 
 function tooManySteps({ name, maxSteps }: GraphBody, { items }: Position): RepriseError {
   return new RepriseError(
     "MAX_STEPS_EXCEEDED",
-    `Graph ${name} took ${maxSteps} steps without coming to its end. Raise maxSteps, or look for a loop that never ends.`,
+    `Graph ${name} took ${maxSteps} steps without coming to its end. Look for a loop that never ends, or raise maxSteps and retry the run.`,
     { details: { steps: maxSteps, next: items.map(({ node }) => node) } },
   );
 }
@@ -104,6 +110,7 @@ async function runStep(
     body.name,
     body.channels,
     order.map((index) => done[index]!.change),
+    (index) => items[order[index]!]!.node,
   );
   const parents = items.map(({ node, path }, index) => ({ node, path, goto: done[index]!.goto }));
   const routed = route(

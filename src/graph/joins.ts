@@ -2,10 +2,12 @@
 //
 // J1. A join is released with what arrived when nothing left can reach what is missing over declared edges: it must not wait
 //     for ever for a branch that was not taken.
-// J2. Another join that waits counts as something left, so that a join further down never goes first. When nothing else is
-//     left, of joins that wait for each other the one that began to wait first goes.
-// J3. A node without edges goes where its `goto` says: it can reach anything.
+// J2. Another join that waits counts as something left, so that a join further down never goes first. Joins that wait for
+//     each other when nothing else is left are a deadlock: the run fails, with their names.
+// J3. A node without edges goes where its `goto` says: it can reach anything. When nothing else is left that is held against
+//     nobody: only declared edges make a deadlock.
 
+import { RepriseError } from "../base/index.ts";
 import type { GraphBody, GraphEdge } from "./definition.ts";
 import type { Path } from "./order-key.ts";
 
@@ -82,26 +84,46 @@ export class Joins {
   #releasable(active: ReadonlySet<string>): string | undefined {
     const stuck = [...this.#waiting.keys()].filter((join) => !active.has(join));
     if (stuck.length === 0) return undefined;
-    const reached = reach(this.#body, active);
+    const reached = reach(this.#body, active, ANYWHERE);
     const free = stuck.filter((join) => this.#missing(join).every((name) => !reached.has(name)));
-    const last = free.find((join) => {
-      const others = reach(
-        this.#body,
-        stuck.filter((other) => other !== join),
-      );
-      return this.#missing(join).every((name) => !others.has(name));
+    const first = this.#firstFree(free, stuck, ANYWHERE);
+    if (first !== undefined || active.size > 0) return first;
+    const declared = this.#firstFree(free, stuck, NOWHERE);
+    if (declared === undefined) throw this.#deadlock(stuck);
+    return declared;
+  }
+
+  /** What it misses cannot come from another join either. */
+  #firstFree(free: readonly string[], stuck: readonly string[], edgeless: Edgeless): string | undefined {
+    return free.find((join) => {
+      const others = stuck.filter((other) => other !== join);
+      const reached = reach(this.#body, others, edgeless);
+      return this.#missing(join).every((name) => !reached.has(name));
     });
-    return last ?? (active.size === 0 ? free[0] : undefined);
+  }
+
+  #deadlock(stuck: readonly string[]): RepriseError {
+    const waits = stuck.map((join) => `${join} for ${this.#missing(join).join(", ")}`);
+    return new RepriseError(
+      "NO_PROGRESS",
+      `Graph ${this.#body.name} cannot go on: its joins wait for each other (${waits.join("; ")}), and nothing else is left. Take one of them out of the circle.`,
+      { details: { nodes: stuck } },
+    );
   }
 }
 
+/** Where a node without edges is taken to lead. */
+type Edgeless = (body: GraphBody) => Iterable<string>;
+const ANYWHERE: Edgeless = ({ nodes }) => nodes.keys();
+const NOWHERE: Edgeless = () => [];
+
 /** Everything that may still do its part: what is active, and where that leads. */
-function reach(body: GraphBody, from: Iterable<string>): ReadonlySet<string> {
+function reach(body: GraphBody, from: Iterable<string>, edgeless: Edgeless): ReadonlySet<string> {
   const found = new Set<string>(from);
   // A set may grow while it is walked.
   for (const node of found) {
     const edges = body.edges.get(node) ?? [];
-    for (const next of edges.length === 0 ? body.nodes.keys() : edges.flatMap(targetsOf)) found.add(next);
+    for (const next of edges.length === 0 ? edgeless(body) : edges.flatMap(targetsOf)) found.add(next);
   }
   return found;
 }

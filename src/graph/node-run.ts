@@ -1,6 +1,5 @@
 // One item of a step: the node's function, run as a command of its own, with the context it is given.
 
-import { RepriseError } from "../base/index.ts";
 import {
   isViolation,
   never,
@@ -9,16 +8,15 @@ import {
   type OperationContext,
   type StoppedNode,
 } from "../workflow/index.ts";
+import { storedOf, type Stored } from "./check-result.ts";
 import { contextOfNode } from "./context-of-node.ts";
 import { END, type End, type GraphBody, type GraphNode } from "./definition.ts";
 import type { Item } from "./item.ts";
-import { checkTarget } from "./route.ts";
-import { noChannel, type Change, type GraphState } from "./state.ts";
+import { keyOfItem } from "./key-of-item.ts";
+import type { Change, GraphState } from "./state.ts";
 
-/** What a node's entry holds; END is null there. */
-export interface Stored {
-  readonly change?: Change;
-  readonly goto?: readonly (string | null)[];
+/** What a node's entry holds. */
+export interface Labelled extends Stored {
   readonly label?: string;
 }
 
@@ -62,14 +60,15 @@ export function startNode(
   }
   const { index, known, retried } = command;
   const attempt = retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1;
-  if (!known)
+  if (!known) {
+    const key = keyOfItem(body, node, item, state.values);
     execution.asks.push({
       ask: "operation",
       command: id,
       name,
       index,
       input: undefined,
-      call: (op) => callNode(execution, body, node, { id, step, item, state }, op),
+      call: (op) => callNode(execution, body, node, { id, step, item, state, key }, op),
       database: undefined,
       policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
       isNode: true,
@@ -78,11 +77,12 @@ export function startNode(
       attempt,
       dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
     });
+  }
   return { command: id, name, index, attempt, result: execution.open("Node", id, name, false).then(resultOf) };
 }
 
 function resultOf(stored: unknown): NodeResult {
-  const { change = {}, goto: to, label } = (stored ?? {}) as Stored;
+  const { change = {}, goto: to, label } = (stored ?? {}) as Labelled;
   return { change, goto: to?.map((target) => target ?? END), label };
 }
 
@@ -91,6 +91,7 @@ export interface Place {
   readonly step: number;
   readonly item: Item;
   readonly state: GraphState;
+  readonly key: (() => string) | undefined;
   /** V4. Of what its code asks for, where a replay knows better than the run: a kept result is of an earlier one. */
   readonly life?: number;
 }
@@ -101,37 +102,15 @@ export async function callNode(
   node: GraphNode,
   place: Place,
   op: OperationContext,
-): Promise<Stored> {
-  const { id, step, item, state, life = execution.lifeOfStep(step) } = place;
+): Promise<Labelled> {
+  const { id, step, item, state, key, life = execution.lifeOfStep(step) } = place;
   const { values } = state;
+  // Before anything is done that would need it.
+  if (node.effects.requiresIdempotency === true) key?.();
   let label: string | undefined;
-  const ctx = contextOfNode(execution.context, op, step, node, values, (name) => (label = name));
+  const ctx = contextOfNode(execution.context, op, step, key, (name) => (label = name));
   const scope = nodeScope(id, life, op.attempt, item.path);
   // Only a graph's execution calls this, and it has nodes.
   const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
   return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };
-}
-
-/** What no step could go on from fails the node, not the fold: then a retry runs the node again. */
-function storedOf(body: GraphBody, node: string, result: unknown): Stored {
-  if (result === undefined) return {};
-  if (typeof result !== "object" || result === null)
-    throw new RepriseError(
-      "BAD_GRAPH",
-      `Node ${node} returned ${typeof result}; expected a change of channels, goto(…), or nothing.`,
-    );
-  if (!("goto" in result)) return { change: checkChange(body, result as Change) };
-  const { goto: to, change } = result as { goto: unknown; change?: Change };
-  const targets = (Array.isArray(to) ? to : [to]) as (string | End)[];
-  for (const target of targets) checkTarget(body, node, target);
-  return {
-    goto: targets.map((target) => (typeof target === "string" ? target : null)),
-    ...(change !== undefined && { change: checkChange(body, change) }),
-  };
-}
-
-function checkChange({ name, channels }: GraphBody, change: Change): Change {
-  for (const channel of Object.keys(change))
-    if (!Object.hasOwn(channels, channel)) throw noChannel(name, channel, channels);
-  return change;
 }

@@ -36,6 +36,7 @@ import {
 import type { GraphBody, GraphNode } from "./definition.ts";
 import { begin, runGraph, type Position, type StartNode } from "./interpreter.ts";
 import type { Item } from "./item.ts";
+import { keyOfItem } from "./key-of-item.ts";
 import { DEFAULT_NODE_TIMEOUT_MS, startNode } from "./node-run.ts";
 import { damageDifference } from "./replay-damage.ts";
 import { isSameEnd, recordedEnd, ReplayedAttempt, shownEnd, wasInterrupted } from "./replayed-attempt.ts";
@@ -228,7 +229,8 @@ class GraphReplay {
     const recorded = this.#ends.get(attemptKey(id, attempt));
     if (recorded === undefined || node.effects.recordable === false) return;
     const life = this.#recorded.lives.filter((one) => one.step === step && one.seq < recorded.seq).length;
-    const place = { id, step, item, state, life };
+    const key = keyOfItem(this.#body, node, item, state.values);
+    const place = { id, step, item, state, life, key };
     this.#pending.push(new ReplayedAttempt(this.#execution, this.#body, node, place, attempt));
   }
 

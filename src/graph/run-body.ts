@@ -4,10 +4,12 @@ import { RepriseError } from "../base/index.ts";
 import type { Definition, Schema } from "../kernel/index.ts";
 import type { WorkflowBody } from "../workflow/index.ts";
 import { misfit } from "./channel.ts";
+import { findBadChange } from "./check-result.ts";
 import { graphBody, type GraphBody } from "./definition.ts";
 import { begin, runGraph, type Position } from "./interpreter.ts";
 import { replayGraph } from "./replay.ts";
 import { restore } from "./restore.ts";
+import type { Change } from "./state.ts";
 
 const bodies = new WeakMap<GraphBody, WorkflowBody>();
 const graphs = new WeakMap<WorkflowBody, GraphBody>();
@@ -64,8 +66,10 @@ function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
             ],
           };
         const stray = Object.keys(value).filter((key) => !Object.hasOwn(channels, key));
-        if (stray.length === 0) return { value };
-        return { issues: stray.map((key) => ({ message: `graph ${name} has no channel ${key}`, path: [key] })) };
+        if (stray.length > 0)
+          return { issues: stray.map((key) => ({ message: `graph ${name} has no channel ${key}`, path: [key] })) };
+        const found = findBadChange(channels, value as Change);
+        return found === undefined ? { value } : { issues: [{ message: found.problem, path: [found.channel] }] };
       },
     },
   };

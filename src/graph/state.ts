@@ -8,7 +8,8 @@
 
 import { decode, encode, RepriseError } from "../base/index.ts";
 import { applyDelta, lengthOf, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
-import type { Channel, Channels } from "./channel.ts";
+import { isPlain, type Channel, type Channels } from "./channel.ts";
+import { inConflict, notKept, ruleThrew, writersOf, type FoldFault } from "./fold-faults.ts";
 
 /** A change of some channels, as a node returned it. */
 export type Change = Readonly<Record<string, unknown>>;
@@ -68,24 +69,27 @@ export class GraphState {
     return lengthOf(this.texts);
   }
 
-  /** Folds changes in the order given (G3). */
-  fold(graph: string, channels: Channels, changes: readonly Change[]): Folded {
+  /** Folds changes in the order given (G3). `writerOf` says whose change it is, for what goes wrong. */
+  fold(graph: string, channels: Channels, changes: readonly Change[], writerOf?: (index: number) => string): Folded {
     const touched = changesByChannel(graph, channels, changes);
     if (touched.size === 0 && this.#untold.length === 0) return { state: this, delta: {} };
     const append: Record<string, readonly unknown[]> = {};
     const merge: Record<string, Record<string, unknown>> = {};
     const set: Record<string, unknown> = {};
+    const fault = (name: string): FoldFault => ({ graph, channel: name, writers: writersOf(name, changes, writerOf) });
     for (const [name, list] of touched) {
-      const { reduce, "~kind": kind } = channels[name] as Channel<unknown, unknown>;
+      const channel = channels[name] as Channel<unknown, unknown>;
+      const kind = channel["~kind"];
+      if (list.length > 1 && channel["~single"] === true) throw inConflict(fault(name));
       const isTold = !this.#untold.includes(name);
       if (isTold && kind === "append" && list.every(Array.isArray)) append[name] = list.flat(1);
       else if (isTold && kind === "merge" && list.every(isPlain) && isPlain(this.#valueOf(name)))
         merge[name] = laidOver(list);
-      else set[name] = list.reduce(reduce, this.#valueOf(name));
+      else set[name] = reduced(channel, list, this.#valueOf(name), () => fault(name));
     }
     for (const name of this.#untold) if (!touched.has(name)) set[name] = this.#valueOf(name);
     const delta = deltaOf(append, merge, set);
-    const texts = applyDelta(this.texts, delta);
+    const texts = applied(this.texts, delta, fault);
     return { state: new GraphState(texts, this.#freezeAfter(delta, texts)), delta };
   }
 
@@ -100,6 +104,29 @@ export class GraphState {
     for (const name in merge) keepChanged(frozen, name, texts, merge[name]!, layOverInOrder);
     for (const name in set) keep(frozen, name, texts.get(name) ?? "null");
     return frozen;
+  }
+}
+
+function reduced(
+  { reduce }: Channel<unknown, unknown>,
+  list: readonly unknown[],
+  before: unknown,
+  fault: () => FoldFault,
+): unknown {
+  let value = before;
+  try {
+    for (const change of list) value = reduce(value, change);
+  } catch (error) {
+    throw ruleThrew(fault(), error);
+  }
+  return value;
+}
+
+function applied(before: ChannelTexts, delta: Delta, fault: (name: string) => FoldFault): ChannelTexts {
+  try {
+    return applyDelta(before, delta);
+  } catch (error) {
+    throw notKept(delta, error, fault);
   }
 }
 
@@ -168,6 +195,14 @@ function layOverInOrder(
   );
 }
 
+/** As a replay would read it, and nobody else's. */
+export function ownData(value: unknown): unknown {
+  if (typeof value !== "object" && typeof value !== "function" && typeof value !== "symbol") return value;
+  if (value === null) return value;
+  const text = encode(value);
+  return hasTags(text) ? decode(text) : freeze(decode(text));
+}
+
 /** Whether something in it is not plain JSON; a key that merely looks like a tag costs a copy, nothing else. */
 function hasTags(text: string): boolean {
   return text.includes('{"$');
@@ -179,11 +214,7 @@ function freeze(value: unknown): unknown {
   return Object.freeze(value);
 }
 
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
-
-export function noChannel(graph: string, name: string, channels: Channels): RepriseError {
+function noChannel(graph: string, name: string, channels: Channels): RepriseError {
   return new RepriseError(
     "BAD_GRAPH",
     `Graph ${graph}: a node changed ${name}, which is no channel of its state; there are: ${Object.keys(channels).join(", ") || "none"}.`,

@@ -7,7 +7,13 @@ export type RetryDecision =
   | { readonly retry: false; readonly error: unknown };
 
 /** Codes for which trying again cannot help: the value itself is wrong. */
-const HOPELESS: ReadonlySet<string> = new Set(["NOT_DATA", "BAD_PAYLOAD", "PAYLOAD_TOO_LARGE", "PAYLOAD_TOO_DEEP"]);
+const HOPELESS: ReadonlySet<string> = new Set([
+  "BAD_GRAPH",
+  "NOT_DATA",
+  "BAD_PAYLOAD",
+  "PAYLOAD_TOO_LARGE",
+  "PAYLOAD_TOO_DEEP",
+]);
 
 function isRetryable(policy: RetryPolicy | undefined, error: unknown): boolean {
   if (error instanceof FatalError) return false;

@@ -77,7 +77,11 @@ interface Fields extends entryData.OperationFields {
 function complete(run: HotRun, ask: OperationAsk, fields: Fields, value: unknown): void {
   let result: string | undefined;
   try {
-    result = entryData.encodeNamed(`The result of operation ${ask.name}`, value, run.execution.limits);
+    result = entryData.encodeNamed(
+      `The result of ${ask.isNode === true ? "node" : "operation"} ${ask.name}`,
+      value,
+      run.execution.limits,
+    );
   } catch (notData) {
     return end(run, ask, fields, notData);
   }

@@ -175,7 +175,7 @@ test("after a reducer that threw, a retry folds the kept results with today's co
   const source = unchanged();
   await using engine = await createTestEngine({ definitions: [g], store: source });
   const run = await engine.start(g, {});
-  expect(await rejection(run.result())).toMatchObject({ cause: { message: "bug in the reducer" } });
+  expect(await rejection(run.result())).toMatchObject({ cause: { cause: { message: "bug in the reducer" } } });
   broken = false;
   await run.retry();
   expect(await run.result()).toEqual({ sum: 6 });

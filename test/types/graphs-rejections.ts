@@ -222,3 +222,12 @@ const astray = graph("astray", { state: {} })
   .spread(START, "each", () => [1]);
 // @ts-expect-error a goto would give a node that takes items none
 void createEngine({ store: "sqlite::memory:", definitions: [astray] });
+
+small.node(
+  "pay",
+  // @ts-expect-error a key is made of the item the node takes
+  { effects: { requiresIdempotency: true }, idempotencyKey: (_state, item: Date) => item.toISOString() },
+  async (_ctx, _state, _item: string) => {},
+);
+// @ts-expect-error there is no such rule for conflicts
+last(0, { conflict: "merge" });

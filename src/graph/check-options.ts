@@ -1,0 +1,104 @@
+// What can be wrong with the options of a graph and of its nodes, refused where it is written.
+
+import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
+import { checkDeadline, checkPolicy, lineOptions, type Policy } from "../kernel/index.ts";
+import { checkPorts } from "../workflow/index.ts";
+import { misfit, type Channel, type Channels } from "./channel.ts";
+import type { Effects, GraphOptions } from "./definition.ts";
+
+const OPTIONS = [
+  "backpressureTimeout",
+  "deadline",
+  "fold",
+  "key",
+  "maxConcurrentNodes",
+  "maxSteps",
+  "output",
+  "ports",
+  "queue",
+  "queueDepth",
+  "state",
+  "version",
+] as const;
+
+export function checkOptions(name: string, options: GraphOptions<any, any, any>): void {
+  const what = `Graph ${name}`;
+  checkOptionNames(options, OPTIONS, what);
+  const { state, output, fold, deadline, backpressureTimeout } = options;
+  if (typeof state !== "object" || state === null || Array.isArray(state))
+    throw bad(what, 'expected channels as `state`, such as { answer: last("") }');
+  for (const [key, channel] of Object.entries(state as Channels)) checkChannel(what, key, channel);
+  if (options.ports !== undefined)
+    checkPorts(
+      what,
+      options.ports,
+      ["promise", "stream"],
+      "a graph has no place where code would wait for it. Wait for a promise() in a node, or put it into a workflow that starts the graph.",
+    );
+  lineOptions(options, what);
+  for (const count of ["maxSteps", "maxConcurrentNodes", "queueDepth", "version"] as const) {
+    const value = options[count];
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
+      throw bad(what, `expected ${count} of 1 or more, got ${String(value)}`);
+  }
+  if (output !== undefined) checkFunction(output, `${what}: output`);
+  if (fold !== undefined && fold !== "written" && fold !== "order-key")
+    throw bad(what, `expected a fold of "written" or "order-key", got ${String(fold)}`);
+  if (deadline !== undefined) checkDeadline(deadline as Duration, what);
+  if (backpressureTimeout !== undefined && toMs(backpressureTimeout, `${what}: backpressureTimeout`) === 0)
+    throw bad(what, "expected a backpressureTimeout above 0, got 0");
+}
+
+function checkChannel(what: string, key: string, channel: Channel<unknown, unknown> | undefined): void {
+  checkName(key, `${what}: channel name`);
+  // `{ goto }` is where a node says it goes.
+  if (key === "goto") throw bad(what, "a channel cannot be named goto: a node that returns it says where it goes");
+  if (typeof channel?.reduce !== "function")
+    throw bad(what, `channel ${key} is not made by last, append, merge, max or channel`);
+  const problem = misfit(channel, channel.initial);
+  if (problem !== undefined) throw bad(what, `the first value of channel ${key}, which ${problem}`);
+  try {
+    encode(channel.initial);
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw new RepriseError("BAD_OPTIONS", `${what}: the first value of channel ${key} cannot be kept: ${said}`, {
+      cause: error,
+    });
+  }
+}
+
+export interface CheckedNodeOptions {
+  readonly policy: Policy;
+  readonly effects: Effects;
+  readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
+}
+
+export function checkNodeOptions(options: unknown, what: string): CheckedNodeOptions {
+  checkOptionNames(options as object, ["effects", "idempotencyKey", "retry", "timeout"], what);
+  const { effects = {}, idempotencyKey, retry, timeout } = options as Policy & Partial<CheckedNodeOptions>;
+  checkPolicy(options as Policy, what);
+  checkOptionNames(effects, ["recordable", "requiresIdempotency"], `${what}: effects`);
+  for (const flag of ["recordable", "requiresIdempotency"] as const)
+    if (effects[flag] !== undefined && typeof effects[flag] !== "boolean")
+      throw bad(what, `expected true or false as effects.${flag}, got ${typeof effects[flag]}`);
+  if (effects.requiresIdempotency === true && typeof idempotencyKey !== "function")
+    throw new RepriseError(
+      "BAD_GRAPH",
+      `${what} requires idempotency: expected a function \`idempotencyKey\`, got ${typeof idempotencyKey}.`,
+    );
+  if (idempotencyKey !== undefined) checkFunction(idempotencyKey, `${what}: idempotencyKey`);
+  return {
+    policy: { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) },
+    effects,
+    idempotencyKey,
+  };
+}
+
+export function checkFunction(value: unknown, what: string): void {
+  if (typeof value !== "function")
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected a function, got ${typeof value}.`);
+}
+
+function bad(what: string, problem: string): RepriseError {
+  return new RepriseError("BAD_OPTIONS", `${what}: ${problem}.`);
+}
