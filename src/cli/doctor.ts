@@ -91,6 +91,10 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
       `  ${paint("red", "✖")} ${plain(invariant)}${place.length === 0 ? "" : `  ${place.join(", ")}`}\n      ${plain(message)}`,
     );
   }
+  if (problems.some(({ invariant }) => invariant.startsWith("I12 ")))
+    remark(
+      `  ${paintError("dim", "note:")} a checkpoint says nothing its journal does not: while that is whole, nothing is lost`,
+    );
   remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
 }
 

@@ -6,6 +6,7 @@
 
 import { decode, encode } from "../base/index.ts";
 import {
+  forkedOf,
   hasEnded,
   journalEntryOf,
   type Delta,
@@ -79,6 +80,8 @@ export interface GraphRun {
   readonly joins: readonly { readonly node: string; readonly arrived: readonly string[] }[];
   /** The entries since the last step. */
   readonly since: readonly JournalEntry[];
+  /** Where a fork comes from: the steps before stand in that run. */
+  readonly forked: { readonly run: string; readonly step: number } | undefined;
 }
 
 export interface StepRange {
@@ -113,7 +116,9 @@ export async function readGraphRun(store: Store, record: RunRecord, { from, to }
     if (entry.seq === lastSeq) newest = decode(entry.data) as StepData;
     else since.push(journalEntryOf(entry));
   });
-  return { ...standingOf(record, newest, since), steps: steps.steps };
+  const [first] = await store.readJournal(record.run, 0, 1);
+  const forked = first === undefined ? undefined : forkedOf(decode(first.data));
+  return { ...standingOf(record, newest, since), steps: steps.steps, forked };
 }
 
 /** GV3. Where a run stands, from its last step and the entries since. */
@@ -129,6 +134,7 @@ export function standingOf(
     now: newest === undefined || isOver ? [] : nowOf(newest, since),
     joins: (newest?.waiting ?? []).map(({ node, arrived }) => ({ node, arrived: arrived.map((one) => one.node) })),
     since,
+    forked: undefined,
   };
 }
 

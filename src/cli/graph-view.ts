@@ -26,29 +26,32 @@ export function stepTable(): Table {
   ]);
 }
 
-export function stepCells({ step, tookMs, nodes, changed, label, key }: GraphStep): Cell[] {
+function stepCells({ step, tookMs, nodes, changed, label, key }: GraphStep, forked: GraphRun["forked"]): Cell[] {
+  const dim = (words: string): Cell => ({ text: words, paint: (text) => paint("dim", text) });
+  const begun = forked?.step === step ? dim(`fork of ${forked.run}`) : step === 0 ? dim("input") : undefined;
   return [
     String(step),
     tookMs === undefined ? "" : formatMs(tookMs),
-    step === 0 ? { text: "input", paint: (text) => paint("dim", text) } : nodesText(nodes),
+    begun ?? nodesText(nodes),
     changedText(changed),
     String(bytesOf(changed)),
     label ?? "",
-    { text: key.replace(/^sha256:/, "").slice(0, KEY_SHOWN), paint: (text) => paint("dim", text) },
+    dim(key.replace(/^sha256:/, "").slice(0, KEY_SHOWN)),
   ];
 }
 
-export function stepLines({ steps, last }: GraphRun, { from }: StepRange, table = stepTable()): string[] {
+export function stepLines({ steps, last, forked }: GraphRun, { from }: StepRange, table = stepTable()): string[] {
   if (last < 0) return [paint("dim", "no step is complete")];
   const [first] = steps;
   const final = steps.at(-1);
   if (first === undefined || final === undefined)
     return [paint("dim", `no step from ${from} on; the last one that is complete is ${last}`)];
+  const begin = forked?.step ?? 0;
   const note = (count: number, where: string, range: string): string[] =>
     count <= 0 ? [] : [paint("dim", `… ${countOf(count, "step", "steps")} ${where}: --steps ${range}`)];
   return [
-    ...note(first.step, "before", `0..${first.step - 1}`),
-    ...table.render(steps.map(stepCells)),
+    ...(first.step === forked?.step ? [] : note(first.step - begin, "before", `${begin}..${first.step - 1}`)),
+    ...table.render(steps.map((step) => stepCells(step, forked))),
     ...note(last - final.step, "after", `${final.step + 1}..${last}`),
   ];
 }
@@ -117,5 +120,6 @@ export function graphJson(graph: GraphRun): object {
       waitsFor: waits.map((wait) => wait.command),
     })),
     joins: graph.joins,
+    forked: graph.forked === undefined ? null : { run: graph.forked.run, step: graph.forked.step },
   };
 }

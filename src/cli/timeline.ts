@@ -8,7 +8,7 @@ import { formatMs } from "../base/index.ts";
 import { completedText, failedText, placeText, stepText } from "./node-lines.ts";
 import type { Paint } from "./output.ts";
 import { dueOf, fieldsOf, nodeOf, textOf, type Fields } from "./steps.ts";
-import type { JournalEntry } from "../kernel/index.ts";
+import { forkedOf, type JournalEntry } from "../kernel/index.ts";
 import { clip, plain, showValue } from "./text.ts";
 
 /** Something that happened around the run and does not stand in its journal: a crash, a new worker. */
@@ -145,7 +145,7 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
   const nodeName = plain(textOf(fields["operationName"], command));
   switch (entry.type) {
     case "RunStarted":
-      return line("quiet", "started", "input" in fields ? `with ${showValue(fields["input"])}` : "");
+      return line("quiet", "started", startedText(fields));
     case "NodeCompleted":
       return line("good", nodeName, completedText(entry, fields));
     case "NodeFailed":
@@ -240,7 +240,11 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     case "PatchMarked":
       return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
     case "RunRetried":
-      return line("quiet", "retried", `from entry ${String(fields["from"])}`);
+      return line(
+        "quiet",
+        "retried",
+        "step" in fields ? `step ${String(fields["step"])} again` : `from entry ${String(fields["from"])}`,
+      );
     case "DeadlineExceeded":
       return line("bad", "deadline", "has passed");
     case "CancelRequested":
@@ -260,6 +264,12 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
 
 function unknownLine({ type, data }: { readonly type: string; readonly data: unknown }): Line {
   return line("quiet", plain(type), showValue(data));
+}
+
+function startedText(fields: Fields): string {
+  const forked = forkedOf(fields);
+  if (forked !== undefined) return `as a fork of ${plain(forked.run)}, from step ${forked.step}`;
+  return "input" in fields ? `with ${showValue(fields["input"])}` : "";
 }
 
 function line(tone: Tone, name: string, text: string): Line {

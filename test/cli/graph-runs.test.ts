@@ -182,6 +182,7 @@ describe("show", () => {
         },
       ],
       joins: [],
+      forked: null,
     });
     const [failed] = jsonLines((await on("show", "failing-1", "--json")).stdout);
     expect(failed!["graph"].nodes).toMatchObject([
@@ -279,4 +280,28 @@ test("a node that will be tried again is told with when, and why", async () => {
   }
   const { stdout } = await own.cli("show", "slow-1");
   expect(stdout).toMatch(/step 1\n {2}tries 1\.0 is tried again in (1 h|59 m .*), attempt 2; Error: not now\n/);
+});
+
+test("a fork says where it comes from, and shows its own steps", async () => {
+  using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
+  {
+    await using engine = await createEngine({ store: own.url, definitions: ALL, logger: SILENT });
+    await engine.run(agent, "agent-2").fork({ step: 3, id: "fork-1", patch: { found: ["patched"] } });
+  }
+  const { stdout } = await own.cli("show", "fork-1");
+  expect(stdout).toMatch(/^ +3 .* fork of agent-2 +draft, found, ok, questions +\d+ +[0-9a-f]{8}$/m);
+  expect(stdout).not.toContain("steps before");
+  const timeline = await own.cli("show", "fork-1", "--timeline");
+  expect(timeline.stdout).toMatch(/· started +as a fork of agent-2, from step 3\n/);
+  const [run] = jsonLines((await own.cli("show", "fork-1", "--json")).stdout);
+  expect(run!["graph"]).toMatchObject({ forked: { run: "agent-2", step: 3 } });
+});
+
+test("of a retried run what failed is void: its nodes are to do again, those with a result are not", async () => {
+  using own = await new StoreWithRuns(ALL).start({ id: "failing-2", what: failing, input: {}, until: "failed" });
+  expect((await own.cli("retry", "failing-2")).code).toBe(0);
+  const { stdout } = await own.cli("show", "failing-2");
+  expect(stdout).toMatch(/· retried +step 2 again\n/);
+  expect(stdout).toContain("step 2\n  completed: good\n  to do: bad\n");
+  expect(stdout).not.toContain("failed, attempt");
 });

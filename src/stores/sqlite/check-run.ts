@@ -50,6 +50,7 @@ export async function checkRun(
   walk.finish(run);
   const faults = [...walk.faults, ...(checkpoints?.finish() ?? [])];
   if (run.kind === "graph") faults.push(...checkFork(sql, run.run, first.started));
+  else checkNoCheckpoints(sql, run, faults);
   const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   if ((run.status === "expected") !== (run.head === 0))
@@ -64,6 +65,16 @@ export async function checkRun(
   else if (isStuck(run, items, walk))
     fault("I16 no stuck run", `The run is ${run.status}, and nothing will ever wake it.`);
   return faults;
+}
+
+function checkNoCheckpoints(sql: CheckStatements, { run, kind }: CheckedRun, faults: Fault[]): void {
+  const { count } = sql.checkpoints.get(run) as { count: number };
+  if (count > 0)
+    faults.push({
+      invariant: "I12 committed rows never change",
+      seq: undefined,
+      message: `A run of a ${kind} has ${count} checkpoints.`,
+    });
 }
 
 async function walkJournal(

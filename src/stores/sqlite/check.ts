@@ -37,6 +37,7 @@ const SQL = {
   checkpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints
     where run = ? and step = ?`,
   checkpoints: "select count(*) as count from checkpoints where run = ?",
+  strayCheckpoints: "select step from checkpoints where run = ?1 and (step < ?2 or step > ?3) order by step limit 10",
   worker: "select 1 from workers where worker = ?",
   orphanEntries: ORPHANS("journal"),
   orphanItems: ORPHANS("queue"),

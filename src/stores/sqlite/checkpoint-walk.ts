@@ -1,8 +1,10 @@
 // Checkpoint walk: every StepCommitted entry has its row and every row its entry, and each says what the journal says (A1).
+// A row says nothing the journal does not (CP1): a wrong one loses nothing, and its run goes on from the journal.
 
 import { CheckpointFold, type Entry, type NewCheckpoint, type RunNumber } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check.ts";
 import type { Fault } from "./journal-walk.ts";
+import { StepWalk } from "./step-walk.ts";
 
 const INVARIANT = "I12 committed rows never change";
 
@@ -11,7 +13,7 @@ export class CheckpointWalk {
   readonly #run: RunNumber;
   readonly #fold = new CheckpointFold();
   readonly #faults: Fault[] = [];
-  #steps = 0;
+  readonly #steps = new StepWalk();
   /** What comes after a step that cannot be folded says nothing any more. */
   #broken = false;
 
@@ -21,6 +23,7 @@ export class CheckpointWalk {
   }
 
   see(entry: Entry, chain: string): void {
+    this.#steps.see(entry);
     if (this.#broken) return;
     let expected: NewCheckpoint | undefined;
     try {
@@ -32,7 +35,6 @@ export class CheckpointWalk {
       return;
     }
     if (expected === undefined) return;
-    this.#steps += 1;
     const { step } = expected;
     const row = this.#sql.checkpoint.get(this.#run, step) as Record<string, unknown> | undefined;
     if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal and has no checkpoint.`);
@@ -44,10 +46,11 @@ export class CheckpointWalk {
   }
 
   finish(): readonly Fault[] {
-    const { count } = this.#sql.checkpoints.get(this.#run) as { count: number };
-    if (!this.#broken && count > this.#steps)
-      this.#fault(undefined, `The run has ${count} checkpoints, its journal ${this.#steps} steps.`);
-    return this.#faults;
+    const { first = 0, last = -1 } = this.#steps;
+    if (!this.#broken)
+      for (const { step } of this.#sql.strayCheckpoints.all(this.#run, first, last) as unknown as { step: number }[])
+        this.#fault(undefined, `The checkpoint of step ${step} has no entry in the journal.`);
+    return [...this.#steps.faults, ...this.#faults];
   }
 
   #fault(seq: number | undefined, message: string): void {
