@@ -7,6 +7,7 @@
 
 import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
+  checkDeadline,
   lineOptions,
   type Awaitable,
   type Definition,
