@@ -1,4 +1,5 @@
-// An agent with tools, a person who decides, and a worker that is killed while it moves money.
+// An agent with tools, a person who decides, and a worker that is killed while it moves money. Then: what happened step by
+// step, the same again without a single call, and what would have been if the person had said no.
 
 import { createEngine } from "reprise";
 import { agent, QUESTION } from "./agent.ts";
@@ -8,7 +9,7 @@ const calls = (what: string): number => readLedger().filter((line) => line.what 
 
 await using engine = await createEngine({ store, definitions: [agent], worker: false });
 
-// ── a person is asked ──
+console.log("── A person is asked ──");
 const run = await engine.start(agent, QUESTION, { id: "ticket-1" });
 const first = await startWorker();
 const asked = async (): Promise<unknown> => {
@@ -16,22 +17,42 @@ const asked = async (): Promise<unknown> => {
   return (entries.find(({ type }) => type === "PromiseCreated")?.data as { show?: unknown } | undefined)?.show;
 };
 await until("the agent asks for its refund", async () => (await asked()) !== undefined);
-console.log("The agent asks:", await asked());
+console.log("The agent wants to:", await asked());
 
-// ── a crash in the middle ──
+console.log("\n── A crash in the middle ──");
 await run.resolve("approval", { ok: true, by: "Eve" });
 await until("the bank is called", () => calls("refund") === 1);
 await endWorker(first, "SIGKILL");
 console.log("Eve says yes. SIGKILL while the bank is called: whether it heard, nobody knows.");
 const second = await startWorker();
-console.log("Another worker goes on:", await run.result({ timeout: "30 s" }));
+console.log(`Another worker goes on: "${await run.result({ timeout: "30 s" })}"`);
 await until("the mail is out", () => calls("mail") === 1);
 const keys = new Set(readLedger().flatMap(({ what, key }) => (what === "refund" ? [key] : [])));
-console.log(`The bank was called ${calls("refund")} times, with ${keys.size} key: it gave the money back once.`);
+console.log(`The bank was called ${calls("refund")} times, with ${keys.size} key: to it that is one refund.`);
 
-// ── replay: recordings only ──
+console.log("\n── The state after each step ──");
+for await (const { step, state, frontier, label = "" } of run.checkpoints()) {
+  const next = frontier.map(({ node }) => node).join(", ") || "END";
+  console.log(`${step} ${label.padEnd(8)} → ${next.padEnd(11)} ${state.messages.at(-1)?.text}`);
+}
+
+console.log("\n── Replay: recordings only ──");
 const before = readLedger().length;
 const replay = await run.replay();
-console.log(`Replay: ${replay.status}, with ${readLedger().length - before} calls to the outside.`);
+console.log(`${replay.status}, with ${readLedger().length - before} calls to the outside.`);
+
+console.log("\n── And if Eve had said no? ──");
+const checkpoints = await Array.fromAsync(run.checkpoints());
+const { step } = checkpoints.find(({ frontier }) => frontier.some(({ node }) => node === "approve"))!;
+// The steps up to this one are shared, not repeated; from here on it is a run of its own.
+const fork = await run.fork({ step, id: "ticket-1-refused" });
+await fork.resolve("approval", { ok: false, by: "Eve" });
+console.log(`From step ${step}: "${await fork.result({ timeout: "30 s" })}"`);
+const { firstDivergence, steps } = await run.diff(fork);
+const { next } = steps[0]!;
+console.log(
+  `They part at step ${firstDivergence}: a yes leads to ${next?.here?.join()}, a no to ${next?.there?.join()}.`,
+);
+console.log(`The bank was called ${calls("refund")} times, as before.`);
 
 await endWorker(second, "SIGTERM");

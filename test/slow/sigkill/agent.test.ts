@@ -2,7 +2,7 @@
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import type { LedgerLine } from "../../../examples/agent/outside.ts";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { findJournalFault, isTerminal, type Store } from "../../../src/kernel/index.ts";
 import { openSqliteStore } from "../../../src/stores/index.ts";
+import { finished as finishedProcess, ROOT, startNode } from "../../cli/cli-process.ts";
 import type { Work } from "./agent-worker.ts";
 
 type Kill = NonNullable<Work["kill"]>;
@@ -130,7 +131,7 @@ const LANES = [
 
 test(
   "the agent, its process killed before and after every commit: another finishes it, with the same states, checkpoints, steps and keys",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     const [one, ...others] = await Promise.all(LANES.map(startWorker));
     const { left: undisturbed } = await runThrough(one!);
@@ -150,3 +151,23 @@ test(
     console.info(`killed at ${kills.reduce((sum, count) => sum + count)} places: nothing lost, nothing doubled`);
   },
 );
+
+test("the story of the agent: a crash, the state after each step, a replay without calls, a fork with another answer", async () => {
+  const main = join(ROOT, "examples/agent/main.ts");
+  const { code, stdout, stderr } = await finishedProcess(startNode([main], { env: { TMPDIR: folder } }));
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  for (const line of [
+    'Another worker goes on: "Done: refunded 49.90 EUR. Sorry for the trouble."',
+    "The bank was called 2 times, with 1 key: to it that is one refund.",
+    "5          → approve     That much is too much.",
+    "6 approved → tool        That much is too much.",
+    "9 answered → END         Done: refunded 49.90 EUR. Sorry for the trouble.",
+    "same, with 0 calls to the outside.",
+    'From step 5: "I may not do that myself: a colleague will look at it. (Refused by Eve.)"',
+    "They part at step 6: a yes leads to tool, a no to think.",
+    "The bank was called 2 times, as before.",
+  ])
+    expect(stdout).toContain(`${line}\n`);
+  expect(readdirSync(folder).filter((name) => name.startsWith("reprise-agent-"))).toEqual([]);
+});
