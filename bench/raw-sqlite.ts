@@ -120,7 +120,13 @@ export function measureRaw(path: string, written: Written, batchSize: number, ma
 
 function openBare(path: string, schema: readonly string[]): DatabaseSync {
   const db = new DatabaseSync(path);
-  for (const pragma of ["journal_mode = wal", "synchronous = full", "fullfsync = 1", "checkpoint_fullfsync = 1"])
+  for (const pragma of [
+    "wal_autocheckpoint = 4000",
+    "journal_mode = wal",
+    "synchronous = full",
+    "fullfsync = 1",
+    "checkpoint_fullfsync = 1",
+  ])
     db.exec(`pragma ${pragma}`);
   for (const sql of schema) db.exec(sql);
   return db;

@@ -13,20 +13,37 @@ export function insertCheckpoints(
   turn: TurnWrite,
   checkpoints: readonly NewCheckpoint[],
 ): TurnOutcome | undefined {
-  const { sql } = tx;
   const { run, token, head } = turn;
-  const row = sql.turnOf.get(run) as { token: string | null; head: number } | undefined;
-  const isHolder = row?.token === token;
+  for (const [index, { step, seq, chain, key, label, state }] of checkpoints.entries()) {
+    // The fence and both kinds of uniqueness in one statement; nearly always that is all.
+    const { changes } = tx.sql.insertHeldCheckpoint.run(
+      run,
+      step,
+      seq,
+      chain,
+      key,
+      label ?? null,
+      state ?? null,
+      token,
+      head,
+    );
+    if (changes === 1) continue;
+    for (const before of checkpoints.slice(0, index)) tx.sql.dropCheckpoint.run(run, before.step);
+    return refusalOf(tx, turn, checkpoints);
+  }
+  return undefined;
+}
+
+function refusalOf(tx: Tx, turn: TurnWrite, checkpoints: readonly NewCheckpoint[]): TurnOutcome {
+  const { sql } = tx;
+  const { run, token } = turn;
+  const row = sql.turnOf.get(run) as { token: string | null } | undefined;
   const kept = checkpoints.map((checkpoint) => keptOf(sql, run, checkpoint));
   if (checkpoints.every(({ key }, index) => kept[index]?.run === run && kept[index].key === key))
     return { status: "already-committed" };
   const inTheWay = kept.findIndex((one) => one !== undefined);
-  if (inTheWay >= 0)
-    return isHolder ? refuse(tx, turn, checkpoints[inTheWay]!, kept[inTheWay]!) : { status: "lease-lost" };
-  if (!isHolder || row.head !== head) return voidOutcome(tx, turn);
-  for (const { step, seq, chain, key, label, state } of checkpoints)
-    sql.insertCheckpoint.run(run, step, seq, chain, key, label ?? null, state ?? null);
-  return undefined;
+  if (inTheWay < 0) return voidOutcome(tx, turn);
+  return row?.token === token ? refuse(tx, turn, checkpoints[inTheWay]!, kept[inTheWay]!) : { status: "lease-lost" };
 }
 
 interface Kept {

@@ -82,6 +82,13 @@ async function refuseForeign(options: ConnectOptions): Promise<void> {
 
 const SYNCHRONOUS = { full: 2, relaxed: 1 } as const;
 
+/**
+ * Pages in the log before it is copied into the file: 16 MB. Keys of checkpoints are hashes, each stands on a page of its
+ * own, and what is changed again before the copy is copied once. (Measured, chains of graph nodes on a quiet machine, rows
+ * per second of a bare loop: 26,000 at SQLite's 1,000 pages, 45,000 at 4,000, 55,000 at 10,000. Journals alone do not care.)
+ */
+const COPY_AT_PAGES = 4_000;
+
 /** O2 */
 function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability): void {
   const wanted: [name: string, value: string | number][] = [
@@ -92,6 +99,7 @@ function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability)
     ["fullfsync", durability === "full" ? 1 : 0],
     ["checkpoint_fullfsync", durability === "full" ? 1 : 0],
   ];
+  db.exec(`pragma wal_autocheckpoint = ${COPY_AT_PAGES}`);
   for (const [name, value] of wanted) {
     db.exec(`pragma ${name} = ${value}`);
     const found = pragma(db, name);

@@ -74,6 +74,7 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   insertChunk: { field: "chunk", run: "?1", place: "?2 || '/' || cast(?3 as integer)" },
   chunksAfter: { field: "chunk" },
   insertCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
+  insertHeldCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
   wholeCheckpoint: { field: "checkpoint" },
   checkpoint: { field: "checkpoint" },
   run: EVIDENCE,

@@ -181,6 +181,9 @@ const SQL = {
   checkpointByKey: "select run, step, key from checkpoints where key = ?",
   insertCheckpoint:
     "insert into checkpoints (run, step, seq, chain, key, label, state) values (?1, ?2, ?3, ?4, ?5, ?6, cast(?7 as blob))",
+  insertHeldCheckpoint: `insert or ignore into checkpoints (run, step, seq, chain, key, label, state)
+    select ?1, ?2, ?3, ?4, ?5, ?6, cast(?7 as blob) from runs where run = ?1 and turn_token = ?8 and head = ?9`,
+  dropCheckpoint: "delete from checkpoints where run = ? and step = ?",
   checkpointsAfter: `select step, seq, chain, key, label, null as state from checkpoints
     where run = ? and step > ? order by step limit ?`,
   checkpointUpTo: `select step, seq, chain, key, label, null as state from checkpoints
