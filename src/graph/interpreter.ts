@@ -8,7 +8,7 @@
 // I4. A node that fails for good ends the run after its siblings have ended: with the error first in fold order, and
 //     without a checkpoint (G12).
 
-import { encode, RepriseError } from "../base/index.ts";
+import { encode, RepriseError, type EpochMs } from "../base/index.ts";
 import { isWholeDue, type Delta } from "../kernel/index.ts";
 import type { Execution, RecordedEntry } from "../workflow/index.ts";
 import type { Channels } from "./channel.ts";
@@ -32,6 +32,8 @@ export interface Position {
   readonly waiting: readonly WaitingJoin[];
   /** How long the entries are together since the whole state was kept. */
   readonly unkept: number;
+  /** When it was written, where it was read from the journal. */
+  readonly at?: EpochMs;
 }
 
 /** How an item is set going; a replay has its own way. */
@@ -45,6 +47,7 @@ export async function runGraph(
 ): Promise<unknown> {
   const scheduler = new Scheduler(execution, body);
   let position = from;
+  if (from.at !== undefined) execution.steppedAt = from.at;
   try {
     while (position.items.length > 0) {
       if (position.step >= body.maxSteps) throw tooManySteps(body, position);
@@ -99,7 +102,7 @@ async function runStep(
   const step = position.step + 1;
   const { items, state } = position;
   const results = await scheduler.run(step, items, {
-    start: (item, index) => startItem(execution, body, step, index, item, state),
+    start: (item, index, freedAt) => startItem(execution, body, step, index, item, state, freedAt),
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
   });
   const order = items.map((_, index) => index);
@@ -177,8 +180,10 @@ function commitStep(execution: Execution, finished: Finished): Position {
   const unkept = finished.unkept + data.length;
   const isWhole = isWholeDue(step, unkept, state.length);
   const recorded = execution.stepOf(step);
+  execution.steppedAt = recorded?.at;
+  const written = (at: EpochMs): void => void (execution.steppedAt = at);
   if (recorded === undefined)
-    execution.asks.push({ ask: "step", data, step, key, label, whole: isWhole ? parts : undefined });
+    execution.asks.push({ ask: "step", data, step, key, label, whole: isWhole ? parts : undefined, written });
   else if (recorded.data["key"] !== key) return otherStep(execution, finished, recorded);
   return { step, state, items, waiting, unkept: isWhole ? 0 : unkept };
 }

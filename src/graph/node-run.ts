@@ -1,5 +1,6 @@
 // One item of a step: the node's function, run as a command of its own, with the context it is given.
 
+import type { EpochMs } from "../base/index.ts";
 import {
   isViolation,
   never,
@@ -40,6 +41,7 @@ export interface StartedNode extends StoppedNode {
   readonly result: Promise<NodeResult>;
 }
 
+/** `freedAt`: when the item ended whose place it takes; undefined for one that had not to wait for a place. */
 export function startNode(
   execution: Execution,
   body: GraphBody,
@@ -47,6 +49,7 @@ export function startNode(
   position: number,
   item: Item,
   state: GraphState,
+  freedAt?: EpochMs,
 ): StartedNode {
   const { node: name } = item;
   const id = commandOf(step, position);
@@ -59,6 +62,7 @@ export function startNode(
     return { command: id, name, index: -1, attempt: 0, result: never() };
   }
   const { index, known, retried } = command;
+  const dueAt = retried === undefined ? undefined : retried.at + Number(retried.data["delay"]);
   const attempt = retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1;
   if (!known) {
     const key = keyOfItem(body, node, item, state.values);
@@ -68,14 +72,14 @@ export function startNode(
       name,
       index,
       input: undefined,
-      call: (op) => callNode(execution, body, node, { id, step, item, state, key }, op),
+      call: (op) => callNode(execution, body, node, { id, step, item, state, key, begunAt: dueAt ?? freedAt }, op),
       database: undefined,
       policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
       isNode: true,
       // The key it hands to the outside is that of every attempt, also in another life (A2).
       life: 0,
       attempt,
-      dueAt: retried === undefined ? undefined : retried.at + Number(retried.data["delay"]),
+      dueAt,
     });
   }
   return { command: id, name, index, attempt, result: execution.open("Node", id, name, false).then(resultOf) };
@@ -92,6 +96,8 @@ export interface Place {
   readonly item: Item;
   readonly state: GraphState;
   readonly key: (() => string) | undefined;
+  /** What its code takes for the time when it begins: undefined for that of the checkpoint before. */
+  readonly begunAt: EpochMs | undefined;
   /** V4. Of what its code asks for, where a replay knows better than the run: a kept result is of an earlier one. */
   readonly life?: number;
 }
@@ -109,7 +115,8 @@ export async function callNode(
   if (node.effects.requiresIdempotency === true) key?.();
   let label: string | undefined;
   const ctx = contextOfNode(execution.context, op, step, key, (name) => (label = name));
-  const scope = nodeScope(id, life, op.attempt, item.path);
+  const time = execution.nodes?.dueAt(id) ?? place.begunAt ?? execution.steppedAt ?? execution.time;
+  const scope = nodeScope(id, life, op.attempt, item.path, time);
   // Only a graph's execution calls this, and it has nodes.
   const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
   return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };

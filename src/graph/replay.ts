@@ -35,14 +35,12 @@ import {
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
 import { begin, runGraph, type Position, type StartNode } from "./interpreter.ts";
-import type { Item } from "./item.ts";
 import { keyOfItem } from "./key-of-item.ts";
-import { DEFAULT_NODE_TIMEOUT_MS, startNode } from "./node-run.ts";
+import { DEFAULT_NODE_TIMEOUT_MS, startNode, type Place } from "./node-run.ts";
 import { damageDifference } from "./replay-damage.ts";
 import { isSameEnd, recordedEnd, ReplayedAttempt, shownEnd, wasInterrupted } from "./replayed-attempt.ts";
 import { hashOf, placeOfCommand } from "./recorded-io.ts";
 import { positionAfter } from "./restore.ts";
-import type { GraphState } from "./state.ts";
 
 /** How long a node's code may wait for a call the journal has no answer to before that is what is wrong with it. */
 const UNRECORDED_MS = 1_000;
@@ -58,7 +56,7 @@ export async function replayGraph(body: GraphBody, runBody: WorkflowBody, past: 
   const fault = findJournalFault(entries, { head: entries.length, chain });
   if (fault !== undefined) return { status: "mismatch", ...damageDifference(fault, entries) };
   using replay = new GraphReplay(body, runBody, past);
-  return replay.run();
+  return await replay.run();
 }
 
 class GraphReplay {
@@ -79,7 +77,7 @@ class GraphReplay {
   readonly #asked = new Map<string, Set<string>>();
   readonly #messages = new Map<string, readonly RecordedEntry[]>();
   /** Items set going, by command; those whose code is run again have an attempt. */
-  readonly #items = new Map<string, { readonly item: Item; readonly state: GraphState; readonly step: number }>();
+  readonly #items = new Map<string, Omit<Place, "id" | "key">>();
   readonly #attempts = new Map<string, ReplayedAttempt>();
   #pending: ReplayedAttempt[] = [];
   readonly #unrecorded: string[] = [];
@@ -111,8 +109,7 @@ class GraphReplay {
         },
       }),
     };
-    const start: StartNode = (execution, graph, step, position, item, state) =>
-      this.#start(execution, graph, step, position, item, state);
+    const start: StartNode = (...args) => this.#start(...args);
     const drive: WorkflowBody["drive"] = (execution, input, from) =>
       runGraph(execution, body, (from as Position | undefined) ?? begin(execution, body, input), start);
     this.#execution = new Execution({ ...runBody, drive }, past.facts, this.#recorded, "inputs", host);
@@ -203,6 +200,12 @@ class GraphReplay {
     this.#report({ where: place.id, message, expected, actual, step: place.step, node: node.name, attempt });
   }
 
+  #reportStuck(attempt: ReplayedAttempt, what: string, actual: unknown): void {
+    const [call] = this.#openCalls(attempt);
+    if (call === undefined) return this.#reportAttempt(attempt, `the code ${what}`, undefined, actual);
+    this.#reportAttempt(attempt, `the code waits for ${call}, a call nobody recorded`, call, undefined);
+  }
+
   #reachedOut(called: string, place: string): void {
     const scope = nodeOfCaller();
     const attempt = scope && this.#attempts.get(scope.command);
@@ -213,10 +216,10 @@ class GraphReplay {
 
   // ── nodes ──
 
-  #start(...[execution, graph, step, position, item, state]: Parameters<StartNode>): ReturnType<StartNode> {
+  #start(...[execution, graph, step, position, item, state, freedAt]: Parameters<StartNode>): ReturnType<StartNode> {
     const started = startNode(execution, graph, step, position, item, state);
     if (started.index >= 0) {
-      this.#items.set(started.command, { item, state, step });
+      this.#items.set(started.command, { item, state, step, begunAt: freedAt });
       this.#begin(started.command, 0);
     }
     return started;
@@ -224,13 +227,14 @@ class GraphReplay {
 
   /** P3, P4 */
   #begin(id: string, attempt: number): void {
-    const { item, state, step } = this.#items.get(id)!;
+    const started = this.#items.get(id)!;
+    const { item, state, step } = started;
     const node = this.#body.nodes.get(item.node) as GraphNode;
     const recorded = this.#ends.get(attemptKey(id, attempt));
     if (recorded === undefined || node.effects.recordable === false) return;
     const life = this.#recorded.lives.filter((one) => one.step === step && one.seq < recorded.seq).length;
     const key = keyOfItem(this.#body, node, item, state.values);
-    const place = { id, step, item, state, life, key };
+    const place = { ...started, id, life, key };
     this.#pending.push(new ReplayedAttempt(this.#execution, this.#body, node, place, attempt));
   }
 
@@ -295,15 +299,16 @@ class GraphReplay {
   }
 
   /** P2 */
-  async #untilAsked({ command }: RecordedEntry): Promise<void> {
-    const place = placeOfCommand(command);
+  async #untilAsked({ command, type }: RecordedEntry): Promise<void> {
+    // Messages are no commands of a node's code: they come with its result.
+    const place = type === "MessageSent" ? undefined : placeOfCommand(command);
     const attempt = place?.own === undefined ? undefined : this.#attempts.get(place.command);
     if (attempt === undefined || attempt.attempt !== place?.attempt || this.#isLeftAlone(attempt)) return;
     const { commands } = this.#execution;
     const isAsked = (): boolean =>
       !commands.isUnmatched(command) || attempt.outcome !== undefined || this.#isLeftAlone(attempt);
     if (await this.#until(isAsked, () => this.#limitOf(attempt))) return;
-    this.#reportAttempt(attempt, `the code did not come to ${command}, which the journal has`, undefined, command);
+    this.#reportStuck(attempt, `did not come to ${command}, which the journal has`, command);
   }
 
   #isLeftAlone(attempt: ReplayedAttempt): boolean {
@@ -331,8 +336,9 @@ class GraphReplay {
     if (attempt !== undefined && type === "NodeCompleted" && !this.#isLeftAlone(attempt))
       this.#compareMessages(attempt, sent);
     this.#attempts.delete(command);
-    if (type === "NodeRetried" && this.#items.has(command))
-      this.#begin(command, Number(entry.data["attempt"] ?? 0) + 1);
+    if (type !== "NodeRetried" || !this.#items.has(command)) return;
+    this.#execution.nodes?.repeatAt(command, entry.at + Number(entry.data["delay"]));
+    this.#begin(command, Number(entry.data["attempt"] ?? 0) + 1);
   }
 
   async #compareEnd(attempt: ReplayedAttempt, entry: RecordedEntry): Promise<void> {
@@ -340,12 +346,9 @@ class GraphReplay {
     const inTime = await this.#until(isDone, () => this.#limitOf(attempt));
     if (this.#isLeftAlone(attempt)) return;
     const then = recordedEnd(entry);
-    const [call] = this.#openCalls(attempt);
-    if (!inTime && call !== undefined)
-      return this.#reportAttempt(attempt, `the code waits for ${call}, a call nobody recorded`, call, undefined);
     const now = attempt.ended();
     if (!inTime || now === undefined)
-      return this.#reportAttempt(attempt, "the code did not end, the journal has its end", undefined, shownEnd(then));
+      return this.#reportStuck(attempt, "did not end, the journal has its end", shownEnd(then));
     const prefix = attempt.scope?.prefix ?? "";
     const made = this.#unrecorded.find((command) => command.startsWith(prefix));
     if (made !== undefined)

@@ -35,9 +35,9 @@ export function positionAfter(channels: Channels, before: ChannelTexts, step: Re
   return positionAt(channels, applyDelta(before, step.data["delta"] as Delta), step);
 }
 
-function positionAt(channels: Channels, texts: ChannelTexts, { data }: RecordedEntry): Position {
+function positionAt(channels: Channels, texts: ChannelTexts, { data, at }: RecordedEntry): Position {
   const { step, frontier, waiting = [] } = data as unknown as StepEntry;
-  return { step, state: GraphState.of(texts, channels), items: frontier.map(itemFrom), waiting, unkept: 0 };
+  return { step, state: GraphState.of(texts, channels), items: frontier.map(itemFrom), waiting, unkept: 0, at };
 }
 
 interface StepEntry {

@@ -9,7 +9,7 @@
 //     over when all of it is durable.
 // S6. Nothing is made per item but what running it needs; where each stands is found out when somebody asks.
 
-import { CancelledError } from "../base/index.ts";
+import { CancelledError, type EpochMs } from "../base/index.ts";
 import { emit, isObserved, type RepriseEvent, type SchedulerMetrics } from "../kernel/index.ts";
 import { callOutside, type Execution } from "../workflow/index.ts";
 import type { GraphBody } from "./definition.ts";
@@ -43,7 +43,8 @@ export interface LiveScheduler {
 export type Settled = PromiseSettledResult<NodeResult> | undefined;
 
 export interface Running {
-  readonly start: (item: Item, index: number) => StartedNode;
+  /** `freedAt`: when the item ended whose place it takes. */
+  readonly start: (item: Item, index: number, freedAt: EpochMs | undefined) => StartedNode;
   /** One has failed for good; the others are told. */
   readonly stop: (others: readonly StartedNode[], failed: string) => void;
 }
@@ -66,7 +67,7 @@ export class Scheduler {
   #results: Settled[] = [];
   readonly #running = new Map<number, StartedNode>();
   /** S5. By command: what frees the place of one that is at work. */
-  readonly #places = new Map<string, () => void>();
+  readonly #places = new Map<string, (at: EpochMs) => void>();
   #whenNoneRuns: (() => void) | undefined;
   #frontier: Frontier<Admitted> | undefined;
   #admitted = 0;
@@ -87,7 +88,7 @@ export class Scheduler {
     this.#body = body;
     if (execution.nodes !== undefined) {
       execution.nodes.onRetried = () => this.#retried();
-      execution.nodes.onCompleted = (command) => this.#free(command);
+      execution.nodes.onCompleted = (command, at) => this.#free(command, at);
     }
     schedulers.set(execution, this);
   }
@@ -102,7 +103,7 @@ export class Scheduler {
     this.#places.clear();
     this.#failed = false;
     this.#deepest = Math.max(this.#deepest, Math.min(items.length, this.#body.queueDepth));
-    if (items.length === 1) void this.#begin(running, 0);
+    if (items.length === 1) void this.#begin(running, 0, undefined);
     else await this.#runAll(running);
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#whenNoneRuns = resolve));
     this.#whenNoneRuns = undefined;
@@ -116,14 +117,14 @@ export class Scheduler {
     this.#admitted = 0;
     this.#blockedAt = -1;
     const work = async (): Promise<void> => {
-      for (let isFirst = true; ; isFirst = false) {
+      for (let freedAt: EpochMs | undefined; ;) {
         const next = this.#failed ? undefined : frontier.tryTake();
         if (next === undefined) return;
         this.#admit();
-        const ended = this.#begin(running, next.index);
+        const ended = this.#begin(running, next.index, freedAt);
         // Nothing was delivered that would make the worker look.
-        if (!isFirst) callOutside(() => this.#execution.host.asked?.());
-        await ended;
+        if (freedAt !== undefined) callOutside(() => this.#execution.host.asked?.());
+        freedAt = await ended;
       }
     };
     this.#admit();
@@ -151,9 +152,9 @@ export class Scheduler {
     this.#tell("backpressure");
   }
 
-  /** S5. Resolves when the place is free again. */
-  #begin(running: Running, index: number): Promise<void> {
-    const node = running.start(this.#items[index]!, index);
+  /** S5. Resolves when the place is free again, with the time of the entry that says so. */
+  #begin(running: Running, index: number, freedAt: EpochMs | undefined): Promise<EpochMs> {
+    const node = running.start(this.#items[index]!, index, freedAt);
     this.#running.set(index, node);
     return new Promise((resolve) => {
       this.#places.set(node.command, resolve);
@@ -165,10 +166,10 @@ export class Scheduler {
   }
 
   /** S5. Once per item. */
-  #free(command: string): void {
+  #free(command: string, at: EpochMs): void {
     const free = this.#places.get(command);
     this.#places.delete(command);
-    free?.();
+    free?.(at);
   }
 
   #settled({ stop }: Running, index: number, result: PromiseSettledResult<NodeResult>): void {
@@ -180,7 +181,7 @@ export class Scheduler {
       this.#failed = true;
       if (this.#running.size > 0 && !(result.reason instanceof CancelledError)) stop([...this.#running.values()], name);
     }
-    this.#free(command);
+    this.#free(command, this.#execution.time);
     if (this.#running.size === 0) this.#whenNoneRuns?.();
   }
 

@@ -43,9 +43,10 @@ export class Draft {
   }
 
   /** An entry the code is given once it is durable. */
-  appendDelivery(type: EntryType, command: string, text: string, data: Delivery["data"], startedAt?: EpochMs): void {
+  appendDelivery(type: EntryType, command: string, text: string, data: Delivery["data"], startedAt?: EpochMs): EpochMs {
     const { at } = this.append(type, command, text, startedAt);
     this.batch.deliveries = added(this.batch.deliveries, { type, command, data, at });
+    return at;
   }
 
   drop(item: string): void {

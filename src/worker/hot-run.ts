@@ -132,9 +132,16 @@ export class HotRun {
 
   // ── what comes in ──
 
-  #appendTerminal(type: EntryType, command: string, text: string, data: Delivery["data"], startedAt?: EpochMs): void {
-    this.#draft.appendDelivery(type, command, text, data, startedAt);
+  #appendTerminal(
+    type: EntryType,
+    command: string,
+    text: string,
+    data: Delivery["data"],
+    startedAt?: EpochMs,
+  ): EpochMs {
+    const at = this.#draft.appendDelivery(type, command, text, data, startedAt);
     this.execution.close(command);
+    return at;
   }
 
   /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
@@ -257,7 +264,9 @@ export class HotRun {
       this.#takeAsks();
       this.nodes?.ended(this.#draft, ask, type === "NodeCompleted");
     }
-    if (this.execution.isOpen(command)) this.#appendTerminal(type, command, text, data, startedAt);
+    let at = this.execution.time;
+    if (this.execution.isOpen(command)) at = this.#appendTerminal(type, command, text, data, startedAt);
+    if (type === "NodeCompleted") this.execution.nodes?.onCompleted?.(command, at);
     this.#host.markDirty(this);
   }
 
@@ -295,17 +304,14 @@ export class HotRun {
   }
 
   /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */
-  operationRetried(
-    { command, isNode }: OperationAsk,
-    text: string,
-    delayMs: number,
-    startedAt: EpochMs | undefined,
-  ): EpochMs | undefined {
+  operationRetried(ask: OperationAsk, text: string, delayMs: number, startedAt?: EpochMs): EpochMs | undefined {
+    const { command, isNode } = ask;
     const isWanted = this.accepts && this.#operations.has(command);
     if (isNode === true) this.execution.nodes?.[isWanted ? "retried" : "end"](command);
     if (!isWanted) return undefined;
     this.#operations.wait(command);
     const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
+    if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
     this.#host.markDirty(this);
     return at + delayMs;
   }

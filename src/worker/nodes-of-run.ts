@@ -52,9 +52,7 @@ export class NodesOfRun {
   ended(draft: Draft, { command, index }: OperationAsk, isCompleted: boolean): void {
     const { execution } = this.#run;
     const sent = execution.nodes?.end(command) ?? NONE;
-    if (!isCompleted) return;
-    if (execution.isOpen(command)) sendMessages(draft, index, sent);
-    execution.nodes?.onCompleted?.(command);
+    if (isCompleted && execution.isOpen(command)) sendMessages(draft, index, sent);
   }
 
   waits(command: string, isWaiting: boolean): void {

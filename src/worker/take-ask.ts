@@ -78,9 +78,14 @@ export function sendMessages(draft: Draft, index: number, messages: readonly Sen
     send(draft, command, destination, entryData.messageSentData(index, destination, payload));
 }
 
-function takeStep(draft: Draft, { data, step, key, label, whole }: StepAsk, told: () => readonly Told[]): void {
+function takeStep(
+  draft: Draft,
+  { data, step, key, label, whole, written }: StepAsk,
+  told: () => readonly Told[],
+): void {
   const state = whole && wholeText(told(), whole);
-  const { seq } = draft.append("StepCommitted", "", data);
+  const { seq, at } = draft.append("StepCommitted", "", data);
+  written(at);
   const { batch, chain } = draft;
   batch.checkpoints = added(batch.checkpoints, { step, seq, chain, key, label, state });
 }

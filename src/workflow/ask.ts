@@ -102,6 +102,8 @@ export interface StepAsk {
   readonly label: string | undefined;
   /** The state in parts, when the whole of it is to be kept. */
   readonly whole: readonly string[] | undefined;
+  /** To be told when its entry was written. */
+  readonly written: (at: EpochMs) => void;
 }
 
 /** A node of a step in which another one failed for good (G12); with what an entry of its end says. */

@@ -67,6 +67,8 @@ export class Execution {
   /** Warnings a lenient replay leaves behind: commands the journal has and the code did not ask for. */
   readonly leftovers: string[] = [];
 
+  /** Of a graph: when its newest checkpoint was written; undefined while it is about to be. */
+  steppedAt: EpochMs | undefined;
   /** Where to go on from, when not from the beginning. */
   from: unknown;
 
@@ -352,7 +354,12 @@ export class Execution {
 
   #finish(command: string, settle: (wait: Wait) => void): void {
     if (this.waits.settle(command, settle)) return;
-    if (this.commands.isUnmatched(command)) this.waits.keepEarly(command, settle);
+    if (!this.commands.isUnmatched(command)) return;
+    const at = this.#time;
+    this.waits.keepEarly(command, (wait) => {
+      if (wait.node !== undefined) wait.node.time = Math.max(wait.node.time, at);
+      settle(wait);
+    });
   }
 
   /** E6. The first one counts. */
@@ -389,8 +396,14 @@ export class Execution {
     return callShielded(this.host.guard, () => Promise.resolve(call()));
   }
 
+  /** When the last thing came that was delivered. */
+  get time(): EpochMs {
+    return this.#time;
+  }
+
   now(): Date {
-    return new Date(this.#time);
+    const node = this.nodes === undefined ? undefined : nodeOfCaller();
+    return new Date(node?.time ?? this.#time);
   }
   random(): number {
     refuseInsideStep("Draw before the step, or use Math.random() inside it.");

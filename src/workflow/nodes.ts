@@ -4,7 +4,7 @@
 //     Its own calls (`ctx.run`, `ctx.tx`) are no such thing: they are at work here.
 // N2. When an attempt is over nothing it asked for is kept, and nothing it asks for any more is heard.
 
-import type { RepriseError } from "../base/index.ts";
+import type { EpochMs, RepriseError } from "../base/index.ts";
 import type { StoppedNode } from "./ask.ts";
 import type { Execution } from "./execution.ts";
 import { callInNode, type NodeMessage, type NodeScope } from "./scope.ts";
@@ -23,10 +23,12 @@ export class Nodes {
   readonly #atWork = new Map<string, NodeScope>();
   /** Between two attempts: which comes next. */
   readonly #next = new Map<string, number>();
+  /** When those begin that are repeated. */
+  readonly #due = new Map<string, EpochMs>();
   /** Told of every attempt that will be repeated. */
   onRetried: (() => void) | undefined;
   /** Told of every node whose function has ended for good; its result is in the journal, not yet durable. */
-  onCompleted: ((command: string) => void) | undefined;
+  onCompleted: ((command: string, at: EpochMs) => void) | undefined;
 
   constructor(execution: Execution) {
     this.#execution = execution;
@@ -50,6 +52,7 @@ export class Nodes {
   call<T>(scope: NodeScope, code: () => T): T {
     this.#atWork.set(scope.command, scope);
     if (scope.attempt > 0) this.#next.delete(scope.command);
+    this.#due.delete(scope.command);
     return callInNode(scope, this.#execution.host.nodeGuard, code);
   }
 
@@ -68,6 +71,7 @@ export class Nodes {
 
   closed(node: NodeScope, { type }: Wait): void {
     node.open -= 1;
+    node.time = Math.max(node.time, this.#execution.time);
     if (type === "Operation") return;
     node.waiting -= 1;
     if (node.waiting === 0) this.#execution.host.nodeWaits?.(node.command, false);
@@ -91,6 +95,14 @@ export class Nodes {
     this.end(command);
     if (attempt !== undefined) this.#next.set(command, attempt + 1);
     this.onRetried?.();
+  }
+
+  /** When the next attempt begins, as its code sees it: when it was due, whenever that was done. */
+  repeatAt(command: string, at: EpochMs): void {
+    this.#due.set(command, at);
+  }
+  dueAt(command: string): EpochMs | undefined {
+    return this.#due.get(command);
   }
 
   /** G12. Their code is told, what it waits for is let go. Those that have not begun do not begin. */

@@ -6,6 +6,7 @@ import type { Execution } from "./execution.ts";
 import { compareFields } from "./matrix.ts";
 import type { RecordedEntry } from "./recorded.ts";
 import { never, refused, titleOf } from "./refusals.ts";
+import { nodeOfCaller } from "./scope.ts";
 
 /** The ports of one run that have their value. */
 export class PromisePorts {
@@ -79,6 +80,8 @@ export function askPromise(
   });
   if (command === undefined) return never();
   const settled = execution.promisePorts.take(port);
+  const node = execution.nodes === undefined ? undefined : nodeOfCaller();
+  if (settled !== undefined && node !== undefined) node.time = Math.max(node.time, settled.at);
   const timed = timeoutMs !== undefined;
   if (!command.known) {
     const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);

@@ -4,7 +4,7 @@
 // when it is replayed. A step is kept as its name, workflow code as an object made when the run begins: entering a step allocates nothing.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { RepriseError } from "../base/index.ts";
+import { RepriseError, type EpochMs } from "../base/index.ts";
 import { stepPath } from "../kernel/index.ts";
 import type { Guard } from "./guard.ts";
 
@@ -25,6 +25,8 @@ export interface NodeScope {
   readonly path: string;
   readonly counts: Map<string, number>;
   draws: number;
+  /** What `ctx.now` answers: when it began, then when the last thing came that its code waited for. */
+  time: EpochMs;
   /** What it sends to the outside once it has a result; most send nothing. */
   messages: NodeMessage[] | undefined;
   /** How much its code waits for, and how much of it may come while nobody holds the run. */
@@ -36,7 +38,7 @@ export interface NodeScope {
   over: boolean;
 }
 
-export function nodeScope(command: string, life: number, attempt: number, path: string): NodeScope {
+export function nodeScope(command: string, life: number, attempt: number, path: string, time: EpochMs): NodeScope {
   return {
     command,
     attempt,
@@ -44,6 +46,7 @@ export function nodeScope(command: string, life: number, attempt: number, path: 
     path,
     counts: new Map(),
     draws: 0,
+    time,
     messages: undefined,
     open: 0,
     waiting: 0,

@@ -1,8 +1,9 @@
 // Replay of graphs: node by node, attempt by attempt, from recordings alone (ACCEPTANCE 13 and 14).
 
 import { expect, test } from "vitest";
-import { append, createEngine, END, graph, last, START } from "reprise";
+import { append, createEngine, END, graph, last, promise, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
+import { createGate } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
 
 interface Message {
@@ -100,4 +101,52 @@ test("lookup by attempt: attempt 0 failed, attempt 1 succeeded, and the replay s
   expect(await run.replay()).toMatchObject({ status: "same", calls: { served: 2, live: 0 } });
   expect(seen).toEqual(live);
   expect(calls).toBe(2);
+});
+
+test("ctx.now in a node is when it began, then when its last answer came; a replay sees the same, also after a crash", async () => {
+  const gates = Array.from({ length: 4 }, () => createGate());
+  const seen: string[] = [];
+  let calls = 0;
+  const g = graph("clock", { state: { log: append<number>() }, maxConcurrentNodes: 1, ports: { go: promise() } })
+    .node("one", { retry: { maxAttempts: 2, baseDelay: 7, maxDelay: 7 } }, async (ctx, _state, item: number) => {
+      seen.push(`${item} ${ctx.attempt} ${ctx.now().getTime()}`);
+      await ctx.run("wait", () => gates[calls++]!.wait());
+      seen.push(`${item} ${ctx.attempt} ${ctx.now().getTime()}`);
+      if (item === 1 && ctx.attempt === 0) throw new Error("again");
+      return { log: [ctx.now().getTime()] };
+    })
+    .node("two", async (ctx) => {
+      const began = ctx.now().getTime();
+      await ctx.promise("go");
+      return { log: [began, ctx.now().getTime()] };
+    })
+    .spread(START, "one", () => [0, 1, 2])
+    .join(["one"], "two")
+    .edge("two", END);
+  await using engine = await createTestEngine({ definitions: [g], now: new Date(1_000) });
+  const run = await engine.start(g, {});
+  for (const gate of gates) {
+    await gate.reached;
+    await engine.clock.advance(100);
+    gate.open();
+    await engine.clock.advance(50);
+  }
+  const live = seen.splice(0);
+  // Whoever takes the run up again sees its node begin when it began.
+  await engine.clock.advance(1_000);
+  await engine.crash();
+  await engine.clock.advance(1_000);
+  await run.resolve("go");
+  const { log } = await run.result();
+  const at = (line: string): number => Number(line.split(" ")[2]);
+  const failed = live.findIndex((line, index) => line.startsWith("1 0") && index % 2 === 1);
+  expect(live.filter((_, index) => index % 2 === 0).map(at)).toEqual(
+    live.flatMap((_, index) =>
+      index % 2 === 1 ? [] : index === 0 ? [1_000] : [at(live[index - 1]!) + (index === failed + 1 ? 7 : 0)],
+    ),
+  );
+  expect(log.at(-2)).toBe(at(live.at(-1)!));
+  expect(log.at(-1)).toBeGreaterThanOrEqual(log.at(-2)! + 2_000);
+  expect(await run.replay()).toMatchObject({ status: "same" });
+  expect(seen).toEqual(live);
 });
