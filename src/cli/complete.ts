@@ -114,6 +114,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
   if (argument.argChoices !== undefined) return argument.argChoices.map((value) => ({ value, about: "" }));
   switch (argument.name()) {
     case "id":
+    case "other":
     case "ids":
       return newestRuns(place, (runs) =>
         runs
@@ -149,8 +150,12 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
 }
 
 /** Commands that only reach live runs are offered live runs. */
-function fitsCommand(command: Command, { status }: RunRecord): boolean {
+function fitsCommand(command: Command, { status, kind }: RunRecord): boolean {
   switch (command.name()) {
+    case "checkpoints":
+    case "fork":
+    case "diff":
+      return kind === "graph";
     case "signal":
     case "update":
     case "resolve":

@@ -11,6 +11,7 @@ import { addQueueingCommands } from "./commands/queueing.ts";
 import { addSchedulingCommands } from "./commands/scheduling.ts";
 import { addSteeringCommands } from "./commands/steering.ts";
 import { addTalkingCommands } from "./commands/talking.ts";
+import { addTravellingCommands } from "./commands/travelling.ts";
 import { addWorkingCommands } from "./commands/working.ts";
 import { isInterrupted, listenForSignals } from "./signals.ts";
 import { versionOfThis } from "./version.ts";
@@ -20,7 +21,7 @@ const DEFAULT_STORE = "sqlite:reprise.db";
 const EXIT_CODES = `
 Exit codes:
     0  fine
-    1  a problem was found, or the run failed
+    1  a problem was found, the run failed, or two runs differ
     2  wrong usage, bad input, or no such run
     3  the store is not there, or cannot be used
     4  the code and the journal disagree, or the run is stopped
@@ -52,6 +53,7 @@ export function createProgram(): Command {
     );
   addWorkingCommands(program);
   addLookingCommands(program);
+  addTravellingCommands(program);
   addTalkingCommands(program);
   addSteeringCommands(program);
   addSchedulingCommands(program);

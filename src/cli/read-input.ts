@@ -4,18 +4,19 @@ import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { decode, RepriseError } from "../base/index.ts";
 
-/** Undefined when neither is given. */
-export async function readInput(given: string | undefined, file: string | undefined): Promise<unknown> {
+/** Undefined when neither is given. `what`: the input is an argument, everything else an option. */
+export async function readInput(given: string | undefined, file: string | undefined, what = "input"): Promise<unknown> {
+  const place = what === "input" ? "as an argument" : `with --${what}`;
   if (given !== undefined && file !== undefined)
-    throw new RepriseError("USAGE", "Give the input once: as an argument or with --input-file, not both.");
-  if (given !== undefined) return parseInput(given, "the argument");
+    throw new RepriseError("USAGE", `Give the ${what} once: ${place} or with --${what}-file, not both.`);
+  if (given !== undefined) return parseInput(given, what === "input" ? "the argument" : `--${what}`);
   if (file === undefined) return undefined;
   if (file === "-") return parseInput(await text(process.stdin), "standard input");
   let content: string;
   try {
     content = readFileSync(file, "utf8");
   } catch (cause) {
-    throw new RepriseError("USAGE", `--input-file: ${file} cannot be read.`, { cause });
+    throw new RepriseError("USAGE", `--${what}-file: ${file} cannot be read.`, { cause });
   }
   return parseInput(content, file);
 }

@@ -54,7 +54,11 @@ export function clipMiddle(text: string, width: number): string {
 
 /** JSON on one line. What JSON allows in strings and a terminal does not is escaped: it only occurs inside strings. */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value).replace(UNSAFE, escapeOf);
+  return singleLine(JSON.stringify(value));
+}
+
+export function singleLine(json: string): string {
+  return json.replace(UNSAFE, escapeOf);
 }
 
 export function countOf(count: number, one: string, several: string): string {

@@ -1,0 +1,65 @@
+// reprise fork: another run from a committed step. Needs no code; with --file the graph's channels check the patch.
+
+import { RepriseError } from "../base/index.ts";
+import type { ForkOptions } from "../engine/index.ts";
+import { standIn, withClient } from "./client.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
+import { getRun, reading } from "./open-store.ts";
+import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { readInput } from "./read-input.ts";
+import { plain } from "./text.ts";
+
+export interface ForkCommandOptions extends GlobalOptions {
+  readonly step?: number;
+  readonly label?: string;
+  readonly patch?: string;
+  readonly patchFile?: string;
+  readonly id?: string;
+  readonly tag?: readonly string[];
+  readonly file?: string;
+}
+
+export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
+  const { step, label, file } = options;
+  if ((step === undefined) === (label === undefined))
+    throw new RepriseError(
+      "USAGE",
+      "Say where it begins: with --step or with --label. `reprise checkpoints` lists them.",
+    );
+  const patch = await readInput(options.patch, options.patchFile, "patch");
+  return reading(options.store, async (store) => {
+    const { definition, version } = await getRun(store, id);
+    const definitions = file === undefined ? [standIn(definition, {}, version)] : await loadDefinitions(file);
+    if (file !== undefined) checkWorkflow(definitions, definition, file);
+    return withClient(store, definitions, async (engine) => {
+      const made = await engine.run(definition, id).fork({
+        ...(step === undefined ? { label } : { step }),
+        ...(patch !== undefined && { patch }),
+        ...(options.id !== undefined && { id: options.id }),
+        ...(options.tag !== undefined && { tags: options.tag }),
+      } as ForkOptions<Record<string, unknown>>);
+      const { status } = await made.info();
+      const checked = file !== undefined;
+      if (options.json)
+        await printJson({
+          action: "fork",
+          id: made.id,
+          from: id,
+          step: step ?? null,
+          label: label ?? null,
+          status,
+          checked,
+        });
+      else {
+        const from = step === undefined ? `the step labelled ${plain(label ?? "")}` : `step ${step}`;
+        await print(`${paint("green", "forked")} ${paint("bold", plain(made.id))} from ${from} of ${plain(id)}`);
+        if (patch !== undefined && !checked)
+          remark(
+            paintError("dim", "the patch was checked against the state; with --file the graph's channels check it too"),
+          );
+      }
+      return EXIT.ok;
+    });
+  });
+}
