@@ -4,6 +4,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import { graphRunBody } from "../graph/index.ts";
 import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
 import { isWorkflow, workflowBody } from "../workflow/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -65,9 +66,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
 function queueCalled(name: string, definitions: Loaded): Queue {
   if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
   const there = definitions.flatMap((one) => {
-    // Graphs stand in no queue.
-    if (!isTask(one) && !isWorkflow(one)) return [];
-    const { line } = isTask(one) ? taskBody(one) : workflowBody(one);
+    const { line } = isTask(one) ? taskBody(one) : isWorkflow(one) ? workflowBody(one) : graphRunBody(one);
     return line === undefined ? [] : [line.queue];
   });
   const found = there.find((one) => one.name === name);

@@ -106,7 +106,7 @@ describe("the command", () => {
     const mermaid = await cli(["graph", GRAPHS, "agent"]);
     expect([mermaid.code, mermaid.stderr]).toEqual([0, ""]);
     expect(readMermaid(mermaid.stdout).titles).toEqual(["agent"]);
-    expect(readDot((await cli(["graph", GRAPHS, "--format", "dot"])).stdout).titles).toHaveLength(5);
+    expect(readDot((await cli(["graph", GRAPHS, "--format", "dot"])).stdout).titles).toHaveLength(6);
     for (const args of [["--json"], ["--format", "json"]]) {
       const { stdout } = await cli(["graph", GRAPHS, "agent", ...args]);
       expect(JSON.parse(stdout)).toEqual({ graphs: [describeGraph(graphs.agent)], run: null });

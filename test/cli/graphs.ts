@@ -1,6 +1,7 @@
 // Graphs that the command line is tried on.
 
-import { append, END, FatalError, goto, graph, last, promise, START, workflow } from "reprise";
+import { append, END, FatalError, goto, graph, last, promise, queue, START, workflow } from "reprise";
+import { z } from "zod";
 
 interface Draft {
   readonly words: string;
@@ -11,7 +12,7 @@ const isEnough = (state: { readonly found: readonly string[] }): boolean => stat
 /** Everything a graph can have: conditions, a spread, a join, goto, a person, a retry, a label. */
 export const agent = graph("agent", {
   state: { questions: last<readonly string[]>([]), found: append<string>(), draft: last(""), ok: last(false) },
-  ports: { approval: promise<{ ok: boolean }>() },
+  ports: { approval: promise(z.object({ ok: z.boolean() })) },
 })
   .node("plan", async (ctx, state) => {
     ctx.label(`plan ${state.questions.length}`);
@@ -86,3 +87,17 @@ export const waits = graph("waits", { state: { n: last(0) }, ports: { never: pro
     await ctx.promise("never", { timeout: "1 day" });
   })
   .edge(START, ["asks", "idles"]);
+
+/** Says when it is at work, and is so until its process is told to stop. */
+export const slow = graph("slow", { state: { n: last(0) }, queue: queue("gpu", { concurrency: 2 }) })
+  .node("first", async () => ({ n: 1 }))
+  .node("work", async () => {
+    process.stderr.write("at work\n");
+    await new Promise<void>((resolve) => {
+      for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve));
+    });
+    return { n: 2 };
+  })
+  .edge(START, "first")
+  .edge("first", "work")
+  .edge("work", END);
