@@ -29,7 +29,10 @@ beforeAll(async () => {
     { id: "secret-1", what: secretive, input: { password: "hunter2" }, until: "completed" },
   );
 });
-afterAll(() => store[Symbol.dispose]());
+afterAll(() => {
+  vi.resetConfig();
+  store[Symbol.dispose]();
+});
 
 test("checkpoints: a table of the steps with what runs next, and a line of JSON for each", async () => {
   const { stdout, code } = await store.cli("checkpoints", "agent-1");

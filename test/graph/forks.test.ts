@@ -1,0 +1,359 @@
+// Forks: what is refused, what they take along, and that they are runs like any other.
+
+import { expect, test } from "vitest";
+import { aesGcm, append, createEngine, END, graph, last, max, merge, promise, START, workflow } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { collect, rejection } from "../engine/world.ts";
+import { openStores } from "./graph-stores.ts";
+
+const steps = graph("steps", {
+  state: { n: last(0), log: append<string>(), facts: merge<Record<string, number>>({}), best: max(0) },
+})
+  .node("add", async (ctx, state) => {
+    if (state.n === 1) ctx.label("one");
+    return { n: state.n + 1, log: [`at ${state.n}`], facts: { [`k${state.n}`]: 1 }, best: state.n };
+  })
+  .edge(START, "add")
+  .edge("add", END, (state) => state.n >= 4)
+  .edge("add", "add");
+const plain = workflow("plain", async (ctx) => ctx.run("x", () => 1));
+
+test.each<[string, unknown, string, RegExp]>([
+  ["no options", undefined, "BAD_OPTIONS", /expected \{ step \} or \{ label \}, got undefined/],
+  ["a list", [1], "BAD_OPTIONS", /expected \{ step \}/],
+  ["neither step nor label", {}, "BAD_OPTIONS", /a step or a label/],
+  ["both step and label", { step: 1, label: "one" }, "BAD_OPTIONS", /not both/],
+  ["an unknown option", { step: 1, sttep: 2 }, "BAD_OPTIONS", /no option "sttep"/],
+  ["a negative step", { step: -1 }, "BAD_OPTIONS", /expected a step of 0 or more/],
+  ["a step with a fraction", { step: 1.5 }, "BAD_OPTIONS", /expected a step/],
+  ["a step as text", { step: "1" }, "BAD_OPTIONS", /got '1'/],
+  [
+    "a step that is not committed",
+    { step: 5 },
+    "CHECKPOINT_NOT_FOUND",
+    /step 5; its newest is step 4, and it is completed/,
+  ],
+  ["a label nobody gave", { label: "two" }, "CHECKPOINT_NOT_FOUND", /labelled two/],
+  ["an empty label", { label: "" }, "BAD_NAME", /fork: label/],
+  ["an empty id", { step: 1, id: "" }, "BAD_ID", /run id/],
+  ["a patch that is no object", { step: 1, patch: [1] }, "BAD_OPTIONS", /values by channel as patch/],
+  ["a patch that is an instance", { step: 1, patch: new Map() }, "BAD_OPTIONS", /as patch/],
+  [
+    "a patch of an unknown channel",
+    { step: 1, patch: { m: 1 } },
+    "BAD_INPUT",
+    /no channel m; its channels are: best, facts, log, n/,
+  ],
+  [
+    "a patch of __proto__",
+    { step: 1, patch: JSON.parse('{"__proto__":1}') as object },
+    "BAD_INPUT",
+    /no channel __proto__/,
+  ],
+  [
+    "no list for append",
+    { step: 1, patch: { log: "x" } },
+    "BAD_INPUT",
+    /channel log of steps holds a list, got a value of type string/,
+  ],
+  ["no object for merge", { step: 1, patch: { facts: [1] } }, "BAD_INPUT", /holds an object, got a list/],
+  ["no number for max", { step: 1, patch: { best: null } }, "BAD_INPUT", /holds a number, got null/],
+  ["a value that is no data", { step: 1, patch: { n: () => 1 } }, "NOT_DATA", /The patch of n cannot be kept/],
+  ["a lone surrogate", { step: 1, patch: { log: ["\ud800"] } }, "BAD_PAYLOAD", /surrogate/],
+  [
+    "a value that is too large",
+    { step: 1, patch: { log: ["x".repeat(9_000_000)] } },
+    "PAYLOAD_TOO_LARGE",
+    /patch of log/,
+  ],
+  ["a bad deadline", { step: 1, deadline: 0 }, "BAD_OPTIONS", /deadline above 0/],
+  ["bad tags", { step: 1, tags: "x" }, "BAD_OPTIONS", /array of tags/],
+  ["a version nobody has", { step: 1, version: 2 }, "UNKNOWN_DEFINITION", /Version 2 of steps/],
+])("%s is refused, and nothing is written", async (_what, options, code, message) => {
+  using stores = openStores();
+  await using engine = await createEngine({ store: stores.source, definitions: [steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  await run.result();
+  const error = await rejection(run.fork(options as { step: number }));
+  expect(error).toMatchObject({ code });
+  expect(error.message).toMatch(message);
+  expect(stores.sql("select id from runs")).toEqual([{ id: "r" }]);
+  expect(stores.sql("select * from forks")).toEqual([]);
+});
+
+test("runs of workflows, and runs that are only expected, have no checkpoints", async () => {
+  await using engine = await createTestEngine({ definitions: [plain, steps] });
+  const run = await engine.start(plain, undefined, { id: "p" });
+  await run.result();
+  for (const ask of [run.stateAt(0), run.fork({ step: 0 }), run.checkpoint(0), collect(run.checkpoints())])
+    expect(await rejection(ask)).toMatchObject({
+      code: "USAGE",
+      message: expect.stringContaining("only runs of graphs"),
+    });
+  expect(await rejection(engine.run(steps, "nobody").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
+});
+
+test("the same fork again is the same run; the same id with another step, patch or origin is refused", async () => {
+  using stores = openStores();
+  await using engine = await createEngine({ store: stores.source, definitions: [steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  const other = await engine.start(steps, {}, { id: "other" });
+  await Promise.all([run.result(), other.result()]);
+  const fork = await run.fork({ step: 1, id: "f", patch: { n: 2 } });
+  await fork.result();
+  const before = stores.sql("select * from journal");
+  expect((await run.fork({ step: 1, id: "f", patch: { n: 2 } })).id).toBe("f");
+  for (const ask of [
+    run.fork({ step: 2, id: "f", patch: { n: 2 } }),
+    run.fork({ step: 1, id: "f", patch: { n: 3 } }),
+    run.fork({ step: 1, id: "f" }),
+    other.fork({ step: 1, id: "f", patch: { n: 2 } }),
+    run.fork({ step: 1, id: "other" }),
+  ])
+    expect(await rejection(ask)).toMatchObject({ code: "START_CONFLICT" });
+  expect(stores.sql("select * from journal")).toEqual(before);
+  expect(await stores.store.check()).toEqual([]);
+});
+
+test("of many who make one fork at once one does, and all have it", async () => {
+  using stores = openStores();
+  const engines = await Promise.all(
+    [1, 2, 3, 4].map(() => createEngine({ store: `sqlite:${stores.path}`, definitions: [steps] })),
+  );
+  try {
+    const run = await engines[0]!.start(steps, {}, { id: "r" });
+    await run.result();
+    const forks = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => engines[n % 4]!.run(steps, "r").fork({ step: 1, id: "f", patch: { n: 2 } })),
+    );
+    expect(new Set(forks.map(({ id }) => id))).toEqual(new Set(["f"]));
+    const results = await Promise.all(forks.map((fork) => fork.result()));
+    for (const result of results) expect(result).toEqual(results[0]);
+    expect(stores.sql("select count(*) as count from runs")).toEqual([{ count: 2 }]);
+  } finally {
+    await Promise.all(engines.map((engine) => engine.close()));
+  }
+});
+
+const asks = graph("asks", {
+  state: { log: append<string>(), n: last(0) },
+  ports: { early: promise<string>(), late: promise<string>() },
+})
+  .node("first", async (ctx) => ({ log: [await ctx.promise("early")] }))
+  .node("second", async (ctx) => ({ log: [await ctx.promise("late")], n: 1 }))
+  .node("third", async (ctx) => ({ log: [`again ${await ctx.promise("early")}`] }))
+  .edge(START, "first")
+  .edge("first", "second")
+  .edge("second", "third");
+
+test("a fork of a running graph begins from its newest committed step; what it waited for is asked again", async () => {
+  await using engine = await createTestEngine({ definitions: [asks] });
+  const run = await engine.start(asks, {}, { id: "r" });
+  await run.resolve("early", "hello");
+  await engine.clock.advance(0);
+  expect((await run.info()).status).toBe("waiting");
+  const fork = await run.fork({ step: 1, id: "f", patch: { log: ["patched"] } });
+  await engine.clock.advance(0);
+  expect((await fork.info()).status).toBe("waiting");
+  // What its origin had been told by then it knows as well, and takes no other answer.
+  expect(await rejection(fork.resolve("early", "again"))).toMatchObject({ code: "PROMISE_ALREADY_RESOLVED" });
+  await fork.resolve("late", "fork");
+  await run.resolve("late", "run");
+  expect((await fork.result()).log).toEqual(["patched", "fork", "again hello"]);
+  expect((await run.result()).log).toEqual(["hello", "run", "again hello"]);
+  // Before the origin was told anything, neither was the fork.
+  const from0 = await run.fork({ step: 0, id: "g" });
+  await from0.resolve("early", "anew");
+  await from0.resolve("late", "anew");
+  expect((await from0.result()).log).toEqual(["anew", "anew", "again anew"]);
+});
+
+test("what a fork was told by its origin survives a crash, and goes on to its own forks", async () => {
+  await using engine = await createTestEngine({ definitions: [asks] });
+  const run = await engine.start(asks, {}, { id: "r" });
+  await run.resolve("early", "hello");
+  await engine.clock.advance(0);
+  const fork = await run.fork({ step: 1, id: "f" });
+  await engine.clock.advance(0);
+  await engine.crash();
+  await fork.resolve("late", "fork");
+  expect((await fork.result()).log).toEqual(["hello", "fork", "again hello"]);
+  const second = await fork.fork({ step: 2, id: "g" });
+  expect((await second.result()).log).toEqual(["hello", "fork", "again hello"]);
+});
+
+test("a failed, a cancelled and a terminated run can be forked, and the fork is none of it", async () => {
+  let broken = true;
+  const fails = graph("fails", { state: { n: last(0), seen: append<string>() }, ports: { never: promise() } })
+    .node("good", async () => ({ n: 1 }))
+    .node("bad", async (ctx, state) => {
+      if (state.n === 1 && broken) throw new Error("broken");
+      if (state.n === 2) await ctx.promise("never");
+      return { seen: [ctx.runId] };
+    })
+    .edge(START, "good")
+    .edge("good", "bad");
+  await using engine = await createTestEngine({ definitions: [fails] });
+  const failed = await engine.start(fails, {}, { id: "failed" });
+  await rejection(failed.result());
+  broken = false;
+  expect((await (await failed.fork({ step: 1, id: "f1" })).result()).seen).toEqual(["f1"]);
+  expect((await failed.info()).status).toBe("failed");
+  const waits = await failed.fork({ step: 1, id: "waits", patch: { n: 2 } });
+  await engine.clock.advance(0);
+  await waits.cancel("enough");
+  await rejection(waits.result());
+  expect((await waits.info()).status).toBe("cancelled");
+  expect((await (await waits.fork({ step: 1, id: "f2", patch: { n: 3 } })).result()).seen).toEqual(["f2"]);
+  const ended = await failed.fork({ step: 1, id: "ended", patch: { n: 2 } });
+  await engine.clock.advance(0);
+  await ended.terminate();
+  expect((await (await ended.fork({ step: 1, id: "f3", patch: { n: 3 } })).result()).seen).toEqual(["f3"]);
+});
+
+test("a fork of the last step ends at once, with its own output", async () => {
+  await using engine = await createTestEngine({ definitions: [steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  await run.result();
+  const fork = await run.fork({ step: 4, patch: { n: 77, best: 5 }, tags: ["x"], priority: 3 });
+  expect(await fork.result()).toMatchObject({ n: 77, best: 5 });
+  expect(await fork.info()).toMatchObject({ status: "completed", tags: ["x"], kind: "graph" });
+});
+
+test("a fork has the deadline of its origin, counted anew, unless it is given one", async () => {
+  const slow = graph("slow", { state: { n: last(0) }, ports: { go: promise() }, deadline: "1 hour" })
+    .node("wait", async (ctx) => {
+      await ctx.promise("go");
+    })
+    .edge(START, "wait");
+  await using engine = await createTestEngine({ definitions: [slow] });
+  const run = await engine.start(slow, {}, { id: "r" });
+  await engine.clock.advance("50 minutes");
+  const fork = await run.fork({ step: 0, id: "f" });
+  const short = await run.fork({ step: 0, id: "g", deadline: "1 minute" });
+  await engine.clock.advance("20 minutes");
+  expect((await rejection(run.result())).message).toMatch(/deadline/i);
+  expect((await rejection(short.result())).message).toMatch(/deadline/i);
+  expect((await fork.info()).status).toBe("waiting");
+  await engine.clock.advance("1 hour");
+  expect((await rejection(fork.result())).message).toMatch(/deadline/i);
+});
+
+test("a fork goes on with another version of the graph when it is asked to", async () => {
+  const make = (version: number) =>
+    graph("versions", { state: { n: last(0), by: last("") }, version })
+      .node("one", async () => ({ n: 1 }))
+      .node("two", async (_ctx, state) => ({ by: `version ${version}`, n: state.n + 1 }))
+      .edge(START, "one")
+      .edge("one", "two");
+  const [first, second] = [make(1), make(2)];
+  await using engine = await createTestEngine({ definitions: [first, second] });
+  const run = await engine.start(first, {}, { id: "r" });
+  expect(await run.result()).toEqual({ n: 2, by: "version 1" });
+  expect(await (await run.fork({ step: 1 })).result()).toEqual({ n: 2, by: "version 1" });
+  const fork = await run.fork({ step: 1, version: 2 });
+  expect(await fork.result()).toEqual({ n: 2, by: "version 2" });
+  expect((await fork.info()).version).toBe(2);
+});
+
+test("a fork whose checkpoints are gone goes on from its journal", async () => {
+  using stores = openStores();
+  await using engine = await createTestEngine({ store: stores.source, definitions: [asks] });
+  const run = await engine.start(asks, {}, { id: "r" });
+  await run.resolve("early", "hello");
+  await engine.clock.advance(0);
+  const fork = await run.fork({ step: 1, id: "f", patch: { log: ["patched"] } });
+  await engine.clock.advance(0);
+  stores.sql("delete from checkpoints where run = (select run from runs where id = 'f')");
+  await engine.crash();
+  await fork.resolve("late", "fork");
+  expect((await fork.result()).log).toEqual(["patched", "fork", "again hello"]);
+});
+
+test("prune keeps a run while a fork of it is there, and takes them together when both are old", async () => {
+  using stores = openStores();
+  await using engine = await createTestEngine({ store: stores.source, definitions: [asks, steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  await run.result();
+  const { n } = await (await run.fork({ step: 2, id: "f" })).result();
+  expect(n).toBe(4);
+  const waiting = await run.fork({ step: 1, id: "g" });
+  await waiting.result();
+  await engine.clock.advance("1 hour");
+  const late = await engine.run(steps, "f").fork({ step: 3, id: "late" });
+  await late.result();
+  const { store } = stores;
+  // The newest fork ended just now: it stays, with the two runs it stands on.
+  expect(await store.prune(store.now() - 60_000, { dryRun: true })).toEqual({ runs: 1 });
+  expect(await store.prune(store.now() - 60_000)).toEqual({ runs: 1 });
+  expect(await store.check()).toEqual([]);
+  expect((await collect(late.checkpoints())).map(({ runId }) => runId)).toEqual(["r", "r", "f", "late", "late"]);
+  await engine.clock.advance("1 hour");
+  expect(await store.prune(store.now(), { dryRun: true })).toEqual({ runs: 3 });
+  expect(await store.prune(store.now())).toEqual({ runs: 3 });
+  expect(stores.sql("select * from forks")).toEqual([]);
+  expect(stores.sql("select * from checkpoints")).toEqual([]);
+  expect(await rejection(run.fork({ step: 1 }))).toMatchObject({ code: "RUN_NOT_FOUND" });
+});
+
+test("doctor finds a fork whose origin is gone, is another one, or is not kept for it", async () => {
+  using stores = openStores();
+  await using engine = await createEngine({ store: stores.source, definitions: [steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  await run.result();
+  const fork = await run.fork({ step: 2, id: "f" });
+  await fork.result();
+  const found = async (): Promise<string[]> => (await stores.store.check()).map(({ message }) => message);
+  const damaged = async (damage: string, repair: string): Promise<string[]> => {
+    stores.sql(damage);
+    const messages = await found();
+    stores.sql(repair);
+    expect(await found()).toEqual([]);
+    return messages;
+  };
+  expect(await found()).toEqual([]);
+  expect(await damaged("update forks set step = 1", "update forks set step = 2")).toEqual([
+    "The run is a fork from step 2 of run r, but step 1 of run r is kept for it.",
+  ]);
+  expect(
+    await damaged(
+      "delete from forks",
+      "insert into forks (run, origin, step) select f.run, r.run, 2 from runs f, runs r where f.id = 'f' and r.id = 'r'",
+    ),
+  ).toEqual(["The run is a fork from step 2 of run r, and nothing keeps that run for it."]);
+  const chain = stores.sql<{ chain: string }>("select chain from checkpoints where step = 2 order by run limit 1")[0]!
+    .chain;
+  const other = await damaged(
+    "update checkpoints set chain = 'x' where step = 2 and run = (select run from runs where id = 'r')",
+    `update checkpoints set chain = '${chain}' where step = 2 and run = (select run from runs where id = 'r')`,
+  );
+  expect(other).toContain(
+    "The run is a fork from step 2 of run r, whose checkpoint is another one than it began from.",
+  );
+  stores.sql("insert into forks (run, origin, step) values (4711, 1, 1)");
+  expect(await found()).toEqual(["Forks belong to run number 4711, which does not exist."]);
+  stores.sql("delete from forks where run = 4711");
+  for (const table of ["journal", "checkpoints", "runs", "tags"])
+    stores.sql(`delete from ${table} where run = (select run from runs where id = 'r')`);
+  for (const table of ["journal", "checkpoints"])
+    stores.sql(`delete from ${table} where run not in (select run from runs)`);
+  expect(await found()).toEqual(["The run is a fork from step 2 of run r, which does not exist any more."]);
+  expect(await rejection(fork.stateAt(1))).toMatchObject({ code: "STORE_CORRUPT" });
+});
+
+test("forks of an encrypted store read and write through its codec", async () => {
+  using stores = openStores();
+  const codec = aesGcm({ keys: { one: new Uint8Array(32).fill(7) }, current: "one" });
+  await using engine = await createEngine({ store: stores.source, definitions: [steps], codec });
+  const run = await engine.start(steps, { log: ["canary-1"] }, { id: "r" });
+  await run.result();
+  const fork = await run.fork({ step: 2, id: "f", patch: { log: ["canary-2"] } });
+  expect((await fork.result()).log).toEqual(["canary-2", "at 2", "at 3"]);
+  expect((await fork.stateAt(1)).log).toEqual(["canary-1", "at 0"]);
+  expect((await run.diff(fork)).firstDivergence).toBe(2);
+  expect(await stores.store.check()).toEqual([]);
+  const blobs = stores.sql<{ data: Uint8Array }>(
+    "select data from journal union all select state from checkpoints where state is not null",
+  );
+  for (const { data } of blobs) expect(Buffer.from(data).includes("canary")).toBe(false);
+});
