@@ -20,6 +20,7 @@ const TAG_BYTES = 16;
 const CIPHER = "aes-256-gcm";
 const MAX_KEY_ID_BYTES = 100;
 
+/** The keys of `aesGcm`. */
 export interface AesGcmOptions {
   /** By id: 32 bytes, or their base64. Every key some payload was written with; what is missing cannot be read. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;

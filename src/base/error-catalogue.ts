@@ -326,6 +326,7 @@ export const ERROR_CATALOGUE = {
   },
 } as const satisfies Record<string, { family: ErrorFamily; summary: string; next: string }>;
 
+/** What `RepriseError.code` may be: `docs/errors` has a page for each. */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
 export function isErrorCode(code: unknown): code is ErrorCode {

@@ -40,7 +40,18 @@ export class RepriseError extends Error {
   }
 }
 
-/** Thrown by user code: repeating will not help, so nothing is retried. */
+/**
+ * Thrown by user code: repeating will not help, so nothing is retried.
+ *
+ * @example
+ * ```ts
+ * import { FatalError, task } from "reprise";
+ * const ship = task("ship", { retry: { maxAttempts: 5 } }, (_ctx, to: string) => {
+ *   if (to === "") throw new FatalError("no address");
+ *   return `to ${to}`;
+ * });
+ * ```
+ */
 export class FatalError extends RepriseError {
   static {
     nameClass(this, "FatalError");
@@ -51,7 +62,22 @@ export class FatalError extends RepriseError {
   }
 }
 
-/** What a cancelled run sees at the point where it waits. */
+/**
+ * What a cancelled run sees at the point where it waits.
+ *
+ * @example
+ * ```ts
+ * import { CancelledError, workflow } from "reprise";
+ * const patient = workflow("patient", async (ctx) => {
+ *   try {
+ *     await ctx.sleep("1 day");
+ *   } catch (error) {
+ *     if (error instanceof CancelledError) await ctx.shield(() => ctx.run("clean up", () => "done"));
+ *     throw error;
+ *   }
+ * });
+ * ```
+ */
 export class CancelledError extends RepriseError {
   static {
     nameClass(this, "CancelledError");

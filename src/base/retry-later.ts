@@ -1,7 +1,18 @@
 import { toMs, type Duration } from "./duration.ts";
 import { nameClass, RepriseError } from "./errors.ts";
 
-/** Thrown by user code: try again, but not before `after` has passed. */
+/**
+ * Thrown by user code: try again, but not before `after` has passed.
+ *
+ * @example
+ * ```ts
+ * import { RetryLater, task } from "reprise";
+ * const poll = task("poll", { retry: { maxAttempts: 10 } }, (ctx) => {
+ *   if (ctx.attempt < 3) throw new RetryLater("30 s", "not there yet");
+ *   return "there";
+ * });
+ * ```
+ */
 export class RetryLater extends RepriseError {
   readonly afterMs: number;
 

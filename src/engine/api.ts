@@ -68,6 +68,7 @@ export interface UpdateOptions {
   dedupId?: string;
 }
 
+/** Options of `engine.start`. */
 export interface StartOptions {
   /** Starting the same id with the same input again gives the same run; with another input it is refused. */
   id?: string;
@@ -113,16 +114,19 @@ export interface StartSignals<M> {
   signals?: { readonly [K in Named<M, "signal">]?: Payload<M[K]> };
 }
 
+/** Which generation of a run is meant. */
 export interface GenerationOptions {
   /** Of a run that continued as new; default: the newest. */
   generation?: number;
 }
+/** How `run.replay` compares. */
 export interface ReplayOptions extends GenerationOptions {
   /** Default true: the first difference is the verdict. False: differences are `warnings`, and what was recorded goes on. */
   strict?: boolean;
   /** Nodes of a graph whose `ctx.run` calls are made again: an answer other than the recorded one is a difference. */
   live?: readonly string[];
 }
+/** Which entries `run.journal` gives. */
 export interface JournalOptions extends GenerationOptions {
   /** Only entries after this one. */
   after?: number;
@@ -202,6 +206,7 @@ export interface Run<D> {
   verify(options?: GenerationOptions): Promise<Replay>;
 }
 
+/** Which runs `engine.list` and `engine.bulk` take. */
 export interface Filter {
   /** The name of a workflow. */
   definition?: string;
@@ -231,6 +236,7 @@ export interface ScheduleOptions {
   jitter?: Duration;
 }
 
+/** A schedule as it stands. */
 export interface ScheduleInfo {
   readonly name: string;
   readonly definition: string;
@@ -280,13 +286,16 @@ export interface Schedule {
   remove(): Promise<void>;
 }
 
+/** What `engine.bulk` can do to many runs at once. */
 export type BulkAction = "cancel" | "pause" | "resume" | "retry" | "terminate";
 
+/** Options of `engine.bulk`. */
 export interface BulkOptions {
   /** Called now and then with how far it is. */
   onProgress?: (done: BulkReport) => void;
 }
 
+/** What `engine.bulk` did. */
 export interface BulkReport {
   readonly count: number;
   /** Runs the action does not fit, such as ended ones. */
@@ -296,6 +305,7 @@ export interface BulkReport {
 /** A definition of the engine, or its name. */
 export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 
+/** What starts and finds runs; an engine is one that also works on them. */
 export interface Client<Defs extends Definition = Definition> {
   /** Starts a run; the same id with the same input again is the same run. Answers when the start is durable. */
   start<W extends Defs | Defs["name"]>(
@@ -337,6 +347,7 @@ export interface Client<Defs extends Definition = Definition> {
   queue(queue: Queue | string): QueueHandle;
 }
 
+/** What `createEngine` gives: starts runs, finds them, and works on them unless it was told not to. */
 export interface Engine<Defs extends Definition = Definition> extends Client<Defs>, AsyncDisposable {
   /** Starts nothing new, lets what is at work finish, gives the rest back. */
   drain(options?: { grace?: Duration }): Promise<void>;
@@ -344,6 +355,7 @@ export interface Engine<Defs extends Definition = Definition> extends Client<Def
   close(options?: { grace?: Duration }): Promise<void>;
 }
 
+/** How an engine works on runs. */
 export interface WorkerSettings {
   /** How many tasks and operations run at once; default 256. */
   concurrency?: number;
@@ -353,6 +365,7 @@ export interface WorkerSettings {
   lease?: Duration;
 }
 
+/** Options of `createEngine`. */
 export interface EngineOptions<Defs> {
   /** `"sqlite:shop.db"`, `"sqlite::memory:"`, or what `sqlite(path)` from `reprise/sqlite` gives. */
   store: string | StoreSource;

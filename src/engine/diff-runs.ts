@@ -16,6 +16,7 @@ export interface ChannelDiff {
   readonly here?: unknown;
   readonly there?: unknown;
 }
+/** A step after which two runs differ. */
 export interface StepDiff {
   readonly step: number;
   /** Which of the runs have this step: one may have ended, or not come so far. */
@@ -34,6 +35,7 @@ export interface RunDiff {
   /** There are further steps that differ; ask with a higher limit. */
   readonly more: boolean;
 }
+/** Options of `run.diff`. */
 export interface DiffOptions {
   /** At most this many steps that differ; default 100. */
   limit?: number;

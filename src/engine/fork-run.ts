@@ -29,6 +29,7 @@ import { checkAt, standAt } from "./run-checkpoints.ts";
 import type { HandleHost } from "./run-handle.ts";
 import { checkStart } from "./start-options.ts";
 
+/** How a fork differs from the run it comes from. */
 export interface ForkSettings<State> {
   /** Values that replace those of the checkpoint, by channel; no reducer is asked. */
   patch?: Partial<State>;

@@ -3,6 +3,7 @@
 
 import { checkOptionNames, MAX_PAYLOAD_BYTES, RepriseError, toBytes, type Size } from "../base/index.ts";
 
+/** How much a run may hold. */
 export interface Limits {
   /** What one payload may take as encoded, 8 MiB at most and by default. Counts for runs started from now on. */
   payload?: Size;

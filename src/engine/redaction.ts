@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, redactData, redactText, secretKeys, type Needles } from "../base/index.ts";
 import { secretNeedles, type Logger, type SecretValues } from "../kernel/index.ts";
 
+/** What is a secret, besides what usually is. */
 export interface RedactOptions {
   /** Names under which secrets stand, besides the usual ones. Text is compared without case, `_` and `-`. */
   keys?: readonly (string | RegExp)[];

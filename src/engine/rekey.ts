@@ -6,6 +6,7 @@ import type { StoreSource } from "../stores/index.ts";
 import { checkCodec } from "./create-engine.ts";
 import { storeOf } from "./store-url.ts";
 
+/** Options of `rekey`. */
 export interface RekeyOptions {
   /** As in `createEngine`. */
   readonly store: string | StoreSource;

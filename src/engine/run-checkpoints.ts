@@ -28,6 +28,7 @@ import {
 } from "../kernel/index.ts";
 import { getCheckpoint, readLineage, type At, type Found, type Lineage, type Stretch } from "./lineage.ts";
 
+/** Which steps `run.checkpoints` gives, and with what. */
 export interface CheckpointsOptions {
   /** Only steps after this one. */
   after?: number;

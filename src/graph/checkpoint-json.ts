@@ -14,6 +14,7 @@ const VERSION = 1;
 const UINT64 = 2n ** 64n - 1n;
 const INT64 = 2n ** 63n;
 
+/** Options of `checkpointToJson`. */
 export interface CheckpointJsonOptions {
   /**
    * Whether each item of the frontier repeats the state, as other programs expect it; default true. Without, a reader takes

@@ -23,15 +23,37 @@ import { checkGraph } from "./check-graph.ts";
 import { checkFunction, checkNodeOptions, checkOptions } from "./check-options.ts";
 import type { NodeContext } from "./context.ts";
 
+/** The type of `START`. */
 export interface Start {
   readonly start: true;
 }
-/** Where a graph begins: the first edge goes from here. */
+/**
+ * Where a graph begins: the first edge goes from here.
+ *
+ * @example
+ * ```ts
+ * import { graph, START } from "reprise";
+ * const hello = graph("hello", { state: {} }).node("greet", async () => {}).edge(START, "greet");
+ * ```
+ */
 export const START: Start = Object.freeze({ start: true });
+/** The type of `END`. */
 export interface End {
   readonly end: true;
 }
-/** Where a graph ends. */
+/**
+ * Where a graph ends.
+ *
+ * @example
+ * ```ts
+ * import { END, graph, last, START } from "reprise";
+ * const count = graph("count", { state: { n: last(0) } })
+ *   .node("add", async (_ctx, { n }) => ({ n: n + 1 }))
+ *   .edge(START, "add")
+ *   .edge("add", END, ({ n }) => n >= 3)
+ *   .edge("add", "add");
+ * ```
+ */
 export const END: End = Object.freeze({ end: true });
 
 /** Where a node says the run goes on, and what it changes. */
@@ -134,6 +156,7 @@ export type WithNode<G, N extends string, Item, R> =
 /** What a graph takes from outside, and shows. */
 export type GraphPorts = Record<string, PromisePort<any> | Stream<any>>;
 
+/** Options of `graph`. */
 export interface GraphOptions<C, Output, M> {
   state: C;
   output?: (state: Values<C>) => Output;

@@ -4,6 +4,7 @@
 
 import { graphBody, type End, type GraphBody, type GraphEdge } from "./definition.ts";
 
+/** A node, as `describeGraph` gives it. */
 export interface NodeDescription {
   readonly name: string;
   /** It runs once per item of a spread. */
@@ -14,6 +15,7 @@ export interface NodeDescription {
   readonly hasEdges: boolean;
 }
 
+/** A way from one node to another, as `describeGraph` gives it. */
 export interface EdgeDescription {
   /** A node, or null for START. */
   readonly from: string | null;
@@ -29,6 +31,7 @@ export interface EdgeDescription {
   readonly joins: boolean;
 }
 
+/** A graph as plain data. */
 export interface GraphDescription {
   readonly name: string;
   readonly version: number;

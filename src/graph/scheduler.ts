@@ -21,6 +21,7 @@ import type { OrderKey, Path } from "./order-key.ts";
 /** Where an item of a step stands; from `failed` it goes back to `queued` when it is tried again. */
 export type ItemState = "created" | "queued" | "executing" | "completed" | "failed";
 
+/** An item of a graph's step, as `run.scheduler` gives it. */
 export interface SchedulerItem {
   readonly node: string;
   /** 16 hex digits. */

@@ -25,6 +25,7 @@ export interface Update<Args, T> {
   readonly schema?: Schema<any, Args>;
   readonly "~t"?: [Args, T];
 }
+/** Chunks a run shows while it goes on. */
 export interface Stream<T> {
   readonly port: "stream";
   readonly "~t"?: T;

@@ -18,6 +18,7 @@ export interface Limit {
   rate?: { limit: number; per: Duration };
 }
 
+/** The limits of a queue. */
 export interface QueueOptions extends Limit {
   /** The same for each value of the task's or workflow's `key`. */
   perKey?: Limit;

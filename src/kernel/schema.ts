@@ -3,9 +3,20 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { RepriseError } from "../base/index.ts";
 
+/** A Standard Schema: takes `In`, gives `Out`. */
 export type Schema<In, Out = In> = StandardSchemaV1<In, Out>;
 
-/** A schema that checks nothing and only carries a type. */
+/**
+ * A schema that checks nothing and only carries a type.
+ *
+ * @example
+ * ```ts
+ * import { typed, workflow } from "reprise";
+ * const counting = workflow("counting", { state: typed<{ count: number }>() }, async (ctx) => {
+ *   ctx.state.set("count", (ctx.state.get("count") ?? 0) + 1);
+ * });
+ * ```
+ */
 export function typed<T>(): Schema<T, T> {
   return { "~standard": { version: 1, vendor: "reprise", validate: (value) => ({ value: value as T }) } };
 }

@@ -20,6 +20,7 @@ export interface Policy {
   timeout?: Duration;
 }
 
+/** Where log lines go. */
 export interface Logger {
   info(message: string, data?: object): void;
   warn(message: string, data?: object): void;
@@ -42,6 +43,7 @@ export interface TaskContext {
   heartbeat(): void;
 }
 
+/** Options of `task`. */
 export interface TaskOptions<Input, Parsed> extends Policy {
   /** A Standard Schema (zod, valibot, arktype): inputs are checked where the task is asked for. */
   input?: Schema<Input, Parsed>;
@@ -53,11 +55,13 @@ export interface TaskOptions<Input, Parsed> extends Policy {
   key?: (input: Parsed) => string;
 }
 
+/** What `task()` makes: work that any worker may claim. */
 export interface Task<Name extends string, Input, Output> {
   readonly kind: "task";
   readonly name: Name;
   readonly "~types"?: { input: (value: Input) => void; output: Output };
 }
+/** A task of whatever input and output. */
 export type AnyTask = Task<string, any, any>;
 
 /** The part of a task the engine runs; reached by `taskBody`, so that it does not show in the editor. */

@@ -36,6 +36,7 @@ import {
   type ThreadConfig,
 } from "./thread-config.ts";
 
+/** Options of `RepriseSaver`. */
 export interface RepriseSaverOptions extends StoreOptions {
   /** The address of a store as in `createEngine`, `sqlite(path)`, or an engine, whose open store is then used. */
   readonly store: StoreOptions["store"];

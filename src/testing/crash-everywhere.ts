@@ -22,6 +22,7 @@ import type { Cut } from "./mortal.ts";
 import type { Stub } from "./stub.ts";
 import { TestEngineFacade, type TestEngine } from "./test-engine.ts";
 
+/** Options of `crashEverywhere`. */
 export interface CrashOptions<D extends Definition> {
   /** Its children and tasks; the workflow itself need not be named. */
   definitions?: readonly (Definition | AnyTask)[];
@@ -35,6 +36,7 @@ export interface CrashOptions<D extends Definition> {
   drive?: (engine: TestEngine<D>, id: string) => Promise<void>;
 }
 
+/** What `crashEverywhere` saw. */
 export interface CrashReport<Output> {
   readonly output: Output;
   /** How many times it was killed. */

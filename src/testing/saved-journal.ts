@@ -26,6 +26,7 @@ export interface SavedJournal {
   readonly entries: readonly SavedEntry[];
 }
 
+/** An entry of a saved journal. */
 export interface SavedEntry {
   readonly seq: number;
   readonly type: EntryType;

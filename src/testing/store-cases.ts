@@ -35,6 +35,15 @@ import { wakeUpCases } from "./store-cases/wake-up.ts";
 
 export type { StoreCase, StoreClock, StoreTest, UserSql } from "./store-cases/store-case.ts";
 
+/**
+ * What every store promises, as plain data: each case is tried on stores a `StoreTest` opens.
+ *
+ * @example
+ * ```ts
+ * import { storeCases } from "reprise/testing";
+ * for (const { name } of storeCases) console.log(`a store keeps this: ${name}`);
+ * ```
+ */
 export const storeCases: readonly StoreCase[] = [
   ...startCases,
   ...turnCases,

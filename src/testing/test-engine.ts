@@ -31,6 +31,7 @@ import type { Cut } from "./mortal.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-clock.ts";
 
+/** Options of `createTestEngine`. */
 export interface TestEngineOptions<Defs> extends Partial<Omit<EngineOptions<Defs>, "definitions">> {
   definitions: readonly Defs[];
   /** Called instead of tasks and operations. */

@@ -26,6 +26,7 @@ import type {
 } from "../kernel/index.ts";
 import type { Undo } from "./undo.ts";
 
+/** Options of `ctx.task`. */
 export interface TaskCallOptions<T = any> extends Policy {
   /** Higher goes first; the task's own priority where it is not given. */
   priority?: number;
@@ -33,11 +34,13 @@ export interface TaskCallOptions<T = any> extends Policy {
   undo?: Undo<T>;
 }
 
+/** Options of `ctx.run`. */
 export interface OperationOptions<T = any> extends Policy {
   /** Takes the step back when the workflow fails or is cancelled. */
   undo?: Undo<T>;
 }
 
+/** Options of `ctx.child`. */
 export interface ChildOptions {
   /** Default: derived from this run's id and the command, the same on every replay. */
   id?: string;
@@ -47,6 +50,7 @@ export interface ChildOptions {
   deadline?: Duration;
 }
 
+/** Options of `ctx.continueAsNew`. */
 export interface ContinueOptions {
   /** The version of the workflow the next generation follows; default: the same. */
   version?: number;
@@ -177,6 +181,7 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
 /** How closely a replay is compared with the journal. */
 export type Determinism = "strict" | "per-type";
 
+/** Options of `workflow`. */
 export interface WorkflowOptions<Input, Parsed, M, State> {
   /** A Standard Schema (zod, valibot, arktype): inputs are checked at the door, the parsed value is stored. */
   input?: Schema<Input, Parsed>;

@@ -16,6 +16,7 @@ import type { RecordedEntry } from "./recorded.ts";
 import type { Replay, ReplayedPast } from "./replay.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
+/** What `workflow()` makes: durable async code. */
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
   Name,
   Input,

@@ -34,6 +34,7 @@ export interface StoreTest {
   openBackup(path: string): Promise<Store>;
 }
 
+/** One promise every store keeps, and how it is tried. */
 export interface StoreCase {
   /** A sentence that is true of every store. */
   readonly name: string;
