@@ -8,7 +8,7 @@ import { readGraphRun } from "../../src/cli/graph-run.ts";
 import { stepRangeOf } from "../../src/cli/show-graph.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
-import { finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
+import { cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { agent, failing, loop, odd, sub, waits } from "./graphs.ts";
 import { readMermaid } from "./picture-grammar.ts";
@@ -304,4 +304,18 @@ test("of a retried run what failed is void: its nodes are to do again, those wit
   expect(stdout).toMatch(/· retried +step 2 again\n/);
   expect(stdout).toContain("step 2\n  completed: good\n  to do: bad\n");
   expect(stdout).not.toContain("failed, attempt");
+});
+
+test("completion knows graphs, their runs, and what the options take", async () => {
+  const fits = async (...words: readonly string[]): Promise<string[]> =>
+    (await cli(["complete", "--", "--store", store.url, ...words])).stdout
+      .split("\n")
+      .flatMap((line) => line.split("\t")[0] || []);
+  expect(await fits("graph", GRAPHS, "")).toEqual(["loop", "waits", "failing", "agent"]);
+  expect(await fits("graph", GRAPHS, "--run", "")).toEqual(["loop-1", "waits-1", "failing-1", "agent-1"]);
+  expect(await fits("graph", GRAPHS, "--format", "")).toEqual(["mermaid", "dot", "json"]);
+  expect(await fits("checkpoints", "")).toEqual(["loop-1", "waits-1", "failing-1", "agent-1"]);
+  expect(await fits("diff", "loop-1", "ag")).toEqual(["agent-1"]);
+  expect(await fits("list", "--kind", "g")).toEqual(["graph"]);
+  expect(await fits("resolve", "agent-1", "")).toEqual(["approval"]);
 });
