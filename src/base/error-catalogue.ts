@@ -176,6 +176,12 @@ export const ERROR_CATALOGUE = {
       "Workflow code used something that gives another answer on every replay: the clock, randomness, a timer, the network.",
     next: "Use the ctx call named in the message, or move the call into ctx.run(); then resume the run.",
   },
+  REPLAY_MISMATCH: {
+    family: "determinism",
+    summary:
+      "A recorded run of a graph does not replay with today's code: a node does something else than was recorded.",
+    next: "Look at step, node, attempt, expected and actual in the details; correct the code, or record the run anew.",
+  },
   STALLED: {
     family: "determinism",
     summary: "A workflow waits for a promise the engine does not own, so nothing recorded could ever wake it.",

@@ -121,6 +121,13 @@ export interface GenerationOptions {
 }
 /** How `run.replay` compares. */
 export interface ReplayOptions extends GenerationOptions {
+  /**
+   * `full` (default): recordings only. `resume`, of a graph: recordings up to a checkpoint, then live, on a copy in memory:
+   * calls and tasks are done, nothing is written to the store and no message is delivered.
+   */
+  mode?: "full" | "resume";
+  /** Where `resume` goes on: a step, or the newest step with this label. Default: the newest. */
+  from?: At;
   /** Default true: the first difference is the verdict. False: differences are `warnings`, and what was recorded goes on. */
   strict?: boolean;
   /** Nodes of a graph whose `ctx.run` calls are made again: an answer other than the recorded one is a difference. */

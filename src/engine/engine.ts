@@ -12,6 +12,8 @@ import {
   decode,
   encode,
   RepriseError,
+  systemClock,
+  systemTimers,
   toMs,
   type Duration,
 } from "../base/index.ts";
@@ -50,10 +52,12 @@ import { checkBulk, steerAll } from "./bulk.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import { queueHandle, queueInfoOf } from "./queue-handle.ts";
 import type { Redaction } from "./redaction.ts";
+import type { Scratch } from "./resume-replay.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { findSchedule, listSchedules, makeSchedule, ScheduleHandle, type SchedulesHost } from "./schedules.ts";
 import { sendAll, signalsOf } from "./run-messages.ts";
 import { checkBeginning, checkOptions, checkStart } from "./start-options.ts";
+import { storeOf } from "./store-url.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 
@@ -125,6 +129,7 @@ export class EngineCore implements Engine {
       limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
       newId: () => parts.random.id(),
       newSalt: parts.newSalt,
+      openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
@@ -133,6 +138,15 @@ export class EngineCore implements Engine {
   /** For what stands on the same store without being part of an engine. */
   get "~store"(): Store {
     return this.#parts.store;
+  }
+
+  async #openScratch(): Promise<Scratch> {
+    const { random } = this.#parts;
+    const parts = { clock: systemClock, timers: systemTimers, random, durability: "relaxed" } as const;
+    const store = await storeOf("sqlite::memory:")["~open"](parts);
+    const scratch = { ...this.#parts, store, timers: systemTimers, works: true, polls: false, heartbeats: true };
+    const core = new EngineCore({ ...scratch, outbox: new Map(), newSalt: undefined });
+    return Object.assign(core, { store });
   }
 
   #checkOpen(): void {

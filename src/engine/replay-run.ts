@@ -5,23 +5,40 @@
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, type Timers } from "../base/index.ts";
 import { findJournalFault, type RunRecord, type Store } from "../kernel/index.ts";
-import { replayJournal, type ExecutionHost, type Replay, type WorkflowBody } from "../workflow/index.ts";
+import {
+  replayJournal,
+  type ExecutionHost,
+  type Replay,
+  type ReplayedPast,
+  type WorkflowBody,
+} from "../workflow/index.ts";
 import type { ReplayOptions } from "./api.ts";
+import { getCheckpoint, readLineage, type At } from "./lineage.ts";
+import { resumeLive, type Scratch } from "./resume-replay.ts";
+import { checkAt } from "./run-checkpoints.ts";
 
 export interface ReplayHost {
   readonly store: Store;
   readonly timers: Timers;
   /** What code needs of the worker; nothing is logged. */
   readonly execution: ExecutionHost;
+  openScratch(): Promise<Scratch>;
 }
 
-const OPTIONS = ["generation", "live", "strict"] as const;
+const OPTIONS = ["from", "generation", "live", "mode", "strict"] as const;
 
 export function checkReplayOptions(options: ReplayOptions, what: string): void {
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of options, got ${inspect(options)}.`);
   checkOptionNames(options, OPTIONS, what);
-  const { strict, live } = options;
+  const { strict, live, mode = "full", from } = options;
+  if (mode !== "full" && mode !== "resume")
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected a mode of "full" or "resume", got ${inspect(mode)}.`);
+  if (from !== undefined) checkAt(from, `${what}: from`);
+  if (from !== undefined && mode !== "resume")
+    throw new RepriseError("BAD_OPTIONS", `${what}: from is where the mode "resume" goes on; there is none in "full".`);
+  if (live !== undefined && mode === "resume")
+    throw new RepriseError("BAD_OPTIONS", `${what}: in the mode "resume" everything after the checkpoint is live.`);
   if (strict !== undefined && typeof strict !== "boolean")
     throw new RepriseError("BAD_OPTIONS", `${what}: expected strict to be true or false, got ${inspect(strict)}.`);
   if (live !== undefined && !(Array.isArray(live) && live.every((name) => typeof name === "string")))
@@ -30,19 +47,25 @@ export function checkReplayOptions(options: ReplayOptions, what: string): void {
 
 /** `verified`: the journal is checked against its hash chain first; that of a graph always is. */
 export async function replayRun(
-  { store, timers, execution }: ReplayHost,
+  host: ReplayHost,
   record: RunRecord,
   body: WorkflowBody,
-  { strict = true, live = [] }: ReplayOptions,
+  options: ReplayOptions,
   verified: boolean,
 ): Promise<Replay> {
-  if (live.length > 0 && body.replay === undefined)
-    throw new RepriseError("BAD_OPTIONS", `replay: ${body.name} is no graph, so it has no nodes to be live.`);
+  const { store } = host;
+  const { strict = true, live = [], mode } = options;
+  if ((live.length > 0 || mode === "resume") && body.replay === undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `replay: ${body.name} is no graph, so it has neither nodes nor checkpoints to go live from.`,
+    );
+  if (mode === "resume") return resumeRun(host, record, body, options);
   const entries = await store.readJournal(record.run, 0);
-  const { chain } = record;
   const fault = verified || body.replay !== undefined ? findJournalFault(entries, record) : undefined;
   if (fault?.code !== undefined)
     throw new RepriseError(fault.code, `${fault.problem}.`, { details: { run: record.id, seq: fault.seq } });
+  const { chain } = record;
   if (fault !== undefined && body.replay === undefined)
     return {
       status: "mismatch",
@@ -51,6 +74,48 @@ export async function replayRun(
       expected: `sha256:${chain}`,
       actual: fault.problem,
     };
-  const facts = { id: record.id, generation: record.generation };
-  return replayJournal(body, { facts, entries, chain, host: execution, timers, strict, live });
+  return replayEntries(host, record, body, { entries, chain, strict, live });
+}
+
+function replayEntries(
+  { timers, execution }: ReplayHost,
+  { id, generation }: RunRecord,
+  body: WorkflowBody,
+  past: Pick<ReplayedPast, "entries" | "chain" | "strict" | "live">,
+): Promise<Replay> {
+  return replayJournal(body, { ...past, facts: { id, generation }, host: execution, timers });
+}
+
+/** Recordings up to a checkpoint, live from there (RM1–RM3). */
+async function resumeRun(
+  host: ReplayHost,
+  record: RunRecord,
+  body: WorkflowBody,
+  { from, strict = true }: ReplayOptions,
+): Promise<Replay> {
+  const { store } = host;
+  const { stretch, row } = await getCheckpoint(
+    store,
+    await readLineage(store, record),
+    await placeOf(store, record, from),
+  );
+  const origin = stretch.run === record.run ? record : await store.findRun(stretch.id);
+  if (origin === undefined)
+    throw new RepriseError("RUN_NOT_FOUND", `Run ${stretch.id}, which made step ${row.step}, is not there any more.`);
+  const journal = await store.readJournal(origin.run, 0);
+  const entries = journal.slice(0, row.seq);
+  const replay = await replayEntries(host, origin, body, { entries, chain: row.chain, strict });
+  if (replay.status === "mismatch") return replay;
+  const { end, live } = await resumeLive(await host.openScratch(), origin, entries, journal.slice(row.seq));
+  return { ...replay, calls: { served: replay.calls?.served ?? 0, live }, end };
+}
+
+/** Without a word about it, the newest checkpoint. */
+async function placeOf(store: Store, { id, run }: RunRecord, from: ReplayOptions["from"]): Promise<At> {
+  if (from !== undefined) return from;
+  const newest = await store.findCheckpoint(run, Number.MAX_SAFE_INTEGER, false);
+  if (newest !== undefined) return newest.step;
+  throw new RepriseError("CHECKPOINT_NOT_FOUND", `Run ${id} has no checkpoint yet to go on from.`, {
+    details: { run: id },
+  });
 }

@@ -45,6 +45,7 @@ import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
 import { checkReplayOptions, replayRun } from "./replay-run.ts";
+import type { Scratch } from "./resume-replay.ts";
 import { retryRun } from "./retry-run.ts";
 import { readScheduler } from "./run-scheduler.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
@@ -64,6 +65,8 @@ export interface HandleHost {
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
   newId(): string;
+  /** An engine on a store in memory, with the same definitions. */
+  readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
   checkOpen(): void;
 }
@@ -261,10 +264,10 @@ export class RunHandle implements Run<any> {
   async #replay(options: ReplayOptions, verified: boolean): Promise<Replay> {
     const record = await this.#record(options.generation);
     // The version it is pinned to, whichever the handle was made with.
-    const { store, worker, timers, registry } = this.#host;
+    const { store, worker, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
     const execution = { ...worker.runs.executionHost(record.id), log: () => {} };
-    return replayRun({ store, timers, execution }, record, body, options, verified);
+    return replayRun({ store, timers, execution, openScratch }, record, body, options, verified);
   }
 }
 

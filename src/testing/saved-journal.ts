@@ -121,13 +121,11 @@ export async function expectReplay(
     timers: systemTimers,
   });
   if (verdict.status === "same") return;
-  const { where, message, expected, actual } = verdict;
+  const { status: _, where, message, ...more } = verdict;
   throw new RepriseError(
-    "DETERMINISM_VIOLATION",
+    body.replay === undefined ? "DETERMINISM_VIOLATION" : "REPLAY_MISMATCH",
     `${file} does not replay with today's code, at ${where}: ${message}`,
-    {
-      details: { file, where, expected, actual },
-    },
+    { details: { file, where, ...more } },
   );
 }
 

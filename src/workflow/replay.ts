@@ -57,7 +57,8 @@ export interface ReplayDifference {
 export type ReplayEnd =
   | { readonly status: "completed"; readonly output: unknown }
   | { readonly status: "failed"; readonly error: unknown }
-  | { readonly status: "cancelled" | "continued" };
+  /** `waiting`: for what only time or somebody outside can bring; in the mode `resume`. */
+  | { readonly status: "cancelled" | "continued" | "waiting" };
 
 /** The verdict of a replay. */
 export type Replay =

@@ -17,8 +17,8 @@ import {
   type Replay,
   type ReplayOptions,
 } from "reprise";
-import { createTestEngine } from "reprise/testing";
-import { createGate, rejection } from "../engine/world.ts";
+import { createTestEngine, expectReplay, saveJournal } from "reprise/testing";
+import { createFolder, createGate, rejection } from "../engine/world.ts";
 import { openStores, type GraphStores } from "./graph-stores.ts";
 
 const price = task("price", (_ctx, n: number) => n);
@@ -401,4 +401,26 @@ test("options of a replay that make no sense are refused", async () => {
   const run = engine.run(definition, "none");
   for (const options of [{ strict: 1 }, { live: "work" }, { live: [1] }, { lenient: true }])
     expect(await rejection(run.replay(options as never))).toMatchObject({ code: "BAD_OPTIONS" });
+});
+
+test("a golden run of a graph replays from its file against today's code, forks included, and a change is named", async () => {
+  using folder = createFolder();
+  const file = folder.file("golden.json");
+  const forked = folder.file("fork.json");
+  {
+    await using engine = await createTestEngine({ definitions: [build(), price] });
+    const run = await engine.start(build(), {});
+    await run.result();
+    await saveJournal(run, file);
+    const fork = await run.fork({ step: 0, patch: { log: ["patched"] } });
+    await fork.result();
+    await saveJournal(fork, forked);
+  }
+  for (const golden of [file, forked]) {
+    await expectReplay(golden, { definitions: [build(), price] });
+    expect(await rejection(expectReplay(golden, { definitions: [build({ request: 2 }), price] }))).toMatchObject({
+      code: "REPLAY_MISMATCH",
+      details: { file: golden, step: 1, node: "work", attempt: 0, expected: '{"n":2}', actual: '{"n":1}' },
+    });
+  }
 });

@@ -1,0 +1,143 @@
+// Replay in the mode `resume`: recordings up to a checkpoint, live from there, and no trace of it.
+//
+// RM1. The run's own store is only read. What is live happens to a copy, in a store in memory that is gone afterwards: the
+//      same id, so the same keys and the same chance; no messages are delivered, no deadline counts.
+// RM2. The journal up to the checkpoint is replayed first: code that does not agree with it goes no further.
+// RM3. What people had answered after the checkpoint they answer again. Where the copy waits for anything else that only
+//      time or somebody outside can bring, the replay ends.
+
+import { decode, InvariantError, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
+import {
+  hasEnded,
+  isTold,
+  rebuildCheckpoints,
+  type Entry,
+  type NewRun,
+  type RunRecord,
+  type Store,
+  type TurnWrite,
+} from "../kernel/index.ts";
+import type { Worker } from "../worker/index.ts";
+import type { ReplayEnd } from "../workflow/index.ts";
+
+/** An engine on a store in memory; its worker has not begun. */
+export interface Scratch {
+  readonly store: Store;
+  readonly worker: Worker;
+  begin(): Promise<void>;
+  run(definition: string, id: string): ScratchRun;
+  close(): Promise<void>;
+}
+
+interface ScratchRun {
+  result(): Promise<unknown>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+}
+
+export interface Resumed {
+  readonly end: ReplayEnd;
+  /** Operations and tasks that were done. */
+  readonly live: number;
+}
+
+/** How long nothing may have moved before the copy is taken to wait for something that does not come by itself. */
+const QUIET_MS = 250;
+const LEASE_MS = 60_000;
+
+/** `recorded`: the journal up to the checkpoint; `after`: what followed it. */
+export async function resumeLive(
+  scratch: Scratch,
+  record: RunRecord,
+  recorded: readonly Entry[],
+  after: readonly Entry[],
+): Promise<Resumed> {
+  try {
+    const { store } = scratch;
+    const copy = await copyRun(store, record, recorded);
+    for (const { type, data } of after) {
+      if (!isTold(type) || type === "CancelRequested") continue;
+      const target = String((decode(data) as { promiseId?: unknown }).promiseId);
+      await store.write([{ write: "message", to: record.id, arrival: { type, target, data }, once: true }]);
+    }
+    await scratch.begin();
+    const run = scratch.run(record.definition, record.id);
+    // A run that was given back is due when something came for it, or when it is resumed.
+    await run.pause();
+    await run.resume();
+    const ended = run.result().then(
+      (output): ReplayEnd => ({ status: "completed", output }),
+      (error: unknown): ReplayEnd => failureEnd(error),
+    );
+    const end = await Promise.race([ended, untilQuiet(scratch).then((): ReplayEnd => ({ status: "waiting" }))]);
+    return { end, live: await countCalls(store, copy, recorded.length) };
+  } finally {
+    await scratch.close();
+  }
+}
+
+/** RM1. As a worker would have written it. */
+async function copyRun(store: Store, record: RunRecord, recorded: readonly Entry[]): Promise<RunRecord> {
+  const [first, ...entries] = recorded;
+  if (first === undefined)
+    throw new RepriseError("STORE_CORRUPT", `Run ${record.id} has no entries; run reprise doctor.`);
+  const { id, definition, kind, version, priority, tags } = record;
+  const run: NewRun = { id, definition, kind, version, priority, tags, started: first.data, runtime: "replay" };
+  const token = systemRandom.token();
+  const claim = { worker: await store.registerWorker("replay", LEASE_MS), token };
+  const [started] = await store.write([{ write: "start", run, claim }]);
+  if (started.status !== "started") throw new InvariantError("A store that was just made has the run already.");
+  const checkpoints = rebuildCheckpoints(recorded);
+  const turn: TurnWrite = {
+    write: "turn",
+    run: started.record.run,
+    token,
+    head: 1,
+    entries,
+    chain: checkpoints.at(-1)?.chain ?? started.record.chain,
+    read: 0,
+    finished: [],
+    items: [],
+    dropped: [],
+    children: [],
+    messages: [],
+    emits: [],
+    sends: [],
+    checkpoints,
+    then: "release",
+  };
+  const [written] = await store.write([turn]);
+  if (written.status !== "committed")
+    throw new InvariantError(`The copy of run ${id} was not written: ${written.status}.`);
+  return started.record;
+}
+
+function failureEnd(error: unknown): ReplayEnd {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (code === "CANCELLED") return { status: "cancelled" };
+  return { status: "failed", error: code === "RUN_FAILED" && cause !== undefined ? cause : error };
+}
+
+/** RM3 */
+async function untilQuiet({ store, worker }: Scratch): Promise<void> {
+  for (let before = ""; ;) {
+    await worker.settled();
+    await worker.idle();
+    await new Promise<void>((resolve) => void systemTimers.set(QUIET_MS, resolve));
+    const live = (await store.listRuns({ limit: 1_000 })).filter(({ status }) => !hasEnded(status));
+    const now = live.map(({ run, head, arrivals, status }) => `${run} ${head} ${arrivals} ${status}`).join("\n");
+    const allWait = live.every(({ status }) => status === "waiting");
+    if (allWait && now === before && worker.isSettled && worker.atWork === 0) return;
+    before = now;
+  }
+}
+
+const CALLS: ReadonlySet<string> = new Set(["OperationCompleted", "OperationFailed", "TaskCompleted", "TaskFailed"]);
+
+async function countCalls(store: Store, copy: RunRecord, recorded: number): Promise<number> {
+  let count = 0;
+  for (const { run } of await store.listRuns({ limit: 1_000 }))
+    for (const { type, seq } of await store.readJournal(run, 0))
+      if (CALLS.has(type) && (run !== copy.run || seq > recorded)) count += 1;
+  return count;
+}

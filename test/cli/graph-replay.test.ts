@@ -1,0 +1,82 @@
+// replay and verify of graphs from the command line: modes, differences, live nodes.
+
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { jsonLines, ROOT } from "./cli-process.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+import { talk } from "./talk-graph.ts";
+
+const THEN = join(ROOT, "test/cli/talk-graph.ts");
+const TODAY = join(ROOT, "test/cli/talk-graph-changed.ts");
+
+async function withTalk(): Promise<StoreWithRuns> {
+  const store = new StoreWithRuns([talk]);
+  await store.start({ id: "talk-1", what: talk, input: {}, until: "completed" });
+  return store;
+}
+
+test("replay of a graph tells what was served and how it ended, for people and as JSON", async () => {
+  using store = await withTalk();
+  const { code, stdout } = await store.cli("replay", "talk-1", THEN);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^same {2}talk-1: The code does what the journal says/);
+  expect(stdout).toContain("2 answers from the journal, 0 live");
+  for (const check of ["replay", "verify"]) {
+    const [verdict] = jsonLines((await store.cli(check, "talk-1", THEN, "--json")).stdout);
+    expect(verdict).toMatchObject({
+      check,
+      status: "same",
+      calls: { served: 2, live: 0 },
+      end: { status: "completed", output: { said: ["hello!", "fine"] } },
+    });
+  }
+});
+
+test("a mismatch names step, node and attempt; --lenient tells all of them and what was recorded goes on", async () => {
+  using store = await withTalk();
+  const { code, stdout } = await store.cli("replay", "talk-1", TODAY);
+  expect(code).toBe(4);
+  expect(stdout).toMatch(/^mismatch {2}talk-1: Operation input mismatch/);
+  expect(stdout).toContain("Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
+  const [strict] = jsonLines((await store.cli("verify", "talk-1", TODAY, "--json")).stdout);
+  expect(strict).toMatchObject({
+    status: "mismatch",
+    step: 1,
+    node: "greet",
+    attempt: 0,
+    actual: '{"greeting":"hello"}',
+  });
+  const lenient = await store.cli("replay", "talk-1", TODAY, "--lenient");
+  expect(lenient.code).toBe(0);
+  expect(lenient.stdout).toContain("differs  Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
+  const [json] = jsonLines((await store.cli("replay", "talk-1", TODAY, "--lenient", "--json")).stdout);
+  expect(json).toMatchObject({
+    status: "same",
+    warnings: [{ node: "greet" }],
+    end: { output: { said: ["hello!", "fine"] } },
+  });
+});
+
+test("--live makes a node's calls again, --mode resume goes on from a checkpoint, and nothing is written", async () => {
+  using store = await withTalk();
+  const live = await store.cli("replay", "talk-1", TODAY, "--live", "answer", "--lenient", "--json");
+  expect(jsonLines(live.stdout)[0]).toMatchObject({
+    calls: { served: 1, live: 1 },
+    warnings: [{ node: "greet" }, { step: 2, node: "answer", attempt: 1, expected: "not so well", actual: "fine" }],
+  });
+  const before = (await store.cli("journal", "talk-1", "--json")).stdout;
+  const resumed = await store.cli("replay", "talk-1", THEN, "--mode", "resume", "--from", "1");
+  expect(resumed.stdout).toContain("1 answer from the journal, 1 live");
+  const [labelled] = jsonLines(
+    (await store.cli("replay", "talk-1", THEN, "--mode", "resume", "--label", "answered", "--json")).stdout,
+  );
+  expect(labelled).toMatchObject({ calls: { served: 2, live: 0 }, end: { status: "completed" } });
+  expect((await store.cli("journal", "talk-1", "--json")).stdout).toBe(before);
+  for (const wrong of [
+    ["--mode", "half"],
+    ["--from", "1"],
+    ["--mode", "resume", "--from", "1", "--label", "answered"],
+    ["--live", "nobody"],
+  ])
+    expect((await store.cli("replay", "talk-1", THEN, ...wrong)).code).toBe(2);
+});
