@@ -46,7 +46,10 @@ export {
   type Schedule,
   type ScheduleInfo,
   type ScheduleOptions,
+  type SettleOptions,
+  type SignalOptions,
   type StartOptions,
+  type UpdateOptions,
   type WorkerSettings,
 } from "./engine/index.ts";
 export {
@@ -133,6 +136,7 @@ export {
   type GraphOptions,
   type GraphPorts,
   type ItemState,
+  type LastOptions,
   type NodeContext,
   type NodeDescription,
   type NodeOptions,

@@ -53,16 +53,19 @@ export interface RunInfo {
   readonly error?: Error;
 }
 
+/** Options of `run.resolve` and `run.reject`. */
 export interface SettleOptions {
   /** The run may not exist yet: it is then expected, and gets the message when it is started. */
   beforeStart?: boolean;
 }
 
+/** Options of `run.signal`. */
 export interface SignalOptions extends SettleOptions {
   /** A second signal with the same id to the same run is dropped in silence, for a day at least. */
   dedupId?: string;
 }
 
+/** Options of `run.update`. */
 export interface UpdateOptions {
   /** The same update again: it is handled once, and every sender gets that one answer. */
   dedupId?: string;

@@ -20,7 +20,10 @@ export type {
   Schedule,
   ScheduleInfo,
   ScheduleOptions,
+  SettleOptions,
+  SignalOptions,
   StartOptions,
+  UpdateOptions,
   WorkerSettings,
 } from "./api.ts";
 export {

@@ -1,6 +1,16 @@
 // Graph: nodes over shared state, a checkpoint after every step. Stands on the workflow room: a node is durable code.
 
-export { append, channel, last, max, merge, type Channel, type Changes, type Values } from "./channel.ts";
+export {
+  append,
+  channel,
+  last,
+  max,
+  merge,
+  type Channel,
+  type Changes,
+  type LastOptions,
+  type Values,
+} from "./channel.ts";
 export {
   checkpointOf,
   stateValue,

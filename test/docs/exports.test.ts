@@ -17,25 +17,22 @@ interface Declared {
   readonly comment: string;
 }
 
-/** Where a name is declared for others; overloads and types of the same name included. */
-function declarationsOf(name: string, texts: readonly string[]): Declared[] {
-  const declaration = new RegExp(
-    `^export (?:async )?(const|function|class|interface|type) ${name.replaceAll("$", "\\$")}\\b`,
-    "gm",
+/** What is declared for others, by name; overloads and types of the same name included. */
+function declarationsIn(texts: readonly string[]): ReadonlyMap<string, readonly Declared[]> {
+  const found = texts.flatMap((text) =>
+    [...text.matchAll(/^export (?:async )?(const|function|class|interface|type) (\w+)/gm)].map(
+      ({ index, 1: kind, 2: name = "" }) => {
+        const before = text.slice(0, index).trimEnd();
+        const comment = before.endsWith("*/") ? before.slice(before.lastIndexOf("/**")) : "";
+        return { name, isValue: kind !== "interface" && kind !== "type", comment };
+      },
+    ),
   );
-  return texts.flatMap((text) =>
-    [...text.matchAll(declaration)].map(({ index, 1: kind }) => {
-      const before = text.slice(0, index).trimEnd();
-      return {
-        isValue: kind !== "interface" && kind !== "type",
-        comment: before.endsWith("*/") ? before.slice(before.lastIndexOf("/**")) : "",
-      };
-    }),
-  );
+  return Map.groupBy(found, ({ name }) => name);
 }
 
-function problemsOf(name: string, texts: readonly string[]): string[] {
-  const found = declarationsOf(name, texts);
+function problemsOf(name: string, declared: ReadonlyMap<string, readonly Declared[]>): string[] {
+  const found = declared.get(name) ?? [];
   if (found.length === 0) return [`${name} is exported and declared nowhere`];
   const sentence = /\/\*\*\s*(?:\* )?\S[^\n]*[.:]/;
   if (!found.some(({ comment }) => sentence.test(comment))) return [`${name} has no sentence`];
@@ -47,15 +44,17 @@ function problemsOf(name: string, texts: readonly string[]): string[] {
 test("an export without a sentence or an example is found", () => {
   const said = "/** Says hello. */\n";
   const shown = "/**\n * Says hello.\n *\n * @example\n */\n";
-  expect(problemsOf("hello", [])).toHaveLength(1);
-  expect(problemsOf("hello", ["export function hello() {}"])).toEqual(["hello has no sentence"]);
-  expect(problemsOf("hello", [`${said}export function hello() {}`])).toEqual(["hello has no example"]);
-  expect(problemsOf("hello", [`${shown}export function hello() {}`])).toEqual([]);
-  expect(problemsOf("Hello", [`${said}export interface Hello {}`])).toEqual([]);
+  const problems = (source: string): string[] => problemsOf("hello", declarationsIn([source]));
+  expect(problems("")).toHaveLength(1);
+  expect(problems("export function hello() {}")).toEqual(["hello has no sentence"]);
+  expect(problems(`${said}export function hello() {}`)).toEqual(["hello has no example"]);
+  expect(problems(`${shown}export function hello() {}`)).toEqual([]);
+  expect(problems(`${said}export interface hello {}`)).toEqual([]);
 });
 
 test("every export has a sentence, and every function, class and value an example", () => {
   const names = [...publicNames(ROOT)].filter((name) => name !== "");
   expect(names.length).toBeGreaterThan(100);
-  expect(names.flatMap((name) => problemsOf(name, sources))).toEqual([]);
+  const declared = declarationsIn(sources);
+  expect(names.flatMap((name) => problemsOf(name, declared))).toEqual([]);
 });

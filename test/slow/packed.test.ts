@@ -85,28 +85,44 @@ export const echo = graph("echo", { state: { words: append<string>() }, output: 
   .edge("say", "say");
 await using engine = await createEngine({ store: sqlite("echo.db"), definitions: [echo] });
 await using tried = await createTestEngine({ definitions: [echo] });
-const run = await engine.start(echo, {}, { id: "echo-1" });
+export const run = await engine.start(echo, {}, { id: "echo-1" });
+// Whoever publishes types of their own can name all of these.
+export const steps = () => run.checkpoints();
+export const fork = () => run.fork({ step: 1 });
+export const parts = () => Promise.all([run.diff(run), run.replay(), run.scheduler(), run.info(), run.stateAt(1)]);
+export const start = (words: string[]) => engine.start(echo, { words });
 const said: string = await run.result();
 console.log(said, await (await tried.start(echo, {})).result(), typeof lint);
 `;
 
-test("without LangGraph every other door opens, runs a graph and has its types; that one says what is missing", async () => {
-  writeFileSync(join(project, "program.ts"), PROGRAM);
-  expect(await node("program.ts")).toEqual({ code: 0, said: "0 1 2 0 1 2 object\n" });
-  const shown = await node("node_modules/reprise/dist/cli/main.js", "show", "echo-1", "--store", "sqlite:echo.db");
-  expect(shown.said).toContain("completed");
-  // No types but the package's own and Node's: nothing of it needs what is not installed.
-  install("@types/node");
-  install("undici-types");
-  const options = { module: "nodenext", target: "esnext", strict: true, noEmit: true, types: ["node"] };
-  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["program.ts"] }));
-  expect(await node(tsc, "-p", ".")).toEqual({ code: 0, said: "" });
-  const { code, said } = await node("--input-type=module", "-e", `await import("reprise/langgraph")`);
-  expect(code).toBe(1);
-  expect(said).toMatch(/Cannot find package '@langchain\/langgraph-checkpoint' imported from \S*reprise\S*langgraph/);
-});
+test(
+  "without LangGraph every other door opens, runs a graph and has its types; that one says what is missing",
+  { timeout: 120_000 },
+  async () => {
+    writeFileSync(join(project, "program.ts"), PROGRAM);
+    expect(await node("program.ts")).toEqual({ code: 0, said: "0 1 2 0 1 2 object\n" });
+    const shown = await node("node_modules/reprise/dist/cli/main.js", "show", "echo-1", "--store", "sqlite:echo.db");
+    expect(shown.said).toContain("completed");
+    // No types but the package's own and Node's: nothing of it needs what is not installed.
+    install("@types/node");
+    install("undici-types");
+    const options = {
+      module: "nodenext",
+      target: "esnext",
+      strict: true,
+      declaration: true,
+      outDir: "built",
+      types: ["node"],
+    };
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["program.ts"] }));
+    expect(await node(tsc, "-p", ".")).toEqual({ code: 0, said: "" });
+    const { code, said } = await node("--input-type=module", "-e", `await import("reprise/langgraph")`);
+    expect(code).toBe(1);
+    expect(said).toMatch(/Cannot find package '@langchain\/langgraph-checkpoint' imported from \S*reprise\S*langgraph/);
+  },
+);
 
-test("with LangGraph its door opens, for import and for require", async () => {
+test("with LangGraph its door opens, for import and for require", { timeout: 120_000 }, async () => {
   for (const name of ["@langchain/langgraph-checkpoint", "@langchain/core"]) install(name);
   const imported = await node(
     "--input-type=module",
