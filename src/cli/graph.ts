@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { decode, RepriseError } from "../base/index.ts";
 import { describeGraph, isGraph, type GraphDescription } from "../graph/index.ts";
-import { hasEnded, type RunRecord, type Store } from "../kernel/index.ts";
+import { itemOfCommand, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import { dotOf } from "./dot.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { eachEntry, readGraphRun, tallyOf, type GraphRun, type StepData } from "./graph-run.ts";
@@ -94,9 +94,11 @@ async function traceOf(store: Store, record: RunRecord, { nodes, edges }: GraphD
   const done = new Map<string, number>();
   const known = new Set(nodes.map(({ name }) => name));
   const gotos = new Map<string, { from: string; to: string; count: number }>();
+  const children = new Map<string, Set<string>>();
   const declared = (node: string): number => edges.filter(({ from }) => from === node).length;
   let frontier: StepData["frontier"] = [];
   await eachEntry(store, record, 0, record.head, (entry) => {
+    if (entry.type === "ChildWorkflowInitiated") noteChild(children, frontier, entry);
     if (entry.type !== "StepCommitted") return;
     // A step is committed when all items of the frontier before it have ended.
     for (const { node, count } of tallyOf(frontier)) done.set(node, (done.get(node) ?? 0) + count);
@@ -108,20 +110,26 @@ async function traceOf(store: Store, record: RunRecord, { nodes, edges }: GraphD
       gotos.set(key, { from: parent, to: node, count: (gotos.get(key)?.count ?? 0) + 1 });
     }
   });
-  return traceWith(record, await readGraphRun(store, record, { from: 0, to: -1 }), done, [...gotos.values()]);
+  const standing = await readGraphRun(store, record, { from: 0, to: -1 });
+  return { ...traceWith(record, standing), done, children, gotos: [...gotos.values()] };
 }
 
-function traceWith(record: RunRecord, standing: GraphRun, done: Map<string, number>, gotos: Trace["gotos"]): Trace {
+/** Its command names the item whose code asked for it: an item of the frontier that was committed last. */
+function noteChild(children: Map<string, Set<string>>, frontier: StepData["frontier"], { command, data }: Entry): void {
+  const node = frontier[itemOfCommand(command)?.position ?? -1]?.node;
+  const { childExecutionName: name } = decode(data) as { childExecutionName?: string };
+  if (node !== undefined && name !== undefined) children.set(node, (children.get(node) ?? new Set()).add(name));
+}
+
+function traceWith(record: RunRecord, standing: GraphRun): Omit<Trace, "done" | "children" | "gotos"> {
   const { id, definition, status } = record;
   const open = standing.now.filter(({ state }) => state !== "completed" && state !== "failed");
   return {
     title: `${definition}: ${id}, ${status}${standing.last < 0 ? "" : ` after step ${standing.last}`}`,
-    done,
     now: new Map(tallyOf(open).map(({ node, count }) => [node, count])),
     failed: new Set(standing.now.filter(({ state }) => state === "failed").map(({ node }) => node)),
     waiting: new Map(standing.joins.map(({ node, arrived }) => [node, arrived])),
-    gotos,
-    hasEnded: hasEnded(status) && status === "completed",
+    hasEnded: status === "completed",
   };
 }
 
@@ -134,6 +142,7 @@ function traceJson({ id, status }: RunRecord, trace: Trace): object {
     now: counts(trace.now),
     failed: [...trace.failed],
     waiting: [...trace.waiting].map(([node, arrived]) => ({ node, arrived })),
+    children: [...trace.children].map(([node, names]) => ({ node, names: [...names] })),
     gotos: trace.gotos,
   };
 }

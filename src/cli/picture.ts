@@ -1,8 +1,8 @@
 // Picture: a graph as boxes and arrows, before it is written as Mermaid or DOT.
 //
 // PI1. Ids are ours (`g0n3`), so that no name can be a keyword or break the syntax; names are labels only.
-// PI2. What a run did is laid over the same picture: the boxes and arrows of the definition do not change, only those of
-//      `goto`, which the definition cannot know, are added.
+// PI2. What a run did is laid over the same picture: the boxes and arrows of the definition do not change; what it cannot
+//      know, the ways of `goto` and the children that nodes start, is added.
 
 import type { EdgeDescription, GraphDescription, NodeDescription } from "../graph/index.ts";
 
@@ -38,6 +38,8 @@ export interface Trace {
   readonly failed: ReadonlySet<string>;
   /** Joins, with the nodes that have arrived. */
   readonly waiting: ReadonlyMap<string, readonly string[]>;
+  /** The definitions of the children that its code started. */
+  readonly children: ReadonlyMap<string, ReadonlySet<string>>;
   readonly gotos: readonly { readonly from: string; readonly to: string | null; readonly count: number }[];
   readonly hasEnded: boolean;
 }
@@ -87,6 +89,7 @@ function boxOf(node: NodeDescription, id: string, trace: Trace | undefined): Box
   if (waitsFor.length > 0) lines.push("waits for all");
   if (takesItems) lines.push("once per item");
   if (!hasEdges) lines.push("ends, or goto");
+  for (const child of trace?.children.get(name) ?? []) lines.push(`child ${child}`);
   const now = trace?.now.get(name) ?? 0;
   const arrived = trace?.waiting.get(name);
   if (trace?.failed.has(name) === true) lines.push("failed");

@@ -62,6 +62,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
       now: new Map([["review", 1]]),
       failed: new Set(["facts"]),
       waiting: new Map([["write", ["read"]]]),
+      children: new Map([["read", new Set(["sub", "other"])]]),
       gotos: [{ from: "review", to: "plan", count: 3 }],
       hasEnded: false,
     };
@@ -71,6 +72,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
       [...picture.boxes.values()].find(({ lines }) => lines[0]?.startsWith(name))?.lines;
     expect(linesOf("plan")).toEqual(["plan ×2"]);
     expect(linesOf("review")).toEqual(["review", "ends, or goto", "at work"]);
+    expect(linesOf("read")).toEqual(["read", "child sub", "child other"]);
     expect(linesOf("facts")).toEqual(["facts", "failed"]);
     expect(linesOf("write")).toEqual(["write", "waits for all", "has read"]);
     expect(picture.arrows.at(-1)).toMatchObject({ label: "goto ×3" });

@@ -237,6 +237,11 @@ describe("graph --run", () => {
     expect((failed.marks.get("failed") ?? []).map((id) => failed.boxes.get(id)!.lines)).toEqual([["bad", "failed"]]);
   });
 
+  test("names the children that nodes started, which the definition cannot know", async () => {
+    const [drawn] = jsonLines((await on("graph", GRAPHS, "--run", "waits-1", "--json")).stdout);
+    expect(drawn!["run"].children).toEqual([{ node: "asks", names: ["sub"] }]);
+  });
+
   test("adds the ways that goto took, and marks the end", async () => {
     using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
     await own.cli("resolve", "agent-2", "approval", '{"ok":true}');
