@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeGraph, graph, last, START } from "reprise";
 import { cli, DEFINITIONS, ROOT, TemporaryFolder } from "./cli-process.ts";
@@ -24,6 +25,27 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     expect(picture.titles).toEqual([described.name]);
     const names = [...picture.boxes.values()].map(({ lines }) => lines[0]);
     expect(names).toEqual(["START", ...described.nodes.map(({ name }) => name), "END"]);
+  });
+
+  test("so does any other text, as a name and as a condition", () => {
+    const text = fc
+      .string({
+        unit: fc.oneof(fc.constantFrom(...'"#&<>%{}[]()|;:\\`*_~$-+.1 ='), fc.string({ unit: "binary", maxLength: 1 })),
+        minLength: 1,
+        maxLength: 12,
+      })
+      .filter((one) => one !== "" && !/\p{Cc}/u.test(one) && one.isWellFormed());
+    fc.assert(
+      fc.property(text, text, (name, by) => {
+        const node = { name, takesItems: false, waitsFor: [], hasEdges: true };
+        const edge = { from: name, to: null, kind: "conditional" as const, index: 0, by, joins: false };
+        const described = { name, version: 1, channels: [], maxSteps: 1, nodes: [node], edges: [edge] };
+        const picture = read(write([pictureOf(described, 0)]));
+        expect([picture.titles, picture.boxes.get("g0n0")?.lines]).toEqual([[name], [name]]);
+        expect(picture.arrows[0]?.label).toBe(`if ${by}`);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("edges, conditions in the order they are asked, spreads and joins are drawn as such", () => {
