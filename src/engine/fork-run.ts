@@ -18,6 +18,7 @@ import {
   type Entry,
   type Forked,
   type ForkOutcome,
+  type Line,
   type RunRecord,
   type Store,
   type Told,
@@ -72,6 +73,8 @@ export async function forkRun(host: HandleHost, record: RunRecord, given: unknow
       input: undefined,
       tags,
       priority,
+      // It stands in the queue its origin stood in, under the same key.
+      line: lineage.started["line"] as Line | undefined,
       runtime: host.runtime,
       payloadLimit: host.limits?.maxBytes,
       salt: host.newSalt?.(),

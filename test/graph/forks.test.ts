@@ -1,7 +1,7 @@
 // Forks: what is refused, what they take along, and that they are runs like any other.
 
 import { expect, test } from "vitest";
-import { aesGcm, append, createEngine, END, graph, last, max, merge, promise, START, workflow } from "reprise";
+import { aesGcm, append, createEngine, END, graph, last, max, merge, promise, queue, START, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, rejection } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
@@ -237,6 +237,45 @@ test("a fork has the deadline of its origin, counted anew, unless it is given on
   expect((await fork.info()).status).toBe("waiting");
   await engine.clock.advance("1 hour");
   expect((await rejection(fork.result())).message).toMatch(/deadline/i);
+});
+
+test("a fork stands in the queue of its origin, and begins when there is room", async () => {
+  let atWork = 0;
+  let most = 0;
+  const queued = graph("queued", {
+    state: { n: last(0), key: last("") },
+    queue: queue("narrow", { concurrency: 1 }),
+    ports: { go: promise() },
+  })
+    .node("work", async (ctx) => {
+      most = Math.max(most, (atWork += 1));
+      await ctx.promise("go");
+      atWork -= 1;
+      return { n: 1 };
+    })
+    .edge(START, "work");
+  using stores = openStores();
+  await using engine = await createTestEngine({ store: stores.source, definitions: [queued] });
+  const run = await engine.start(queued, {}, { id: "r" });
+  await engine.clock.advance("1 s");
+  const forks = [await run.fork({ step: 0, id: "f" }), await run.fork({ step: 0, id: "g" })];
+  await engine.clock.advance("1 s");
+  expect(await Promise.all([run, ...forks].map(async (one) => (await one.info()).status))).toEqual([
+    "waiting",
+    "queued",
+    "queued",
+  ]);
+  expect(await stores.store.check()).toEqual([]);
+  // Cancelled before it began, like any run.
+  await forks[1]!.cancel();
+  expect(await rejection(forks[1]!.result())).toMatchObject({ code: "CANCELLED" });
+  await run.resolve("go");
+  await run.result();
+  await engine.clock.advance("1 s");
+  await forks[0]!.resolve("go");
+  expect(await forks[0]!.result()).toMatchObject({ n: 1 });
+  expect(most).toBe(1);
+  expect(await stores.store.check()).toEqual([]);
 });
 
 test("a fork goes on with another version of the graph when it is asked to", async () => {

@@ -2,7 +2,7 @@
 
 import { commandTypeOf, hasEnded, type Entry, type Status } from "../../kernel/index.ts";
 import { CheckpointWalk } from "./checkpoint-walk.ts";
-import { checkFork } from "./fork-walk.ts";
+import { checkFork, forkIn } from "./fork-walk.ts";
 import { JournalWalk, type Fault } from "./journal-walk.ts";
 import type { CheckStatements } from "./check.ts";
 
@@ -59,7 +59,8 @@ export async function checkRun(
     fault("I16 no stuck run", "The run is only expected, and yet a turn is due or an item is queued.");
   checkTurn(sql, run, fault);
   checkStreams(sql, run, fault);
-  checkBeginning(run, items, fault);
+  // FK2. A fork has its first step before it begins.
+  checkBeginning(run, items, fault, forkIn(first.started) === undefined ? 1 : 2);
   for (const item of items) checkItem(sql, item, walk, fault);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
   else if (isStuck(run, items, walk))
@@ -122,12 +123,12 @@ function checkStreams(sql: CheckStatements, { run }: CheckedRun, fault: Report):
 }
 
 /** A run that has not begun has an item that will let it; one that has, has none but its place. */
-function checkBeginning(run: CheckedRun, items: readonly Item[], fault: Report): void {
+function checkBeginning(run: CheckedRun, items: readonly Item[], fault: Report, head: number): void {
   const start = items.find(({ kind }) => kind === "start");
   const waits = start !== undefined && start.state !== ADMITTED;
-  if (run.due === UNBEGUN && (!waits || run.head !== 1 || run.status !== "queued"))
+  if (run.due === UNBEGUN && (!waits || run.head !== head || run.status !== "queued"))
     fault("I35 beginnings", `The run waits to begin (${run.status}, ${run.head} entries), and nothing will let it.`);
-  if (waits && run.head !== 1) fault("I35 beginnings", "The run has begun, yet it waits to be let in.");
+  if (waits && run.head !== head) fault("I35 beginnings", "The run has begun, yet it waits to be let in.");
   if (items.some(({ kind, state }) => state === ADMITTED && kind !== "start"))
     fault("I35 beginnings", "Something that is no run has a run's place.");
 }

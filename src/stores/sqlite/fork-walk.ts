@@ -25,7 +25,7 @@ export const CHECK_FORKS_SQL = {
 
 export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | undefined): readonly Fault[] {
   const row = sql.forkOf.get(run) as unknown as Row | undefined;
-  const forked = first && saidBy(first);
+  const forked = forkIn(first);
   const fault = (message: string): readonly Fault[] => [{ invariant: INVARIANT, seq: 1, message }];
   if (forked === undefined)
     return row === undefined ? [] : fault("The run is kept as a fork, and its journal is none.");
@@ -40,10 +40,11 @@ export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | u
   return [];
 }
 
-function saidBy({ data }: Entry): Forked | undefined {
-  if (!data.includes('"forked"')) return undefined;
+/** What a first entry says. */
+export function forkIn(first: Entry | undefined): Forked | undefined {
+  if (first?.data.includes('"forked"') !== true) return undefined;
   try {
-    return forkedOf(decode(data));
+    return forkedOf(decode(first.data));
   } catch {
     // The chain says what is wrong with it.
     return undefined;
