@@ -74,7 +74,16 @@ export function last<T>(initial: T, options: LastOptions = {}): Channel<T> {
  * ```
  */
 export function append<T>(initial: readonly T[] = []): Channel<readonly T[]> {
-  return { initial, reduce: (value, change) => [...value, ...change], "~kind": "append" };
+  return { initial, reduce: (value, change) => [...listOf(value), ...change], "~kind": "append" };
+}
+
+/** What is kept may be older than the code that made the channel a list. */
+function listOf<T>(value: readonly T[]): readonly T[] {
+  if (Array.isArray(value)) return value;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `append() holds a list, and what was kept is ${value === null ? "null" : typeof value}. Fork the run with a list there, or give the new channel another name.`,
+  );
 }
 
 /**

@@ -69,6 +69,11 @@ export class GraphState {
     return lengthOf(this.texts);
   }
 
+  /** The code may have made something else of the channel when the value was kept: its text must not be extended then. */
+  #isList(name: string): boolean {
+    return this.texts.get(name)?.startsWith("[") === true;
+  }
+
   /** Folds changes in the order given (G3). `writerOf` says whose change it is, for what goes wrong. */
   fold(graph: string, channels: Channels, changes: readonly Change[], writerOf?: (index: number) => string): Folded {
     const touched = changesByChannel(graph, channels, changes);
@@ -82,7 +87,7 @@ export class GraphState {
       const kind = channel["~kind"];
       if (list.length > 1 && channel["~single"] === true) throw inConflict(fault(name));
       const isTold = !this.#untold.includes(name);
-      if (isTold && kind === "append" && list.every(Array.isArray)) append[name] = list.flat(1);
+      if (isTold && kind === "append" && list.every(Array.isArray) && this.#isList(name)) append[name] = list.flat(1);
       else if (isTold && kind === "merge" && list.every(isPlain) && isPlain(this.#valueOf(name)))
         merge[name] = laidOver(list);
       else set[name] = reduced(channel, list, this.#valueOf(name), () => fault(name));

@@ -1,7 +1,21 @@
 // Forks: what is refused, what they take along, and that they are runs like any other.
 
 import { expect, test } from "vitest";
-import { aesGcm, append, createEngine, END, graph, last, max, merge, promise, queue, START, workflow } from "reprise";
+import {
+  aesGcm,
+  append,
+  createEngine,
+  END,
+  graph,
+  last,
+  max,
+  merge,
+  promise,
+  queue,
+  START,
+  workflow,
+  type Channel,
+} from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, rejection } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
@@ -237,6 +251,30 @@ test("a fork has the deadline of its origin, counted anew, unless it is given on
   expect((await fork.info()).status).toBe("waiting");
   await engine.clock.advance("1 hour");
   expect((await rejection(fork.result())).message).toMatch(/deadline/i);
+});
+
+test("a channel that has become a list meanwhile fails the run by name, and a fork with a list there goes on", async () => {
+  using stores = openStores();
+  const make = (log: Channel<any>) =>
+    graph("changes", { state: { n: last(0), log }, ports: { go: promise() } })
+      .node("say", async (ctx) => {
+        await ctx.promise("go");
+        return { log: ["said"] };
+      })
+      .edge(START, "say");
+  const [text, list] = [make(last("text")), make(append<string>())];
+  await using before = await createTestEngine({ store: stores.source, definitions: [text] });
+  await before.start(text, {}, { id: "r" });
+  await before.clock.advance(0);
+  await before.close();
+  await using after = await createTestEngine({ store: `sqlite:${stores.path}`, definitions: [list] });
+  const run = after.run(list, "r");
+  await run.resolve("go");
+  expect((await rejection(run.result())).message).toMatch(/log.*append\(\) holds a list, and what was kept is string/);
+  expect(await run.stateAt(0)).toEqual({ n: 0, log: "text" });
+  const fork = await run.fork({ step: 0, patch: { log: ["text"] } });
+  await fork.resolve("go");
+  expect((await fork.result()).log).toEqual(["text", "said"]);
 });
 
 test("a fork stands in the queue of its origin, and begins when there is room", async () => {
