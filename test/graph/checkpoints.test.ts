@@ -102,6 +102,7 @@ const COMPONENTS = [
   ["the run", "before update of head on runs"],
   ["a task", "before insert on queue"],
   ["a chunk", "before insert on chunks"],
+  ["a message of the outbox", "before insert on outbox"],
   ["the commit itself", undefined],
 ] as const;
 
@@ -123,17 +124,19 @@ test.each(COMPONENTS)(
         ["OperationCompleted", "Node(1.0)#0/Operation(0)"],
         ["NodeCompleted", "Node(1.0)"],
         ["TaskScheduled", "Node(2.0)#0/Task(0)"],
+        ["MessageSent", "Node(1.0)#0/Message(0)", '{"destination":"mail","index":0}'],
         ["StepCommitted", "", data],
       ],
       items: [{ item: "Node(2.0)#0/Task(0)", kind: "task", name: "charge", priority: 0, seq: 4 }],
       emits: [{ stream: "words", number: undefined, data: '"hi"' }],
+      sends: [{ seq: 5, destination: "mail" }],
     });
     const state = wholeText([], ['{"n":1}']);
     const commit = {
       ...write,
-      checkpoints: [{ step: 0, seq: 5, chain: write.chain, key: "sha256:1", label: "start", state }],
+      checkpoints: [{ step: 0, seq: 6, chain: write.chain, key: "sha256:1", label: "start", state }],
     };
-    const tables = ["runs", "journal", "queue", "inbox", "chunks", "checkpoints"];
+    const tables = ["runs", "journal", "queue", "inbox", "chunks", "outbox", "checkpoints"];
     const contents = () => tables.map((table) => stores.sql(`select * from ${table}`));
     const before = contents();
     if (when !== undefined) stores.sql(`create trigger broken ${when} begin select raise(abort, 'injected'); end`);

@@ -28,10 +28,32 @@ export function insertCheckpoints(
       head,
     );
     if (changes === 1) continue;
+    if (forgetKey(tx, key)) return insertAgain(tx, turn, checkpoints, index);
     for (const before of checkpoints.slice(0, index)) tx.sql.dropCheckpoint.run(run, before.step);
     return refusalOf(tx, turn, checkpoints);
   }
   return undefined;
+}
+
+/**
+ * A key may still lie with a run that was pruned and has rows left to be swept: a run started anew under its id makes the
+ * same ones. True when one was in the way.
+ */
+export function forgetKey({ sql }: Tx, key: string): boolean {
+  const kept = sql.checkpointByKey.get(key) as Kept | undefined;
+  if (kept === undefined || sql.statusOf.get(kept.run) !== undefined) return false;
+  sql.dropCheckpoint.run(kept.run, kept.step);
+  return true;
+}
+
+function insertAgain(
+  tx: Tx,
+  turn: TurnWrite,
+  checkpoints: readonly NewCheckpoint[],
+  inserted: number,
+): TurnOutcome | undefined {
+  for (const before of checkpoints.slice(0, inserted)) tx.sql.dropCheckpoint.run(turn.run, before.step);
+  return insertCheckpoints(tx, turn, checkpoints);
 }
 
 function refusalOf(tx: Tx, turn: TurnWrite, checkpoints: readonly NewCheckpoint[]): TurnOutcome {

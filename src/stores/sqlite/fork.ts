@@ -1,6 +1,7 @@
 // Fork: a run that begins from a checkpoint of another, in one commit (FK1–FK4).
 
 import { chainAfter, markOf, type Entry, type ForkOutcome, type ForkWrite } from "../../kernel/index.ts";
+import { forgetKey } from "./checkpoints.ts";
 import { recordOf } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import { findNewest, foundById, insertRun } from "./start.ts";
@@ -18,6 +19,7 @@ export function applyFork(tx: Tx, { run, origin, data, checkpoint, settled }: Fo
   const { record } = made;
   const chain = chainAfter(record.chain, "StepCommitted", "", data);
   const { step, key, label, state } = checkpoint;
+  forgetKey(tx, key);
   sql.insertCheckpoint.run(record.run, step, 2, chain, key, label ?? null, state ?? null);
   sql.insertEntry.run(record.run, 2, "StepCommitted", "", data, now, markOf(chain), null);
   sql.forkHead.run(chain, record.run);
