@@ -145,6 +145,8 @@ class GraphReplay {
 
   async run(): Promise<Replay> {
     const execution = this.#execution;
+    // Cancelled before it began: there is nothing the code did.
+    if (this.#recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${this.#past.chain}` };
     execution.start();
     await this.#settle();
     for (const entry of this.#entries) {

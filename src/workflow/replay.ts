@@ -153,11 +153,11 @@ export function replayEndOf({ outcome, endStatus }: Execution): ReplayEnd | unde
 /** Replays a journal against today's code; nothing outside is called, nothing is written. */
 export async function replayJournal(body: WorkflowBody, past: ReplayedPast): Promise<Replay> {
   const { facts, entries, chain, host, timers, strict = true } = past;
+  if (body.replay !== undefined) return body.replay(past);
   const recorded = indexJournal(entries);
   const same = { status: "same", digest: `sha256:${chain}` } as const;
   // Cancelled before it began: there is nothing the code did.
   if (recorded.end?.data["begun"] === false) return same;
-  if (body.replay !== undefined) return body.replay(past);
   const execution = new Execution(body, facts, recorded, strict ? "strict" : "per-type", host);
   await driveThrough(execution, recorded, timers);
   if (execution.stop !== undefined) return stopped(execution.stop);

@@ -1,10 +1,16 @@
 // Replay of graphs: node by node, attempt by attempt, from recordings alone (ACCEPTANCE 13 and 14).
 
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, promise, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
+import { asking } from "./replay-asking.ts";
 
 interface Message {
   role: string;
@@ -149,4 +155,85 @@ test("ctx.now in a node is when it began, then when its last answer came; a repl
   expect(log.at(-1)).toBeGreaterThanOrEqual(log.at(-2)! + 2_000);
   expect(await run.replay()).toMatchObject({ status: "same" });
   expect(seen).toEqual(live);
+});
+
+test("a replay makes no call at all: in a process without network it ends in the identical state, byte for byte", async () => {
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests += 1;
+    // The second one fails: its node is tried again.
+    response.statusCode = requests === 2 ? 500 : 200;
+    response.end(JSON.stringify({ text: `answer ${requests}`, done: requests >= 4 }));
+  }).listen(0);
+  using stores = openStores();
+  const definition = asking(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  let output: unknown;
+  let digest: string;
+  try {
+    await using engine = await createEngine({ store: stores.source, definitions: [definition] });
+    const run = await engine.start(definition, {}, { id: "r" });
+    output = await run.result();
+    ({ digest } = await run.info());
+  } finally {
+    server.close();
+  }
+  expect(requests).toBe(4);
+  const script = fileURLToPath(new URL("replay-denied.ts", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--conditions=reprise-source",
+    "--no-warnings",
+    script,
+    stores.path,
+    "r",
+  ]);
+  expect(JSON.parse(stdout)).toEqual({
+    replay: { status: "same", digest, calls: { served: 4, live: 0 } },
+    state: JSON.stringify(output),
+    digest,
+    reached: [],
+  });
+  expect(requests).toBe(4);
+});
+
+test("a node that waits for a person inside try and catch is not thrown at: after a crash it goes on waiting, and replays", async () => {
+  const caught: unknown[] = [];
+  let before = 0;
+  const g = graph("approval", { state: { log: append<string>() }, ports: { ok: promise<{ by: string }>() } })
+    .node("charge", async (ctx) => {
+      const paid = await ctx.run("charge", () => `paid ${++before}`);
+      try {
+        const { by } = await ctx.promise("ok", { show: { paid } });
+        return { log: [paid, by] };
+      } catch (error) {
+        caught.push(error);
+        return { log: ["refunded"] };
+      } finally {
+        caught.push("left");
+      }
+    })
+    .edge(START, "charge");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, {});
+  await engine.clock.advance("1 hour");
+  expect((await run.info()).status).toBe("waiting");
+  await engine.crash();
+  await engine.clock.advance("30 days");
+  expect(caught).toEqual([]);
+  expect(await run.replay()).toMatchObject({ status: "same" });
+  expect(caught).toEqual([]);
+  await run.resolve("ok", { by: "Eve" });
+  expect(await run.result()).toEqual({ log: ["paid 1", "Eve"] });
+  expect(caught.splice(0)).toEqual(["left"]);
+  expect(await run.replay()).toMatchObject({ status: "same", end: { output: { log: ["paid 1", "Eve"] } } });
+  expect(caught.splice(0)).toEqual(["left"]);
+  const [shown] = (await Array.fromAsync(run.journal())).filter(({ type }) => type === "PromiseCreated");
+  expect(shown?.data).toMatchObject({ promiseId: "ok", show: { paid: "paid 1" } });
+
+  const refused = await engine.start(g, {});
+  await engine.clock.advance(0);
+  await refused.reject("ok", new Error("no"));
+  expect(await refused.result()).toEqual({ log: ["refunded"] });
+  expect(caught).toMatchObject([{ message: "no" }, "left"]);
+  expect(await refused.replay()).toMatchObject({ status: "same" });
+  expect(before).toBe(2);
 });
