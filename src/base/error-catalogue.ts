@@ -165,10 +165,15 @@ export const ERROR_CATALOGUE = {
     summary: "The code did something else than the journal recorded.",
     next: "Compare expected and actual in the details; restore the code, then resume the run.",
   },
+  GRAPH_CHANGED: {
+    family: "determinism",
+    summary: "A graph's run needs a node or a channel that today's graph does not have.",
+    next: "Put the node or channel back, or register the old graph beside the new one under another `version`; then resume the run.",
+  },
   JOURNAL_TOO_LONG: {
     family: "determinism",
     summary: "A run's journal has reached the limit; what its code asks for next is not written.",
-    next: "Continue with ctx.continueAsNew() before the journal gets that long, or raise `limits.entries`; then resume the run.",
+    next: "Continue with ctx.continueAsNew() before the journal gets that long (a graph: spread fewer items at once), or raise `limits.entries`; then resume the run.",
   },
   NONDETERMINISM: {
     family: "determinism",

@@ -11,6 +11,7 @@
 import { encode, RepriseError, type EpochMs } from "../base/index.ts";
 import { isWholeDue, type Delta } from "../kernel/index.ts";
 import type { Execution, RecordedEntry } from "../workflow/index.ts";
+import { stopAtGoneNode, stopAtGoneResult } from "./changed-code.ts";
 import type { Channels } from "./channel.ts";
 import type { GraphBody } from "./definition.ts";
 import { saidBy } from "./fold-faults.ts";
@@ -101,6 +102,8 @@ async function runStep(
 ): Promise<Position> {
   const step = position.step + 1;
   const { items, state } = position;
+  const isGone = stopAtGoneNode(execution, body, step, items, position.waiting);
+  if (isGone !== undefined) return isGone;
   const results = await scheduler.run(step, items, {
     start: (item, index, freedAt) => startItem(execution, body, step, index, item, state, freedAt),
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
@@ -109,6 +112,8 @@ async function runStep(
   if (body.fold === "order-key") order.sort((a, b) => compareItems(items[a]!, items[b]!));
   throwFirst(order.map((index) => results[index]));
   const done = results.map((result) => (result as PromiseFulfilledResult<NodeResult>).value);
+  const isUnknown = stopAtGoneResult(execution, body, step, items, done);
+  if (isUnknown !== undefined) return isUnknown;
   const folded = state.fold(
     body.name,
     body.channels,
@@ -169,7 +174,7 @@ function commitStep(execution: Execution, finished: Finished): Position {
   const { step, state, delta, items, waiting, label } = finished;
   const parts = state.parts();
   const key = idempotencyKeyOf(execution.facts.id, step, items, parts);
-  const data = encode({
+  const data = stepText(execution, items.length, {
     step,
     key,
     ...(label !== undefined && { label }),
@@ -186,6 +191,21 @@ function commitStep(execution: Execution, finished: Finished): Position {
     execution.asks.push({ ask: "step", data, step, key, label, whole: isWhole ? parts : undefined, written });
   else if (recorded.data["key"] !== key) return otherStep(execution, finished, recorded);
   return { step, state, items, waiting, unkept: isWhole ? 0 : unkept };
+}
+
+/** What does not fit into one entry is told by what it is. */
+function stepText({ body }: Execution, items: number, entry: Readonly<Record<string, unknown>>): string {
+  try {
+    return encode(entry);
+  } catch (error) {
+    const { code, message, details } = error as RepriseError;
+    if (code !== "PAYLOAD_TOO_LARGE") throw error;
+    throw new RepriseError(
+      code,
+      `Step ${String(entry["step"])} of graph ${body.name} leads to ${items} items and cannot be kept: ${message} Spread groups of items instead of single ones, or let the nodes of one step lead to fewer.`,
+      { ...(details && { details }) },
+    );
+  }
 }
 
 /** I3. What was recorded goes on where a replay tolerates the difference; elsewhere nothing does. */

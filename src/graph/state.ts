@@ -19,17 +19,27 @@ export interface Folded {
   readonly delta: Delta;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 export class GraphState {
   readonly texts: ChannelTexts;
   /** Frozen; without those that cannot be (V1). */
   readonly #frozen: ReadonlyMap<string, unknown>;
   /** Channels no step has told of yet: the next delta does. */
   readonly #untold: readonly string[];
+  /** Channels today's code does not have: kept as they are, and shown to nobody. */
+  readonly #hidden: ReadonlySet<string>;
   #values: Readonly<Record<string, unknown>> | undefined;
 
-  private constructor(texts: ChannelTexts, frozen: ReadonlyMap<string, unknown>, untold: readonly string[] = []) {
+  private constructor(
+    texts: ChannelTexts,
+    frozen: ReadonlyMap<string, unknown>,
+    hidden: ReadonlySet<string>,
+    untold: readonly string[] = [],
+  ) {
     this.texts = texts;
     this.#frozen = frozen;
+    this.#hidden = hidden;
     this.#untold = untold;
   }
 
@@ -44,14 +54,15 @@ export class GraphState {
     const texts = added.length === 0 ? kept : new Map([...kept, ...added].sort(([a], [b]) => (a < b ? -1 : 1)));
     const frozen = new Map<string, unknown>();
     for (const [name, text] of texts) keep(frozen, name, text);
-    return new GraphState(texts, frozen, untold);
+    const gone = [...kept.keys()].filter((name) => !Object.hasOwn(channels, name));
+    return new GraphState(texts, frozen, gone.length === 0 ? NONE : new Set(gone), untold);
   }
 
   /** V1 */
   get values(): Readonly<Record<string, unknown>> {
     if (this.#values !== undefined) return this.#values;
     const values: Record<string, unknown> = {};
-    for (const name of this.texts.keys()) values[name] = this.#valueOf(name);
+    for (const name of this.texts.keys()) if (!this.#hidden.has(name)) values[name] = this.#valueOf(name);
     Object.freeze(values);
     if (this.#frozen.size === this.texts.size) this.#values = values;
     return values;
@@ -95,7 +106,7 @@ export class GraphState {
     for (const name of this.#untold) if (!touched.has(name)) set[name] = this.#valueOf(name);
     const delta = deltaOf(append, merge, set);
     const texts = applied(this.texts, delta, fault);
-    return { state: new GraphState(texts, this.#freezeAfter(delta, texts)), delta };
+    return { state: new GraphState(texts, this.#freezeAfter(delta, texts), this.#hidden), delta };
   }
 
   /** V1. What the delta leaves alone stays the same object. */

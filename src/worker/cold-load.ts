@@ -25,7 +25,7 @@ export async function loadCold(
   body: WorkflowBody,
   newExecution: (recorded: Recorded) => Execution,
 ): Promise<Loaded> {
-  const { entries, fault, restored } = await readPast(store, record, body);
+  const { entries, fault, restored, keptAt = 0 } = await readPast(store, record, body);
   if (fault !== undefined)
     return {
       status: "unfit",
@@ -47,6 +47,7 @@ export async function loadCold(
     execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
   if (restored !== undefined) {
     execution.from = restored.position;
+    execution.keptAt = keptAt;
     for (const { type, data } of restored.told) execution.tell(type, data, record.createdAt);
   }
   await driveThrough(execution, recorded, timers);

@@ -11,6 +11,8 @@ export class Draft {
   #chain: string;
   /** How long the journal was when somebody last looked. */
   lookedAt: number;
+  /** The newest entry with which the whole state of a graph is kept: who brings the run back reads from there on. */
+  keptAt = 0;
   /** What goes into the next commit. */
   batch = new Batch();
 
@@ -24,6 +26,10 @@ export class Draft {
 
   get head(): number {
     return this.#head;
+  }
+  /** How many entries must be read to bring the run back. */
+  get length(): number {
+    return this.#head - this.keptAt;
   }
   get chain(): string {
     return this.#chain;

@@ -77,6 +77,7 @@ export class HotRun {
     this.#host = host;
     this.#token = token;
     this.#draft = new Draft(record, host);
+    this.#draft.keptAt = execution.keptAt;
     if (execution.nodes !== undefined) this.nodes = new NodesOfRun(this, host, this.#operations);
     this.#read = read;
     this.#readCommitted = read;
@@ -363,7 +364,7 @@ export class HotRun {
   #takeAsks(): void {
     const asks = this.execution.asks;
     if (asks.length === 0) return;
-    if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.head)) return;
+    if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.#draft)) return;
     this.execution.asks = [];
     for (const ask of asks) this.#ask(ask);
   }

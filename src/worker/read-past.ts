@@ -19,6 +19,8 @@ export interface Past {
   readonly entries: readonly Entry[];
   readonly fault: JournalFault | undefined;
   readonly restored: Restored | undefined;
+  /** The entry of the whole checkpoint. */
+  readonly keptAt?: number | undefined;
 }
 
 export async function readPast(store: Store, record: RunRecord, body: WorkflowBody): Promise<Past> {
@@ -73,5 +75,5 @@ function pastOf(
   const { position, told } = restore(state, steps.map(decodeEntry));
   const lives = entries.filter(({ type }) => type === "RunRetried").map(decodeEntry);
   const restored = { position, told: lives.reduce((left, { data }) => toldAfter(left, data), told) };
-  return { entries: [...first, ...entries], fault: undefined, restored };
+  return { entries: [...first, ...entries], fault: undefined, restored, keptAt: tail[0]?.seq };
 }

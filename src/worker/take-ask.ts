@@ -86,6 +86,7 @@ function takeStep(
   const state = whole && wholeText(told(), whole);
   const { seq, at } = draft.append("StepCommitted", "", data);
   written(at);
+  if (state !== undefined) draft.keptAt = seq;
   const { batch, chain } = draft;
   batch.checkpoints = added(batch.checkpoints, { step, seq, chain, key, label, state });
 }

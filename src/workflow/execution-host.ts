@@ -67,6 +67,7 @@ export interface Stop {
     | "NONDETERMINISM"
     | "STALLED"
     | "UNKNOWN_TASK"
+    | "GRAPH_CHANGED"
     | "UNKNOWN_DEFINITION";
   readonly message: string;
   readonly where: string;

@@ -69,8 +69,9 @@ export class Execution {
 
   /** Of a graph: when its newest checkpoint was written; undefined while it is about to be. */
   steppedAt: EpochMs | undefined;
-  /** Where to go on from, when not from the beginning. */
+  /** Where to go on from, when not from the beginning; and the entry with which that was kept whole. */
   from: unknown;
+  keptAt = 0;
 
   readonly facts: RunFacts;
   readonly body: WorkflowBody;
