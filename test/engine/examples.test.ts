@@ -164,17 +164,21 @@ test(
 test.each([
   { ok: true, expected: "Done: refunded 49.90 EUR. Sorry for the trouble." },
   { ok: false, expected: "I may not do that myself: a colleague will look at it. (Refused by Eve.)" },
-])("ACCEPTANCE 37: an agent told ok: $ok ends the same, killed at every commit", async ({ ok, expected }) => {
-  const sent = new Set<string>();
-  const { output, crashes } = await crashEverywhere(agent, QUESTION, {
-    outbox: { mail: async (_mail, key) => void sent.add(key) },
-    drive: (engine, id) =>
-      resolveOnce((engine.run(agent, id) as Run<typeof agent>).resolve("approval", { ok, by: "Eve" })),
-  });
-  expect(output).toBe(expected);
-  expect(crashes).toBeGreaterThan(30);
-  expect(sent.size).toBe(1);
-});
+])(
+  "ACCEPTANCE 37: an agent told ok: $ok ends the same, killed at every commit",
+  { timeout: 120_000 },
+  async ({ ok, expected }) => {
+    const sent = new Set<string>();
+    const { output, crashes } = await crashEverywhere(agent, QUESTION, {
+      outbox: { mail: async (_mail, key) => void sent.add(key) },
+      drive: (engine, id) =>
+        resolveOnce((engine.run(agent, id) as Run<typeof agent>).resolve("approval", { ok, by: "Eve" })),
+    });
+    expect(output).toBe(expected);
+    expect(crashes).toBeGreaterThan(30);
+    expect(sent.size).toBe(1);
+  },
+);
 
 test("an agent nobody answers is told so after a day", async () => {
   await using engine = await createTestEngine({ definitions: [agent] });
