@@ -96,8 +96,9 @@ type GotoOf<R> = R extends Goto<infer To, any> ? (0 extends 1 & To ? never : Ext
 
 /** What a node may do to the outside, for replay. */
 export interface Effects {
-  /** Its `ctx.run` calls are kept and served on replay; default true. */
+  /** Default true. False: its result depends on more than its state, item and `ctx`; a replay takes the recorded one. */
   recordable?: boolean;
+  /** What it does outside must be recognised when it is repeated: `idempotencyKey` has to be given. */
   requiresIdempotency?: boolean;
 }
 /** Policies of a node. `idempotencyKey` becomes `ctx.idempotencyKey`: the same in every attempt, and another for other work. */

@@ -81,6 +81,8 @@ export async function travel(): Promise<void> {
     const where: readonly (number | string | undefined)[] = [replay.step, replay.node, replay.attempt];
     console.log(where, replay.expected, replay.actual);
   } else console.log(replay.digest, replay.calls?.served);
+  await run.replay({ mode: "resume", from: 3 });
+  await run.replay({ mode: "resume", from: { label: "asked" } });
   const scheduler = await run.scheduler();
   same<typeof scheduler, SchedulerState>();
   for (const { name, request, response, hash } of await recordedIO(run.journal()))
@@ -104,6 +106,8 @@ export async function astray(): Promise<void> {
   await run.fork({ step: 1, delay: "1 s" });
   // @ts-expect-error runs of two graphs have nothing to compare
   await run.diff(stranger);
+  // @ts-expect-error a replay is full, or goes on from somewhere
+  await run.replay({ mode: "live" });
   // @ts-expect-error nodes are named in a list
   await run.replay({ live: "think" });
   // @ts-expect-error an option that is not there
