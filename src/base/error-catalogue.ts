@@ -261,6 +261,11 @@ export const ERROR_CATALOGUE = {
     summary: "One attempt took longer than its timeout.",
     next: "Raise `timeout`, or make the attempt stop at ctx.abortSignal and let it be retried.",
   },
+  BACKPRESSURE_TIMEOUT: {
+    family: "outcome",
+    summary: "A graph's run was paused: items of a step waited longer than `backpressureTimeout` for room.",
+    next: "Find out what the nodes at work wait for, or give the graph more room (`maxConcurrentNodes`, `queueDepth`); then resume the run.",
+  },
   CANCELLED: {
     family: "outcome",
     summary: "The run was cancelled.",

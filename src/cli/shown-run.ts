@@ -67,7 +67,8 @@ export function troubleOf(record: RunRecord, last: Entry | undefined): Trouble |
       ...(typeof stack === "string" && { stack }),
     });
   }
-  if (record.status !== "blocked" && record.status !== "determinism_violation") return undefined;
+  const pausedItself = record.status === "paused" && record.evidence !== undefined;
+  if (record.status !== "blocked" && record.status !== "determinism_violation" && !pausedItself) return undefined;
   const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as Record<string, unknown>;
   const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
   const code = isErrorCode(evidence["code"]) ? evidence["code"] : fallback;

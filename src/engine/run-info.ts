@@ -20,9 +20,14 @@ interface Evidence {
   readonly actual?: unknown;
 }
 
+/** A run that somebody paused goes on when somebody wants it to; one that paused by itself says why. */
+function isStopped({ status, evidence }: RunRecord): boolean {
+  return status === "blocked" || status === "determinism_violation" || (status === "paused" && evidence !== undefined);
+}
+
 /** What stopped a run that is not ended. */
 export function stopOf(record: RunRecord): RepriseError | undefined {
-  if (record.status !== "blocked" && record.status !== "determinism_violation") return undefined;
+  if (!isStopped(record)) return undefined;
   const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
   const violated = record.status === "determinism_violation";
   const said = (evidence.message ?? "no evidence was kept").replace(/\.$/, "");
@@ -30,9 +35,10 @@ export function stopOf(record: RunRecord): RepriseError | undefined {
     ? "Expected is what the code asks for now, got is what the journal has. Put the code back"
     : "Remove the cause";
   const next = said.endsWith("resume the run") ? "" : ` ${cure}, then resume the run.`;
+  const code = violated ? "DETERMINISM_VIOLATION" : record.status === "paused" ? "BACKPRESSURE_TIMEOUT" : "RUN_BLOCKED";
   return new RepriseError(
-    violated ? "DETERMINISM_VIOLATION" : "RUN_BLOCKED",
-    `Run ${record.id} is stopped: ${said}.${next}`,
+    code,
+    `Run ${record.id} is ${record.status === "paused" ? "paused" : "stopped"}: ${said}.${next}`,
     { details: { run: record.id, ...evidence } },
   );
 }

@@ -9,9 +9,9 @@
 //     over when all of it is durable.
 // S6. Nothing is made per item but what running it needs; where each stands is found out when somebody asks.
 
-import { CancelledError, type EpochMs } from "../base/index.ts";
+import { CancelledError, formatMs, type EpochMs } from "../base/index.ts";
 import { emit, isObserved, type RepriseEvent, type SchedulerMetrics } from "../kernel/index.ts";
-import { callOutside, type Execution } from "../workflow/index.ts";
+import { callOutside, type Execution, type PauseEvidence } from "../workflow/index.ts";
 import type { GraphBody } from "./definition.ts";
 import { Frontier } from "./frontier.ts";
 import type { Item } from "./item.ts";
@@ -131,6 +131,8 @@ export class Scheduler {
     this.#admit();
     const workers = Math.min(this.#body.maxConcurrentNodes, this.#items.length);
     await Promise.all(Array.from({ length: workers }, work));
+    // What a failure kept from beginning waits no more.
+    this.#unblocked();
     this.#frontier = undefined;
   }
 
@@ -144,13 +146,33 @@ export class Scheduler {
       if (!frontier.tryAdd({ orderKey, path, index })) return this.#blocked(index);
       this.#admitted += 1;
     }
+    this.#unblocked();
   }
 
   #blocked(index: number): void {
     if (this.#blockedAt === index) return;
     this.#blockedAt = index;
     this.#blocks += 1;
+    this.#limitWait();
     this.#tell("backpressure");
+  }
+
+  #unblocked(): void {
+    if (this.#blockedAt === -1) return;
+    this.#blockedAt = -1;
+    this.#limitWait();
+  }
+
+  /** G5. Counted anew for every item that waits: something was admitted meanwhile. */
+  #limitWait(): void {
+    const { name, backpressureTimeoutMs: ms, queueDepth, maxConcurrentNodes } = this.#body;
+    if (ms === undefined) return;
+    const evidence = (): PauseEvidence => ({
+      code: "BACKPRESSURE_TIMEOUT",
+      where: `step ${this.#step}`,
+      message: `Graph ${name}: ${this.#items.length - this.#admitted} items of step ${this.#step} wait for room, and none came within ${formatMs(ms)}: ${maxConcurrentNodes} may be at work, ${queueDepth} may wait in memory. Find out what its nodes wait for, then resume the run`,
+    });
+    this.#execution.asks.push({ ask: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
   }
 
   /** S5. Resolves when the place is free again, with the time of the entry that says so. */

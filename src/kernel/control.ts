@@ -12,12 +12,17 @@ import type { EndStatus, RunNumber, RunRecord, Status } from "./run.ts";
 export interface PauseWrite {
   readonly write: "pause";
   readonly id: string;
+  /**
+   * Of who has the run in memory and pauses it by itself: void when somebody else holds its turn. `token` is that of its
+   * turn, none while it is given back. Why is kept until the run is resumed.
+   */
+  readonly own?: { readonly token: string | undefined; readonly evidence: string };
 }
 export type PauseOutcome =
   /** Also when it was paused before. */
   | { readonly status: "committed"; readonly run: RunNumber }
   | { readonly status: "no-run" }
-  /** It has ended, or is stopped by something else. */
+  /** It has ended, is stopped by something else, or is held by somebody else. */
   | { readonly status: "not-pausable"; readonly as: Status };
 
 /** Makes a turn due for a run that was stopped or paused. */

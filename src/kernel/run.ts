@@ -64,6 +64,6 @@ export interface RunRecord {
   readonly endedAt: EpochMs | undefined;
   /** Node, V8, ICU and time zone data of the process that started the run; never hashed. */
   readonly runtime: string;
-  /** Why a run is `blocked` or in `determinism_violation`: kept beside the journal, as encoded data. */
+  /** Why a run is `blocked`, in `determinism_violation`, or `paused` by its own holder: kept beside the journal, as encoded data. */
   readonly evidence: string | undefined;
 }

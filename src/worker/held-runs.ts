@@ -28,6 +28,7 @@ import {
   type Guard,
   type ExecutionHost,
   type LogLevel,
+  type PauseEvidence,
   type Recorded,
   type WorkflowBody,
 } from "../workflow/index.ts";
@@ -380,9 +381,10 @@ export class HeldRuns {
 
   #steer(hot: HotRun, paused: boolean): void {
     if (hot.isPaused === paused) return;
-    if (!paused) return hot.unpause();
-    hot.pause();
-    if (isObserved()) emit({ event: "run.paused", run: hot.record.id });
+    if (paused) hot.pause();
+    else hot.unpause();
+    if (!paused) hot.nodes?.waitAnew();
+    else if (isObserved()) emit({ event: "run.paused", run: hot.record.id });
   }
 
   /** The run was paused here: its code stops at once. */
@@ -390,6 +392,25 @@ export class HeldRuns {
     this.#loading.paused(run, true);
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#steer(hot, true);
+  }
+
+  /** G5. Until that is durable it goes on; a crash before leaves it running, and it waits anew. */
+  pauseItself({ token, record, isPaused, nodes }: HotRun, evidence: PauseEvidence): void {
+    if (isPaused) return;
+    const { id, run } = record;
+    const own = { token, evidence: encode({ status: "paused", ...evidence }) };
+    this.#host.pump.submit({ write: "pause", id, own }).then(
+      ({ status }) => {
+        if (status !== "committed") return;
+        this.#host.log("warn", evidence.message, { run: id, status: "paused" });
+        this.paused(run);
+        this.#host.onUnheld(record);
+      },
+      (error: unknown) => {
+        this.#host.report(error);
+        nodes?.waitAnew();
+      },
+    );
   }
 
   resumed(run: RunNumber): void {

@@ -1,8 +1,8 @@
 // What a run in memory needs from the worker that holds it.
 
-import type { EpochMs } from "../base/index.ts";
+import type { EpochMs, Timers } from "../base/index.ts";
 import type { Line, NewChild, NextGeneration, RunRecord } from "../kernel/index.ts";
-import type { ChildAsk, OperationAsk } from "../workflow/index.ts";
+import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { JournalLimitHost } from "./journal-limit.ts";
 import type { Continued } from "./run-end.ts";
@@ -19,6 +19,9 @@ export interface HotRunHost extends JournalLimitHost {
   newChild(ask: ChildAsk): NewChild["run"];
   newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
   runOperation(run: HotRun, ask: OperationAsk): void;
+  readonly timers: Timers;
+  /** G5. It pauses by itself, and says why. */
+  pauseItself(run: HotRun, evidence: PauseEvidence): void;
   /** The run was given back, and now has something to commit after all. */
   wantTurn(run: HotRun): void;
   /** The code of the run has been set going: to be looked at when it has done all it can. */

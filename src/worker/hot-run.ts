@@ -120,6 +120,7 @@ export class HotRun {
   /** H4. Its operations are told, its results are not heard any more. */
   discard(reason: () => unknown): void {
     this.#gone = true;
+    this.nodes?.letGo();
     this.#token = undefined;
     this.#operations.abandon(reason, nothing);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
@@ -370,7 +371,7 @@ export class HotRun {
   }
 
   #ask(ask: Ask): void {
-    if (ask.ask === "stop-nodes") return this.nodes?.stop(ask);
+    if (ask.ask === "stop-nodes" || ask.ask === "limit-wait") return this.nodes?.take(ask);
     if (ask.ask !== "operation") {
       this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told);
       return;

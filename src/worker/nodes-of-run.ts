@@ -3,7 +3,7 @@
 // While all its nodes wait for something durable the run is given back. Code of a node may go on all the same: what it
 // then does waits here until the run is held again, and the turn is asked for.
 
-import { entryData, type OperationAsk, type StopNodesAsk } from "../workflow/index.ts";
+import { entryData, type LimitWaitAsk, type OperationAsk, type StopNodesAsk } from "../workflow/index.ts";
 import { NONE } from "./batch.ts";
 import type { Draft } from "./draft.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -21,6 +21,8 @@ export class NodesOfRun {
   readonly #host: HotRunHost;
   readonly #operations: OperationsOfRun;
   #postponed: (() => void)[] = [];
+  #limit: LimitWaitAsk["limit"];
+  #cancelWait: (() => void) | undefined;
   /** Some have begun since the loop last looked; kept by the loop, too. */
   began = false;
 
@@ -61,8 +63,13 @@ export class NodesOfRun {
     else attempt?.goOn();
   }
 
+  take(ask: LimitWaitAsk | StopNodesAsk): void {
+    if (ask.ask === "stop-nodes") this.#stop(ask);
+    else this.#limitWait(ask);
+  }
+
   /** G12. Those at work have a while to finish; the others end here. */
-  stop({ nodes, error }: StopNodesAsk): void {
+  #stop({ nodes, error }: StopNodesAsk): void {
     for (const { command, name, index } of nodes) {
       const attempt = this.#operations.attemptOf(command);
       if (attempt !== undefined) attempt.stop(error, GRACE_MS);
@@ -72,5 +79,27 @@ export class NodesOfRun {
           entryData.operationFailedData({ index, name, input: undefined, attempt: 0 }, error),
         );
     }
+  }
+
+  // ── backpressure (G5) ──
+
+  #limitWait({ limit }: LimitWaitAsk): void {
+    this.#limit = limit;
+    this.waitAnew();
+  }
+
+  /** Also when the run was resumed while it was still in memory. */
+  waitAnew(): void {
+    this.#cancelWait?.();
+    const limit = this.#limit;
+    if (limit === undefined) return;
+    const pause = (): void => this.#host.pauseItself(this.#run, limit.evidence());
+    this.#cancelWait = this.#host.timers.set(limit.ms, pause, { ref: false });
+  }
+
+  /** The run is out of memory. */
+  letGo(): void {
+    this.#cancelWait?.();
+    this.#limit = undefined;
   }
 }

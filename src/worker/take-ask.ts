@@ -5,6 +5,7 @@ import {
   entryData,
   type Ask,
   type ChildAsk,
+  type LimitWaitAsk,
   type OperationAsk,
   type SentByNode,
   type StepAsk,
@@ -19,7 +20,7 @@ import type { HotRunHost } from "./hot-run-host.ts";
 export function takeAsk(
   draft: Draft,
   host: HotRunHost,
-  ask: Exclude<Ask, OperationAsk | StopNodesAsk>,
+  ask: Exclude<Ask, LimitWaitAsk | OperationAsk | StopNodesAsk>,
   told: () => readonly Told[],
 ): number {
   switch (ask.ask) {

@@ -22,7 +22,7 @@ import {
   type Store,
   type Write,
 } from "../kernel/index.ts";
-import type { ChildAsk, LogLevel, OperationAsk } from "../workflow/index.ts";
+import type { ChildAsk, LogLevel, OperationAsk, PauseEvidence } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
 import { mayHold, type Insisted } from "./claims-given-back.ts";
@@ -151,7 +151,7 @@ export class Worker {
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      hotRunHost: { ...this.#hotRunHost, ...journalLimit(options.entryLimit, options.log) },
+      hotRunHost: { ...this.#hotRunHost, timers, ...journalLimit(options.entryLimit, options.log) },
       dueAt: (at) => this.#lookOut.dueAt(at),
       beginAnew: () => this.#beginAnew(),
       insist: (write) => this.#insist(write),
@@ -270,6 +270,7 @@ export class Worker {
 
   readonly #hotRunHost = {
     now: (): EpochMs => this.#store.now(),
+    pauseItself: (run: HotRun, evidence: PauseEvidence): void => this.#runs.pauseItself(run, evidence),
     preclaimTask: (name: string, line: Line | undefined): { worker: number; token: string } | undefined => {
       // Work that already waits goes first, and what stands in a line waits with the others; a draining worker starts nothing.
       const isTaken = line === undefined && this.#mayClaim && this.#served.hasTask(name) && this.#slots.free > 0;

@@ -118,8 +118,20 @@ export interface StopNodesAsk {
   readonly error: RepriseError;
 }
 
+/** G5. How long an item of a step may go on waiting for room before the run is paused; without a limit none waits. */
+export interface LimitWaitAsk {
+  readonly ask: "limit-wait";
+  readonly limit: { readonly ms: number; readonly evidence: () => PauseEvidence } | undefined;
+}
+export interface PauseEvidence {
+  readonly code: "BACKPRESSURE_TIMEOUT";
+  readonly message: string;
+  readonly where: string;
+}
+
 export type Ask =
   | StepAsk
+  | LimitWaitAsk
   | StopNodesAsk
   | TaskAsk
   | ChildAsk

@@ -357,7 +357,7 @@ export class LiveRun {
   }
 
   #ask(ask: Ask): void {
-    if (ask.ask === "emit" || ask.ask === "step" || ask.ask === "stop-nodes") return;
+    if (ask.ask === "emit" || ask.ask === "step" || ask.ask === "stop-nodes" || ask.ask === "limit-wait") return;
     this.asked.push(labelOf(ask));
     if (ask.ask === "operation") {
       this.#operations.set(ask.command, ask);
@@ -415,7 +415,7 @@ function arrivalOf({ type, command, data, at }: Entry): Arrival {
 }
 
 /** One for each thing that can be asked for: some share a command. */
-function labelOf(ask: Exclude<Ask, { ask: "emit" | "step" | "stop-nodes" }>): string {
+function labelOf(ask: Exclude<Ask, { ask: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
   if (ask.ask === "cancel-timer") return `${ask.command} cancel`;
   if (ask.ask === "answer") return `${ask.command} answer`;
   return ask.ask === "child-message" ? `${ask.command} ${ask.data}` : ask.command;

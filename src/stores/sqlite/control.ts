@@ -30,11 +30,13 @@ interface Newest {
 }
 
 /** C1 */
-export function applyPause({ sql }: Tx, { id }: PauseWrite): PauseOutcome {
+export function applyPause({ sql }: Tx, { id, own }: PauseWrite): PauseOutcome {
   const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
   if (newest === undefined) return { status: "no-run" };
   const { run, status } = newest;
-  if (status !== "paused" && sql.pause.run(run).changes === 0) return { status: "not-pausable", as: status };
+  if (status === "paused") return { status: "committed", run };
+  const { changes } = own === undefined ? sql.pause.run(run) : sql.pauseOwn.run(own.evidence, run, own.token ?? "");
+  if (changes === 0) return { status: "not-pausable", as: status };
   return { status: "committed", run };
 }
 

@@ -81,6 +81,7 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   newestRun: EVIDENCE,
   runOfGeneration: EVIDENCE,
   stop: EVIDENCE,
+  pauseOwn: EVIDENCE,
   block: EVIDENCE,
   takeOverTurns: EVIDENCE,
   schedule: SCHEDULE,

@@ -102,6 +102,8 @@ const SQL = {
         then 3 else turn_token is null end
     where run = ?`,
   pause: "update runs set status = 'paused', turn_due = 0 where run = ? and status in ('queued', 'running', 'waiting')",
+  pauseOwn: `update runs set status = 'paused', turn_due = 0, evidence = cast(? as blob)
+    where run = ? and coalesce(turn_token, ?3) = ?3 and status in ('queued', 'running', 'waiting')`,
   terminate: `update runs set head = ?1, chain = ?2, status = 'cancelled', ended_at = ?3, unread = arrivals - read,
       evidence = null, turn_due = 0, turn_token = null, turn_worker = null
     where run = ?4`,

@@ -121,6 +121,47 @@ export const controlCases: readonly StoreCase[] = [
     await commitTurn(store, taken, { ...COMPLETES, read: 1 });
   }),
 
+  storeCase(
+    "a run that its holder pauses keeps the reason until it is resumed, and its holder its turn",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      const own = { token: held.token, evidence: '{"message":"no room\u2028"}' };
+      assert.deepEqual(await store.write([{ write: "pause", id: "order-1", own }]), [
+        { status: "committed", run: held.run },
+      ]);
+      const paused = await getRun(store, "order-1");
+      assert.deepEqual([paused.status, paused.evidence], ["paused", own.evidence]);
+      await commitTurn(store, held, { entries: [WAITS], then: "hold" });
+      await store.write([{ write: "resume", id: "order-1" }]);
+      const resumed = await getRun(store, "order-1");
+      assert.deepEqual([resumed.status, resumed.evidence], ["running", undefined]);
+    },
+  ),
+
+  storeCase("nobody pauses by itself a run that another holds; one that nobody holds can be", async (store) => {
+    const worker = await registerWorker(store);
+    await startHeld(store, worker, "held");
+    const { run } = await startWaiting(store, worker, "waiting");
+    await assertNothingWritten(store, async () => {
+      assert.deepEqual(
+        await store.write([
+          { write: "pause", id: "held", own: { token: "another", evidence: "{}" } },
+          { write: "pause", id: "held", own: { token: undefined, evidence: "{}" } },
+        ]),
+        [
+          { status: "not-pausable", as: "running" },
+          { status: "not-pausable", as: "running" },
+        ],
+      );
+    });
+    assert.deepEqual(
+      await store.write([{ write: "pause", id: "waiting", own: { token: undefined, evidence: "{}" } }]),
+      [{ status: "committed", run }],
+    );
+    assert.equal((await getRun(store, "waiting")).evidence, "{}");
+  }),
+
   storeCase("a run that is due is not due any more when it is paused", async (store) => {
     const worker = await registerWorker(store);
     await startRun(store, "order-1");

@@ -140,7 +140,12 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a paused run keeps its messages, and its turn is due only after resume",
     "a run that is due is not due any more when it is paused",
   ],
+  "whoever pauses a run by itself may, also when another holds it": [
+    "a run that its holder pauses keeps the reason until it is resumed, and its holder its turn",
+    "nobody pauses by itself a run that another holds; one that nobody holds can be",
+  ],
   "a pause takes the turn away from its holder": [
+    "a run that its holder pauses keeps the reason until it is resumed, and its holder its turn",
     "the holder of a paused run can still commit, and gives the turn back without making it due",
     "a run resumed while it is held goes on with its holder, and is due when that one gives it back",
   ],

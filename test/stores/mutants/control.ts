@@ -20,6 +20,9 @@ export const controlMutants: readonly Mutant[] = [
       return record === undefined ? outcome : { status: "committed", run: record.run };
     },
   ),
+  rewriting("whoever pauses a run by itself may, also when another holds it", (write) =>
+    write.write === "pause" ? without(write, "own") : write,
+  ),
   answering("a pause takes the turn away from its holder", async (outcome, write, store) => {
     if (write.write !== "pause") return outcome;
     const record = await store.findRun(write.id);
