@@ -19,6 +19,7 @@ import {
 } from "../base/index.ts";
 import {
   checkDeadline,
+  forkedOf,
   lineOf,
   parse,
   registerSecrets,
@@ -396,18 +397,19 @@ function checkSameStart(
   redaction: Redaction,
 ): void {
   const { record } = outcome;
-  const there =
-    outcome.status === "expected-otherwise"
-      ? undefined
-      : entryData.encodeInput((decode(outcome.first.data) as { input?: unknown }).input);
-  if (record.definition === definition && there === input) return;
+  const started = (outcome.status === "expected-otherwise" ? {} : decode(outcome.first.data)) as { input?: unknown };
+  const there = entryData.encodeInput(started.input);
+  const forked = forkedOf(started);
+  if (record.definition === definition && there === input && forked === undefined) return;
   const [expected, actual] =
-    record.definition === definition
-      ? [`input ${shorten(redacted(there, redaction))}`, `input ${shorten(redacted(input, redaction))}`]
-      : [`definition ${record.definition}`, `definition ${definition}`];
+    forked !== undefined
+      ? [`a fork from step ${forked.step} of run ${forked.run}`, "an input of its own"]
+      : record.definition === definition
+        ? [`input ${shorten(redacted(there, redaction))}`, `input ${shorten(redacted(input, redaction))}`]
+        : [`definition ${record.definition}`, `definition ${definition}`];
   throw new RepriseError(
     "START_CONFLICT",
-    `Run ${record.id} exists with ${expected}; it cannot be started again with ${actual}. Use another id, or engine.run to get the one that is there.`,
+    `Run ${record.id} exists ${forked === undefined ? "with" : "as"} ${expected}; it cannot be started again with ${actual}. Use another id, or engine.run to get the one that is there.`,
     { details: { run: record.id, expected, actual } },
   );
 }

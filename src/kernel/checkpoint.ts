@@ -95,9 +95,24 @@ export function appendText(list: string, items: readonly unknown[]): string {
 /** Its canonical text in parts: what did not change is not joined again. */
 export function stateParts(texts: ChannelTexts): readonly string[] {
   const parts: string[] = [];
-  for (const [name, text] of texts) parts.push(`${parts.length === 0 ? "{" : ","}${JSON.stringify(name)}:`, text);
+  for (const [name, text] of asWritten(texts))
+    parts.push(`${parts.length === 0 ? "{" : ","}${JSON.stringify(name)}:`, text);
   parts.push(parts.length === 0 ? "{}" : "}");
   return parts;
+}
+
+/** As the codec writes them: a name made only of `$` carries one more, and that can change the order. */
+function asWritten(texts: ChannelTexts): Iterable<readonly [string, string]> {
+  for (const name of texts.keys())
+    if (isDollars(name)) {
+      const entries = Array.from(texts, ([key, text]) => [isDollars(key) ? `$${key}` : key, text] as const);
+      return entries.sort(([a], [b]) => (a < b ? -1 : 1));
+    }
+  return texts;
+}
+
+function isDollars(name: string): boolean {
+  return name.startsWith("$") && /^\$+$/.test(name);
 }
 
 export function wholeText(told: readonly Told[], parts: readonly string[]): string {
@@ -106,7 +121,9 @@ export function wholeText(told: readonly Told[], parts: readonly string[]): stri
 
 export function readWhole(text: string): { readonly told: readonly Told[]; readonly texts: ChannelTexts } {
   const { state, told } = decode(text) as { state: Record<string, unknown>; told: readonly Told[] };
-  return { told, texts: new Map(Object.keys(state).map((name) => [name, encode(state[name])])) };
+  // Sorted: an object has keys that look like numbers first.
+  const names = Object.keys(state).sort();
+  return { told, texts: new Map(names.map((name) => [name, encode(state[name])])) };
 }
 
 /** Below this much it is not worth the row: small states would be kept whole at every other step. */

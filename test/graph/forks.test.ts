@@ -13,11 +13,12 @@ import {
   promise,
   queue,
   START,
+  task,
   workflow,
   type Channel,
 } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { collect, rejection } from "../engine/world.ts";
+import { collect, rejection, until } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
 
 const steps = graph("steps", {
@@ -433,4 +434,152 @@ test("forks of an encrypted store read and write through its codec", async () =>
     "select data from journal union all select state from checkpoints where state is not null",
   );
   for (const { data } of blobs) expect(Buffer.from(data).includes("canary")).toBe(false);
+});
+
+const price = task("price", (_ctx, item: string) => item.length);
+const audit = workflow("audit", async (ctx, total: number) => {
+  await ctx.sleep("1 hour");
+  return ctx.run("sign", () => `signed ${total}`);
+});
+/** A spread, joins that wait over steps, a loop, a retry, a task, a child and chance. */
+const rich = graph("rich", {
+  state: { items: last<readonly string[]>([]), log: append<string>(), round: last(0), signed: last("") },
+})
+  .node("plan", async (ctx) => ({ items: await ctx.run("list", () => ["a", "bb", "ccc"]), log: ["plan"] }))
+  .node("fan", async () => {})
+  .node("each", { retry: { maxAttempts: 3, baseDelay: 10, maxDelay: 10 } }, async (ctx, _state, item: string) => {
+    const cents = await ctx.task(price, item);
+    if (item === "bb" && ctx.attempt === 0) throw new Error("once");
+    return { log: [`${item} ${cents} ${ctx.random()}`] };
+  })
+  .node("slow", async () => ({ log: ["slow"] }))
+  .node("slower", async (ctx) => ({ log: [`slower ${ctx.uuid()}`] }))
+  .node("joined", async (_ctx, state) => ({ round: state.round + 1 }))
+  .node("sign", async (ctx, state) => ({ signed: await ctx.child(audit, state.log.length) }))
+  .edge(START, "plan")
+  .edge("plan", ["fan", "slow"])
+  .spread("fan", "each", (state) => state.items)
+  .edge("slow", "slower")
+  .join(["each", "slower"], "joined")
+  .edge("joined", "plan", (state) => state.round < 2)
+  .edge("joined", "sign")
+  .edge("sign", END);
+
+test("a fork from any step ends as its origin did: spreads, waiting joins, retries, tasks, children and chance", async () => {
+  using stores = openStores();
+  await using engine = await createTestEngine({ store: stores.source, definitions: [price, audit, rich] });
+  const run = await engine.start(rich, {}, { id: "r" });
+  await engine.clock.advance("2 hours");
+  const end = await run.result();
+  expect(end.signed).toBe("signed 12");
+  const all = await collect(run.checkpoints());
+  const forks = [];
+  for (const { step } of all) forks.push(await run.fork({ step, id: `f${step}` }));
+  await engine.clock.advance("2 hours");
+  for (const fork of forks) {
+    expect(await fork.result()).toEqual(end);
+    expect(await run.diff(fork)).toEqual({ firstDivergence: undefined, steps: [], more: false });
+    expect(await fork.verify()).toMatchObject({ status: "same" });
+  }
+  expect(await stores.store.check()).toEqual([]);
+});
+
+test("a fork that is killed at every commit ends the same", async () => {
+  const world = graph("world", { state: { log: append<string>() } })
+    .node("begin", async () => ({ log: ["begin"] }))
+    .node("work", async (ctx, state) => ({ log: [`${await ctx.run("call", () => state.log.length)}`] }))
+    .edge(START, "begin")
+    .edge("begin", "work")
+    .edge("work", END, (state) => state.log.length >= 6)
+    .edge("work", "work");
+  const killing = async (at: number): Promise<{ log: readonly string[]; commits: number }> => {
+    let commits = 0;
+    const dead: { crash?: () => Promise<void> } = {};
+    using stores = openStores(async (writes, apply) => {
+      const isCommit = writes.some(({ write }) => write === "turn" || write === "fork");
+      if (dead.crash === undefined || !isCommit || (commits += 1) !== at) return apply();
+      // Half of them after the commit, whose answer then never comes.
+      if (at % 2 === 0) await apply();
+      await dead.crash();
+      throw new Error("dead");
+    });
+    await using engine = await createTestEngine({ store: stores.source, definitions: [world] });
+    const run = await engine.start(world, {}, { id: "r" });
+    await run.result();
+    dead.crash = () => engine.crash();
+    const options = { step: 2, id: "f", patch: { log: ["patched"] } };
+    let made: { id: string } | undefined;
+    // Whoever asked does not know whether it happened, and asks again.
+    await until(async () => (made = await run.fork(options).catch(() => undefined)) !== undefined);
+    expect(made?.id).toBe("f");
+    const { log } = await engine.run(world, "f").result();
+    expect(await stores.store.check()).toEqual([]);
+    expect(stores.sql("select count(*) as count from runs")).toEqual([{ count: 2 }]);
+    return { log, commits };
+  };
+  const { log, commits } = await killing(0);
+  expect(log).toEqual(["patched", "1", "2", "3", "4", "5"]);
+  expect(commits).toBeGreaterThan(4);
+  for (let at = 1; at <= commits; at += 1) expect((await killing(at)).log).toEqual(log);
+}, 120_000);
+
+test("channels of any name, and values of any kind of data, go through checkpoints, forks and diffs", async () => {
+  const odd = graph("odd", {
+    state: {
+      $: last(1),
+      $$: last(2),
+      'quo"te': append<Date>(),
+      constructor: merge<{ m?: Map<string, bigint> }>({}),
+      "10": last<unknown>(undefined),
+      "9": last("nine"),
+      "$!": last("between"),
+    },
+  })
+    .node("go", async (ctx) => ({
+      $: 3,
+      'quo"te': [new Date(ctx.step)],
+      constructor: { m: new Map([["k", 2n ** 70n]]) },
+      "10": new Uint8Array([1, 2]),
+    }))
+    .edge(START, "go");
+  using stores = openStores();
+  await using engine = await createTestEngine({ store: stores.source, definitions: [odd] });
+  const run = await engine.start(odd, {}, { id: "r" });
+  const end = await run.result();
+  expect(end).toEqual({
+    $: 3,
+    $$: 2,
+    'quo"te': [new Date(1)],
+    constructor: { m: new Map([["k", 2n ** 70n]]) },
+    "10": new Uint8Array([1, 2]),
+    "9": "nine",
+    "$!": "between",
+  });
+  expect(await run.stateAt(1)).toEqual(end);
+  const fork = await run.fork({ step: 0, id: "f", patch: { $$: -0, constructor: { m: new Map([["other", 1n]]) } } });
+  const other = await fork.result();
+  expect(other.$$).toBe(-0);
+  expect(other.constructor).toEqual({ m: new Map([["k", 2n ** 70n]]) });
+  const diff = await run.diff(fork);
+  expect(diff.firstDivergence).toBe(0);
+  expect(diff.steps[0]?.channels).toEqual({
+    $$: { here: 2, there: -0 },
+    constructor: { here: {}, there: { m: new Map([["other", 1n]]) } },
+  });
+  expect(await fork.verify()).toMatchObject({ status: "same" });
+  await engine.crash();
+  expect(await (await fork.fork({ step: 1 })).result()).toEqual(other);
+  expect(await stores.store.check()).toEqual([]);
+});
+
+test("the id of a fork cannot be started, with or without an input", async () => {
+  await using engine = await createTestEngine({ definitions: [steps] });
+  const run = await engine.start(steps, {}, { id: "r" });
+  await run.result();
+  await run.fork({ step: 1, id: "f" });
+  for (const input of [undefined, {}, { n: 1 }])
+    expect(await rejection(engine.start(steps, input as {}, { id: "f" }))).toMatchObject({
+      code: "START_CONFLICT",
+      message: expect.stringContaining("a fork from step 1 of run r"),
+    });
 });
