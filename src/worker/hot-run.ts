@@ -391,8 +391,7 @@ export class HotRun {
   #letGoAbandoned(): void {
     const { abandoned, cancellation } = this.execution;
     this.execution.abandoned = NONE;
-    const isKept = (command: string): boolean => this.execution.isOpen(command);
-    this.#letGo(abandoned, entryData.cancelRequestedData(cancellation.reason), isKept);
+    this.#letGo(abandoned, entryData.cancelRequestedData(cancellation.reason), (one) => this.execution.isOpen(one));
   }
 
   #end(): void {
