@@ -46,6 +46,7 @@ export type { OutboxHandler } from "../worker/index.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
 export { checkLimits, type Limits } from "./limits.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
+export { listedInfoOf } from "./run-info.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { stderrLogger } from "./logger.ts";
 export { openStoreOf, sqlitePathOf, storeOf } from "./store-url.ts";

@@ -43,7 +43,7 @@ import { hashOf, placeOfCommand } from "./recorded-io.ts";
 import { positionAfter } from "./restore.ts";
 
 /** How long a node's code may wait for a call the journal has no answer to before that is what is wrong with it. */
-const UNRECORDED_MS = 1_000;
+const UNRECORDED_MS = 3_000;
 
 export async function replayGraph(body: GraphBody, runBody: WorkflowBody, past: ReplayedPast): Promise<Replay> {
   const { entries, chain, live = [] } = past;
@@ -296,8 +296,9 @@ class GraphReplay {
     if (place !== undefined && place.own === undefined) await this.#endAttempt(entry);
     else await this.#compareLive(entry);
     if (this.#isOver) return;
-    if (this.#delivered.has(seq)) this.#execution.deliver(type, command, data, at);
-    await this.#settle();
+    const isDelivered = this.#delivered.has(seq);
+    if (isDelivered) this.#execution.deliver(type, command, data, at);
+    if (isDelivered || this.#pending.length > 0) await this.#settle();
   }
 
   /** P2 */

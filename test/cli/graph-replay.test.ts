@@ -2,9 +2,10 @@
 
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { jsonLines, ROOT } from "./cli-process.ts";
+import { expectReplay } from "reprise/testing";
+import { jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
-import { talk } from "./talk-graph.ts";
+import { buildTalk, talk } from "./talk-graph.ts";
 
 const THEN = join(ROOT, "test/cli/talk-graph.ts");
 const TODAY = join(ROOT, "test/cli/talk-graph-changed.ts");
@@ -79,4 +80,19 @@ test("--live makes a node's calls again, --mode resume goes on from a checkpoint
     ["--live", "nobody"],
   ])
     expect((await store.cli("replay", "talk-1", THEN, ...wrong)).code).toBe(2);
+});
+
+test("journal --save writes a golden run that expectReplay takes, and overwrites nothing", async () => {
+  using store = await withTalk();
+  using folder = new TemporaryFolder();
+  const file = folder.file("talk-1.json");
+  const { stdout } = await store.cli("journal", "talk-1", "--save", file);
+  expect(stdout).toMatch(/^talk-1: \d+ entries in /);
+  await expectReplay(file, { definitions: [talk] });
+  const changed = await expectReplay(file, { definitions: [buildTalk("good day", "")] }).catch(
+    (error: unknown) => error,
+  );
+  expect(changed).toMatchObject({ code: "REPLAY_MISMATCH", details: { node: "greet" } });
+  const again = await store.cli("journal", "talk-1", "--save", file);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("it is there already")]);
 });

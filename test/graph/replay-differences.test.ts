@@ -338,11 +338,12 @@ test("code that waits for something of its own between its calls is waited for",
   const g = graph("own", { state: { log: append<string>() } })
     .node("each", async (ctx, _state, item: number) => {
       await soon();
-      const raced = await Promise.race([
-        ctx.run("a", () => soon().then(() => "a")),
-        ctx.run("b", () => soon().then(() => "b")),
-        ctx.run("never", () => new Promise<string>(() => {})),
-      ]);
+      // Asked for first, answered last.
+      const later = new Promise<void>((resolve) => setTimeout(resolve, 10));
+      const slow = ctx.run("a", () => later.then(() => "a"));
+      const never = ctx.run("never", () => new Promise<string>(() => {}));
+      const raced = await Promise.race([slow, ctx.run("b", () => "b"), never]);
+      await slow;
       await soon();
       return { log: [`${item} ${raced} ${await ctx.run("c", () => "c")}`] };
     })

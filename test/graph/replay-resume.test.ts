@@ -79,7 +79,7 @@ test("resume: steps before the checkpoint are served, those after it are live, a
   expect(mails).toHaveLength(3);
 });
 
-test("resume: what nobody has answered ends the replay where it waits", async () => {
+test("resume: what nobody has answered ends the replay where it waits; what was answered is answered again", async () => {
   const { definition, definitions, live } = counting();
   await using engine = await createTestEngine({ definitions });
   const run = await engine.start(definition, {});
@@ -91,6 +91,10 @@ test("resume: what nobody has answered ends the replay where it waits", async ()
     end: { status: "waiting" },
   });
   expect(live).toEqual(["call 1", "task 1", "call 2", "task 2"]);
+  await run.resolve("ok", "fine");
+  const output = await run.result();
+  expect(output.log.slice(-2)).toEqual(["fine", "signed 7"]);
+  expect(await run.replay({ mode: "resume", from: 1 })).toMatchObject({ end: { status: "completed", output } });
 });
 
 test("resume: code that does not agree with the recorded part goes no further, and a failure after it is told", async () => {

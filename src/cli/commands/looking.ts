@@ -57,8 +57,12 @@ export function addLookingCommands(program: Command): void {
     .argument("<id>", "the run's id")
     .option("--after <seq>", "only entries after this one", wholeNumber, 0)
     .option("--generation <number>", GENERATION, wholeNumber)
+    .option("--save <file>", "write the whole journal as a golden run for expectReplay, secrets included")
     .option("--show-secrets", SHOW_SECRETS)
-    .addHelpText("after", examples("journal order-7", "journal order-7 --after 100 --json"))
+    .addHelpText(
+      "after",
+      examples("journal order-7", "journal order-7 --after 100 --json", "journal order-7 --save golden/order-7.json"),
+    )
     .action(
       action(async (id: string, options: GlobalOptions & { after: number }) =>
         (await import("../journal.ts")).journal(id, options),
