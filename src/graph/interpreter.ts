@@ -174,12 +174,13 @@ function commitStep(execution: Execution, finished: Finished): Position {
   const { step, state, delta, items, waiting, label } = finished;
   const parts = state.parts();
   const key = idempotencyKeyOf(execution.facts.id, step, items, parts);
+  // Keys in the order they are written in, which spares sorting them.
   const data = stepText(execution, items.length, {
-    step,
-    key,
-    ...(label !== undefined && { label }),
     delta,
     frontier: items.map(storedItem),
+    key,
+    ...(label !== undefined && { label }),
+    step,
     ...(waiting.length > 0 && { waiting }),
   });
   const unkept = finished.unkept + data.length;

@@ -22,11 +22,30 @@ export interface Step {
 }
 
 export function pathOf({ parent, edge, spread }: Step, node: string): Path {
-  return hash("sha256", Buffer.concat([Buffer.from(parent, "hex"), u32be(edge), Buffer.from(node), tail(spread)]));
+  // A character is at most three bytes.
+  if (HEAD_BYTES + node.length * 3 + 4 > scratch.length) scratch = Buffer.alloc(HEAD_BYTES + node.length * 3 + 4);
+  writeHead(parent, edge);
+  return digest(HEAD_BYTES + scratch.write(node, HEAD_BYTES), spread);
 }
 
 export function orderKeyOf({ parent, edge, spread }: Step): OrderKey {
-  return hash("sha256", Buffer.concat([Buffer.from(parent, "hex"), u32be(edge), tail(spread)])).slice(0, 16);
+  writeHead(parent, edge);
+  return digest(HEAD_BYTES, spread).slice(0, 16);
+}
+
+/** What is hashed is written here, one after the other: a wide step has many items, and each two hashes. */
+let scratch = Buffer.alloc(256);
+/** A path and an edge. */
+const HEAD_BYTES = 36;
+
+function writeHead(parent: Path, edge: number): void {
+  scratch.write(parent, "hex");
+  scratch.writeUInt32BE(edge, 32);
+}
+
+function digest(length: number, spread: number | undefined): string {
+  const end = spread === undefined ? length : scratch.writeUInt32BE(spread, length);
+  return hash("sha256", scratch.subarray(0, end));
 }
 
 export function orderKeyNumber(key: OrderKey): bigint {
@@ -40,16 +59,4 @@ export function compareItems(
 ): number {
   if (a.orderKey !== b.orderKey) return a.orderKey < b.orderKey ? -1 : 1;
   return a.path < b.path ? -1 : a.path > b.path ? 1 : 0;
-}
-
-const NOTHING = Buffer.alloc(0);
-
-function tail(spread: number | undefined): Buffer {
-  return spread === undefined ? NOTHING : u32be(spread);
-}
-
-function u32be(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }

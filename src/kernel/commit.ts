@@ -170,7 +170,7 @@ export interface TurnWrite {
    * Of a graph: one per step that is complete, first of all that is written. All in already, with the same keys: `already-committed`.
    * Another key for a step that is in: `lease-lost`, or `conflict` from the holder, whose run is stopped with the evidence (C2).
    */
-  readonly checkpoints?: readonly NewCheckpoint[];
+  readonly checkpoints?: readonly NewCheckpoint[] | undefined;
   readonly then: "hold" | "release" | EndStatus;
   /** With the end `continued`, and with no other. */
   readonly next?: NextGeneration;

@@ -19,7 +19,7 @@ export interface AttemptOptions {
   /** Made when it is first used. */
   readonly logger: (runId: string, step: string) => Logger;
   /** Of a node: what tells when it is at work, and the clock its time is measured by while it waits for what may take days. */
-  readonly node?: { readonly slots: Slots; now(): EpochMs };
+  readonly node?: { readonly slots: Slots; now(): EpochMs } | undefined;
   /** Where an operation's chunks go; a task has no streams. */
   readonly streams?: { emit(stream: string, chunk: unknown): void };
 }

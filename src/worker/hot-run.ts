@@ -259,7 +259,8 @@ export class HotRun {
     startedAt: EpochMs | undefined,
   ): void {
     const { command } = ask;
-    if (this.postpone(() => this.operationEnded(ask, type, text, data, startedAt))) return;
+    // Looked at first: most runs have no nodes, and need no closure per call.
+    if (this.nodes !== undefined && this.postpone(() => this.operationEnded(ask, type, text, data, startedAt))) return;
     if (!this.#operations.end(command) || !this.accepts) return;
     if (ask.isNode === true) {
       // What its code has just asked for comes first.
@@ -445,7 +446,7 @@ export class HotRun {
       messages: batch.messages,
       emits: batch.emits,
       sends: batch.sends,
-      ...(batch.checkpoints !== NONE && { checkpoints: batch.checkpoints }),
+      checkpoints: batch.checkpoints === NONE ? undefined : batch.checkpoints,
       then,
       ...(this.#ended !== undefined && this.#atEnd()),
     };

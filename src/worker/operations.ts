@@ -53,7 +53,7 @@ function startOperation(
     timers: host.timers,
     logger: host.logger,
     streams: run,
-    ...(ask.isNode === true && { node: { slots: host.nodeSlots, now: host.now } }),
+    node: ask.isNode === true ? { slots: host.nodeSlots, now: host.now } : undefined,
   });
   if (!host.mayStart() || !run.operationStarted(ask, context)) return giveBack();
   const fields = { index: ask.index, name: ask.name, input: ask.input, attempt, startedAt: host.now() };
