@@ -20,7 +20,7 @@ export {
   type BulkOptions,
   type BulkReport,
   rekey,
-  type At,
+  type CheckpointAt,
   type ChannelDiff,
   type CheckpointsOptions,
   type DiffOptions,

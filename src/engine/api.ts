@@ -27,7 +27,7 @@ import type { StoreSource } from "../stores/index.ts";
 import type { Checkpoint } from "../graph/index.ts";
 import type { DiffOptions, RunDiff } from "./diff-runs.ts";
 import type { ForkOptions } from "./fork-run.ts";
-import type { At } from "./lineage.ts";
+import type { CheckpointAt } from "./lineage.ts";
 import type { CheckpointsOptions } from "./run-checkpoints.ts";
 import type { Limits } from "./limits.ts";
 import type { OutboxHandler } from "../worker/index.ts";
@@ -130,7 +130,7 @@ export interface ReplayOptions extends GenerationOptions {
    */
   mode?: "full" | "resume";
   /** Where `resume` goes on: a step, or the newest step with this label. Default: the newest. */
-  from?: At;
+  from?: CheckpointAt;
   /** Default true: the first difference is the verdict. False: differences are `warnings`, and what was recorded goes on. */
   strict?: boolean;
   /** Nodes of a graph whose `ctx.run` calls are made again: an answer other than the recorded one is a difference. */
@@ -196,9 +196,9 @@ export interface Run<D> {
   /** The steps a graph has committed, in order; of a fork, those before it began are the origin's. */
   checkpoints(options?: CheckpointsOptions): AsyncIterable<Checkpoint<StateOf<D>>>;
   /** One of them with everything it holds, recorded calls included. */
-  checkpoint(at: At): Promise<Checkpoint<StateOf<D>>>;
+  checkpoint(at: CheckpointAt): Promise<Checkpoint<StateOf<D>>>;
   /** The state of a graph after a step, or after the newest step with this label. */
-  stateAt(at: At): Promise<StateOf<D>>;
+  stateAt(at: CheckpointAt): Promise<StateOf<D>>;
   /**
    * Another run from a committed step of this one, with a changed state where that is wanted. It has the steps before in
    * common with this run, draws the same chance, and goes on by itself under its own id. The same id with the same step
@@ -226,7 +226,7 @@ export interface Filter {
   tag?: string;
   /** The id of a run: only older ones. */
   after?: string;
-  /** At most so many. */
+  /** CheckpointAt most so many. */
   limit?: number;
 }
 
@@ -290,7 +290,7 @@ export interface Schedule {
   resume(): Promise<void>;
   /** Starts one run now, beside the planned ones and whatever `overlap` says. */
   trigger(): Promise<RunInfo>;
-  /** Starts every planned time from `from` to before `to` that has no run yet; answers how many. At most 1,000. */
+  /** Starts every planned time from `from` to before `to` that has no run yet; answers how many. CheckpointAt most 1,000. */
   backfill(from: Date, to: Date): Promise<{ readonly count: number }>;
   /** Forgets the schedule; its runs stay. */
   remove(): Promise<void>;

@@ -40,7 +40,7 @@ export {
 } from "./create-engine.ts";
 export type { ChannelDiff, DiffOptions, RunDiff, StepDiff } from "./diff-runs.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
-export type { At } from "./lineage.ts";
+export type { CheckpointAt } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export type { OutboxHandler } from "../worker/index.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";

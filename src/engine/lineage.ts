@@ -57,14 +57,14 @@ async function readStarted(store: Store, { run, id }: RunRecord): Promise<Readon
 }
 
 /** A step by its number, or the newest one that `ctx.label` gave a name. */
-export type At = number | { readonly label: string };
+export type CheckpointAt = number | { readonly label: string };
 
 export interface Found {
   readonly stretch: Stretch;
   readonly row: NewCheckpoint;
 }
 
-export async function getCheckpoint(store: Store, lineage: Lineage, at: At): Promise<Found> {
+export async function getCheckpoint(store: Store, lineage: Lineage, at: CheckpointAt): Promise<Found> {
   for (const stretch of lineage.stretches.toReversed()) {
     if (typeof at === "number" && at < stretch.from) continue;
     const row =
@@ -77,7 +77,7 @@ export async function getCheckpoint(store: Store, lineage: Lineage, at: At): Pro
   throw await notFound(store, lineage, at);
 }
 
-async function notFound(store: Store, { record, stretches }: Lineage, at: At): Promise<RepriseError> {
+async function notFound(store: Store, { record, stretches }: Lineage, at: CheckpointAt): Promise<RepriseError> {
   const { id, status } = record;
   const newest = await store.findCheckpoint(stretches.at(-1)!.run, ALL, false);
   const there = newest === undefined ? "it has none yet" : `its newest is step ${newest.step}, and it is ${status}`;

@@ -13,7 +13,7 @@ import {
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { ReplayOptions } from "./api.ts";
-import { getCheckpoint, readLineage, type At } from "./lineage.ts";
+import { getCheckpoint, readLineage, type CheckpointAt } from "./lineage.ts";
 import { resumeLive, type Scratch } from "./resume-replay.ts";
 import { checkAt } from "./run-checkpoints.ts";
 
@@ -111,7 +111,7 @@ async function resumeRun(
 }
 
 /** Without a word about it, the newest checkpoint. */
-async function placeOf(store: Store, { id, run }: RunRecord, from: ReplayOptions["from"]): Promise<At> {
+async function placeOf(store: Store, { id, run }: RunRecord, from: ReplayOptions["from"]): Promise<CheckpointAt> {
   if (from !== undefined) return from;
   const newest = await store.findCheckpoint(run, Number.MAX_SAFE_INTEGER, false);
   if (newest !== undefined) return newest.step;

@@ -26,7 +26,7 @@ import {
   type Store,
   type Told,
 } from "../kernel/index.ts";
-import { getCheckpoint, readLineage, type At, type Found, type Lineage, type Stretch } from "./lineage.ts";
+import { getCheckpoint, readLineage, type CheckpointAt, type Found, type Lineage, type Stretch } from "./lineage.ts";
 
 /** Which steps `run.checkpoints` gives, and with what. */
 export interface CheckpointsOptions {
@@ -184,7 +184,7 @@ async function callsOf(store: Store, run: RunNumber, step: number, seq: number):
   return recordedCalls(entries.map(journalEntryOf));
 }
 
-export function checkAt(at: unknown, what: string): At {
+export function checkAt(at: unknown, what: string): CheckpointAt {
   if (Number.isSafeInteger(at) && (at as number) >= 0) return at as number;
   if (typeof at === "object" && at !== null && !Array.isArray(at)) {
     checkOptionNames(at, ["label"], what);

@@ -37,7 +37,7 @@ import type {
 import type { Checkpoint } from "../graph/index.ts";
 import { diffRuns, type DiffOptions, type RunDiff } from "./diff-runs.ts";
 import { forkRun, type ForkOptions } from "./fork-run.ts";
-import type { At } from "./lineage.ts";
+import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import type { Redaction } from "./redaction.ts";
@@ -231,11 +231,11 @@ export class RunHandle implements Run<any> {
     yield* checkpoints(this.#host.store, await this.#record(), options);
   }
 
-  async checkpoint(at: At): Promise<Checkpoint<any>> {
+  async checkpoint(at: CheckpointAt): Promise<Checkpoint<any>> {
     return checkpoint(this.#host.store, await this.#record(), at);
   }
 
-  async stateAt(at: At): Promise<any> {
+  async stateAt(at: CheckpointAt): Promise<any> {
     return stateAt(this.#host.store, await this.#record(), at);
   }
 

@@ -1,7 +1,7 @@
 // Cold load: a run that is not in memory is brought back by replaying its journal.
 
 import { decode, type Timers } from "../base/index.ts";
-import type { Entry, RunRecord, Store } from "../kernel/index.ts";
+import { forkedOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import {
   driveThrough,
   EmittedChunks,
@@ -14,7 +14,7 @@ import {
 import { readPast } from "./read-past.ts";
 
 export type Loaded =
-  | { readonly status: "ready"; readonly execution: Execution; readonly entries: number }
+  | { readonly status: "ready"; readonly execution: Execution; readonly isNew: boolean }
   /** It must not be run as it is; `code` and `message` are the evidence. */
   | { readonly status: "unfit"; readonly code: string; readonly message: string; readonly seq: number };
 
@@ -52,7 +52,9 @@ export async function loadCold(
   }
   await driveThrough(execution, recorded, timers);
   if (execution.stop === undefined) execution.caughtUp();
-  return { status: "ready", execution, entries: record.head };
+  // FK2. A fork begins with two entries.
+  const isNew = record.head === (forkedOf(recorded.started.data) === undefined ? 1 : 2);
+  return { status: "ready", execution, isNew };
 }
 
 function flagsOf([first]: readonly Entry[]): readonly number[] {

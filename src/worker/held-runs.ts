@@ -192,12 +192,10 @@ export class HeldRuns {
       const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
       return this.#stopping.stopWith(record, token, evidence, "blocked", message);
     }
-    const { execution, entries } = loaded;
+    const { execution, isNew } = loaded;
     if (isObserved()) {
-      const { id: run, definition } = record;
-      emit(
-        entries === 1 ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries },
-      );
+      const { id: run, definition, head: entries } = record;
+      emit(isNew ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries });
     }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
     if (paused) this.#steer(hot, true);

@@ -18,7 +18,7 @@ import {
   type Channel,
 } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { collect, rejection, until } from "../engine/world.ts";
+import { collect, rejection, until, watchEvents } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
 
 const steps = graph("steps", {
@@ -224,6 +224,21 @@ test("a failed, a cancelled and a terminated run can be forked, and the fork is 
   await engine.clock.advance(0);
   await ended.terminate();
   expect((await (await ended.fork({ step: 1, id: "f3", patch: { n: 3 } })).result()).seen).toEqual(["f3"]);
+});
+
+test("a fork is told as started, and as resumed only when it goes on later", async () => {
+  using watched = watchEvents();
+  await using engine = await createTestEngine({ definitions: [asks] });
+  const run = await engine.start(asks, {}, { id: "r" });
+  await run.resolve("early", "hello");
+  await engine.clock.advance(0);
+  const fork = await run.fork({ step: 1, id: "f" });
+  await engine.clock.advance(0);
+  await engine.crash();
+  await fork.resolve("late", "fork");
+  await fork.result();
+  const told = watched.events.filter((event) => "run" in event && event.run === "f" && event.event.startsWith("run."));
+  expect(told.map(({ event }) => event)).toEqual(["run.started", "run.resumed", "run.ended"]);
 });
 
 test("a fork of the last step ends at once, with its own output", async () => {
