@@ -259,7 +259,6 @@ export class HotRun {
     startedAt: EpochMs | undefined,
   ): void {
     const { command } = ask;
-    // Looked at first: most runs have no nodes, and need no closure per call.
     if (this.nodes !== undefined && this.postpone(() => this.operationEnded(ask, type, text, data, startedAt))) return;
     if (!this.#operations.end(command) || !this.accepts) return;
     if (ask.isNode === true) {
@@ -342,10 +341,9 @@ export class HotRun {
   deliverNext(): void {
     let next = this.#deliverable.shift();
     while (next !== undefined) {
-      const { type, command, data, at } = next;
-      this.execution.deliver(type, command, data, at);
+      this.execution.deliver(next.type, next.command, next.data, next.at);
       // Of a step's nodes no order can be seen: what follows needs all of them.
-      const isMore = type === "NodeCompleted" && this.#deliverable.first?.type === "NodeCompleted";
+      const isMore = next.type === "NodeCompleted" && this.#deliverable.first?.type === "NodeCompleted";
       next = isMore ? this.#deliverable.shift() : undefined;
     }
   }
