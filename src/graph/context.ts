@@ -8,6 +8,8 @@ export interface NodeContext<M = {}> extends DurableContext<M> {
   readonly step: number;
   /** 0 for the first attempt. */
   readonly attempt: number;
+  /** Sends a message to the outside in the commit of this node's result: an attempt that fails has sent nothing. */
+  send(destination: string, payload?: unknown): void;
   /** Names the checkpoint of this step. */
   label(name: string): void;
 }

@@ -123,7 +123,7 @@ function takeChild(draft: Draft, host: HotRunHost, ask: ChildAsk): void {
   const taken: Arrival = {
     type: "ChildWorkflowFailed",
     target: ask.command,
-    data: entryData.childIdTakenData(ask.childId),
+    data: entryData.childIdTakenData(ask.childId, ask.command),
   };
   const claim = host.preclaimChild(ask);
   batch.children = added(batch.children, {

@@ -11,6 +11,7 @@ import {
   type Line,
   type Policy,
   type Retried,
+  itemOfCommand,
 } from "../kernel/index.ts";
 
 type Part = string | undefined;
@@ -296,13 +297,14 @@ export function childFailedData(childExecutionId: string, error: unknown): strin
   return record(["childExecutionId", encode(childExecutionId)], ["error", errorText(error)]);
 }
 
-export function childIdTakenData(childExecutionId: string): string {
+export function childIdTakenData(childExecutionId: string, command = ""): string {
+  const advice =
+    itemOfCommand(command) === undefined
+      ? "Give the child another id."
+      : "A node that is tried again starts another child: leave the id out, and every attempt has one of its own.";
   return childFailedData(
     childExecutionId,
-    new RepriseError(
-      "START_CONFLICT",
-      `The child's id ${childExecutionId} belongs to another run. Give the child another id.`,
-    ),
+    new RepriseError("START_CONFLICT", `The child's id ${childExecutionId} belongs to another run. ${advice}`),
   );
 }
 

@@ -244,6 +244,33 @@ test("a workflow in a node of a graph in a workflow ends the same, killed at eve
   expect(crashes).toBeGreaterThan(20);
 }, 60_000);
 
+test("a child whose id an earlier attempt of its node took says what to do; without one every attempt has its own", async () => {
+  const quick = workflow("quick", async () => "done");
+  const ids: string[] = [];
+  const define = (name: string, id: string | undefined) =>
+    graph(name, { state: { said: last("") } })
+      .node("tries", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
+        const child = ctx.child(quick, undefined, id === undefined ? {} : { id });
+        ids.push(child.id);
+        const said = await child;
+        if (ctx.attempt === 0) throw new Error("once");
+        return { said };
+      })
+      .edge(START, "tries");
+  const [named, unnamed] = [define("named", "taken"), define("unnamed", undefined)];
+  await using engine = await createTestEngine({ definitions: [named, unnamed, quick] });
+  const refused = await engine.start(named, {});
+  await engine.clock.advance("1 s");
+  expect((await rejection(refused.result())).message).toContain(
+    "leave the id out, and every attempt has one of its own",
+  );
+  ids.length = 0;
+  const run = await engine.start(unnamed, {});
+  await engine.clock.advance("1 s");
+  expect(await run.result()).toEqual({ said: "done" });
+  expect(new Set(ids).size).toBe(2);
+});
+
 test("a detached child of a node goes on when its graph has ended, and is answered by nobody", async () => {
   const g = graph("starts", { state: { id: last("") } })
     .node("start", async (ctx) => ({ id: ctx.child(leaf, undefined, { detached: true }).id }))
