@@ -1,7 +1,20 @@
 // What is refused before a run starts, and what a node, a rule or a condition gets wrong while it goes on.
 
 import { expect, test } from "vitest";
-import { append, channel, END, goto, graph, last, max, merge, START, type Channel } from "reprise";
+import {
+  append,
+  channel,
+  checkpointFromJson,
+  END,
+  goto,
+  graph,
+  last,
+  max,
+  merge,
+  START,
+  workItemFromJson,
+  type Channel,
+} from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { rejection } from "../engine/world.ts";
 
@@ -87,6 +100,38 @@ test.each<[string, object, string, RegExp]>([
   const refused = await refusalOf((g) => g.edge(START, "a"), options);
   expect([refused.code, refused.message]).toEqual([code, expect.stringMatching(message)]);
 });
+
+const item = (fields: object): string =>
+  JSON.stringify({ step_id: 1, order_key: 7, node_id: "a", state: {}, attempt: 0, ...fields });
+const checkpoint = (fields: object): string =>
+  JSON.stringify({
+    run_id: "r",
+    step_id: 0,
+    state: {},
+    frontier: [],
+    rng_seed: 1,
+    recorded_ios: [],
+    idempotency_key: "sha256:0",
+    timestamp: "2025-10-28T10:30:01Z",
+    ...fields,
+  });
+
+test.each<[string, () => unknown, RegExp]>([
+  ["StepID −1", () => workItemFromJson(item({ step_id: -1 })), /step_id/],
+  ["Attempt −1", () => workItemFromJson(item({ attempt: -1 })), /attempt/],
+  ["an empty NodeID", () => workItemFromJson(item({ node_id: "" })), /node_id|name/],
+  ["RunID empty", () => checkpointFromJson(checkpoint({ run_id: "" })), /run id/i],
+  ["StepID −1 of a checkpoint", () => checkpointFromJson(checkpoint({ step_id: -1 })), /step_id/],
+])(
+  "policy validation: %s in what others wrote is refused before anything is made of it",
+  async (_what, read, message) => {
+    workItemFromJson(item({}));
+    checkpointFromJson(checkpoint({}));
+    const refused = await rejection((async () => read())());
+    expect(refused.code).toMatch(/^BAD_/);
+    expect(refused.message).toMatch(message);
+  },
+);
 
 test("a run id that is empty is refused before anything is written", async () => {
   const g = plain();
