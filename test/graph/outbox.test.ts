@@ -198,3 +198,26 @@ test("messages of a graph come in the order of its steps, and each in the order 
   expect(payloadsOf(arrived)).toEqual(["0a", "0b", "1a", "1b", "2a", "2b"]);
   expect((await collect(run.journal())).filter(({ type }) => type === "MessageSent")).toHaveLength(6);
 });
+
+test("a fork sends what its own steps send, under keys of its own; what was sent before it is not sent again", async () => {
+  const { arrived, mail } = ledger();
+  const g = graph("forks", { state: { n: last(0) } })
+    .node("one", async (ctx) => {
+      ctx.send("mail", "one");
+      return { n: 1 };
+    })
+    .node("two", async (ctx) => {
+      ctx.send("mail", "two");
+      return { n: 2 };
+    })
+    .edge(START, "one")
+    .edge("one", "two");
+  await using engine = await createTestEngine({ definitions: [g], outbox: { mail } });
+  const run = await engine.start(g, {});
+  await run.result();
+  const fork = await run.fork({ step: 1 });
+  await fork.result();
+  await engine.clock.advance("1 s");
+  expect(payloadsOf(arrived)).toEqual(["one", "two", "two"]);
+  expect(new Set(arrived.map(({ key }) => key)).size).toBe(3);
+});
