@@ -239,7 +239,7 @@ export class HotRun {
     this.#paused = false;
     for (const ask of this.#operations.unpark()) this.#host.runOperation(this, ask);
     if (this.#deliverable.length > 0) this.#host.markReady(this);
-    this.#host.markDirty(this);
+    else this.#host.markRunning(this);
   }
 
   /** Paused, with nothing at work and nothing to write: the turn can be given back. */
@@ -357,7 +357,8 @@ export class HotRun {
     if (this.execution.abandoned.length > 0) this.#letGoAbandoned();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
-    else this.execution.checkStalled();
+    else if (this.#paused || !this.execution.waits.giveNext()) this.execution.checkStalled();
+    else this.#host.markRunning(this);
     this.#host.markDirty(this);
   }
 
@@ -414,8 +415,8 @@ export class HotRun {
       this.execution.outcome === undefined &&
       (this.#operations.size === 0 || this.#operations.allWait) &&
       this.#localTasks === 0 &&
-      this.#deliverable.length === 0 &&
-      this.#draft.batch.deliveries.length === 0
+      !this.execution.waits.hasNext &&
+      this.#deliverable.length + this.#draft.batch.deliveries.length === 0
     );
   }
 

@@ -82,6 +82,7 @@ export class Nodes {
     const scope = this.#atWork.get(command);
     if (scope === undefined) return NOTHING;
     scope.over = true;
+    this.#execution.waits.forgetNext(scope.prefix);
     this.#atWork.delete(command);
     // Most nodes have got all they waited for.
     if (scope.open > 0) this.#execution.abandon(this.#execution.waits.dropUnless(({ node }) => node !== scope));

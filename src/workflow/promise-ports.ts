@@ -7,6 +7,7 @@ import { compareFields } from "./matrix.ts";
 import type { RecordedEntry } from "./recorded.ts";
 import { never, refused, titleOf } from "./refusals.ts";
 import { nodeOfCaller } from "./scope.ts";
+import type { Wait } from "./waits.ts";
 
 /** The ports of one run that have their value. */
 export class PromisePorts {
@@ -46,13 +47,16 @@ export class PromisePorts {
     if (this.find(port) !== undefined) return;
     if (recorded.type === "PromiseRejected") execution.noteFailure(recorded.data["error"], recorded.command || port);
     (this.#settled ??= new Map()).set(port, recorded);
+    const settle = (wait: Wait): void => {
+      if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
+      else wait.resolve(portValue(recorded, wait.timed));
+    };
+    const { command } = recorded;
+    // The node that waited for it is run again.
+    if (execution.nodes !== undefined && commands.isUnmatched(command)) waits.keepEarly(command, settle);
     const waiting = waits.on(port);
     if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);
-    for (const { command } of waiting)
-      waits.settle(command, (wait) => {
-        if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
-        else wait.resolve(portValue(recorded, wait.timed));
-      });
+    for (const wait of waiting) waits.settle(wait.command, settle);
   }
 }
 
@@ -88,7 +92,8 @@ export function askPromise(
     const left = settled === undefined ? timeoutMs : undefined;
     execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: left });
   }
-  if (settled === undefined) return execution.open("Promise", command.id, port, timed);
+  if (settled === undefined || execution.waits.hasEarly(command.id))
+    return execution.open("Promise", command.id, port, timed);
   if (settled.type === "PromiseRejected") return refused(settled.data["error"] as Error);
   return Promise.resolve(portValue(settled, timed));
 }

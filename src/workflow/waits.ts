@@ -44,8 +44,10 @@ interface NodeWatcher {
 export class Waits {
   readonly #open = new Map<string, Wait>();
   readonly #nodes: NodeWatcher | undefined;
-  /** Completions that came before their command: only changed code can do that. */
+  /** Completions that came before their command: only changed code can do that, and nodes that are run again. */
   #early: Map<string, Settle> | undefined;
+  /** Those of nodes, by what their commands begin with, in journal order. */
+  #earlyOfNodes: Map<string, string[]> | undefined;
 
   constructor(nodes?: NodeWatcher) {
     this.#nodes = nodes;
@@ -63,7 +65,10 @@ export class Waits {
     const fields = { command, type, name, timed, shielded, undo, resolve, reject, closing };
     const wait: Wait = node === undefined ? fields : { ...fields, node };
     const settle = this.#early?.get(command);
-    if (settle === undefined) {
+    // Of a node's answers the first in the journal is given first, whichever was asked for first: a race has its winner again.
+    const isQueued = settle !== undefined && node !== undefined;
+    if (isQueued) wait.closing = true;
+    if (settle === undefined || isQueued) {
       this.#open.set(command, wait);
       if (node !== undefined) this.#nodes?.opened(node, wait);
       return { promise, early: undefined };
@@ -104,10 +109,40 @@ export class Waits {
   keepEarly(command: string, settle: Settle): void {
     this.#early ??= new Map();
     this.#early.set(command, settle);
+    const prefix = command.slice(0, command.lastIndexOf("/") + 1);
+    if (prefix === "") return;
+    this.#earlyOfNodes ??= new Map();
+    this.#earlyOfNodes.set(prefix, [...(this.#earlyOfNodes.get(prefix) ?? []), command]);
   }
 
   hasEarly(command: string): boolean {
     return this.#early?.has(command) ?? false;
+  }
+
+  /** A node waits for the next of its answers, which is there. */
+  get hasNext(): boolean {
+    for (const [next] of this.#earlyOfNodes?.values() ?? []) if (this.#open.has(next!)) return true;
+    return false;
+  }
+
+  /** Gives every node that waits for it the next of its answers; true when there was one. The code has to be done before it is called again. */
+  giveNext(): boolean {
+    let given = false;
+    for (const [prefix, commands] of this.#earlyOfNodes ?? []) {
+      const [next] = commands;
+      const settle = this.#early?.get(next!);
+      if (settle === undefined || !this.settle(next!, settle)) continue;
+      given = true;
+      this.#early?.delete(next!);
+      commands.shift();
+      if (commands.length === 0) this.#earlyOfNodes?.delete(prefix);
+    }
+    return given;
+  }
+
+  /** An attempt is over. */
+  forgetNext(prefix: string): void {
+    this.#earlyOfNodes?.delete(prefix);
   }
 
   /** Oldest first. */

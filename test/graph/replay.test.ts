@@ -237,3 +237,29 @@ test("a node that waits for a person inside try and catch is not thrown at: afte
   expect(await refused.replay()).toMatchObject({ status: "same" });
   expect(before).toBe(2);
 });
+
+test("a race inside a node has the same winner when the node is run again after a crash", async () => {
+  const slow = createGate();
+  const g = graph("racing", { state: { log: append<string>() }, ports: { early: promise<string>(), go: promise() } })
+    .node("race", async (ctx) => {
+      const first = ctx.run("first", () => slow.wait().then(() => "first"));
+      const winner = await Promise.race([first, ctx.promise("early"), ctx.run("second", () => "second")]);
+      slow.open();
+      await first;
+      const early = await ctx.promise("early");
+      await ctx.run(`after ${winner}`, () => 1);
+      await ctx.promise("go");
+      return { log: [winner, early] };
+    })
+    .edge(START, "race");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, {});
+  await engine.clock.advance(10);
+  await run.resolve("early", "early");
+  await engine.clock.advance(10);
+  await engine.crash();
+  await engine.clock.advance(10);
+  await run.resolve("go");
+  expect(await run.result()).toEqual({ log: ["second", "early"] });
+  expect(await run.replay()).toMatchObject({ status: "same" });
+});
