@@ -20,6 +20,8 @@ const SLOW = [
   "test/engine/random-surface.test.ts",
   "test/engine/rough-handling.test.ts",
   "test/engine/schedule-crashes.test.ts",
+  "test/graph/crashes.test.ts",
+  "test/graph/replay-random.test.ts",
   "test/replay/random-programs.test.ts",
   "test/stores/mutants.test.ts",
   "test/types/graphs-editor.test.ts",
