@@ -107,6 +107,11 @@ export class HeldRuns {
     return this.#loading.none();
   }
 
+  /** R5. Code of a node is at work that waits for nothing: not for a call that is done and will not be delivered any more. */
+  get areNodesBusy(): boolean {
+    return this.#runs.held().some(({ execution }) => execution.nodes?.isBusy === true);
+  }
+
   find(run: RunNumber): HotRun | undefined {
     return this.#runs.get(run);
   }

@@ -76,6 +76,8 @@ export class Worker {
   #beginning = false;
   #begun: Promise<void> = Promise.resolve();
   #draining = false;
+  /** While it drains: a node has ended, or asked for something it will not get here. */
+  #nodesMoved: (() => void) | undefined;
   #stopped = false;
 
   constructor(options: WorkerOptions) {
@@ -87,10 +89,13 @@ export class Worker {
     this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
     const { store, timers, name, leaseMs, heartbeats, polls } = options;
     this.pump = new Pump(store, timers, {
-      committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
+      committed: (run, write, outcome) => {
+        this.#runs.committed(run, write, outcome);
+        this.#nodesMoved?.();
+      },
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
-      drained: (run) => !this.#draining && this.#runs.drained(run),
+      drained: (run) => (this.#draining ? this.#nodesMoved?.() : this.#runs.drained(run)),
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#tasks = new TaskPool({
@@ -400,7 +405,7 @@ export class Worker {
     this.pump.holdDeliveries();
     const { timers } = this.#options;
     const finished = await Promise.race([
-      Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]).then(() => true),
+      Promise.all([this.#slots.idle(), this.#nodesRest()]).then(() => true),
       new Promise<boolean>((resolve) => timers.set(graceMs, () => resolve(false), { ref: false })),
     ]);
     // Twice: what was under way may leave something behind. Not `quiet`: under load it never is.
@@ -409,6 +414,14 @@ export class Worker {
     this.#stop();
     if (this.#options.works) await this.#lease.release();
     return finished;
+  }
+
+  /** R5. A node that has asked for something gets no answer any more: it is not waited for, its answers are in the journal. */
+  #nodesRest(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#nodesMoved = () => void (this.#runs.areNodesBusy || resolve());
+      this.#nodesMoved();
+    });
   }
 
   /** How many user functions are running. */

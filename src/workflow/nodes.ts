@@ -39,6 +39,12 @@ export class Nodes {
     return this.#atWork.size;
   }
 
+  /** Code of one is at work that waits for nothing of `ctx`. */
+  get isBusy(): boolean {
+    for (const { open } of this.#atWork.values()) if (open === 0) return true;
+    return false;
+  }
+
   isAtWork(command: string): boolean {
     return this.#atWork.has(command);
   }

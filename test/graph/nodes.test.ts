@@ -17,7 +17,7 @@ import {
 } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
-import { collect, createGate, rejection, storeAround, until, within } from "../engine/world.ts";
+import { collect, createFolder, createGate, rejection, storeAround, until, within } from "../engine/world.ts";
 
 async function entriesOf(run: { journal(): AsyncIterable<JournalEntry> }): Promise<JournalEntry[]> {
   const entries: JournalEntry[] = [];
@@ -601,6 +601,34 @@ test("an engine that closes lets a node at work finish, and does not wait for on
   await gate.reached;
   await within(5_000, engine.close());
   expect(finished).toBe(true);
+});
+
+test("an engine that closes keeps the call a node waits for, and does not wait for the node", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const gate = createGate<string>();
+  const called: string[] = [];
+  const g = graph("calls", { state: { said: append<string>() }, output: ({ said }) => said })
+    .node("calls", async (ctx) => {
+      const first = await ctx.run("first", () => (called.push("first"), gate.wait()));
+      return { said: [first, await ctx.run("second", () => (called.push("second"), "two"))] };
+    })
+    .edge(START, "calls");
+  const warnings: string[] = [];
+  const log = (message: string): void => void warnings.push(message);
+  {
+    const engine = await createEngine({ store, definitions: [g], logger: { info() {}, warn: log, error: log } });
+    await engine.start(g, {}, { id: "run-1" });
+    await gate.reached;
+    const closed = engine.close({ grace: "1 h" });
+    gate.open("one");
+    await closed;
+  }
+  expect(warnings).toEqual([]);
+  expect(called).toEqual(["first"]);
+  await using engine = await createEngine({ store, definitions: [g] });
+  expect(await engine.run(g, "run-1").result()).toEqual(["one", "two"]);
+  expect(called).toEqual(["first", "second"]);
 });
 
 test("a node goes where it says, and not where there is nothing", async () => {
