@@ -271,6 +271,11 @@ export const ERROR_CATALOGUE = {
     summary: "The run was cancelled.",
     next: "Nothing; clean up in `finally`.",
   },
+  CHANNEL_CONFLICT: {
+    family: "outcome",
+    summary: 'Several nodes of one step changed a channel made with { conflict: "fail" }.',
+    next: "Let one node change the channel, or give it a rule for several changes: last without the option, append, merge, max, or channel.",
+  },
   DEADLINE_EXCEEDED: {
     family: "outcome",
     summary: "The run did not end within its deadline.",
@@ -286,17 +291,6 @@ export const ERROR_CATALOGUE = {
     summary: "Every attempt the retry policy allows has failed.",
     next: "Read the cause, the failure of the last attempt, and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
   },
-  NO_PROGRESS: {
-    family: "outcome",
-    summary:
-      "A graph has not come to its end and has nothing left to do: no condition holds, or its joins wait for each other.",
-    next: "Add an edge without a condition as the last one of the nodes named, or take a join out of the circle; then `run.retry()`, or start a new run.",
-  },
-  CHANNEL_CONFLICT: {
-    family: "outcome",
-    summary: 'Several nodes of one step changed a channel made with { conflict: "fail" }.',
-    next: "Let one node change the channel, or give it a rule for several changes: last without the option, append, merge, max, or channel.",
-  },
   MAX_STEPS_EXCEEDED: {
     family: "outcome",
     summary: "A graph took as many steps as it may without coming to its end.",
@@ -306,6 +300,12 @@ export const ERROR_CATALOGUE = {
     family: "outcome",
     summary: "A node was told to stop because another node of its step failed for good.",
     next: "Read the error of the run: it names the node that failed.",
+  },
+  NO_PROGRESS: {
+    family: "outcome",
+    summary:
+      "A graph has not come to its end and has nothing left to do: no condition holds, or its joins wait for each other.",
+    next: "Add an edge without a condition as the last one of the nodes named, or take a join out of the circle; then `run.retry()`, or start a new run.",
   },
   RESULT_TIMEOUT: {
     family: "outcome",
