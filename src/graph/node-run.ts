@@ -116,7 +116,7 @@ export async function callNode(
   let label: string | undefined;
   const ctx = contextOfNode(execution.context, op, step, key, (name) => (label = name));
   const time = execution.nodes?.dueAt(id) ?? place.begunAt ?? execution.steppedAt ?? execution.time;
-  const scope = nodeScope(id, life, op.attempt, item.path, time);
+  const scope = nodeScope(id, node.name, life, op.attempt, item.path, time);
   // Only a graph's execution calls this, and it has nodes.
   const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
   return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };

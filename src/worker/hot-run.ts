@@ -357,7 +357,7 @@ export class HotRun {
     if (this.execution.abandoned.length > 0) this.#letGoAbandoned();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
-    else if (this.#paused || !this.execution.waits.giveNext()) this.execution.checkStalled();
+    else if (this.nodes?.giveNext() !== true) this.execution.checkStalled();
     else this.#host.markRunning(this);
     this.#host.markDirty(this);
   }

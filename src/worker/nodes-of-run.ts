@@ -14,6 +14,9 @@ import { sendMessages } from "./take-ask.ts";
 /** How long nodes may go on when another of their step has failed for good. */
 const GRACE_MS = 5_000;
 
+/** K2. How long code may take to ask for what it got first, before it is taken for changed. It may wait for something of its own. */
+const UNASKED_MS = 1_000;
+
 const nothing = (): void => {};
 
 export class NodesOfRun {
@@ -23,6 +26,7 @@ export class NodesOfRun {
   #postponed: (() => void)[] = [];
   #limit: LimitWaitAsk["limit"];
   #cancelWait: (() => void) | undefined;
+  #cancelHeld: (() => void) | undefined;
   /** Some have begun since the loop last looked; kept by the loop, too. */
   began = false;
 
@@ -55,6 +59,23 @@ export class NodesOfRun {
     const { execution } = this.#run;
     const sent = execution.nodes?.end(command) ?? NONE;
     if (isCompleted && execution.isOpen(command)) sendMessages(draft, index, sent);
+  }
+
+  /** Gives the code that is run again what comes next for it; true when there was something. */
+  giveNext(): boolean {
+    const { waits } = this.#run.execution;
+    if (this.#run.isPaused) return false;
+    const isGiven = waits.giveNext();
+    if (isGiven || !waits.isHeld) {
+      this.#cancelHeld?.();
+      this.#cancelHeld = undefined;
+    } else
+      this.#cancelHeld ??= this.#host.timers.set(UNASKED_MS, () => {
+        this.#cancelHeld = undefined;
+        waits.skipUnasked();
+        this.asked();
+      });
+    return isGiven;
   }
 
   waits(command: string, isWaiting: boolean): void {
@@ -100,6 +121,7 @@ export class NodesOfRun {
   /** The run is out of memory. */
   letGo(): void {
     this.#cancelWait?.();
+    this.#cancelHeld?.();
     this.#limit = undefined;
   }
 }

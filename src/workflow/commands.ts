@@ -3,6 +3,7 @@
 // D1. A command gets its id `(type, per-type sequence)` and its global index synchronously, when it is created (E1).
 // D2. A recorded command is found by its id; fields are compared by the matrix, in strict mode also order and input.
 // D3. Without a journal to compare with, identity is all there is and nothing is looked up.
+// D4. What code of a graph's node asks for is compared with its input always: no request gets the answer to another one.
 
 import { digest, encode } from "../base/index.ts";
 import type { CommandType, EntryType } from "../kernel/index.ts";
@@ -125,7 +126,10 @@ export class Commands {
 
   /** D3. Only when nothing is left to compare with. */
   forgetJournal(): void {
-    if (this.#unmatched.size === 0) this.#recorded = undefined;
+    if (this.#unmatched.size > 0) return;
+    // Of a call that failed and is to be tried again the code of its node, run again, has not asked yet.
+    for (const id of this.#recorded?.retries.keys() ?? []) if (id.includes("#")) return;
+    this.#recorded = undefined;
   }
 
   /** D1, D2 */
@@ -137,7 +141,7 @@ export class Commands {
     node?: NodeScope,
   ): Command | Violation {
     const id = node === undefined ? `${type}(${this.#counts[type]++})` : nextIn(node, type);
-    return this.#match(type, id, name, fields, strictly);
+    return this.#match(type, id, name, fields, strictly, node);
   }
 
   /** A command whose id says what it is: the same in every life of the run, in whatever order commands come. */
@@ -156,6 +160,7 @@ export class Commands {
     name: CommandName,
     fields: Readonly<Record<string, unknown>>,
     strictly: StrictCheck | undefined,
+    node?: NodeScope,
   ): Command | Violation {
     this.#last = id;
     const index = this.#index++;
@@ -168,7 +173,10 @@ export class Commands {
       return isEarly ? newTooEarly(type, id, index, fields, journal.lastIndex) : { id, index, known: false, retried };
     }
     this.#unmatched.delete(id);
-    const mismatch = compareFields(name, id, fields, recorded) ?? this.#compareStrictly(id, index, recorded, strictly);
+    const mismatch =
+      compareFields(name, id, fields, recorded) ??
+      this.#compareStrictly(id, index, recorded, strictly) ??
+      this.#compareInNode(id, type, recorded, strictly, node);
     const found = mismatch && { ...mismatch, where: id, seq: recorded.seq };
     if (found !== undefined && this.#tolerates?.(found) !== true) return found;
     return { id, index, known: recorded !== retried, retried };
@@ -234,6 +242,19 @@ export class Commands {
     return found && { message: `${found.what} mismatch at ${id}`, expected: found.expected, actual: found.actual };
   }
 
+  /** D4. A promise is asked for by its port: what is shown with it, and for how long, may change. */
+  #compareInNode(
+    id: string,
+    type: CommandType,
+    recorded: RecordedEntry,
+    strictly: StrictCheck | undefined,
+    node: NodeScope | undefined,
+  ): Mismatch | undefined {
+    if (node === undefined || this.#comparesInputs || type === "Promise") return undefined;
+    const found = strictly?.(recorded);
+    return found && otherRequest(id, node, found.expected, found.actual);
+  }
+
   /** What the journal has and nobody asked for. */
   leftovers(): readonly Violation[] {
     // What the code of a node asked for is served to it when it is run again, and it is not when it has ended.
@@ -246,6 +267,14 @@ export class Commands {
       const text = `Orphaned command at ${where}: the journal has '${recorded?.type}', the code ended without asking for it`;
       return { message: text, expected: undefined, actual: recorded?.type, where, seq: recorded?.seq };
     });
+  }
+
+  /** Code of nodes that waited for a port before this entry and has not been run again yet. */
+  waitersOf(port: string, before: number): readonly string[] {
+    const { byCommand = [] } = this.#recorded ?? {};
+    return [...byCommand].flatMap(([id, { type, seq, data }]) =>
+      type === "PromiseCreated" && seq < before && data["promiseId"] === port && this.isUnmatched(id) ? [id] : [],
+    );
   }
 
   /** The place in the journal of a delivery, for its evidence. */
@@ -299,6 +328,15 @@ function newTooEarly(
     actual: `the journal's last command is ${lastIndex}`,
     where: id,
     seq: undefined,
+  };
+}
+
+function otherRequest(id: string, { command, name }: NodeScope, expected: unknown, actual: unknown): Mismatch {
+  const step = Number(command.slice(5, command.indexOf(".")));
+  return {
+    message: `Request mismatch at ${id}: node ${name} of step ${step}, run again after an interruption, asks for something else than the journal has for this call (expected is its request now, actual the recorded one). What a node asks for must follow from its state, its item, the answers it got, ctx.now, ctx.random and ctx.uuid. Put that right, or fork the run from step ${step - 1}, which makes all calls of the step anew. With the right code, resume the run`,
+    expected,
+    actual,
   };
 }
 

@@ -355,7 +355,11 @@ export class Execution {
 
   #finish(command: string, settle: (wait: Wait) => void): void {
     if (this.waits.settle(command, settle)) return;
-    if (!this.commands.isUnmatched(command)) return;
+    if (this.commands.isUnmatched(command)) this.keepEarly(command, settle);
+  }
+
+  /** It came before the code asked for it. */
+  keepEarly(command: string, settle: (wait: Wait) => void): void {
     const at = this.#time;
     this.waits.keepEarly(command, (wait) => {
       if (wait.node !== undefined) wait.node.time = Math.max(wait.node.time, at);

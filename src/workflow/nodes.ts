@@ -1,7 +1,7 @@
 // Nodes: the attempts of a graph's nodes whose code is at work in an execution.
 //
 // N1. A node waits while its code waits for something that may come when nobody holds the run: a task, a child, a promise.
-//     Its own calls (`ctx.run`, `ctx.tx`) are no such thing: they are at work here.
+//     Its own calls (`ctx.run`, `ctx.tx`) are no such thing: they are at work here. Neither is what was kept for it.
 // N2. When an attempt is over nothing it asked for is kept, and nothing it asks for any more is heard.
 
 import type { EpochMs, RepriseError } from "../base/index.ts";
@@ -68,15 +68,17 @@ export class Nodes {
   }
 
   /** N1 */
-  opened(node: NodeScope, { type }: Wait): void {
+  opened(node: NodeScope, { type, kept }: Wait): void {
     node.open += 1;
-    if (type === "Operation") return;
+    if (type === "Operation" || kept === true) return;
     node.waiting += 1;
     if (node.waiting === 1) this.#execution.host.nodeWaits?.(node.command, true);
   }
 
-  closed(node: NodeScope, { type }: Wait): void {
+  closed(node: NodeScope, { type, kept }: Wait): void {
     node.open -= 1;
+    // What was kept says itself when it came.
+    if (kept === true) return;
     node.time = Math.max(node.time, this.#execution.time);
     if (type === "Operation") return;
     node.waiting -= 1;

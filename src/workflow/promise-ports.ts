@@ -51,9 +51,11 @@ export class PromisePorts {
       if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
       else wait.resolve(portValue(recorded, wait.timed));
     };
-    const { command } = recorded;
-    // The node that waited for it is run again.
-    if (execution.nodes !== undefined && commands.isUnmatched(command)) waits.keepEarly(command, settle);
+    // The nodes that waited for it are run again, and get it in their turn.
+    if (execution.nodes !== undefined && recorded.command !== "" && execution.replaying) {
+      const seq = commands.findDelivery(recorded.type, recorded.command) ?? 0;
+      for (const command of commands.waitersOf(port, seq)) execution.keepEarly(command, settle);
+    }
     const waiting = waits.on(port);
     if (waiting.length === 0) (this.#untaken ??= new Set()).add(port);
     for (const wait of waiting) waits.settle(wait.command, settle);
@@ -85,15 +87,15 @@ export function askPromise(
   if (command === undefined) return never();
   const settled = execution.promisePorts.take(port);
   const node = execution.nodes === undefined ? undefined : nodeOfCaller();
-  if (settled !== undefined && node !== undefined) node.time = Math.max(node.time, settled.at);
+  const isInTurn = execution.waits.hasEarly(command.id);
+  if (settled !== undefined && node !== undefined && !isInTurn) node.time = Math.max(node.time, settled.at);
   const timed = timeoutMs !== undefined;
   if (!command.known) {
     const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);
     const left = settled === undefined ? timeoutMs : undefined;
     execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: left });
   }
-  if (settled === undefined || execution.waits.hasEarly(command.id))
-    return execution.open("Promise", command.id, port, timed);
+  if (settled === undefined || isInTurn) return execution.open("Promise", command.id, port, timed);
   if (settled.type === "PromiseRejected") return refused(settled.data["error"] as Error);
   return Promise.resolve(portValue(settled, timed));
 }

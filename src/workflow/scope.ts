@@ -18,6 +18,8 @@ export interface NodeMessage {
 export interface NodeScope {
   /** `Node(3.0)` */
   readonly command: string;
+  /** As the graph calls it. */
+  readonly name: string;
   readonly attempt: number;
   /** `Node(3.0)#0/`, in another life of its run `Node(3.0)~1#0/`: what its commands begin with. */
   readonly prefix: string;
@@ -38,9 +40,17 @@ export interface NodeScope {
   over: boolean;
 }
 
-export function nodeScope(command: string, life: number, attempt: number, path: string, time: EpochMs): NodeScope {
+export function nodeScope(
+  command: string,
+  name: string,
+  life: number,
+  attempt: number,
+  path: string,
+  time: EpochMs,
+): NodeScope {
   return {
     command,
+    name,
     attempt,
     prefix: nodePrefix(command, life, attempt),
     path,

@@ -3,6 +3,7 @@
 // E4. A command settles at most once; what comes later for it is dropped.
 
 import type { CommandType } from "../kernel/index.ts";
+import { KeptAnswers } from "./kept-answers.ts";
 import type { NodeScope } from "./scope.ts";
 import type { StepUndo } from "./undo.ts";
 
@@ -21,6 +22,8 @@ export interface Wait {
   readonly reject: (error: unknown) => void;
   /** The attempt of a graph's node that waits. */
   readonly node?: NodeScope;
+  /** Its answer was in the journal before it was asked for: it comes in its turn. */
+  readonly kept?: boolean;
   /** Its terminal entry is in the journal, though perhaps not delivered yet. */
   closing: boolean;
 }
@@ -46,8 +49,8 @@ export class Waits {
   readonly #nodes: NodeWatcher | undefined;
   /** Completions that came before their command: only changed code can do that, and nodes that are run again. */
   #early: Map<string, Settle> | undefined;
-  /** Those of nodes, by what their commands begin with, in journal order. */
-  #earlyOfNodes: Map<string, string[]> | undefined;
+  /** The order of those of nodes. */
+  #answers: KeptAnswers | undefined;
 
   constructor(nodes?: NodeWatcher) {
     this.#nodes = nodes;
@@ -63,14 +66,13 @@ export class Waits {
     // A rejection nobody awaits is the workflow's business, not the process's.
     promise.catch(ignore);
     const fields = { command, type, name, timed, shielded, undo, resolve, reject, closing };
-    const wait: Wait = node === undefined ? fields : { ...fields, node };
     const settle = this.#early?.get(command);
-    // Of a node's answers the first in the journal is given first, whichever was asked for first: a race has its winner again.
-    const isQueued = settle !== undefined && node !== undefined;
-    if (isQueued) wait.closing = true;
-    if (settle === undefined || isQueued) {
+    const isKept = settle !== undefined && node !== undefined && this.#answers?.isInLine(command) === true;
+    const wait: Wait = node === undefined ? fields : { ...fields, node, kept: isKept, closing: closing || isKept };
+    if (settle === undefined || isKept) {
       this.#open.set(command, wait);
       if (node !== undefined) this.#nodes?.opened(node, wait);
+      if (isKept) this.#answers?.asked(command);
       return { promise, early: undefined };
     }
     this.#early?.delete(command);
@@ -109,10 +111,8 @@ export class Waits {
   keepEarly(command: string, settle: Settle): void {
     this.#early ??= new Map();
     this.#early.set(command, settle);
-    const prefix = command.slice(0, command.lastIndexOf("/") + 1);
-    if (prefix === "") return;
-    this.#earlyOfNodes ??= new Map();
-    this.#earlyOfNodes.set(prefix, [...(this.#earlyOfNodes.get(prefix) ?? []), command]);
+    this.#answers ??= new KeptAnswers((asked) => this.#open.has(asked));
+    this.#answers.keep(command);
   }
 
   hasEarly(command: string): boolean {
@@ -121,28 +121,32 @@ export class Waits {
 
   /** A node waits for the next of its answers, which is there. */
   get hasNext(): boolean {
-    for (const [next] of this.#earlyOfNodes?.values() ?? []) if (this.#open.has(next!)) return true;
-    return false;
+    return this.#answers?.hasNext === true;
   }
 
   /** Gives every node that waits for it the next of its answers; true when there was one. The code has to be done before it is called again. */
   giveNext(): boolean {
-    let given = false;
-    for (const [prefix, commands] of this.#earlyOfNodes ?? []) {
-      const [next] = commands;
-      const settle = this.#early?.get(next!);
-      if (settle === undefined || !this.settle(next!, settle)) continue;
-      given = true;
-      this.#early?.delete(next!);
-      commands.shift();
-      if (commands.length === 0) this.#earlyOfNodes?.delete(prefix);
+    const next = this.#answers?.takeNext() ?? [];
+    for (const command of next) {
+      const settle = this.#early?.get(command);
+      this.#early?.delete(command);
+      if (settle !== undefined) this.settle(command, settle);
     }
-    return given;
+    return next.length > 0;
+  }
+
+  /** A node waits for an answer that is there, and has not asked for one that came before it. */
+  get isHeld(): boolean {
+    return this.#answers?.isHeld === true;
+  }
+  /** It need not ask for that one. */
+  skipUnasked(): void {
+    this.#answers?.skip();
   }
 
   /** An attempt is over. */
   forgetNext(prefix: string): void {
-    this.#earlyOfNodes?.delete(prefix);
+    this.#answers?.forget(prefix);
   }
 
   /** Oldest first. */
