@@ -18,7 +18,8 @@ const MAX_EXPONENT = 53;
 
 /** Refuses a policy that contradicts itself, before anything is run with it. */
 export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
-  if (typeof policy !== "object" || policy === null) throw bad(what, "expected { maxAttempts, … }");
+  if (typeof policy !== "object" || policy === null)
+    throw bad(what, `expected { maxAttempts, … }, not ${String(policy)}`);
   checkOptionNames(policy, ["baseDelay", "maxAttempts", "maxDelay", "retryable"], `${what}: retry`);
   const { maxAttempts, retryable } = policy;
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {

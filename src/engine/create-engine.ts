@@ -111,7 +111,10 @@ export function checkOutbox(outbox: unknown = {}): ReadonlyMap<string, OutboxHan
 /** The definitions among what a caller gave; refuses anything that is not a list of them. */
 export function registryOf(definitions: unknown): Registry {
   if (!Array.isArray(definitions))
-    throw new RepriseError("BAD_OPTIONS", "createEngine: expected an array of workflows and tasks as `definitions`.");
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `createEngine: expected an array of workflows, graphs and tasks as \`definitions\`, got ${typeof definitions}.`,
+    );
   return new Registry(definitions as (Definition | AnyTask)[]);
 }
 

@@ -202,11 +202,10 @@ function checkOutcome(outcome: ForkOutcome, id: string, origin: RunRecord, forke
     });
   if (outcome.status === "exists" && isSame(outcome.first, outcome.second, forked, data)) return outcome.record;
   const is = outcome.status === "exists" ? describe(outcome.first) : `expected to follow ${outcome.record.definition}`;
-  throw new RepriseError(
-    "START_CONFLICT",
-    `Run ${id} is ${is}; it cannot be a fork from ${from} with this patch. Use another id.`,
-    { details: { run: id, expected: is, actual: `a fork from ${from}` } },
-  );
+  const wanted = is === `a fork from ${from}` ? "this one with another patch" : `a fork from ${from}`;
+  throw new RepriseError("START_CONFLICT", `Run ${id} is ${is}; it cannot become ${wanted}. Use another id.`, {
+    details: { run: id, expected: is, actual: `a fork from ${from}` },
+  });
 }
 
 function isSame(first: Entry, second: Entry | undefined, forked: Forked, data: string): boolean {

@@ -17,7 +17,12 @@ export function storedOf(body: GraphBody, node: string, result: unknown): Stored
   const refuse = (problem: string): never => {
     throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: node ${node} ${problem}.`);
   };
-  if (!isPlain(result)) return refuse(`returned ${kindOf(result)}; expected a change of channels, goto(…), or nothing`);
+  if (!isPlain(result)) {
+    const example = `{ ${Object.keys(body.channels)[0] ?? "name"}: … }`;
+    return refuse(
+      `returned ${kindOf(result)}; expected a change of channels such as ${example}, a goto(…), or nothing`,
+    );
+  }
   const { goto: to, change } = "goto" in result ? (result as { goto: unknown; change?: unknown }) : { change: result };
   if (change !== undefined) {
     if (!isPlain(change)) return refuse(`changed ${kindOf(change)}; expected channels by name`);

@@ -340,14 +340,15 @@ function withNode(draft: Draft, name: string, rest: readonly unknown[]): Draft {
 
 function edgeOf(draft: Draft, from: unknown, to: unknown, when: unknown): GraphEdge {
   const targets = (Array.isArray(to) ? to : [to]) as (string | End)[];
-  const what = `edge from ${from === START ? "START" : String(from)} to`;
+  const what = `edge from ${nameOf(from)} to`;
   if (targets.length === 0)
     throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} an empty list. Name at least one node.`);
   for (const target of targets) if (target !== END) checkNode(draft, target, what);
   const twice = targets.find((target, index) => targets.indexOf(target) < index);
   if (twice !== undefined)
     throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} ${nameOf(twice)} twice. Once is enough.`);
-  if (when !== undefined) checkFunction(when, `Graph ${draft.name}: condition of the ${what} ${String(to)}`);
+  if (when !== undefined)
+    checkFunction(when, `Graph ${draft.name}: condition of the ${what} ${targets.map(nameOf).join(", ")}`);
   return { edge: "to", targets, when: when as (state: unknown) => boolean };
 }
 
@@ -375,15 +376,18 @@ function withJoin(draft: Draft, from: readonly string[], to: string): Draft {
   return names.reduce((made, name) => withEdge(made, name, edge), joined);
 }
 
-function nameOf(target: string | End): string {
-  return typeof target === "string" ? target : "END";
+function nameOf(target: unknown): string {
+  if (target === START) return "START";
+  return target === END ? "END" : String(target);
 }
 
 function checkNode(draft: Draft, name: unknown, what: string): void {
   if (typeof name === "string" && draft.nodes.has(name)) return;
   const known = [...draft.nodes.keys()].join(", ") || "none";
+  // Those of LangGraph.js are strings.
+  const marks = name === "__start__" || name === "__end__" ? " Import START and END from reprise." : "";
   throw new RepriseError(
     "BAD_GRAPH",
-    `Graph ${draft.name}: ${what} ${String(name)}: there is no such node. Its nodes so far are: ${known}. Nodes come before edges.`,
+    `Graph ${draft.name}: ${what} ${nameOf(name)}: there is no such node. Its nodes so far are: ${known}. Nodes come before edges.${marks}`,
   );
 }

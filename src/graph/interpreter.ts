@@ -68,10 +68,12 @@ export async function runGraph(
 }
 
 function tooManySteps({ name, maxSteps }: GraphBody, { items }: Position): RepriseError {
+  const next = items.map(({ node }) => node);
+  const named = [...new Set(next)].slice(0, 5).join(", ");
   return new RepriseError(
     "MAX_STEPS_EXCEEDED",
-    `Graph ${name} took ${maxSteps} steps without coming to its end. Look for a loop that never ends, or raise maxSteps and retry the run.`,
-    { details: { steps: maxSteps, next: items.map(({ node }) => node) } },
+    `Graph ${name} took ${maxSteps} steps without coming to its end; next would come: ${named}. Look for a loop that never ends, or raise maxSteps and retry the run.`,
+    { details: { steps: maxSteps, next } },
   );
 }
 

@@ -118,6 +118,17 @@ export async function callNode(
   const time = execution.nodes?.dueAt(id) ?? place.begunAt ?? execution.steppedAt ?? execution.time;
   const scope = nodeScope(id, node.name, life, op.attempt, item.path, time);
   // Only a graph's execution calls this, and it has nodes.
-  const result = await execution.nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)));
+  const result = await execution
+    .nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)))
+    .catch(hintAtFrozen);
   return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };
+}
+
+const WRITES_FROZEN = /^Cannot (?:assign to read only|add|delete|define|redefine) property|object is not extensible$/;
+
+/** State and items are frozen; what the language says about writing to it does not tell a beginner what to do. */
+function hintAtFrozen(error: unknown): never {
+  if (error instanceof TypeError && WRITES_FROZEN.test(error.message))
+    error.message += ". What a node gets is frozen: return the channels it changes instead.";
+  throw error;
 }

@@ -105,6 +105,12 @@ function holds(body: GraphBody, from: string, edge: Conditional, state: unknown)
   // It would always hold.
   if (answer instanceof Promise)
     throw new RepriseError("BAD_GRAPH", `${what()} gave a promise; expected true or false at once.`);
+  // So would a router's, which names the node to go to.
+  if (typeof answer === "string")
+    throw new RepriseError(
+      "BAD_GRAPH",
+      `${what()} gave ${JSON.stringify(answer)}; expected true or false. Write an edge for each way, or return goto(…) from the node.`,
+    );
   return Boolean(answer);
 }
 

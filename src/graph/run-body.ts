@@ -67,7 +67,12 @@ function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
           };
         const stray = Object.keys(value).filter((key) => !Object.hasOwn(channels, key));
         if (stray.length > 0)
-          return { issues: stray.map((key) => ({ message: `graph ${name} has no channel ${key}`, path: [key] })) };
+          return {
+            issues: stray.map((key) => ({
+              message: `graph ${name} has no channel ${key}; there are: ${Object.keys(channels).join(", ") || "none"}`,
+              path: [key],
+            })),
+          };
         const found = findBadChange(channels, value as Change);
         return found === undefined ? { value } : { issues: [{ message: found.problem, path: [found.channel] }] };
       },

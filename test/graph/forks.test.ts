@@ -126,6 +126,9 @@ test("the same fork again is the same run; the same id with another step, patch 
     run.fork({ step: 1, id: "other" }),
   ])
     expect(await rejection(ask)).toMatchObject({ code: "START_CONFLICT" });
+  expect((await rejection(run.fork({ step: 1, id: "f" }))).message).toBe(
+    "Run f is a fork from step 1 of run r; it cannot become this one with another patch. Use another id.",
+  );
   expect(stores.sql("select * from journal")).toEqual(before);
   expect(await stores.store.check()).toEqual([]);
 });

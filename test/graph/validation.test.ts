@@ -58,6 +58,14 @@ test.each<[string, (g: any) => unknown, string, RegExp]>([
   ["Timeout 0", node({ timeout: 0 }), "BAD_POLICY", /node b: expected a timeout above 0/],
   ["Timeout negative", node({ timeout: -5 }), "BAD_DURATION", /node b: timeout/],
   ["unknown NodeID in an edge", (g) => g.edge(START, "nobody"), "BAD_GRAPH", /there is no such node/],
+  ["an edge from END", (g) => g.edge(END, "a"), "BAD_GRAPH", /edge from END: there is no such node/],
+  [
+    "START of LangGraph.js",
+    (g) => g.edge("__start__", "a"),
+    "BAD_GRAPH",
+    /no such node.* Import START and END from reprise/,
+  ],
+  ["a retry that is a number", node({ retry: 3 }), "BAD_POLICY", /node b: expected \{ maxAttempts, … \}, not 3/],
   ["unknown NodeID in a spread", (g) => g.spread(START, "nobody", () => []), "BAD_GRAPH", /there is no such node/],
   ["unknown NodeID in a join", (g) => g.join(["nobody"], "a"), "BAD_GRAPH", /there is no such node/],
   [
@@ -141,7 +149,7 @@ test("a run id that is empty is refused before anything is written", async () =>
 });
 
 test.each<[string, object, RegExp]>([
-  ["a channel there is not", { nope: 1 }, /no channel nope/],
+  ["a channel there is not", { nope: 1 }, /no channel nope; there are: log, facts, top, any, rule/],
   ["no list for append", { log: "x" }, /changed log, which holds a list, got a value of type string/],
   ["no object for merge", { facts: [1] }, /changed facts, which holds an object, got a list/],
   ["no number for max", { top: "9" }, /changed top, which holds a number, got a value of type string/],
@@ -194,7 +202,7 @@ test.each<[string, () => unknown, RegExp]>([
   ["nothing for append", () => ({ log: undefined }), /changed log, which holds a list, got a value of type undefined/],
   ["no object for merge", () => ({ facts: null }), /changed facts, which holds an object, got null/],
   ["no number for max", () => ({ top: 1n }), /changed top, which holds a number, got a value of type bigint/],
-  ["a text", () => "done", /returned string; expected a change of channels/],
+  ["a text", () => "done", /returned string; expected a change of channels such as \{ log: … \}, a goto/],
   ["a list", () => [{ log: ["x"] }], /returned an array; expected/],
   ["an object of a class", () => new Odd(), /returned an object of class Odd/],
   ["a change that is none", () => goto(END, 5 as never), /changed number; expected channels by name/],
@@ -295,6 +303,11 @@ test.each<[string, Route, RegExp]>([
     (g) => g.edge("a", END, (async () => false) as never),
     /condition of the edge from a to END gave a promise/,
   ],
+  [
+    "a condition that names a node, as a router does",
+    (g) => g.edge("a", "b", (() => "b") as never),
+    /condition of the edge from a to b gave "b"; expected true or false.*goto/,
+  ],
   ["a spread that throws", (g) => g.spread("a", "each", () => no("why")), /spread to each threw: why/],
   ["a spread of no list", (g) => g.spread("a", "each", () => 3 as never), /spread to each gave number, not a list/],
   [
@@ -308,6 +321,20 @@ test.each<[string, Route, RegExp]>([
   const { cause } = await rejection((await engine.start(g, {})).result());
   expect((cause as Error).message).toMatch(/^Graph shop: /);
   expect((cause as Error).message).toMatch(message);
+});
+
+test.each<[string, (state: any) => void]>([
+  ["assigns to it", (state) => (state.log = [])],
+  ["appends to a list of it", (state) => state.log.push("x")],
+])("a node that %s is told that its state is frozen, and what to do", async (_what, write) => {
+  const g = graph("writes", { state: { log: append<string>() } })
+    .node("a", async (_ctx, state) => write(state))
+    .edge(START, "a");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, {});
+  const { cause } = await rejection(run.result());
+  expect((cause as Error).message).toMatch(/^Cannot .* frozen: return the channels it changes instead\.$/);
+  expect((await run.replay()).status).toBe("same");
 });
 
 test("an output that throws fails the run by name", async () => {
