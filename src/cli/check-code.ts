@@ -98,26 +98,34 @@ function endJson(end: ReplayEnd): object {
 
 async function printVerdict(check: Check, id: string, entries: number, verdict: Replay): Promise<void> {
   if (verdict.status === "same") {
+    const count = verdict.warnings?.length ?? 0;
     const what =
       check === "verify"
         ? "The journal is whole, and the code does what it says"
         : "The code does what the journal says";
     await print(
-      `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${countOf(entries, "entry", "entries")}).`,
+      count > 0
+        ? `${paint(["yellow", "bold"], "differs")}  ${plain(id)}: ${countOf(count, "difference", "differences")}; what was recorded went on.`
+        : `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${countOf(entries, "entry", "entries")}).`,
     );
     await print(paint("dim", verdict.digest));
     await printMore(verdict);
     return;
   }
   await print(`${paint(["red", "bold"], "mismatch")}  ${plain(id)}: ${plain(verdict.message)}`);
-  await print(`  ${paint("dim", "where:")}    ${plain(placeText(verdict))}`);
-  await print(`  ${paint("dim", "expected:")} ${showValue(verdict.expected)}`);
-  await print(`  ${paint("dim", "actual:")}   ${showValue(verdict.actual)}`);
+  await print(`  ${paint("dim", "where:")}       ${plain(placeText(verdict))}`);
+  await printSides(verdict);
   const next =
     verdict.step === undefined
       ? "make the code ask for what the journal has, keep both ways with ctx.patched(), or run the version that wrote it"
       : "make the node do what it did then, or see everything that differs with --lenient";
-  await print(`  ${paint("dim", "next:")}     ${next}`);
+  await print(`  ${paint("dim", "next:")}        ${next}`);
+}
+
+/** Of what stands there as `expected` and `actual` people think the other way round: named as `show` names them. */
+async function printSides({ expected, actual }: ReplayDifference): Promise<void> {
+  await print(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);
+  await print(`  ${paint("dim", "the journal:")} ${showValue(actual)}`);
 }
 
 /** Where, with what a graph knows of the place. */
@@ -135,14 +143,13 @@ function placeText({ where, step, node, attempt }: ReplayDifference): string {
 async function printMore({ calls, end, warnings }: Extract<Replay, { status: "same" }>): Promise<void> {
   if (calls !== undefined)
     await print(
-      `  ${paint("dim", "calls:")}    ${countOf(calls.served, "answer", "answers")} from the journal, ${calls.live} live`,
+      `  ${paint("dim", "calls:")}       ${countOf(calls.served, "answer", "answers")} from the journal, ${calls.live} live`,
     );
-  if (end?.status === "completed") await print(`  ${paint("dim", "output:")}   ${showValue(end.output)}`);
-  else if (end?.status === "failed") await print(`  ${paint("dim", "failed:")}   ${showValue(end.error)}`);
-  else if (end !== undefined) await print(`  ${paint("dim", "ended:")}    ${end.status}`);
+  if (end?.status === "completed") await print(`  ${paint("dim", "output:")}      ${showValue(end.output)}`);
+  else if (end?.status === "failed") await print(`  ${paint("dim", "failed:")}      ${showValue(end.error)}`);
+  else if (end !== undefined) await print(`  ${paint("dim", "ended:")}       ${end.status}`);
   for (const warning of warnings ?? []) {
-    await print(`${paint(["yellow", "bold"], "differs")}  ${plain(placeText(warning))}: ${plain(warning.message)}`);
-    await print(`  ${paint("dim", "expected:")} ${showValue(warning.expected)}`);
-    await print(`  ${paint("dim", "actual:")}   ${showValue(warning.actual)}`);
+    await print(`${paint("yellow", "at")} ${plain(placeText(warning))}: ${plain(warning.message)}`);
+    await printSides(warning);
   }
 }

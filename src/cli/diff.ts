@@ -1,5 +1,6 @@
 // reprise diff: two runs of a graph step by step, from the first step after which they differ.
 
+import { isDeepStrictEqual } from "node:util";
 import { RepriseError } from "../base/index.ts";
 import type { ChannelDiff, RunDiff, StepDiff } from "../engine/index.ts";
 import { standIn, withClient } from "./client.ts";
@@ -70,22 +71,48 @@ async function printDiff({ firstDivergence, steps, more }: RunDiff, id: string, 
     return print(`${paint("green", "same")} ${plain(id)} and ${plain(other)}: every step left the same behind`);
   await print(`${paint("yellow", "differ")} from step ${firstDivergence} on`);
   await print(paint("dim", `  - ${plain(id)}\n  + ${plain(other)}`));
-  for (const step of steps) await printStep(step, id, other);
+  const before: Seen = { here: new Map(), there: new Map() };
+  for (const step of steps) await printStep(step, before, id, other);
   if (more) await print(paint("dim", "… and further steps; --limit shows more"));
 }
 
-async function printStep({ step, in: where, channels, next }: StepDiff, id: string, other: string): Promise<void> {
+/** What was shown last of each channel, by side. */
+type Seen = Readonly<Record<Side, Map<string, unknown>>>;
+type Side = "here" | "there";
+
+async function printStep(
+  { step, in: where, channels, next }: StepDiff,
+  before: Seen,
+  id: string,
+  other: string,
+): Promise<void> {
   const only = where === "both" ? "" : paint("dim", `  only in ${plain(where === "here" ? id : other)}`);
   await print(`\n${paint("bold", `step ${step}`)}${only}`);
   const room = Math.max(40, lineWidth() - 6);
-  const line = async (sign: "-" | "+", what: string, value: unknown): Promise<void> =>
-    print(paint(sign === "-" ? "red" : "green", `  ${sign} ${plain(what)}: ${showValue(value, room - what.length)}`));
-  for (const [name, channel] of Object.entries(channels)) {
-    if ("here" in channel) await line("-", name, channel.here);
-    if ("there" in channel) await line("+", name, channel.there);
-  }
+  const line = async (side: Side, what: string, value: unknown): Promise<void> =>
+    print(paint(COLOUR[side], `  ${SIGN[side]} ${plain(what)}: ${showValue(value, room - what.length)}`));
+  for (const [name, channel] of Object.entries(channels))
+    for (const side of ["here", "there"] as const) {
+      if (!(side in channel)) continue;
+      const value = channel[side];
+      const against = where === "both" ? channel[side === "here" ? "there" : "here"] : before[side].get(name);
+      const isOld = where !== "both" && before[side].has(name) && isDeepStrictEqual(value, against);
+      before[side].set(name, value);
+      if (!isOld) await line(side, ...restOf(name, value, against));
+    }
   if (next === undefined) return;
   const nodes = (names: readonly string[]): string => (names.length === 0 ? "end" : names.map(plain).join(", "));
-  if (next.here !== undefined) await print(paint("red", `  - next: ${nodes(next.here)}`));
-  if (next.there !== undefined) await print(paint("green", `  + next: ${nodes(next.there)}`));
+  for (const side of ["here", "there"] as const)
+    if (next[side] !== undefined) await print(paint(COLOUR[side], `  ${SIGN[side]} next: ${nodes(next[side])}`));
+}
+
+const SIGN = { here: "-", there: "+" } as const;
+const COLOUR = { here: "red", there: "green" } as const;
+
+/** Lists mostly grow at their end: what they have in common is left out, `messages[4…]`. */
+function restOf(name: string, value: unknown, against: unknown): [string, unknown] {
+  if (!Array.isArray(value) || !Array.isArray(against)) return [name, value];
+  const common = value.findIndex((item, index) => index >= against.length || !isDeepStrictEqual(item, against[index]));
+  const start = common < 0 ? value.length : common;
+  return start === 0 ? [name, value] : [`${name}[${start}…]`, value.slice(start)];
 }

@@ -77,6 +77,21 @@ export function waitLines(
   }
 }
 
+/** What to type for the promises and signals it waits for, in the order it asked for them. */
+export function answerLines({ id, status }: RunRecord, waits: readonly Step[]): string[] {
+  if (status !== "waiting") return [];
+  const asked = waits.filter(({ kind, endedAt }) => (kind === "promise" || kind === "signal") && endedAt === undefined);
+  const commands = asked.map(({ kind, name }) => [kind === "promise" ? "resolve" : "signal", id, name]);
+  return commands
+    .slice(0, MAX_ANSWERS)
+    .map((words) => `  ${paint("dim", "next:")} reprise ${words.map(shellWord).join(" ")} '<value as JSON>'`);
+}
+const MAX_ANSWERS = 3;
+
+function shellWord(word: string): string {
+  return /^[\w.:@/-]+$/.test(word) ? word : `'${plain(word).replaceAll("'", `'\\''`)}'`;
+}
+
 export function waitLine(step: Step, now: number, painted: Paint): string {
   const { kind, name, command, until, attempts, show, child } = step;
   const shown = painted("bold", plain(name));

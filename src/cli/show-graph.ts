@@ -6,7 +6,7 @@ import { journalEntryOf, type Entry, type RunRecord, type Store } from "../kerne
 import { eachEntry, lastStepOf, readGraphRun, type GraphRun, type StepRange } from "./graph-run.ts";
 import { graphJson, nowLines, stepLines } from "./graph-view.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
-import { headLines, troubleLines, waitLines } from "./run-view.ts";
+import { answerLines, headLines, troubleLines, waitLines } from "./run-view.ts";
 import { middleLeftOut, showJson, type ShowOptions } from "./show.ts";
 import { troubleOf } from "./shown-run.ts";
 import { nodeOf, stepsOf } from "./steps.ts";
@@ -34,6 +34,12 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   lines.push(...withGap(standing));
   const waits = waitLines(record, ownSteps(graph), now, paint, standing.length > 0);
   if (waits.length > 0) lines.push("", paint("bold", "waits for"), ...waits.map((line) => `  ${line}`));
+  lines.push(
+    ...answerLines(
+      record,
+      graph.now.flatMap((node) => node.waits),
+    ),
+  );
   if (trouble !== undefined) lines.push("", ...troubleLines(record, trouble));
   for (const line of lines) await print(line);
   return EXIT.ok;

@@ -4,7 +4,7 @@ import { RepriseError } from "../base/index.ts";
 import { hasEnded, journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
-import { headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
+import { answerLines, headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
 import { looking, type LookOptions } from "./shown-store.ts";
 import { isoOf, runJson, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
@@ -90,6 +90,7 @@ async function printRun(
   for (const line of middleLeftOut(lines)) await print(line);
   const waits = waitLines(record, steps, now);
   if (waits.length > 0) await print(`\n${paint("bold", "waits for")}\n${waits.map((line) => `  ${line}`).join("\n")}`);
+  for (const line of answerLines(record, steps)) await print(line);
   if (trouble === undefined) return;
   await print("");
   for (const line of troubleLines(record, trouble)) await print(line);

@@ -49,7 +49,10 @@ test("a mismatch names step, node and attempt; --lenient tells all of them and w
   });
   const lenient = await store.cli("replay", "talk-1", TODAY, "--lenient");
   expect(lenient.code).toBe(0);
-  expect(lenient.stdout).toContain("differs  Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
+  expect(lenient.stdout).toMatch(/^differs {2}talk-1: \d+ differences?; what was recorded went on\.$/m);
+  expect(lenient.stdout).not.toContain("same");
+  expect(lenient.stdout).toContain("at Node(1.0)#0/Operation(0) (step 1, node greet, attempt 1)");
+  expect(lenient.stdout).toMatch(/the code: +\S.*\n +the journal: '\{"greeting":"hello"\}'/);
   const [json] = jsonLines((await store.cli("replay", "talk-1", TODAY, "--lenient", "--json")).stdout);
   expect(json).toMatchObject({
     status: "same",

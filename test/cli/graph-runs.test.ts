@@ -63,7 +63,8 @@ describe("show", () => {
     ]);
     expect(rows.every((row) => / [0-9a-f]{8}$/.test(row))).toBe(true);
     expect(stdout).toContain(
-      "step 5\n  review 5.0 waits for promise approval from outside, for { draft: '5 things' } Node(5.0)#0/Promise(0)",
+      "step 5\n  review 5.0 waits for promise approval from outside, for { draft: '5 things' } Node(5.0)#0/Promise(0)\n" +
+        "  next: reprise resolve agent-1 approval '<value as JSON>'\n",
     );
     expect(stdout).not.toContain("nothing that can come");
   });

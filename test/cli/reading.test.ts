@@ -100,6 +100,7 @@ describe("show", () => {
     expect(stdout).toMatch(
       /waits for\n {2}a timer, in 59 m.*Timer\(0\)\n {2}promise approval from outside, runs out in \d+ [dh].*Promise\(0\)/,
     );
+    expect(stdout).toContain("\n  next: reprise resolve review-1 approval '<value as JSON>'\n");
   });
 
   test("says why a run failed and what to do", async () => {

@@ -167,6 +167,10 @@ test("diff: the first step after which two runs differ, what differs there, and 
   expect(json).toMatchObject({ same: false, firstDivergence: 990, more: false });
   expect(json["steps"]).toHaveLength(11);
   expect(json["steps"][10]).toMatchObject({ step: 1_000, in: "here", next: { here: [] } });
+  await store.cli("fork", "loop-1", "--step", "998", "--patch", '{"log":["at 0","other"]}', "--id", "loop-4");
+  await store.finish("loop-4");
+  const lists = await store.cli("diff", "loop-1", "loop-4");
+  expect(lists.stdout).toMatch(/^step 998\n {2}- log\[1…\]: \[ 'at 1'.*\n {2}\+ log\[1…\]: \[ 'other' \]$/m);
   const strangers = await store.cli("diff", "loop-1", "agent-1");
   expect([strangers.code, strangers.stderr]).toEqual([2, expect.stringContaining("follows agent")]);
 });
