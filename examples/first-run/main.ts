@@ -190,6 +190,7 @@ ${paint("bold", "Where to go next")}
 
   examples/first-run/order.ts     the program you have just seen, 60 lines
   docs/tutorial.md                write your own, step by step
+  examples/agent                  an agent as a graph: killed, looked back at, replayed, forked
   ${look}
 `);
 }

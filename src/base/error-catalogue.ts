@@ -284,7 +284,7 @@ export const ERROR_CATALOGUE = {
   FATAL: {
     family: "outcome",
     summary: "User code said that repeating will not help.",
-    next: "Read the message; nothing is retried.",
+    next: "Read the message; nothing is tried again by itself. Once the cause is repaired, `reprise retry` goes on from there.",
   },
   MAX_ATTEMPTS_EXCEEDED: {
     family: "outcome",

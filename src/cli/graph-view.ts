@@ -60,16 +60,22 @@ export function stepLines({ steps, last, forked }: GraphRun, { from }: StepRange
 export function nowLines(record: RunRecord, graph: GraphRun, at: number, painted: Paint = paint): string[] {
   const { last, now, joins } = graph;
   const isTold = (node: NodeNow): boolean =>
-    node.state !== "completed" && node.state !== "open" && node.state !== "at work";
+    node.state !== "completed" && node.state !== "open" && node.state !== "at work" && !wasStopped(node);
   const told = now.filter(isTold);
   const lines = told.slice(0, MAX_NODES).flatMap((node) => nodeLines(node, at, painted));
   const more = now.filter((node) => !isTold(node)).concat(told.slice(MAX_NODES));
-  for (const [state, nodes] of Map.groupBy(more, (node) => node.state))
-    lines.push(`${painted("dim", `${stateText(state, record)}:`)} ${nodesText(tallyOf(nodes))}`);
+  const stateOf = (node: NodeNow): string => (wasStopped(node) ? "told to stop" : stateText(node.state, record));
+  for (const [state, nodes] of Map.groupBy(more, stateOf))
+    lines.push(`${painted("dim", `${state}:`)} ${nodesText(tallyOf(nodes))}`);
   if (!hasEnded(record.status))
     for (const { node, arrived } of joins)
       lines.push(`${painted("bold", plain(node))} waits for others to join; has ${arrived.map(plain).join(", ")}`);
   return lines.length === 0 ? [] : [painted("bold", `step ${last + 1}`), ...lines.map((line) => `  ${line}`)];
+}
+
+/** It failed of nothing but another node of its step. */
+function wasStopped({ error }: NodeNow): boolean {
+  return (error as { code?: unknown } | undefined)?.code === "NODE_STOPPED";
 }
 
 function stateText(state: NodeState, { status }: RunRecord): string {

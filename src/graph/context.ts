@@ -10,6 +10,6 @@ export interface NodeContext<M = {}> extends DurableContext<M> {
   readonly attempt: number;
   /** Sends a message to the outside in the commit of this node's result: an attempt that fails has sent nothing. */
   send(destination: string, payload?: unknown): void;
-  /** Names the checkpoint of this step. */
+  /** Names the checkpoint of this step; of several names the last in the order written counts. */
   label(name: string): void;
 }

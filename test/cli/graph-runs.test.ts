@@ -2,11 +2,12 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine } from "reprise";
+import { createEngine, RepriseError } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { readGraphRun } from "../../src/cli/graph-run.ts";
+import { readGraphRun, type GraphRun } from "../../src/cli/graph-run.ts";
+import { nowLines } from "../../src/cli/graph-view.ts";
 import { stepRangeOf } from "../../src/cli/show-graph.ts";
-import type { Store } from "../../src/kernel/index.ts";
+import type { RunRecord, Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
@@ -82,6 +83,25 @@ describe("show", () => {
       "step 2\n  bad 2.1 failed, attempt 2: FatalError: the index is gone\\u0007\n  completed: good\n",
     );
     expect(stdout).toContain("failed FATAL: FatalError: the index is gone\\u0007");
+  });
+
+  test("of a step that failed, those told to stop are counted and not taken for what failed", () => {
+    const node = { state: "failed", attempt: 0, dueAt: undefined, waits: [] } as const;
+    const stopped = new RepriseError("NODE_STOPPED", "another one failed");
+    const graph: GraphRun = {
+      last: 1,
+      steps: [],
+      now: [
+        { ...node, command: "Node(2.0)", node: "map", error: stopped },
+        { ...node, command: "Node(2.1)", node: "map", error: new Error("404") },
+        { ...node, command: "Node(2.2)", node: "map", error: stopped },
+      ],
+      joins: [],
+      since: [],
+      forked: undefined,
+    };
+    const lines = nowLines({ status: "failed" } as RunRecord, graph, 0, (_how, text) => text);
+    expect(lines).toEqual(["step 2", "  map 2.1 failed: Error: 404", "  told to stop: map ×2"]);
   });
 
   test("of a long run the last steps, and others when asked", async () => {
