@@ -78,8 +78,10 @@ export function waitLines(
 }
 
 /** What to type for the promises and signals it waits for, in the order it asked for them. */
-export function answerLines({ id, status }: RunRecord, waits: readonly Step[]): string[] {
-  if (status !== "waiting") return [];
+export function answerLines(record: RunRecord, waits: readonly Step[]): string[] {
+  const { id, status, arrivals, read } = record;
+  // What has come and was not read yet may be the answer.
+  if (status !== "waiting" || arrivals > read) return [];
   const asked = waits.filter(({ kind, endedAt }) => (kind === "promise" || kind === "signal") && endedAt === undefined);
   const commands = asked.map(({ kind, name }) => [kind === "promise" ? "resolve" : "signal", id, name]);
   return commands

@@ -6,7 +6,9 @@ import { createEngine, RepriseError } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { readGraphRun, type GraphRun } from "../../src/cli/graph-run.ts";
 import { nowLines } from "../../src/cli/graph-view.ts";
+import { answerLines } from "../../src/cli/run-view.ts";
 import { stepRangeOf } from "../../src/cli/show-graph.ts";
+import type { Step } from "../../src/cli/steps.ts";
 import type { RunRecord, Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
@@ -102,6 +104,14 @@ describe("show", () => {
     };
     const lines = nowLines({ status: "failed" } as RunRecord, graph, 0, (_how, text) => text);
     expect(lines).toEqual(["step 2", "  map 2.1 failed: Error: 404", "  told to stop: map ×2"]);
+  });
+
+  test("says what to answer with, word for word in a shell, until something has come", () => {
+    const wait = { kind: "promise", name: "it's ok" } as Step;
+    const record = { id: "r-1", status: "waiting", arrivals: 1, read: 1 } as RunRecord;
+    expect(answerLines(record, [wait])).toEqual(["  next: reprise resolve r-1 'it'\\''s ok' '<value as JSON>'"]);
+    expect(answerLines({ ...record, arrivals: 2 }, [wait])).toEqual([]);
+    expect(answerLines({ ...record, status: "completed" }, [wait])).toEqual([]);
   });
 
   test("of a long run the last steps, and others when asked", async () => {
