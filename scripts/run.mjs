@@ -22,6 +22,7 @@ const SLOW = [
   "test/engine/schedule-crashes.test.ts",
   "test/graph/crashes.test.ts",
   "test/graph/replay-random.test.ts",
+  "test/graph/random-worlds.test.ts",
   "test/replay/random-programs.test.ts",
   "test/stores/mutants.test.ts",
   "test/types/graphs-editor.test.ts",

@@ -238,8 +238,7 @@ export class HotRun {
     if (!this.#paused) return;
     this.#paused = false;
     for (const ask of this.#operations.unpark()) this.#host.runOperation(this, ask);
-    if (this.#deliverable.length > 0) this.#host.markReady(this);
-    else this.#host.markRunning(this);
+    this.#host[this.#deliverable.length > 0 ? "markReady" : "markRunning"](this);
   }
 
   /** Paused, with nothing at work and nothing to write: the turn can be given back. */
@@ -339,6 +338,7 @@ export class HotRun {
   }
 
   deliverNext(): void {
+    if (this.nodes?.giveNext() === true) return;
     let next = this.#deliverable.shift();
     while (next !== undefined) {
       this.execution.deliver(next.type, next.command, next.data, next.at);

@@ -61,7 +61,7 @@ export class NodesOfRun {
     if (isCompleted && execution.isOpen(command)) sendMessages(draft, index, sent);
   }
 
-  /** Gives the code that is run again what comes next for it; true when there was something. */
+  /** K1. Gives the code that is run again what comes next for it, before anything new; true when there was something. */
   giveNext(): boolean {
     const { waits } = this.#run.execution;
     if (this.#run.isPaused) return false;

@@ -208,3 +208,32 @@ test("code that has changed and no longer asks for what it got first goes on", a
   await engine.clock.advance("1 minute");
   expect(await run.result()).toEqual({ out: ["went"] });
 });
+
+test("what a node had got before a crash it gets before anything new", async () => {
+  const numbers = Array.from({ length: 20 }, (_, n) => n);
+  const gate = createGate();
+  let lives = 0;
+  let order: number[] = [];
+  const g = graph("many", { state: { out: append<string>() } })
+    .node("all", async (ctx) => {
+      lives += 1;
+      order = [];
+      const out = numbers.map(async (n) => {
+        await ctx.run("first", n, () => (n === 0 && lives === 1 ? gate.wait() : undefined));
+        order.push(n);
+        return ctx.run("next", n, (_op, asked) => `next ${asked}`);
+      });
+      return { out: await Promise.all(out) };
+    })
+    .edge(START, "all");
+  await using engine = await createTestEngine({ definitions: [g] });
+  const run = await engine.start(g, {}, { id: "r" });
+  await gate.reached;
+  await engine.clock.advance(10);
+  expect(order).toEqual(numbers.slice(1));
+  await engine.crash();
+  await engine.clock.advance(10);
+  expect(await run.result()).toEqual({ out: numbers.map((n) => `next ${n}`) });
+  expect(order).toEqual([...numbers.slice(1), 0]);
+  expect(await run.replay()).toMatchObject({ status: "same" });
+});
