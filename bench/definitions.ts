@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { promise, task, workflow } from "reprise";
+import { diamond, pipeline, wide } from "./flow-definitions.ts";
 import { chain, remembering, spreading } from "./graph-definitions.ts";
 
 interface Length {
@@ -55,4 +56,8 @@ export const payloads = workflow("payloads", async (ctx, { count, bytes }: { cou
   return count;
 });
 
-export const definitions = [steps, tasks, fanout, history, payloads, work, chain, spreading, remembering] as const;
+export const definitions = [
+  ...[steps, tasks, fanout, history, payloads, work],
+  ...[chain, spreading, remembering],
+  ...[pipeline, diamond, wide],
+] as const;

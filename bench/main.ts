@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { fanoutWorkload } from "./fanout.ts";
+import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
 import { historyWorkload } from "./history.ts";
 import { idleWorkload } from "./idle.ts";
@@ -28,6 +29,7 @@ const WORKLOADS: readonly Workload[] = [
   payloadWorkload,
   runsWorkload,
   graphWorkload,
+  flowWorkload,
   idleWorkload,
 ];
 

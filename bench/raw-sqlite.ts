@@ -3,7 +3,7 @@
 //
 // Written are journal rows in their order; a run's row when its first entry comes, and again once for each run that a
 // batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end; for graphs, the checkpoint of
-// each step.
+// each step; for flows, the queue row of each node, and for each arrival its row and that of what it is counted for.
 
 import { rmSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -28,10 +28,14 @@ export interface Written {
   readonly journal: readonly JournalRow[];
   readonly runs: ReadonlyMap<number, Row>;
   readonly checkpoints: Checkpoints;
+  readonly arrivals: Arrivals;
 }
 
 /** By run and entry. */
 type Checkpoints = ReadonlyMap<number, ReadonlyMap<number, Row>>;
+
+/** By run and the entry that caused them. */
+type Arrivals = ReadonlyMap<number, ReadonlyMap<number, readonly Row[]>>;
 
 /** Where a database stands before a measurement. */
 export interface Position {
@@ -66,12 +70,17 @@ export function readWritten(path: string, since: Position): Written {
     );
     const checkpointsOf = (number: number): Map<number, Row> =>
       new Map((checkpoint.all(number) as Row[]).map((row) => [row["seq"] as number, row]));
+    const arrival = db.prepare("select * from arrivals where run = ?");
+    const arrivalsOf = (number: number): Map<number, Row[]> =>
+      Map.groupBy(arrival.all(number) as Row[], (row) => row["seq"] as number);
+    const isFlow = journal.some(({ type, command }) => type === "NodeCompleted" && !command.startsWith("Node("));
     const isGraph = journal.some(({ type }) => type === "StepCommitted");
     return {
       schema: objects.map(({ sql }) => sql),
       journal,
       runs: new Map(Array.from(numbers, (number) => [number, run.get(number) as Row])),
       checkpoints: new Map(isGraph ? Array.from(numbers, (number) => [number, checkpointsOf(number)]) : []),
+      arrivals: new Map(isFlow ? Array.from(numbers, (number) => [number, arrivalsOf(number)]) : []),
     };
   });
 }
@@ -135,7 +144,7 @@ function openBare(path: string, schema: readonly string[]): DatabaseSync {
 /** As long as the tokens of a worker. */
 const TOKEN = "0123456789ab-0001";
 
-function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, batchSize: number): number {
+function writeAll(db: DatabaseSync, { journal, runs, checkpoints, arrivals }: Written, batchSize: number): number {
   const columns = Object.keys(runs.values().next().value ?? {});
   const insertRun = db.prepare(
     `insert into runs (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
@@ -151,6 +160,11 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, bat
   );
   const dropItem = db.prepare("delete from queue where run = ? and item = ?");
   const insertCheckpoint = insertInto(db, "checkpoints");
+  const insertArrival = insertInto(db, "arrivals");
+  const countArrival = db.prepare(
+    "insert into readiness (run, node, required, completed) values (?, ?, 1, 1) on conflict do update set completed = completed + 1",
+  );
+  const isFlow = arrivals.size > 0;
   const begin = db.prepare("begin immediate");
   const commit = db.prepare("commit");
 
@@ -166,6 +180,15 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints }: Written, bat
       if (type === "StepCommitted") insertCheckpoint.run(...Object.values(checkpoints.get(run)!.get(seq)!));
       else if (type === "TaskScheduled") insertItem.run(run, command, at, seq, TOKEN);
       else if (type === "TaskCompleted") dropItem.run(run, command);
+      if (!isFlow) continue;
+      if (type === "NodeCompleted") {
+        insertItem.run(run, command, at, seq, TOKEN);
+        dropItem.run(run, command);
+      }
+      for (const each of arrivals.get(run)?.get(seq) ?? []) {
+        insertArrival.run(...Object.values(each));
+        countArrival.run(run, each["target"]!);
+      }
     }
     for (const [run, { seq, type, at }] of heads) {
       const { chain, status } = runs.get(run)!;

@@ -53,6 +53,22 @@ export {
   type WorkerSettings,
 } from "./engine/index.ts";
 export {
+  describeFlow,
+  flow,
+  type ActionOptions,
+  type Flow,
+  type FlowBuilder,
+  type FlowDescription,
+  type FlowEdgeDescription,
+  type FlowNodeDescription,
+  type FlowNodeKind,
+  type FlowOptions,
+  type Given,
+  type Needs,
+  type Part,
+  type SpreadOptions,
+} from "./flow/index.ts";
+export {
   promise,
   queue,
   query,

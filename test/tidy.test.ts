@@ -105,7 +105,10 @@ const FLOORS: readonly (readonly string[])[] = [
 ];
 
 /** Rooms of one floor that stand on a neighbour (docs/decisions/0033). */
-const NEIGHBOURS: ReadonlyMap<string, readonly string[]> = new Map([["graph", ["workflow"]]]);
+const NEIGHBOURS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["graph", ["workflow"]],
+  ["flow", ["workflow"]],
+]);
 
 /** `undefined` for files that lie directly in src: they are doors, and may open every room. */
 function roomOf(path: string): string | undefined {

@@ -10,6 +10,11 @@ export const ERROR_CATALOGUE = {
     summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
     next: 'Write a non-negative number of milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): "500ms", "30 s", "2 hours".',
   },
+  BAD_FLOW: {
+    family: "usage",
+    summary: "A flow does not hang together: a node that needs what is not above it, a name used twice, no output.",
+    next: "Correct the node named in the message.",
+  },
   BAD_FORMAT: {
     family: "usage",
     summary:

@@ -19,6 +19,7 @@ export {
   RepriseError,
   type RepriseErrorOptions,
 } from "./errors.ts";
+export { functionWords } from "./function-words.ts";
 export { checkName, checkRunId } from "./names.ts";
 export { checkOptionNames } from "./options.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
@@ -26,6 +27,7 @@ export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";
+export { isThenable } from "./thenable.ts";
 export { toBytes, type Size, type SizeUnit } from "./size.ts";
 export { idleMs, systemClock, systemRandom, systemTimers } from "./system.ts";
 export { Fifo } from "./fifo.ts";

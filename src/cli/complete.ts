@@ -100,7 +100,7 @@ async function valuesOf({ long, argChoices }: Option, typed: string, place: Plac
     case "--run":
       return newestRuns(place, (runs) =>
         runs
-          .filter(({ kind }) => kind === "graph")
+          .filter(({ kind }) => kind !== "workflow")
           .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
       );
     case "--tag":
@@ -125,7 +125,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
     case "graph":
       return newestRuns(place, (runs) =>
-        distinct(runs.filter(({ kind }) => kind === "graph").map(({ definition }) => definition)),
+        distinct(runs.filter(({ kind }) => kind !== "workflow").map(({ definition }) => definition)),
       );
     case "code":
       return Object.entries(ERROR_CATALOGUE).map(([value, { summary }]) => ({ value, about: summary }));

@@ -55,10 +55,18 @@ function isStopped(record: RunRecord): record is RunRecord & { readonly status: 
 export function waitingLines({ waiting }: Findings, info: StoreInfo, now: number): readonly string[] {
   const isAnybodyThere = info.workers.some(({ until }) => until > now);
   const why = isAnybodyThere ? "no worker that is alive has taken" : "no worker is alive to take";
-  return waiting.map(
-    ({ name, version, due }) =>
-      `${countOf(due, "due run", "due runs")} of ${plain(name)}, version ${version}: ${why} ${due === 1 ? "it" : "them"}`,
-  );
+  const them = (count: number): string => `${why} ${count === 1 ? "it" : "them"}`;
+  return [
+    ...waiting.map(
+      ({ name, version, due }) =>
+        `${countOf(due, "due run", "due runs")} of ${plain(name)}, version ${version}: ${them(due)}`,
+    ),
+    ...info.dueNodes.map(({ definition, version, queue, count, oldestAt }) => {
+      const where = queue === undefined ? "" : `, queue ${plain(queue)}`;
+      const age = `the oldest for ${formatMs(Math.max(0, now - oldestAt))}`;
+      return `${countOf(count, "due node", "due nodes")} of flow ${plain(definition)}, version ${version}${where}, ${age}: ${them(count)}`;
+    }),
+  ];
 }
 
 export function stoppedLines({ stopped, more }: Findings): readonly string[] {

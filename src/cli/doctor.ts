@@ -99,19 +99,20 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
 }
 
 function doctorJson(
-  info: StoreInfo | undefined,
+  described: StoreInfo | undefined,
   findings: Findings | undefined,
   problems: readonly Problem[],
   now: number,
 ): object {
+  const { dueNodes = [], ...info } = described ?? {};
   return {
     healthy: problems.length === 0,
     store:
-      info === undefined
+      described === undefined
         ? null
         : {
             ...info,
-            workers: info.workers.map(({ worker, name, until }) => ({
+            workers: described.workers.map(({ worker, name, until }) => ({
               worker,
               name,
               until: isoOf(until),
@@ -119,6 +120,11 @@ function doctorJson(
             })),
           },
     waiting: findings?.waiting.map(({ name, version, due, live }) => ({ definition: name, version, due, live })) ?? [],
+    dueNodes: dueNodes.map(({ queue, oldestAt, ...nodes }) => ({
+      ...nodes,
+      queue: queue ?? null,
+      oldestAt: isoOf(oldestAt),
+    })),
     stopped: findings?.stopped ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,

@@ -5,8 +5,10 @@ import type { Arrow, Box, Mark, Picture } from "./picture.ts";
 const SHAPES: Readonly<Record<Box["shape"], string>> = {
   terminal: "shape=oval",
   node: 'shape=box, style="rounded,filled"',
+  derived: 'shape=box, style="filled"',
   items: 'shape=box3d, style="filled"',
   join: 'shape=hexagon, style="filled"',
+  choice: 'shape=diamond, style="filled"',
 };
 
 const ARROWS: Readonly<Record<Arrow["style"], readonly string[]>> = {
@@ -14,6 +16,7 @@ const ARROWS: Readonly<Record<Arrow["style"], readonly string[]>> = {
   conditional: [],
   spread: ["penwidth=2.5"],
   goto: ["style=dashed"],
+  branch: ["style=dashed"],
 };
 
 const MARKS: Readonly<Record<Mark, string>> = {
@@ -21,6 +24,7 @@ const MARKS: Readonly<Record<Mark, string>> = {
   now: 'fillcolor="#ffe8a3", color="#b08900", penwidth=3',
   failed: 'fillcolor="#ffd6d6", color="#c1121f", penwidth=3',
   waiting: 'fillcolor="#e2e2ff", color="#5a4fcf"',
+  skipped: 'fillcolor="#eeeeee", color="#999999", fontcolor="#777777"',
 };
 
 export function dotOf(pictures: readonly Picture[]): string {

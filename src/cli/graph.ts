@@ -1,17 +1,22 @@
-// reprise graph: the graphs of a file as a picture; with --run, what a run of one of them did.
+// reprise graph: the graphs and flows of a file as a picture; with --run, what a run of one of them did.
 
 import { writeFileSync } from "node:fs";
 import { decode, RepriseError } from "../base/index.ts";
+import { describeFlow, flowBody, isFlow, type FlowBody, type FlowDescription } from "../flow/index.ts";
 import { describeGraph, isGraph, type GraphDescription } from "../graph/index.ts";
 import { itemOfCommand, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import { dotOf } from "./dot.ts";
+import { flowPictureOf, flowTraceOf } from "./flow-picture.ts";
+import { readFlowRun } from "./flow-run.ts";
+import { flowNodesJson } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { eachEntry, readGraphRun, tallyOf, type GraphRun, type StepData } from "./graph-run.ts";
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { mermaidOf } from "./mermaid.ts";
 import { getRun, reading } from "./open-store.ts";
 import { EXIT, paint, print, remark } from "./output.ts";
-import { pictureOf, type Trace } from "./picture.ts";
+import { pictureOf, type Picture, type Trace } from "./picture.ts";
+import { shownStore } from "./shown-store.ts";
 import { jsonText, plain } from "./text.ts";
 
 export const FORMATS = ["mermaid", "dot", "json"] as const;
@@ -23,23 +28,29 @@ export interface GraphOptions extends GlobalOptions {
   readonly generation?: number;
 }
 
+/** What can be drawn. */
+type Drawn =
+  | { readonly kind: "graph"; readonly described: GraphDescription }
+  | { readonly kind: "flow"; readonly described: FlowDescription; readonly body: FlowBody };
+
 export async function graph(file: string, name: string | undefined, options: GraphOptions): Promise<number> {
   const format = formatOf(options);
   if (options.run === undefined && options.generation !== undefined)
     throw new RepriseError("USAGE", "--generation is that of a run: name it with --run.");
-  const graphs = graphsIn(await loadDefinitions(file), file);
+  const there = drawnIn(await loadDefinitions(file), file);
   if (options.run === undefined) {
-    const chosen = name === undefined ? graphs : [getGraph(graphs, name, file)];
-    const text = format === "json" ? `${jsonText({ graphs: chosen, run: null })}\n` : textOf(format, chosen);
+    const chosen = name === undefined ? there : [getDrawn(there, name, file)];
+    const text =
+      format === "json" ? `${jsonText({ ...jsonOf(chosen), run: null })}\n` : textOf(format, chosen.map(plainPicture));
     return write(text, options);
   }
   const id = options.run;
   return reading(options.store, async (store) => {
     const record = await getRun(store, id, options.generation);
-    const described = graphOfRun(graphs, record, name, file);
-    const trace = await traceOf(store, record, described);
-    if (format !== "json") return write(textOf(format, [described], trace), options);
-    return write(`${jsonText({ graphs: [described], run: traceJson(record, trace) })}\n`, options);
+    const drawn = drawnOfRun(there, record, name, file);
+    const { picture, json } = await traced(store, record, drawn);
+    if (format !== "json") return write(textOf(format, [picture]), options);
+    return write(`${jsonText({ ...jsonOf([drawn]), run: json })}\n`, options);
   });
 }
 
@@ -49,44 +60,83 @@ function formatOf({ format, json }: GraphOptions): (typeof FORMATS)[number] {
   throw new RepriseError("USAGE", `--json and --format ${format} contradict each other; leave out one.`);
 }
 
-function textOf(format: "mermaid" | "dot", graphs: readonly GraphDescription[], trace?: Trace): string {
-  const pictures = graphs.map((one, place) => pictureOf(one, place, trace));
+function textOf(format: "mermaid" | "dot", pictures: readonly Picture[]): string {
   return format === "dot" ? dotOf(pictures) : mermaidOf(pictures);
 }
 
+function plainPicture(drawn: Drawn, place: number): Picture {
+  return drawn.kind === "graph" ? pictureOf(drawn.described, place) : flowPictureOf(drawn.described, place);
+}
+
+function jsonOf(all: readonly Drawn[]): { readonly graphs: object; readonly flows: object } {
+  const of = (kind: Drawn["kind"]): object => all.flatMap((one) => (one.kind === kind ? [one.described] : []));
+  return { graphs: of("graph"), flows: of("flow") };
+}
+
+async function traced(
+  store: Store,
+  record: RunRecord,
+  drawn: Drawn,
+): Promise<{ readonly picture: Picture; readonly json: object }> {
+  if (drawn.kind === "graph") {
+    const trace = await traceOf(store, record, drawn.described);
+    return { picture: pictureOf(drawn.described, 0, trace), json: traceJson(record, trace) };
+  }
+  const flow = await readFlowRun(shownStore(store), record, Number.MAX_SAFE_INTEGER);
+  const { id, status } = flow.record;
+  const picture = flowPictureOf(drawn.described, 0, flowTraceOf(flow, drawn.body));
+  return { picture, json: { id, status, nodes: flowNodesJson(flow) } };
+}
+
 /** Of each name the newest version. */
-function graphsIn(definitions: Loaded, file: string): readonly GraphDescription[] {
-  const found = new Map<string, GraphDescription>();
+function drawnIn(definitions: Loaded, file: string): readonly Drawn[] {
+  const found = new Map<string, Drawn>();
   for (const definition of definitions) {
-    if (!isGraph(definition)) continue;
-    const described = describeGraph(definition as Parameters<typeof describeGraph>[0]);
-    if ((found.get(described.name)?.version ?? 0) < described.version) found.set(described.name, described);
+    const drawn = drawnOf(definition);
+    if (drawn === undefined) continue;
+    const { name, version } = drawn.described;
+    if ((found.get(name)?.described.version ?? 0) < version) found.set(name, drawn);
   }
   if (found.size > 0) return [...found.values()];
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no graph.`);
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no graph and no flow.`);
 }
 
-function getGraph(graphs: readonly GraphDescription[], name: string, file: string): GraphDescription {
-  const found = graphs.find((one) => one.name === name);
+function drawnOf(definition: Loaded[number]): Drawn | undefined {
+  if (isGraph(definition))
+    return { kind: "graph", described: describeGraph(definition as Parameters<typeof describeGraph>[0]) };
+  if (!isFlow(definition)) return undefined;
+  const described = describeFlow(definition as Parameters<typeof describeFlow>[0]);
+  return { kind: "flow", described, body: flowBody(definition) };
+}
+
+function getDrawn(all: readonly Drawn[], name: string, file: string): Drawn {
+  const found = all.find(({ described }) => described.name === name);
   if (found !== undefined) return found;
-  const names = graphs.map((one) => plain(one.name)).join(", ");
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no graph called ${name}; it has: ${names}.`);
+  const names = all.map(({ described }) => plain(described.name)).join(", ");
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no graph or flow called ${name}; it has: ${names}.`);
 }
 
-function graphOfRun(
-  graphs: readonly GraphDescription[],
+function drawnOfRun(
+  all: readonly Drawn[],
   { id, kind, definition, version }: RunRecord,
   name: string | undefined,
   file: string,
-): GraphDescription {
-  if (kind !== "graph")
-    throw new RepriseError("USAGE", `Run ${id} is of the ${kind} ${definition}; only runs of graphs can be drawn.`);
+): Drawn {
+  if (kind === "workflow")
+    throw new RepriseError(
+      "USAGE",
+      `Run ${id} is of the ${kind} ${definition}; only runs of graphs and flows can be drawn.`,
+    );
   if (name !== undefined && name !== definition)
-    throw new RepriseError("USAGE", `Run ${id} is of the graph ${definition}, not of ${name}. Leave out the name.`);
-  const described = getGraph(graphs, definition, file);
-  if (described.version !== version)
-    remark(`The run has version ${version} of the graph, the file version ${described.version}.`);
-  return described;
+    throw new RepriseError("USAGE", `Run ${id} is of the ${kind} ${definition}, not of ${name}. Leave out the name.`);
+  const drawn = getDrawn(
+    all.filter((one) => one.kind === kind),
+    definition,
+    file,
+  );
+  if (drawn.described.version !== version)
+    remark(`The run has version ${version} of the ${kind}, the file version ${drawn.described.version}.`);
+  return drawn;
 }
 
 /** The whole journal is read, page by page; only counts are kept. */

@@ -1,10 +1,11 @@
-// A file of the user's: every export that is a workflow, a graph or a task is registered.
+// A file of the user's: every export that is a workflow, a graph, a flow or a task is registered.
 
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RepriseError } from "../base/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
+import { flowBody, isFlow } from "../flow/index.ts";
 import { isGraph } from "../graph/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
 import { isWorkflow } from "../workflow/index.ts";
@@ -17,18 +18,19 @@ export async function loadDefinitions(file: string): Promise<Loaded> {
   if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}.`);
   const exports = Object.values(await load(path));
   const found = new Set(exports.filter(isDefinition));
+  for (const one of found) if (isFlow(one)) flowBody(one);
   if (found.size > 0) return [...found];
   const foreign = exports.some(looksLikeDefinition);
   throw new RepriseError(
     "UNKNOWN_DEFINITION",
     foreign
       ? `The workflows in ${path} were made by another copy of reprise than this command. Run the reprise command that is installed beside the file.`
-      : `${path} exports neither workflows nor graphs nor tasks.`,
+      : `${path} exports neither workflows nor graphs, flows or tasks.`,
   );
 }
 
 function isDefinition(value: unknown): value is Definition | AnyTask {
-  return isWorkflow(value) || isGraph(value) || isTask(value);
+  return isWorkflow(value) || isGraph(value) || isFlow(value) || isTask(value);
 }
 
 /** What else a module may export for the engine that works with it: `outbox`, the handlers of `ctx.send`. */
@@ -60,7 +62,7 @@ function looksLikeDefinition(value: unknown): boolean {
     typeof value === "object" &&
     value !== null &&
     "kind" in value &&
-    (value.kind === "workflow" || value.kind === "graph" || value.kind === "task")
+    ["workflow", "graph", "flow", "task"].includes(String(value.kind))
   );
 }
 
@@ -69,5 +71,5 @@ export function checkWorkflow(definitions: Loaded, name: string, file: string): 
   const names = definitions.filter((one) => !isTask(one)).map((definition) => definition.name);
   if (names.includes(name)) return;
   const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow or graph called ${name}; ${there}.`);
+  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow, graph or flow called ${name}; ${there}.`);
 }

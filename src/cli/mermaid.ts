@@ -8,8 +8,10 @@ import type { Arrow, Box, Mark, Picture } from "./picture.ts";
 const SHAPES: Readonly<Record<Box["shape"], readonly [string, string]>> = {
   terminal: ["([", "])"],
   node: ["[", "]"],
+  derived: ["(", ")"],
   items: ["[[", "]]"],
   join: ["{{", "}}"],
+  choice: ["{", "}"],
 };
 
 const ARROWS: Readonly<Record<Arrow["style"], string>> = {
@@ -17,6 +19,7 @@ const ARROWS: Readonly<Record<Arrow["style"], string>> = {
   conditional: "-->",
   spread: "==>",
   goto: "-.->",
+  branch: "-.->",
 };
 
 const CLASSES: Readonly<Record<Mark, string>> = {
@@ -24,6 +27,7 @@ const CLASSES: Readonly<Record<Mark, string>> = {
   now: "fill:#ffe8a3,stroke:#b08900,stroke-width:3px,color:#332701",
   failed: "fill:#ffd6d6,stroke:#c1121f,stroke-width:3px,color:#3c0006",
   waiting: "fill:#e2e2ff,stroke:#5a4fcf,color:#141133",
+  skipped: "fill:#eeeeee,stroke:#999999,color:#777777,stroke-dasharray:5 4",
 };
 
 export function mermaidOf(pictures: readonly Picture[]): string {

@@ -1,4 +1,4 @@
-// What the entries of graphs say, in words: nodes, and the steps they make.
+// What the entries of nodes say, in words: those of graphs with the steps they make, those of flows.
 
 import { formatMs } from "../base/index.ts";
 import type { JournalEntry } from "../kernel/index.ts";
@@ -22,6 +22,29 @@ export function completedText({ command = "", tookMs }: JournalEntry, fields: Fi
     : "";
   const named = typeof label === "string" ? `, label ${plain(label)}` : "";
   return `${parts.join(", ")}${change === undefined ? "" : ` → ${showValue(change)}`}${went}${named}`;
+}
+
+/** `node, attempt 2 → 'a value', keeps rows, skips allWell` */
+export function flowCompletedText(command: string, fields: Fields): string {
+  const isSpread = command.endsWith("[]");
+  const items = Number(fields["result"] ?? 0);
+  if (isSpread) return `spread, ${countOf(items, "item", "items")}`;
+  const parts = ["node"];
+  if ("attempt" in fields) parts.push(`attempt ${Number(fields["attempt"]) + 1}`);
+  if ("caught" in fields) parts.push(`caught ${showValue(fields["caught"])}`);
+  const kept = Object.entries((fields["kept"] ?? {}) as object).map(
+    ([name, value]) => `, ${plain(name)} = ${showValue(value)}`,
+  );
+  const skipped = Array.isArray(fields["skipped"])
+    ? `, skips ${fields["skipped"].map(String).map(plain).join(", ")}`
+    : "";
+  const value = "result" in fields ? ` → ${showValue(fields["result"])}` : "";
+  return `${parts.join(", ")}${value}${kept.join("")}${skipped}`;
+}
+
+/** `node failed, attempt 3: Error: no` */
+export function flowFailedText(fields: Fields): string {
+  return `node failed${"attempt" in fields ? `, attempt ${Number(fields["attempt"]) + 1}` : ""}: ${showValue(fields["error"])}`;
 }
 
 /** `node 2.1, attempt 1 failed, next in 5 ms` or `node 2.1 failed, attempt 3: Error: no` */

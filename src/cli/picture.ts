@@ -1,4 +1,4 @@
-// Picture: a graph as boxes and arrows, before it is written as Mermaid or DOT.
+// Picture: a graph or a flow as boxes and arrows, before it is written as Mermaid or DOT.
 //
 // PI1. Ids are ours (`g0n3`), so that no name can be a keyword or break the syntax; names are labels only.
 // PI2. What a run did is laid over the same picture: the boxes and arrows of the definition do not change; what it cannot
@@ -6,12 +6,12 @@
 
 import type { EdgeDescription, GraphDescription, NodeDescription } from "../graph/index.ts";
 
-export type Mark = "done" | "now" | "failed" | "waiting";
+export type Mark = "done" | "now" | "failed" | "waiting" | "skipped";
 
 export interface Box {
   readonly id: string;
   readonly lines: readonly string[];
-  readonly shape: "terminal" | "node" | "items" | "join";
+  readonly shape: "terminal" | "node" | "derived" | "items" | "join" | "choice";
   readonly mark: Mark | undefined;
   /** Where it leads is not known: it ends the run, or goes where its `goto` says. */
   readonly isOpen: boolean;
@@ -21,7 +21,7 @@ export interface Arrow {
   readonly from: string;
   readonly to: string;
   readonly label: string;
-  readonly style: EdgeDescription["kind"] | "goto";
+  readonly style: EdgeDescription["kind"] | "goto" | "branch";
 }
 
 export interface Picture {
@@ -46,7 +46,10 @@ export interface Trace {
 
 /** `place`: which of the graphs of a file it is. */
 export function pictureOf(graph: GraphDescription, place: number, trace?: Trace): Picture {
-  const idOf = idsOf(graph, place);
+  const idOf = idsOf(
+    graph.nodes.map(({ name }) => name),
+    place,
+  );
   const gotos = (trace?.gotos ?? []).map(({ from, to, count }) => ({
     from: idOf(from),
     to: idOf(to, "END"),
@@ -56,29 +59,26 @@ export function pictureOf(graph: GraphDescription, place: number, trace?: Trace)
   const arrows = [...graph.edges.map((edge) => arrowOf(edge, graph, idOf)), ...gotos];
   const end = idOf(null, "END");
   const hasEnd = arrows.some(({ to }) => to === end);
-  const terminal = (id: string, name: string, mark: Mark | undefined): Box => ({
-    id,
-    lines: [name],
-    shape: "terminal",
-    mark,
-    isOpen: false,
-  });
   return {
     title: trace?.title ?? graph.name,
     boxes: [
-      terminal(idOf(null), "START", trace === undefined ? undefined : "done"),
+      terminalBox(idOf(null), "START", trace === undefined ? undefined : "done"),
       ...graph.nodes.map((node) => boxOf(node, idOf(node.name), trace)),
-      ...(hasEnd ? [terminal(end, "END", trace?.hasEnded === true ? "done" : undefined)] : []),
+      ...(hasEnd ? [terminalBox(end, "END", trace?.hasEnded === true ? "done" : undefined)] : []),
     ],
     arrows,
   };
 }
 
+export function terminalBox(id: string, name: string, mark: Mark | undefined): Box {
+  return { id, lines: [name], shape: "terminal", mark, isOpen: false };
+}
+
 type IdOf = (name: string | null, otherwise?: "START" | "END") => string;
 
 /** PI1. A node that is not of this graph belongs to another version of it; a run may have gone there. */
-function idsOf({ nodes }: GraphDescription, place: number): IdOf {
-  const places = new Map(nodes.map(({ name }, index) => [name, index]));
+export function idsOf(names: readonly string[], place: number): IdOf {
+  const places = new Map(names.map((name, index) => [name, index]));
   return (name, otherwise = "START") =>
     name === null ? `g${place}${otherwise.toLowerCase()}` : `g${place}n${places.get(name) ?? "x"}`;
 }

@@ -10,7 +10,7 @@ import { answerLines, headLines, troubleLines, waitLines } from "./run-view.ts";
 import { middleLeftOut, showJson, type ShowOptions } from "./show.ts";
 import { troubleOf } from "./shown-run.ts";
 import { nodeOf, stepsOf } from "./steps.ts";
-import { nameWidthOf, offsetOf, renderLine, TimelineReader } from "./timeline.ts";
+import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
 const DEFAULT_STEPS = 20;
 
@@ -23,7 +23,7 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   const trouble = troubleOf(record, final);
   if (options.json) {
     const ends = [first, final].filter((entry): entry is Entry => entry !== undefined);
-    await printJson(showJson(record, ends, stepsOf(graph.since), trouble, graphJson(graph)));
+    await printJson(showJson(record, ends, stepsOf(graph.since), trouble, { graph: graphJson(graph) }));
     return EXIT.ok;
   }
   const now = store.now();
@@ -70,11 +70,10 @@ function endLines({ createdAt }: RunRecord, { since }: GraphRun): string[] {
     ({ type, command }) =>
       (command === undefined && type.startsWith("Run")) || type === "CancelRequested" || type === "DeadlineExceeded",
   );
-  const lines = told.filter(({ type }) => type !== "RunStarted").map((entry) => ({ entry, line: reader.read(entry) }));
-  const width = lines.reduce((most, { line }) => Math.max(most, nameWidthOf(line)), 0);
-  return lines.flatMap(({ entry, line }) =>
-    renderLine(line, offsetOf(entry.at.getTime() - createdAt), width, { width: lineWidth(), paint }),
-  );
+  const lines = told
+    .filter(({ type }) => type !== "RunStarted")
+    .map((entry) => ({ at: entry.at.getTime() - createdAt, line: reader.read(entry) }));
+  return renderEvents(lines, { width: lineWidth(), paint });
 }
 
 /** Every entry of the steps that are shown; after the last step, also what came since. */
@@ -85,12 +84,11 @@ async function timelineLines(store: Store, record: RunRecord, { steps, last }: G
   const before = first.step === 0 ? undefined : await store.findCheckpoint(record.run, first.step - 1, false);
   const end = final.step === last ? record.head : final.seq;
   const reader = new TimelineReader(record.createdAt);
-  const lines: { readonly at: number; readonly line: ReturnType<TimelineReader["read"]> }[] = [];
+  const lines: TimelineEntry[] = [];
   await eachEntry(store, record, before?.seq ?? 0, end, (entry) => {
     lines.push({ at: entry.at - record.createdAt, line: reader.read(journalEntryOf(entry)) });
   });
-  const width = lines.reduce((most, { line }) => Math.max(most, nameWidthOf(line)), 0);
-  return lines.flatMap(({ at, line }) => renderLine(line, offsetOf(at), width, { width: lineWidth(), paint }));
+  return renderEvents(lines, { width: lineWidth(), paint });
 }
 
 /** `3`, `10..20`, `..5`, `90..` */

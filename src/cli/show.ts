@@ -14,11 +14,13 @@ export interface ShowOptions extends LookOptions {
   readonly watch?: boolean;
   /** Of a graph. */
   readonly steps?: string;
+  /** Of a flow: how many nodes. */
+  readonly limit?: number;
   readonly timeline?: boolean;
 }
 
 /** Longer journals are shown by their beginning and their end. */
-const SHOWN_AT_EACH_END = 200;
+export const SHOWN_AT_EACH_END = 200;
 
 export async function show(id: string, options: ShowOptions): Promise<number> {
   if (options.watch === true && options.generation !== undefined)
@@ -26,12 +28,9 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
   return looking(options, async (store) => {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
+    refuseOptions(record, options);
     if (record.kind === "graph") return (await import("./show-graph.ts")).showGraph(store, record, options);
-    if (options.steps !== undefined)
-      throw new RepriseError(
-        "USAGE",
-        `--steps are those of a graph; run ${id} is of the ${record.kind} ${record.definition}.`,
-      );
+    if (record.kind === "flow") return (await import("./show-flow.ts")).showFlow(store, record, options);
     const entries = await store.readJournal(record.run, 0, record.head);
     const steps = stepsOf(entries.map(journalEntryOf));
     const trouble = troubleOf(record, entries.at(-1));
@@ -41,12 +40,20 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
   });
 }
 
+/** What only another kind of run has. */
+function refuseOptions({ id, kind, definition }: RunRecord, { steps, limit }: ShowOptions): void {
+  const so = `run ${id} is of the ${kind} ${definition}.`;
+  if (steps !== undefined && kind !== "graph") throw new RepriseError("USAGE", `--steps are those of a graph; ${so}`);
+  if (limit !== undefined && kind !== "flow")
+    throw new RepriseError("USAGE", `--limit counts the nodes of a flow; ${so}`);
+}
+
 export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
   trouble: Trouble | undefined,
-  graph?: object,
+  { graph, flow }: { readonly graph?: object | undefined; readonly flow?: object | undefined } = {},
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -61,6 +68,7 @@ export function showJson(
     steps: steps.map(stepJson),
     waitsFor: waitsFor(record, steps).map(stepJson),
     graph: graph ?? null,
+    flow: flow ?? null,
   };
 }
 
@@ -99,6 +107,9 @@ async function printRun(
 export function middleLeftOut(lines: readonly string[]): readonly string[] {
   const left = lines.length - 2 * SHOWN_AT_EACH_END;
   if (left <= 0) return lines;
-  const note = paint("dim", `             … ${left} lines left out; \`reprise journal\` has them all …`);
-  return [...lines.slice(0, SHOWN_AT_EACH_END), note, ...lines.slice(-SHOWN_AT_EACH_END)];
+  return [...lines.slice(0, SHOWN_AT_EACH_END), leftOutNote(left, "lines"), ...lines.slice(-SHOWN_AT_EACH_END)];
+}
+
+export function leftOutNote(left: number, what: string): string {
+  return paint("dim", `             … ${left} ${what} left out; \`reprise journal\` has them all …`);
 }

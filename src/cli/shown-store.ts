@@ -26,6 +26,10 @@ export function shownStore(store: Store): Store {
     async readJournal(run, after, limit) {
       return (await store.readJournal(run, after, limit)).map(shownRow<Entry>);
     },
+    async readItems(run, items) {
+      const states = await store.readItems(run, items);
+      return states.map((one) => (one?.failures === undefined ? one : { ...one, failures: shownText(one.failures) }));
+    },
     async readInbox(run, after) {
       return (await store.readInbox(run, after)).map(shownRow<InboxRow>);
     },

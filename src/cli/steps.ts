@@ -65,10 +65,17 @@ function noteNode(ofNodes: Map<string, Step[]>, step: Step): void {
   else asked.push(step);
 }
 
+const GRAPH_NODE = /^Node\(\d+\.\d+\)/;
+
+/** A node of a graph, and no name that somebody gave to a node of a flow: those have no dots. */
+export function isOfGraph(command: string): boolean {
+  return GRAPH_NODE.test(command);
+}
+
 /** The node whose code asked for it: `Node(3.0)` of `Node(3.0)#0/Task(1)`; undefined for what is none's. */
 export function nodeOf(command: string): string | undefined {
-  const end = command.indexOf(")") + 1;
-  return command.startsWith("Node(") && end < command.length ? command.slice(0, end) : undefined;
+  const [node] = GRAPH_NODE.exec(command) ?? [];
+  return node === undefined || node.length === command.length ? undefined : node;
 }
 
 /** Without what a retry made void. */
@@ -118,7 +125,7 @@ function opened({ type, at }: JournalEntry, command: string, fields: Fields): St
     case "NodeCompleted":
     case "NodeFailed":
     case "NodeRetried":
-      return step("node", text("operationName"), undefined);
+      return step("node", textOf(fields["operationName"], command), undefined);
     default:
       return undefined;
   }

@@ -5,9 +5,9 @@
 //                        └ attempt 1: Error: the card network did not answer
 
 import { formatMs } from "../base/index.ts";
-import { completedText, failedText, placeText, stepText } from "./node-lines.ts";
+import { completedText, failedText, flowCompletedText, flowFailedText, placeText, stepText } from "./node-lines.ts";
 import type { Paint } from "./output.ts";
-import { dueOf, fieldsOf, nodeOf, textOf, type Fields } from "./steps.ts";
+import { dueOf, fieldsOf, isOfGraph, nodeOf, textOf, type Fields } from "./steps.ts";
 import { forkedOf, type JournalEntry } from "../kernel/index.ts";
 import { clip, plain, showValue } from "./text.ts";
 
@@ -87,6 +87,21 @@ export function renderTimeline(entries: readonly JournalEntry[], options: Timeli
   return rendered;
 }
 
+/** What an entry says, and when since the start. */
+export interface TimelineEntry {
+  readonly at: number;
+  readonly line: Line;
+}
+
+/** Some of a run's entries. */
+export function renderEvents(
+  entries: readonly TimelineEntry[],
+  options: Pick<TimelineOptions, "width" | "paint">,
+): string[] {
+  const width = entries.reduce((most, { line: one }) => Math.max(most, nameWidthOf(one)), 0);
+  return entries.flatMap(({ at, line: one }) => renderLine(one, offsetOf(at), width, options));
+}
+
 /** Time since the start, for the beginning of a line. */
 export function offsetOf(ms: number): string {
   return offsetText(ms).padStart(TIME_WIDTH);
@@ -147,11 +162,17 @@ function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Dat
     case "RunStarted":
       return line("quiet", "started", startedText(fields));
     case "NodeCompleted":
-      return line("good", nodeName, completedText(entry, fields));
+      if (isOfGraph(command)) return line("good", nodeName, completedText(entry, fields));
+      return close(command.endsWith("[]") ? "quiet" : "good", () => flowCompletedText(command, fields));
     case "NodeFailed":
-      return line("bad", nodeName, failedText(entry, fields));
+      if (isOfGraph(command)) return line("bad", nodeName, failedText(entry, fields));
+      return close("bad", () => flowFailedText(fields));
     case "NodeRetried":
       return { ...line("quiet", nodeName, failedText(entry, fields)), under: [showValue(fields["error"])] };
+    case "NodeSkipped":
+      return line("quiet", nodeName, "skipped");
+    case "ItemsSpread":
+      return line("quiet", nodeName, itemsText(fields));
     case "StepCommitted":
       return line("quiet", `step ${String(fields["step"])}`, stepText(fields));
     case "TaskScheduled":
@@ -300,4 +321,11 @@ function failuresOf(fields: Fields): string[] {
   if (!Array.isArray(failures)) return [];
   const first = attemptOf(fields) - failures.length;
   return failures.map((failure, index) => `attempt ${first + index}: ${showValue(failure)}`);
+}
+
+/** Items of a spread. */
+function itemsText(fields: Fields): string {
+  const from = Number(fields["from"]);
+  const count = Array.isArray(fields["items"]) ? fields["items"].length : 0;
+  return count === 1 ? `item ${from}` : `items ${from} to ${from + count - 1}`;
 }

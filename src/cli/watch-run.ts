@@ -12,14 +12,17 @@ import {
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
+import { FlowReader, isQuietItem, readFlowRun, rowsOf } from "./flow-run.ts";
+import { flowJson, flowWaits, standingLines } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { standingOf, type StepData } from "./graph-run.ts";
+import { eachEntry, standingOf, type StepData } from "./graph-run.ts";
 import { graphJson, nowLines } from "./graph-view.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson, type Paint } from "./output.ts";
 import { headLines, statusOf, titleOf, troubleLines, waitLines } from "./run-view.ts";
 import { middleLeftOut, showJson } from "./show.ts";
 import { entryJson, troubleOf } from "./shown-run.ts";
+import { DEFAULT_NODES, endsOf, flowTrouble } from "./show-flow.ts";
 import { readLastSteps } from "./show-graph.ts";
 import { nodeOf, stepsOf } from "./steps.ts";
 import { clip } from "./text.ts";
@@ -48,7 +51,7 @@ export async function watchRun(store: Store, id: string, options: GlobalOptions)
       else await screen.append(middleLeftOut(fresh.lines));
       if (isOld) break;
       if (isOver(record)) return finish(store, record, followed, screen, options);
-      if (!options.json) screen.draw(statusLines(record, followed, store.now()));
+      if (screen.isLive) screen.draw(await statusLines(store, record, followed));
       await untilChanged(store, screen.isLive ? DRAW_MS : Number.POSITIVE_INFINITY);
     }
   }
@@ -74,9 +77,12 @@ async function finish(
 ): Promise<number> {
   const raw = await endsOf(store, record);
   const graph = record.kind === "graph" && options.json ? graphJson(await readLastSteps(store, record)) : undefined;
-  const trouble = troubleOf(record, raw.at(-1));
-  if (options.json) await printJson({ run: showJson(record, raw, stepsOf(followed.entries), trouble, graph) });
-  else
+  const flow = record.kind === "flow" ? await readFlowRun(store, record, DEFAULT_NODES) : undefined;
+  const trouble = flow === undefined ? troubleOf(record, raw.at(-1)) : flowTrouble(record, raw.at(-1), flow);
+  if (options.json) {
+    const more = { graph, flow: flow && flowJson(flow, DEFAULT_NODES) };
+    await printJson({ run: showJson(record, raw, stepsOf(followed.entries), trouble, more) });
+  } else
     await screen.append([
       "",
       ...(trouble === undefined ? [titleOf(record, store.now())] : troubleLines(record, trouble)),
@@ -85,18 +91,10 @@ async function finish(
   return hasEnded(record.status) ? EXIT.problem : EXIT.determinism;
 }
 
-/** The first entry and the last: those with its input and its outcome. */
-async function endsOf(store: Store, { run, head }: RunRecord): Promise<readonly Entry[]> {
-  const [first] = await store.readJournal(run, 0, 1);
-  const [last] = await store.readJournal(run, Math.max(0, head - 1), 1);
-  return [first, last].filter((entry) => entry !== undefined);
-}
-
-function statusLines(record: RunRecord, followed: Followed, now: number): string[] {
+async function statusLines(store: Store, record: RunRecord, followed: Followed): Promise<string[]> {
+  const now = store.now();
   const bare = (_style: unknown, text: string): string => text;
-  const nodes = followed.nodeLines(record, now, bare);
-  const own = stepsOf(followed.entries).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
-  const waits = [...waitLines(record, own, now, bare, nodes.length > 0), ...nodes];
+  const waits = record.kind === "flow" ? await followed.flowLines(store, record) : followed.waits(record, now, bare);
   const more = waits.length - MAX_WAITS;
   return [
     "",
@@ -106,18 +104,20 @@ function statusLines(record: RunRecord, followed: Followed, now: number): string
   ];
 }
 
-/** The journal of one run as far as it was read. Of a graph only what came since its last step is kept. */
+/** The journal of one run as far as it was read. Of a graph only what came since its last step is kept, of a flow counts. */
 class Followed {
   readonly run: number;
   entries: JournalEntry[] = [];
   #after = 0;
   #startedAt = 0;
   #step: StepData | undefined;
+  #flow: FlowReader | undefined;
   readonly #reader = new TimelineReader();
   #nameWidth = MIN_NAME_WIDTH;
 
-  constructor({ run }: RunRecord) {
+  constructor({ run, kind }: RunRecord) {
     this.run = run;
+    if (kind === "flow") this.#flow = new FlowReader();
   }
 
   /** What is new, up to `head` where it is given. */
@@ -127,11 +127,9 @@ class Followed {
       const entry = journalEntryOf(stored);
       if (entry.seq === 1) this.#startedAt = entry.at.getTime();
       this.#after = entry.seq;
-      if (entry.type === "StepCommitted") {
-        this.#step = entry.data as StepData;
-        this.entries = [];
-      } else this.entries.push(entry);
+      this.#keep(stored, entry);
       const line = this.#reader.read(entry);
+      if (this.#flow !== undefined && isQuietItem(stored)) return [];
       this.#nameWidth = Math.max(this.#nameWidth, nameWidthOf(line));
       const options = { width: lineWidth(), paint };
       return renderLine(line, offsetOf(entry.at.getTime() - this.#startedAt), this.#nameWidth, options);
@@ -139,10 +137,35 @@ class Followed {
     return { raw, lines };
   }
 
-  /** What the nodes of a graph do. */
-  nodeLines(record: RunRecord, now: number, painted: Paint): readonly string[] {
-    if (this.#step === undefined) return [];
-    return nowLines(record, standingOf(record, this.#step, this.entries), now, painted);
+  #keep(stored: Entry, entry: JournalEntry): void {
+    if (this.#flow !== undefined) this.#flow.see(stored);
+    else if (entry.type === "StepCommitted") {
+      this.#step = entry.data as StepData;
+      this.entries = [];
+    } else this.entries.push(entry);
+  }
+
+  waits(record: RunRecord, now: number, painted: Paint): readonly string[] {
+    const nodes =
+      this.#step === undefined ? [] : nowLines(record, standingOf(record, this.#step, this.entries), now, painted);
+    const own = stepsOf(this.entries).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
+    return [...waitLines(record, own, now, painted, nodes.length > 0), ...nodes];
+  }
+
+  /** What the nodes of a flow do, in counts. */
+  async flowLines(store: Store, record: RunRecord): Promise<readonly string[]> {
+    const reader = (this.#flow = await this.#counting(store, record));
+    const rows = await rowsOf(store, record, reader, await store.readReadiness(record.run));
+    return [...flowWaits(record, rows, store.now()), ...standingLines({ record, rows })];
+  }
+
+  /** Read again where a retry made something void. */
+  async #counting(store: Store, record: RunRecord): Promise<FlowReader> {
+    const reader = this.#flow ?? new FlowReader();
+    if (reader.voids.length === reader.skips) return reader;
+    const again = new FlowReader(reader.voids);
+    await eachEntry(store, record, 0, this.#after, (entry) => again.see(entry));
+    return again;
   }
 }
 

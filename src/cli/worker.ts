@@ -4,6 +4,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import { flowBody, isFlow } from "../flow/index.ts";
 import { graphRunBody } from "../graph/index.ts";
 import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
 import { isWorkflow, workflowBody } from "../workflow/index.ts";
@@ -56,16 +57,19 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     store: options.store,
     workflows: namesOf(definitions, "workflow"),
     graphs: namesOf(definitions, "graph"),
+    flows: namesOf(definitions, "flow"),
     tasks: namesOf(definitions, "task"),
     queues: options.queues ?? null,
   });
   return new Promise<number>(() => {});
 }
 
-/** The queue itself, with its limits, as a task or workflow of the file names it. */
+/** The queue itself, with its limits, as a task, a workflow or a node of a flow of the file names it. */
 function queueCalled(name: string, definitions: Loaded): Queue {
   if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
   const there = definitions.flatMap((one) => {
+    if (isFlow(one))
+      return [...flowBody(one).nodes.values()].flatMap(({ line }) => (line === undefined ? [] : [line.queue]));
     const { line } = isTask(one) ? taskBody(one) : isWorkflow(one) ? workflowBody(one) : graphRunBody(one);
     return line === undefined ? [] : [line.queue];
   });
@@ -92,7 +96,7 @@ function namesOf(definitions: Loaded, kind: Loaded[number]["kind"]): string[] {
 }
 
 function startText(name: string, definitions: Loaded, store: string): string {
-  const counts = (["workflow", "graph", "task"] as const).flatMap((kind) => {
+  const counts = (["workflow", "graph", "flow", "task"] as const).flatMap((kind) => {
     const names = namesOf(definitions, kind);
     return names.length === 0 ? [] : [`${countOf(names.length, kind, `${kind}s`)} (${names.map(plain).join(", ")})`];
   });

@@ -10,7 +10,8 @@ import {
   type RunNumber,
   type RunRecord,
 } from "../kernel/index.ts";
-import { entryData, planRetry, type RetryPlan } from "../workflow/index.ts";
+import { planFlowRetry } from "../flow/index.ts";
+import { entryData, planRetry, type PlannedRetry, type RetryPlan } from "../workflow/index.ts";
 import type { Steered } from "./run-control.ts";
 import type { HandleHost } from "./run-handle.ts";
 
@@ -44,16 +45,19 @@ export async function retryRun({ host, id }: Steered): Promise<void> {
 /** The writes that bring a run back, its failed children before it. */
 async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
   const { run, head, id } = record;
-  const plan = planRetry(await host.store.readJournal(run, 0));
+  const plan = await planFor(host, record);
   if (plan.status === "refused")
     throw new RepriseError("NOT_RETRYABLE", `Run ${id} cannot be retried: ${plan.reason}.`);
   const before: RetryWrite[] = [];
   const children: RunNumber[] = [];
   const answers: Arrival[] = [];
-  for (const { command, id: childId } of plan.children) {
+  const items = [...itemsOf(host, plan)];
+  for (const { command, id: childId, item } of plan.children) {
     const child = await host.store.findRun(childId);
     if (child?.parent === run && child.status === "failed") before.push(...(await writesFor(host, child)));
-    if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
+    const isCancelled = child?.parent === run && child.status === "cancelled";
+    if (isCancelled && item !== undefined) items.push(item);
+    else if (child?.parent === run && (child.status === "failed" || !hasEnded(child.status))) children.push(child.run);
     else answers.push(await answerOf(host, command, childId, child?.parent === run ? child : undefined));
   }
   const { deadlineMs, reopened } = plan;
@@ -63,7 +67,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     run,
     head,
     data: entryData.runRetriedData(plan, await host.store.readEmitted(run)),
-    items: itemsOf(host, plan),
+    items,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(reopened.length > 0 && { reopened }),
     ...(line && { line }),
@@ -72,6 +76,12 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     answers,
   };
   return [...before, write];
+}
+
+async function planFor({ store }: HandleHost, record: RunRecord): Promise<PlannedRetry> {
+  const entries = await store.readJournal(record.run, 0);
+  if (record.kind !== "flow") return planRetry(entries);
+  return planFlowRetry({ record, entries, readiness: await store.readReadiness(record.run) });
 }
 
 /** The queue and the key it was started with: its first generation says so. */

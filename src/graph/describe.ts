@@ -2,6 +2,7 @@
 //
 // What cannot be known without running is not guessed: where a node goes by `goto`, which children it starts.
 
+import { functionWords } from "../base/index.ts";
 import { graphBody, type End, type GraphBody, type GraphEdge } from "./definition.ts";
 
 /** A node, as `describeGraph` gives it. */
@@ -85,7 +86,7 @@ function edgesOf(body: GraphBody, from: string, written: readonly GraphEdge[]): 
         to,
         kind: kindOf(edge),
         index: index++,
-        by: deciding === undefined ? null : wordsOf(deciding),
+        by: deciding === undefined ? null : functionWords(deciding),
         joins: to !== null && body.joins.get(to)?.includes(from) === true,
       };
     });
@@ -95,21 +96,4 @@ function edgesOf(body: GraphBody, from: string, written: readonly GraphEdge[]): 
 function kindOf(edge: GraphEdge): EdgeDescription["kind"] {
   if (edge.edge === "spread") return "spread";
   return edge.when === undefined ? "always" : "conditional";
-}
-
-const MAX_TEXT = 60;
-
-/** A function that was given in place has no name; one that is a single expression says itself what it decides. */
-function wordsOf(deciding: (...args: never[]) => unknown): string | null {
-  if (deciding.name !== "") return deciding.name;
-  const source = Function.prototype.toString.call(deciding);
-  const arrow = source.startsWith("function") ? -1 : source.indexOf("=>");
-  const text =
-    arrow === -1
-      ? "{"
-      : source
-          .slice(arrow + 2)
-          .replace(/\s+/g, " ")
-          .trim();
-  return text.startsWith("{") || text.length > MAX_TEXT ? null : text;
 }

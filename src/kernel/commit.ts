@@ -8,6 +8,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
+import type { CompleteOutcome, CompleteWrite } from "./completion.ts";
 import type {
   PauseOutcome,
   PauseWrite,
@@ -110,8 +111,8 @@ export interface InboxRow extends Arrival {
 export interface NewItem {
   /** The command it serves, unique in the run. */
   readonly item: string;
-  readonly kind: "task" | "timer";
-  /** Task name; for a timer the entry type its firing becomes. */
+  readonly kind: "task" | "timer" | "node";
+  /** Task name, or route of a node; for a timer the entry type its firing becomes. */
   readonly name: string;
   readonly priority: number;
   /** Undefined: at once. */
@@ -251,6 +252,9 @@ export interface StopWrite {
   readonly write: "stop";
   readonly run: RunNumber;
   readonly token: string;
+  /** The token is that of this node of a flow, not of the turn. */
+  readonly item?: string;
+  readonly line?: Line;
   readonly status: "determinism_violation" | "blocked";
   readonly evidence: string;
 }
@@ -276,7 +280,7 @@ export interface ClaimItemsWrite {
   readonly write: "claim-items";
   readonly worker: number;
   readonly tokens: readonly string[];
-  /** Task names. */
+  /** Task names, and routes of nodes. */
   readonly names: readonly string[];
 }
 export interface ClaimedItem {
@@ -284,11 +288,14 @@ export interface ClaimedItem {
   readonly runId: string;
   readonly generation: number;
   readonly item: string;
+  readonly kind: "task" | "node";
   readonly name: string;
   readonly token: string;
   readonly attempt: number;
   readonly failures: string | undefined;
-  /** The data of the entry that scheduled it. */
+  /** The entry its row names. */
+  readonly seq: number;
+  /** The data of that entry; empty for a node, whose inputs are read when it starts (F7). */
   readonly data: string;
   /** S5 */
   readonly suspect: boolean;
@@ -333,6 +340,7 @@ export interface Writes {
   readonly "message-back": [MessageBackWrite, ItemOutcome];
   readonly "put-schedule": [PutScheduleWrite, PutScheduleOutcome];
   readonly "remove-schedule": [RemoveScheduleWrite, RemoveScheduleOutcome];
+  readonly complete: [CompleteWrite, CompleteOutcome];
   readonly admit: [AdmitWrite, AdmitOutcome];
   readonly "declare-queue": [DeclareQueueWrite, QueueOutcome];
   readonly "change-queue": [ChangeQueueWrite, QueueOutcome];

@@ -4,6 +4,8 @@
 // N2. Who waits, asks or sends by id means the newest generation. What answers a command of the old one is dropped with it.
 // N3. What the old one was told and did not use goes over, in the order it came, and comes before whatever arrives later.
 
+import { inspect } from "node:util";
+import { RepriseError } from "../base/index.ts";
 import type { Arrival, Claim } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 
@@ -43,4 +45,10 @@ const ANSWERS: ReadonlySet<EntryType> = new Set<EntryType>([
 /** N2. Whether a message answers a command of one generation, instead of being meant for the run as such. */
 export function isAnswer(type: EntryType): boolean {
   return ANSWERS.has(type);
+}
+
+export function checkVersion(version: unknown, what: string): number | undefined {
+  if (version === undefined || (Number.isSafeInteger(version) && (version as number) >= 1))
+    return version as number | undefined;
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected a version of 1 or more, got ${inspect(version)}.`);
 }

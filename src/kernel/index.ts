@@ -54,6 +54,26 @@ export {
   type NewCheckpoint,
   type Told,
 } from "./checkpoint.ts";
+export {
+  nodeRoute,
+  readNodeRoute,
+  readinessEvidence,
+  type ArrivalKind,
+  type CompleteOutcome,
+  type CompleteWrite,
+  type InputsAsked,
+  type NewEntry,
+  type NewSpread,
+  type NodeArrival,
+  type NodeFence,
+  type NodeInput,
+  type NodeItem,
+  type QueuedNode,
+  type DueNodes,
+  type NodeRoute,
+  type Readiness,
+  type ReadinessEvidence,
+} from "./completion.ts";
 export type {
   PauseOutcome,
   PauseWrite,
@@ -67,7 +87,13 @@ export type {
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOf } from "./definition.ts";
 export { forkedOf, type Forked, type ForkOutcome, type ForkWrite } from "./fork.ts";
 export type { Database, Settled, TransactOutcome } from "./database.ts";
-export { isAnswer, type DefinitionVersion, type NextGeneration, type VersionCount } from "./generation.ts";
+export {
+  checkVersion,
+  isAnswer,
+  type DefinitionVersion,
+  type NextGeneration,
+  type VersionCount,
+} from "./generation.ts";
 export { emit, isObserved, type RepriseEvent } from "./events.ts";
 export type { SchedulerMetrics } from "./scheduler.ts";
 export {
@@ -178,6 +204,7 @@ export {
   type RunFilter,
   type RunPulse,
   type Store,
+  type ItemState,
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";

@@ -42,6 +42,8 @@ export type EntryType =
   | "NodeCompleted"
   | "NodeFailed"
   | "NodeRetried"
+  | "NodeSkipped"
+  | "ItemsSpread"
   | "StepCommitted"
   | "StateSet"
   | "StateCleared"

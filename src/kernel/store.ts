@@ -11,6 +11,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
+import type { DueNodes, InputsAsked, NodeInput, Readiness } from "./completion.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
@@ -71,6 +72,19 @@ export interface StoreInfo {
   readonly workers: readonly WorkerInfo[];
   readonly outbox: OutboxInfo;
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
+  /** By definition, version and queue. */
+  readonly dueNodes: readonly DueNodes[];
+}
+
+/** An item of the queue, as it waits or is at work. */
+export interface ItemState {
+  /** `delayed`: until `availableAt`; `stopped`: until its run is resumed. */
+  readonly state: "delayed" | "ready" | "leased" | "stopped";
+  /** The attempt it is in, or that comes next; from 0. */
+  readonly attempt: number;
+  readonly availableAt: EpochMs;
+  /** Of earlier attempts, encoded. */
+  readonly failures: string | undefined;
 }
 
 /** What became of the payloads that were to be written anew. */
@@ -116,6 +130,12 @@ export interface Store {
   /** S4. Takes over from workers whose lease has run out, never from `self`; sweeps leftovers of ended runs. */
   reap(self: number): Promise<{ readonly workers: number; readonly turns: number; readonly items: number }>;
 
+  // nodes of flows
+  /** F7. In one query, for each that is asked: by target, edge and index. */
+  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]>;
+  /** Nodes something has arrived for, by name. */
+  readReadiness(run: RunNumber): Promise<readonly Readiness[]>;
+
   // reading
   /** The newest generation, or the one that is asked for. */
   findRun(id: string, generation?: number): Promise<RunRecord | undefined>;
@@ -141,6 +161,8 @@ export interface Store {
   itemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]>;
+  /** How these items of a run stand, in order; undefined where one is not in the queue. For people. */
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
 

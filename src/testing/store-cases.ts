@@ -10,10 +10,12 @@ import { checkpointCases } from "./store-cases/checkpoints.ts";
 import { forkCases } from "./store-cases/forks.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
+import { completionCases } from "./store-cases/completions.ts";
 import { controlCases } from "./store-cases/control.ts";
 import { earlyCases } from "./store-cases/early.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
+import { flowLifeCases } from "./store-cases/flow-life.ts";
 import { generationCases } from "./store-cases/generations.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
@@ -24,6 +26,7 @@ import { outboxCases } from "./store-cases/outbox.ts";
 import { payloadCases } from "./store-cases/payloads.ts";
 import { queueCases } from "./store-cases/queues.ts";
 import { scheduleCases } from "./store-cases/schedules.ts";
+import { spreadCases } from "./store-cases/spreads.ts";
 import { startCases } from "./store-cases/start.ts";
 import { stopCases } from "./store-cases/stop.ts";
 import type { StoreCase } from "./store-cases/store-case.ts";
@@ -73,4 +76,7 @@ export const storeCases: readonly StoreCase[] = [
   ...scheduleCases,
   ...transactCases,
   ...outboxCases,
+  ...completionCases,
+  ...spreadCases,
+  ...flowLifeCases,
 ];

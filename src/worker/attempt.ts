@@ -1,6 +1,6 @@
 // Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
 
-import { approachable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
+import { approachable, isThenable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
 import type { Slots } from "./slots.ts";
@@ -188,8 +188,4 @@ export class Attempt implements OperationContext {
       this.#handlers?.failed(error);
     });
   }
-}
-
-function isThenable(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

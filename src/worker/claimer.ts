@@ -140,7 +140,7 @@ export class Claimer {
 
   #claimItems(worker: number, room: number): void {
     const tokens = this.#tokens(room);
-    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.tasks }, (outcome) => {
+    this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.items }, (outcome) => {
       const { items } = outcome;
       this.#wait("items", outcome);
       if (items.length === tokens.length || items.some(({ suspect }) => suspect)) this.want("items");

@@ -25,6 +25,7 @@ function turnBack({ run }: RunRecord, claim: Claim | undefined): readonly Insist
 export function mayHold(write: Write): boolean {
   switch (write.write) {
     case "turn":
+    case "complete":
     case "claim-turns":
     case "claim-items":
     case "claim-messages":

@@ -64,6 +64,8 @@ export interface HeldRunsHost {
   /** Nobody can say what is held any more. */
   beginAnew(): void;
   insist(write: Insisted): void;
+  /** Flows have no code that is kept in memory. */
+  readonly flows: { take(turn: ClaimedTurn): void; adopt(record: RunRecord, first: Entry, token: string): void };
   /** The run has committed: it is no suspect. */
   proved(run: RunNumber): void;
   report(error: unknown): void;
@@ -142,6 +144,7 @@ export class HeldRuns {
     const { record, token, inbox } = turn;
     const earlyCancel = findEarlyCancel(inbox);
     if (earlyCancel !== undefined) return this.#endUnbegun(turn, earlyCancel);
+    if (record.kind === "flow") return this.#host.flows.take(turn);
     const cached = this.#runs.get(record.run);
     if (cached !== undefined && !cached.isGone && cached.head === record.head) {
       cached.retake(token, readBefore(record, inbox));
@@ -269,7 +272,7 @@ export class HeldRuns {
     const { localItems, children, released } = run.committed();
     this.#host.onMoved(run.record);
     for (const item of localItems) this.#host.tasks.start(item, true);
-    this.#adoptChildren(children, outcome.children);
+    this.adoptChildren(children, outcome.children);
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);
     for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
     for (const child of outcome.reached ?? []) this.arrived(child);
@@ -304,7 +307,8 @@ export class HeldRuns {
     );
   }
 
-  #adoptChildren(asked: readonly NewChild[], started: readonly RunRecord[]): void {
+  /** Children that were started, here or wherever somebody has room for them. */
+  adoptChildren(asked: readonly NewChild[], started: readonly RunRecord[]): void {
     if (asked.length === 0) return;
     const records = new Map(started.map((record) => [record.id, record]));
     for (const { run, claim } of asked) {
@@ -420,6 +424,7 @@ export class HeldRuns {
     this.#loading.paused(run, false);
     const hot = this.#runs.get(run);
     if (hot?.token !== undefined) this.#steer(hot, false);
+    this.#host.claimer.want("items");
     this.arrived(run);
   }
 
@@ -458,8 +463,18 @@ export class HeldRuns {
     return this.#loading.has(run) || this.#runs.get(run)?.token !== undefined;
   }
 
+  #adoptFlow(record: RunRecord, first: Entry, token: string): void {
+    if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
+    if (record.arrivals === 0) return this.#host.flows.adopt(record, first, token);
+    this.#host.store.readInbox(record.run, 0).then(
+      (inbox) => this.take({ record, token, inbox, suspect: false }),
+      (error: unknown) => this.#giveBack(record.run, token, error),
+    );
+  }
+
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
+    if (record.kind === "flow") return this.#adoptFlow(record, first, token);
     const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const execution = this.#newExecution(body, record, freshJournal(first));
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });

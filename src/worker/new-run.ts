@@ -9,7 +9,9 @@ import {
   type NewRun,
   type RunRecord,
 } from "../kernel/index.ts";
-import { CURRENT_FLAGS, entryData, type WorkflowBody } from "../workflow/index.ts";
+import { CURRENT_FLAGS, entryData, type ChildAsk, type WorkflowBody } from "../workflow/index.ts";
+import { versionOf } from "./registry.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 export interface NewRunOptions {
   readonly id: string;
@@ -60,4 +62,24 @@ export function newRun(body: RunBody, options: NewRunOptions): NewRun {
 export function firstEntryOf({ started }: Pick<NewRun, "started">, { createdAt }: RunRecord): Entry {
   const mark = markOf(chainAfter(CHAIN_START, "RunStarted", "", started));
   return { seq: 1, type: "RunStarted", command: "", data: started, at: createdAt, mark };
+}
+
+type Made = Pick<WorkerOptions, "registry" | "runtime" | "payloadLimit" | "newSalt">;
+
+/** A child as its parent asks for it. */
+export function childRun({ registry, runtime, payloadLimit, newSalt }: Made, ask: ChildAsk): NewRun {
+  const { childId: id, definition, input, line, deadlineMs } = ask;
+  const body = registry.getWorkflow(definition.name, versionOf(definition));
+  return newRun(body, { id, input, line, deadlineMs, runtime, payloadLimit, salt: newSalt?.() });
+}
+
+/** What a next generation begins with. */
+export function nextRun(
+  { registry, runtime, payloadLimit, newSalt }: Made,
+  definition: string,
+  version: number,
+  input: string | undefined,
+): NewRun {
+  const body = registry.getWorkflow(definition, version);
+  return newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.() });
 }

@@ -3,6 +3,7 @@
 // While all its nodes wait for something durable the run is given back. Code of a node may go on all the same: what it
 // then does waits here until the run is held again, and the turn is asked for.
 
+import type { MessageWrite, RunRecord } from "../kernel/index.ts";
 import { entryData, type LimitWaitAsk, type OperationAsk, type StopNodesAsk } from "../workflow/index.ts";
 import { NONE } from "./batch.ts";
 import type { Draft } from "./draft.ts";
@@ -124,4 +125,9 @@ export class NodesOfRun {
     this.#cancelHeld?.();
     this.#limit = undefined;
   }
+}
+
+/** Makes the turn due: a message nobody waits for. */
+export function turnWanted({ id }: RunRecord): MessageWrite {
+  return { write: "message", to: id, arrival: { type: "TimerFired", target: "", data: "{}" }, once: false };
 }

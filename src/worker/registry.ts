@@ -6,6 +6,7 @@ import {
   isTask,
   limitsText,
   lineOf,
+  nodeRoute,
   type NewItem,
   parseNow,
   queueLimits,
@@ -18,6 +19,7 @@ import {
   type QueueLimits,
   type TaskBody,
 } from "../kernel/index.ts";
+import { flowBody, flowRunBody, isFlow, type FlowBody } from "../flow/index.ts";
 import { graphRunBody, isGraph } from "../graph/index.ts";
 import { isWorkflow, workflowBody, type Accepted, type WorkflowBody } from "../workflow/index.ts";
 
@@ -25,6 +27,7 @@ export class Registry {
   /** Of each name the versions, newest first. */
   readonly #workflows = new Map<string, readonly WorkflowBody[]>();
   readonly #tasks = new Map<string, TaskBody>();
+  readonly #flows = new Map<string, FlowBody>();
   readonly #queues = new Map<string, QueueLimits>();
   /** What a worker may claim. */
   definitions: readonly DefinitionVersion[] = [];
@@ -34,10 +37,11 @@ export class Registry {
       if (isTask(definition)) this.#addTask(definition.name, taskBody(definition));
       else if (isWorkflow(definition)) this.#addWorkflow(workflowBody(definition));
       else if (isGraph(definition)) this.#addWorkflow(graphRunBody(definition));
+      else if (isFlow(definition)) this.#addFlow(definition);
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",
-          `Expected what workflow(), graph() or task() made in \`definitions\`, got ${describe(definition)}.`,
+          `Expected what workflow(), graph(), flow() or task() made in \`definitions\`, got ${describe(definition)}.`,
         );
     }
   }
@@ -66,6 +70,13 @@ export class Registry {
     );
     this.definitions = [...this.definitions, { name, version }];
     this.#addLine(body.line);
+  }
+
+  #addFlow(definition: Definition): void {
+    const body = flowBody(definition);
+    this.#addWorkflow(flowRunBody(definition));
+    this.#flows.set(nodeRoute(body.name, body.version), body);
+    for (const { line } of body.nodes.values()) this.#addLine(line);
   }
 
   #addLine(line: LineOptions | undefined): void {
@@ -116,6 +127,15 @@ export class Registry {
     );
   }
 
+  getFlow(name: string, version: number): FlowBody {
+    const body = this.#flows.get(nodeRoute(name, version));
+    if (body !== undefined) return body;
+    throw new RepriseError("UNKNOWN_DEFINITION", `No flow of version ${version} is called ${name}.`);
+  }
+  get flows(): Iterable<FlowBody> {
+    return this.#flows.values();
+  }
+
   findTask(name: string): TaskBody | undefined {
     return this.#tasks.get(name);
   }
@@ -148,6 +168,7 @@ export class Registry {
 /** A definition stands for its own version, a name for the highest. */
 export function versionOf(definition: unknown): number | undefined {
   if (isGraph(definition)) return graphRunBody(definition as Definition).version;
+  if (isFlow(definition)) return flowBody(definition).version;
   return isWorkflow(definition) ? workflowBody(definition).version : undefined;
 }
 

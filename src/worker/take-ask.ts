@@ -107,10 +107,12 @@ function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priorit
     runId: record.id,
     generation: record.generation,
     item: command,
+    kind: "task",
     name: task.name,
     token: claim.token,
     attempt: 0,
     failures: undefined,
+    seq,
     data,
     suspect: false,
   });

@@ -5,7 +5,7 @@ import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "./registry.ts";
 import type { Slots } from "./slots.ts";
-import { runTask, type NextAttempt } from "./tasks.ts";
+import { runTask, type NextAttempt, type TaskHost } from "./tasks.ts";
 
 export interface TaskPoolHost {
   readonly limits: PayloadLimits | undefined;
@@ -36,29 +36,34 @@ export class TaskPool {
     this.#host = host;
   }
 
-  /** Starts a claimed item; its slot has been taken. */
+  /** Starts a claimed task; its slot has been taken. */
   start(item: ClaimedItem, local: boolean): void {
-    const host = this.#host;
-    const body = host.registry.findTask(item.name);
+    const body = this.#host.registry.findTask(item.name);
     if (body === undefined) throw new Error(`claimed ${item.name}, which is not registered`);
+    this.#begin(item, local, (host) => runTask(host, body, item));
+  }
+
+  /** The same for a node of a flow. */
+  startNode(item: ClaimedItem, run: (host: TaskHost) => Attempt | undefined): void {
+    this.#begin(item, false, run);
+  }
+
+  #begin(item: ClaimedItem, local: boolean, run: (host: TaskHost) => Attempt | undefined): void {
+    const host = this.#host;
     const work: AtWork = { item, local, attempt: undefined };
     let ofRun = this.#byRun.get(item.run);
     if (ofRun === undefined) this.#byRun.set(item.run, (ofRun = new Map()));
     ofRun.set(item.item, work);
-    work.attempt = runTask(
-      {
-        timers: host.timers,
-        now: () => host.now(),
-        logger: (runId, step) => host.logger(runId, step),
-        limits: host.limits,
-        report: (error) => host.report(error),
-        taskOver: () => this.#leave(item),
-        taskEnded: (ended, arrival) => host.taskEnded(ended, arrival, local),
-        taskFailed: (failed, next) => host.taskFailed(failed, next, local),
-      },
-      body,
-      item,
-    );
+    work.attempt = run({
+      timers: host.timers,
+      now: () => host.now(),
+      logger: (runId, step) => host.logger(runId, step),
+      limits: host.limits,
+      report: (error) => host.report(error),
+      taskOver: () => this.#leave(item),
+      taskEnded: (ended, arrival) => host.taskEnded(ended, arrival, local),
+      taskFailed: (failed, next) => host.taskFailed(failed, next, local),
+    });
   }
 
   #leave(item: ClaimedItem): void {

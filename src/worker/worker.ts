@@ -7,24 +7,25 @@
 // R5. Draining starts nothing new; what is at work may finish, then everything is given back.
 // R6. After a failure of the store everything held is given up, and the worker goes on under a new number.
 
-import { CancelledError, RepriseError, type EpochMs } from "../base/index.ts";
+import { CancelledError, type EpochMs } from "../base/index.ts";
 import {
-  emit,
-  isObserved,
   isScheduled,
   type Arrival,
   type ClaimedItem,
+  type EndStatus,
+  type Entry,
   type Line,
-  type Logger,
   type NewRun,
   type NextGeneration,
   type RunRecord,
   type Store,
   type Write,
 } from "../kernel/index.ts";
-import type { ChildAsk, LogLevel, OperationAsk, PauseEvidence } from "../workflow/index.ts";
+import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
+import { Flows } from "./flows.ts";
+import { newFlowChild } from "./flow-child.ts";
 import { mayHold, type Insisted } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -33,9 +34,9 @@ import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";
 import { LookOut } from "./look-out.ts";
 import { runOperation, type OperationHost } from "./operations.ts";
-import { newRun } from "./new-run.ts";
+import { childRun, nextRun } from "./new-run.ts";
+import { turnWanted } from "./nodes-of-run.ts";
 import { Pump } from "./pump.ts";
-import { versionOf } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
@@ -43,6 +44,7 @@ import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
+import { WorkerLog } from "./worker-log.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 import type { NextAttempt } from "./tasks.ts";
 
@@ -56,6 +58,7 @@ export class Worker {
   readonly pump: Pump;
   readonly #options: WorkerOptions;
   readonly #store: Store;
+  readonly #log: WorkerLog;
   readonly #served: Served;
   readonly #slots: Slots;
   /** Counts nodes of graphs at work; how many may be is the business of their graph. */
@@ -65,6 +68,7 @@ export class Worker {
   readonly #lease: Lease;
   readonly #lookOut: LookOut;
   readonly #runs: HeldRuns;
+  readonly #flows: Flows;
   readonly #schedules: Schedules;
   readonly #tokenPrefix: string;
   #tokens = 0;
@@ -84,6 +88,7 @@ export class Worker {
     this.#options = options;
     this.#store = options.store;
     this.#tokenPrefix = options.random.token().slice(0, 12);
+    this.#log = new WorkerLog(options.log);
     this.#served = new Served(options.registry, options.queues);
     this.#slots = new Slots(options.concurrency);
     this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
@@ -104,10 +109,10 @@ export class Worker {
       slots: this.#slots,
       registry: options.registry,
       now: () => store.now(),
-      logger: (runId, step) => this.#logger(runId, step),
+      logger: (runId, step) => this.#log.logger(runId, step),
       taskEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
-      report: (error) => this.#report(error),
+      report: (error) => this.#log.report(error),
       slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
     });
     this.#itemWatch = new ItemWatch({
@@ -115,7 +120,7 @@ export class Worker {
       timers,
       tasks: this.#tasks,
       left: (run) => this.#runs.find(run)?.taskLeft(),
-      failed: (error) => this.#report(error),
+      failed: (error) => this.#log.report(error),
     });
     this.#operationHost = {
       timers,
@@ -123,14 +128,14 @@ export class Worker {
       nodeSlots: this.#nodeSlots,
       now: () => store.now(),
       mayStart: () => !this.#draining,
-      logger: (runId, step) => this.#logger(runId, step),
+      logger: (runId, step) => this.#log.logger(runId, step),
     };
     this.#transactions = new Transactions({
       store,
       operations: this.#operationHost,
       committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
       giveUp: (run) => this.#runs.giveUp(run),
-      report: (error) => this.#report(error),
+      report: (error) => this.#log.report(error),
     });
     this.#deliveries = new Deliveries({
       handlers: options.outbox ?? new Map(),
@@ -142,17 +147,13 @@ export class Worker {
       more: () => this.#claimer.want("messages"),
       dueAt: (at) => this.#lookOut.dueAt(at),
       log: options.log,
-      report: (error) => this.#report(error),
+      report: (error) => this.#log.report(error),
     });
     this.#claimer = new Claimer(this.#claimerHost());
     this.#solitude = new Solitude(timers, () => this.pump.kick());
     this.#runs = new HeldRuns({
       ...options,
-      onEnded: (record, status, last) => {
-        // Somebody may be in line behind it.
-        if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.look();
-        options.onEnded(record, status, last);
-      },
+      onEnded: (record, status, last) => this.#onEnded(record, status, last),
       pump: this.pump,
       tasks: this.#tasks,
       claimer: this.#claimer,
@@ -160,8 +161,34 @@ export class Worker {
       dueAt: (at) => this.#lookOut.dueAt(at),
       beginAnew: () => this.#beginAnew(),
       insist: (write) => this.#insist(write),
+      flows: {
+        take: (turn) => this.#flows.take(turn),
+        adopt: (record, first, token) => this.#flows.adopt(record, first, token),
+      },
       proved: (run) => this.#solitude.end(String(run)),
-      report: (error) => this.#report(error),
+      report: (error) => this.#log.report(error),
+    });
+    this.#flows = new Flows({
+      store,
+      timers,
+      registry: options.registry,
+      pump: this.pump,
+      slots: this.#slots,
+      tasks: this.#tasks,
+      claimer: this.#claimer,
+      limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
+      newClaim: () => (this.#mayClaim ? { worker: this.#lease.worker, token: this.#newToken() } : undefined),
+      mayStart: () => !this.#draining && !this.#stopped,
+      newChild: (child, id, command) => newFlowChild(this.#hotRunHost, options.registry, child, id, command),
+      adoptChildren: (asked, started) => this.#runs.adoptChildren(asked, started),
+      arrived: (run) => this.#runs.arrived(run),
+      insist: (write) => this.#insist(write),
+      proved: (item) => this.#solitude.end(item),
+      onEnded: (record, status, last) => this.#onEnded(record, status, last),
+      onMoved: options.onMoved,
+      onUnheld: options.onUnheld,
+      log: options.log,
+      report: (error) => this.#log.report(error),
     });
     this.#schedules = new Schedules({
       ...options,
@@ -170,7 +197,7 @@ export class Worker {
       started: () => this.#claimer.want("starts", "turns"),
       arrived: (run) => this.#runs.arrived(run),
       dueAt: (at) => this.#lookOut.dueAt(at),
-      failed: (error) => this.#report(error),
+      failed: (error) => this.#log.report(error),
     });
     this.#lease = new Lease({
       store,
@@ -185,7 +212,7 @@ export class Worker {
         this.#claimer.want("due");
         this.#schedules.look();
       },
-      failed: (error) => this.#report(error),
+      failed: (error) => this.#log.report(error),
     });
     this.#lookOut = new LookOut({
       store,
@@ -256,7 +283,8 @@ export class Worker {
       onItem: (item) => {
         if (item.suspect) this.#solitude.begin(`${item.run} ${item.item}`);
         this.#slots.take();
-        this.#tasks.start(item, false);
+        if (item.kind === "node") this.#flows.start(item);
+        else this.#tasks.start(item, false);
       },
       onMessage: (message) => {
         this.#slots.take();
@@ -264,13 +292,12 @@ export class Worker {
       },
       onArrival: (run) => this.#runs.arrived(run),
       onNextDue: (at) => this.#lookOut.dueAt(at),
-      failed: (error) => this.#report(error),
+      failed: (error) => this.#log.report(error),
     };
   }
 
   #newToken(): string {
-    this.#tokens += 1;
-    return `${this.#tokenPrefix}.${this.#tokens}`;
+    return `${this.#tokenPrefix}.${(this.#tokens += 1)}`;
   }
 
   readonly #hotRunHost = {
@@ -291,20 +318,9 @@ export class Worker {
       this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
     preclaimChild: ({ line, definition }: ChildAsk) =>
       line === undefined ? this.preclaim(definition.name) : undefined,
-    newChild: (ask: ChildAsk): NewRun =>
-      newRun(this.#options.registry.getWorkflow(ask.definition.name, versionOf(ask.definition)), {
-        id: ask.childId,
-        input: ask.input,
-        line: ask.line,
-        deadlineMs: ask.deadlineMs,
-        runtime: this.#options.runtime,
-        payloadLimit: this.#options.payloadLimit,
-        salt: this.#options.newSalt?.(),
-      }),
+    newChild: (ask: ChildAsk): NewRun => childRun(this.#options, ask),
     newGeneration: ({ definition }: RunRecord, { version, input }: Continued): Omit<NextGeneration, "carried"> => {
-      const { runtime, payloadLimit, newSalt } = this.#options;
-      const body = this.#options.registry.getWorkflow(definition, version);
-      const { started } = newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.() });
+      const { started, runtime } = nextRun(this.#options, definition, version, input);
       // Runs that already wait go first: one that continues for ever must not keep them out.
       const claim = this.#claimer.wants("turns") ? undefined : this.preclaim(definition);
       return { version, started, runtime, ...(claim && { claim }) };
@@ -313,26 +329,27 @@ export class Worker {
       const stub = ask.isNode === true ? undefined : this.#options.stubOperation?.(ask.name);
       runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });
     },
-    wantTurn: (run: HotRun): void => this.#wantTurn(run),
+    wantTurn: ({ record }: HotRun): void =>
+      void this.pump.submit(turnWanted(record)).then(
+        () => this.#runs.arrived(record.run),
+        (error: unknown) => this.#log.report(error),
+      ),
     markRunning: (run: HotRun): void => this.pump.markRunning(run),
     markDirty: (run: HotRun): void => this.pump.markDirty(run),
     markReady: (run: HotRun): void => this.pump.markReady(run),
   };
 
-  /** Makes the turn due: a message nobody waits for. */
-  #wantTurn({ record }: HotRun): void {
-    const arrival: Arrival = { type: "TimerFired", target: "", data: "{}" };
-    this.pump.submit({ write: "message", to: record.id, arrival, once: false }).then(
-      () => this.#runs.arrived(record.run),
-      (error: unknown) => this.#report(error),
-    );
-  }
-
   // ── what comes back ──
+
+  #onEnded(record: RunRecord, status: EndStatus, last: Entry): void {
+    // Somebody may be in line behind it.
+    if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.look();
+    this.#options.onEnded(record, status, last);
+  }
 
   /** R6. Nobody can say what the store has of all this: give up everything held and begin anew under another number. */
   #onFailed(writes: readonly Write[], error: unknown): void {
-    this.#report(error);
+    this.#log.report(error);
     if (writes.some(mayHold)) this.#beginAnew();
   }
 
@@ -353,7 +370,7 @@ export class Worker {
         },
         (error: unknown) => {
           this.#beginning = false;
-          this.#report(error);
+          this.#log.report(error);
           this.#options.timers.set(INSIST_MS, () => this.#beginAnew(), { ref: false });
         },
       );
@@ -384,7 +401,7 @@ export class Worker {
         this.#runs.arrived(write.run);
       },
       (error: unknown) => {
-        this.#report(error);
+        this.#log.report(error);
         if (!this.#stopped) this.#options.timers.set(INSIST_MS, () => this.#insist(write), { ref: false });
       },
     );
@@ -393,7 +410,7 @@ export class Worker {
   #onChanged(): void {
     this.wake();
     this.#options.onChanged();
-    this.#runs.checkHeld().catch((error: unknown) => this.#report(error));
+    this.#runs.checkHeld().catch((error: unknown) => this.#log.report(error));
     this.#itemWatch.lookSoon();
   }
 
@@ -436,13 +453,20 @@ export class Worker {
 
   /** Nothing is being delivered, written, replayed or looked for; user functions may be running. */
   get isSettled(): boolean {
-    return this.pump.isQuiet && !this.#runs.isLoading && !this.#schedules.isLooking && !this.#beginning;
+    return (
+      this.pump.isQuiet &&
+      !this.#runs.isLoading &&
+      !this.#flows.isReading &&
+      !this.#schedules.isLooking &&
+      !this.#beginning
+    );
   }
 
   async settled(): Promise<void> {
     while (!this.isSettled) {
       await this.pump.quiet();
       await this.#runs.loaded();
+      await this.#flows.read();
       await this.#schedules.looked();
       await this.#begun;
     }
@@ -462,23 +486,10 @@ export class Worker {
 
   #stop(): void {
     this.#stopped = true;
+    this.#log.stop();
     this.pump.stop();
     this.#lease.stop();
     this.#tasks.abandonAll(() => new CancelledError("The worker has stopped."));
     this.#runs.stop();
-  }
-
-  #logger(runId: string, step: string): Logger {
-    const log = (level: LogLevel) => (message: string, data?: object) =>
-      this.#options.log(level, message, { run: runId, step, ...data });
-    return { info: log("info"), warn: log("warn"), error: log("error") };
-  }
-
-  #report(error: unknown): void {
-    if (this.#stopped && error instanceof RepriseError) return;
-    if (isObserved()) emit({ event: "store.failed", error });
-    this.#options.log("error", error instanceof Error ? error.message : String(error), {
-      ...(error instanceof RepriseError && { code: error.code }),
-    });
   }
 }

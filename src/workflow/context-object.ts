@@ -5,6 +5,7 @@ import {
   checkDeadline,
   checkPolicy,
   checkPriority,
+  checkVersion,
   isTask,
   taskBody,
   type AnyTask,
@@ -35,7 +36,6 @@ import type {
   WorkflowContext,
 } from "./context.ts";
 import { unregistered } from "./execution-host.ts";
-import { checkVersion } from "./definition.ts";
 import type { Execution } from "./execution.ts";
 import { askPromise } from "./promise-ports.ts";
 import { never, refused } from "./refusals.ts";

@@ -1,9 +1,9 @@
 // Defining a workflow: a name, options, an async function.
 
-import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   checkDeadline,
+  checkVersion,
   lineOptions,
   type Definition,
   type LineOptions,
@@ -40,7 +40,7 @@ export interface WorkflowBody {
   /** Of a graph: the parts of its state, and what is wrong with a value for one of them. */
   readonly channels?: readonly string[];
   readonly checkChannel?: (name: string, value: unknown) => string | undefined;
-  /** Replays a journal in a way of its own: a graph's nodes are run again one by one. */
+  /** Replays a journal in a way of its own: the nodes of a graph or flow are run again one by one. */
   readonly replay?: (past: ReplayedPast) => Promise<Replay>;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
@@ -71,12 +71,6 @@ export function isWorkflow(value: unknown): value is Workflow<string, any, any, 
 type PortKind = Ports[string]["port"];
 
 const PORTS: readonly PortKind[] = ["promise", "query", "signal", "stream", "update"];
-
-export function checkVersion(version: unknown, what: string): number | undefined {
-  if (version === undefined || (Number.isSafeInteger(version) && (version as number) >= 1))
-    return version as number | undefined;
-  throw new RepriseError("BAD_OPTIONS", `${what}: expected a version of 1 or more, got ${inspect(version)}.`);
-}
 
 /** `kinds`: those the definition has a use for; `because` says of the others why it has none. */
 export function checkPorts(what: string, ports: Ports, kinds: readonly PortKind[] = PORTS, because = ""): void {

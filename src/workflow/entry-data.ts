@@ -17,7 +17,7 @@ import {
 type Part = string | undefined;
 
 /** `fields` in sorted order; an undefined value leaves its field out. */
-function record(...fields: readonly (readonly [key: string, text: Part])[]): string {
+export function record(...fields: readonly (readonly [key: string, text: Part])[]): string {
   let text = "{";
   for (const [key, value] of fields) {
     if (value === undefined) continue;
@@ -349,12 +349,17 @@ export interface FailedFields {
   readonly at?: string | undefined;
   readonly commands?: number | undefined;
   readonly undone?: boolean;
+  /** Of a flow: how many entries before this one go with it, and the node whose value stands in the first of them. */
+  readonly entries?: number;
+  readonly again?: string | undefined;
 }
 export function runFailedData(error: unknown, fields: FailedFields = {}): string {
   return record(
+    ["again", fields.again === undefined ? undefined : encode(fields.again)],
     ["at", fields.at === undefined ? undefined : encode(fields.at)],
     ["begun", fields.begun === false ? "false" : undefined],
     ["commands", fields.commands === undefined ? undefined : String(fields.commands)],
+    ["entries", fields.entries === undefined ? undefined : String(fields.entries)],
     ["error", errorText(error)],
     ["stack", stackText(error)],
     ["undone", flag(fields.undone)],

@@ -1,6 +1,6 @@
 // Queries: what the code answers from its memory, at once, changing nothing.
 
-import { decode, RepriseError } from "../base/index.ts";
+import { decode, isThenable, RepriseError } from "../base/index.ts";
 import type { Execution } from "./execution.ts";
 import { encodeNamed } from "./entry-data.ts";
 import { ignore } from "./refusals.ts";
@@ -35,8 +35,4 @@ export function answerQuery(execution: Execution, name: string, args: string | u
   }
   const text = encodeNamed(`The answer to query ${name}`, answer, execution.limits);
   return text === undefined ? undefined : decode(text);
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

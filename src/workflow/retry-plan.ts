@@ -15,6 +15,14 @@ import {
 } from "../kernel/index.ts";
 import { decodeEntry, entriesThatCount, livesOf, type RecordedEntry } from "./recorded.ts";
 
+/** A child the run waits for. */
+export interface OpenChild {
+  readonly command: string;
+  readonly id: string;
+  /** Queued instead where the child was cancelled: another one is started. */
+  readonly item?: NewItem;
+}
+
 export interface RetryPlan {
   readonly status: "ready";
   readonly from: number;
@@ -25,7 +33,7 @@ export interface RetryPlan {
   readonly tasks: readonly (NewItem & { readonly input: unknown })[];
   readonly timers: readonly NewItem[];
   /** Children the code waits for. */
-  readonly children: readonly { readonly command: string; readonly id: string }[];
+  readonly children: readonly OpenChild[];
   readonly deadlineMs: number | undefined;
   /** The ports whose rejection made the run fail. */
   readonly reopened: readonly string[];

@@ -133,7 +133,7 @@ describe("the command", () => {
     expect(readDot((await cli(["graph", GRAPHS, "--format", "dot"])).stdout).titles).toHaveLength(6);
     for (const args of [["--json"], ["--format", "json"]]) {
       const { stdout } = await cli(["graph", GRAPHS, "agent", ...args]);
-      expect(JSON.parse(stdout)).toEqual({ graphs: [describeGraph(graphs.agent)], run: null });
+      expect(JSON.parse(stdout)).toEqual({ graphs: [describeGraph(graphs.agent)], flows: [], run: null });
     }
   });
 
@@ -151,8 +151,8 @@ describe("the command", () => {
   });
 
   test.each([
-    [["graph", GRAPHS, "nothing"], "exports no graph called nothing; it has: agent"],
-    [["graph", DEFINITIONS], "exports no graph."],
+    [["graph", GRAPHS, "nothing"], "exports no graph or flow called nothing; it has: agent"],
+    [["graph", DEFINITIONS], "exports no graph and no flow."],
     [["graph", "nowhere.ts"], "There is no file"],
     [["graph", GRAPHS, "--format", "svg"], "Allowed choices are mermaid, dot, json"],
     [["graph", GRAPHS, "--format", "dot", "--json"], "contradict each other"],

@@ -47,7 +47,7 @@ describe("list", () => {
     expect(await ids("--kind", "graph")).toEqual(["loop-1", "waits-1", "failing-1", "agent-1"]);
     expect(await ids("--kind", "graph", "--tag", "eu")).toEqual(["agent-1"]);
     expect(await ids("--kind", "workflow")).toContain("pay-1");
-    expect((await on("list", "--kind", "flow")).stderr).toContain("Allowed choices are workflow, graph");
+    expect((await on("list", "--kind", "tree")).stderr).toContain("Allowed choices are workflow, graph, flow");
   });
 });
 
@@ -293,7 +293,9 @@ describe("graph --run", () => {
   });
 
   test("refuses runs that are no graph's, or another graph's", async () => {
-    expect((await on("graph", GRAPHS, "--run", "pay-1")).stderr).toContain("only runs of graphs can be drawn");
+    expect((await on("graph", GRAPHS, "--run", "pay-1")).stderr).toContain(
+      "only runs of graphs and flows can be drawn",
+    );
     expect((await on("graph", GRAPHS, "loop", "--run", "agent-1")).stderr).toContain(
       "is of the graph agent, not of loop",
     );

@@ -16,7 +16,14 @@ export interface ReadPicture {
   readonly marks: ReadonlyMap<string, readonly string[]>;
 }
 
-const SHAPES: Readonly<Record<string, string>> = { '(["': '"])', '["': '"]', '[["': '"]]', '{{"': '"}}' };
+const SHAPES: Readonly<Record<string, string>> = {
+  '(["': '"])',
+  '["': '"]',
+  '[["': '"]]',
+  '{{"': '"}}',
+  '("': '")',
+  '{"': '"}',
+};
 
 class Reading {
   readonly titles: string[] = [];
@@ -66,7 +73,9 @@ function readLine(reading: Reading, line: string): number {
     const [, from, style, label = "", to] = match;
     reading.arrows.push({ from: from!, to: to!, label: mermaidLabel(label).join("\n"), style: style! });
   } else if (
-    (match = /^(g\d+(?:start|end|n\d+))(\(\["|\["|\[\["|\{\{")([^"]*)("\]\)|"\]|"\]\]|"\}\})$/.exec(line)) !== null
+    (match = /^(g\d+(?:start|end|n\d+))(\(\["|\["|\[\["|\{\{"|\("|\{")([^"]*)("\]\)|"\]|"\]\]|"\}\}|"\)|"\})$/.exec(
+      line,
+    )) !== null
   ) {
     const [, id, before, label, after] = match;
     if (SHAPES[before!] !== after) throw new Error(`Brackets do not match: ${line}`);

@@ -62,7 +62,7 @@ test("a run that fails or is stopped says so with its code", async () => {
   expect(blocked.stderr).toContain(
     "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete asks for the task unexported",
   );
-  expect(unknown.stderr).toContain("exports no workflow or graph called nothing; it has: ");
+  expect(unknown.stderr).toContain("exports no workflow, graph or flow called nothing; it has: ");
 });
 
 test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130; the next run goes on", async () => {

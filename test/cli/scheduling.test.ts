@@ -109,7 +109,7 @@ test("what cannot be planned is refused, and nothing is made", async () => {
     [[...create, "greet"], /error BAD_\w+:.*(?:cron|every)/],
     [
       [...create, "nothing", "--every", "1h"],
-      /error UNKNOWN_DEFINITION: .*exports no workflow or graph called nothing/,
+      /error UNKNOWN_DEFINITION: .*exports no workflow, graph or flow called nothing/,
     ],
     [[...create, "greet", "--every", "1h", "--overlap", "twice"], /Allowed choices are skip, queue, cancel, allow/],
     [["schedule", "backfill", "x", "--from", "yesterday", "--to", "2026-01-01"], /--from: expected a day such as/],

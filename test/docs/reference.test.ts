@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { append, END, graph, promise, signal, START, task, update, workflow } from "reprise";
+import { append, END, flow, graph, promise, signal, START, task, typed, update, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { documentsOf } from "./code-blocks.ts";
 import { ERROR_CODES, newErrorPage, problemsOfErrorPage } from "./error-page.ts";
@@ -53,12 +53,13 @@ test("an editor has a sentence for every method of `ctx` and of handles", () => 
 /** Type → fields, from the tables of the page. */
 function documentedEntries(): Map<string, ReadonlySet<string>> {
   const rows = read("docs/reference/entries.md").matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|/gm);
-  return new Map(
-    Array.from(rows, ([, type = "", fields = ""]) => [
-      type,
-      new Set(Array.from(fields.matchAll(/`(\w+)`/g), (field) => field[1] ?? "")),
-    ]),
-  );
+  const documented = new Map<string, ReadonlySet<string>>();
+  // Graphs and flows write the same type with other fields, each in its own table.
+  for (const [, type = "", fields = ""] of rows) {
+    const named = Array.from(fields.matchAll(/`(\w+)`/g), (field) => field[1] ?? "");
+    documented.set(type, new Set([...(documented.get(type) ?? []), ...named]));
+  }
+  return documented;
 }
 
 test("the page of entries has every entry type, and no other", () => {
@@ -141,8 +142,31 @@ test("what runs really write is on the page of entries", async () => {
     .edge("slow", "slower")
     .join(["twice", "slower"], "never")
     .edge("never", END);
+  const piped = flow("piped", { input: typed<number>() })
+    .action("saved", { needs: ["input"], catch: () => 2 }, (): number => {
+      throw new Error("caught");
+    })
+    .inline("list", ["saved"], ({ saved }) => [saved, saved])
+    .when(
+      "never",
+      ["list"],
+      () => false,
+      (branch) => branch.action("skipped", ["list"], () => 1).inline("beside", ["list"], () => 1),
+    )
+    .spread(
+      "each",
+      { needs: ["list"], settle: true, retry: { maxAttempts: 2, baseDelay: 1 } },
+      ({ list }) => list,
+      () => {
+        throw new Error("always");
+      },
+    )
+    .inline("late", ["each", "skipped"], (): number => {
+      throw new Error("ended");
+    })
+    .output(["late", "beside"], ({ late }) => late);
   await using engine = await createTestEngine({
-    definitions: [steps, parent, child, stopped, told, teller, failing, continuing, flaky, broken],
+    definitions: [piped, steps, parent, child, stopped, told, teller, failing, continuing, flaky, broken],
   });
   const run = await engine.start(parent, "x");
   await run.resolve("yes", 1);
@@ -152,6 +176,7 @@ test("what runs really write is on the page of entries", async () => {
   await cancelled.cancel("enough");
   const failed = await engine.start(failing);
   const stepped = await engine.start(steps, {});
+  const flowed = await engine.start(piped, 1);
   const continued = await engine.start(continuing, 0);
   const telling = await engine.start(teller);
   const asked = engine.run(told, "told");
@@ -165,7 +190,7 @@ test("what runs really write is on the page of entries", async () => {
   await run.result();
   const page = documentedEntries();
   const seen = new Set<string>();
-  const journals = [run, stepped, cancelled, failed, late, telling, asked].map((each) => each.journal());
+  const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked].map((each) => each.journal());
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
     journals.push(engine.run(definition as "child", id).journal());

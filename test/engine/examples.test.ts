@@ -11,6 +11,7 @@ import { agent, QUESTION } from "../../examples/agent/agent.ts";
 import * as approval from "../../examples/approval/main.ts";
 import * as cart from "../../examples/cart/main.ts";
 import * as checkout from "../../examples/checkout/main.ts";
+import * as csvImport from "../../examples/csv-import/main.ts";
 import * as fanOut from "../../examples/fan-out/main.ts";
 import * as nightlyReport from "../../examples/nightly-report/main.ts";
 import * as newsletterExample from "../../examples/newsletter/main.ts";
@@ -127,6 +128,31 @@ test("ACCEPTANCE 37: a fan-out of 40 pages ends the same, killed at every commit
   expect(crashes).toBeGreaterThan(3);
 });
 
+test.each([
+  { limit: 120, expected: { saved: 119, said: "1 rows need a person:\nrow 113: twelve is no amount" } },
+  { limit: 60, expected: { saved: 60, said: "every row was saved" } },
+])(
+  "ACCEPTANCE 37: an import of $limit rows ends the same, killed at every commit",
+  { timeout: 120_000 },
+  async ({ limit, expected }) => {
+    const { csvImport: flow, definitions } = csvImport;
+    const { output, crashes } = await crashEverywhere(flow, { file: "customers.csv", limit }, { definitions });
+    expect(output).toMatchObject(expected);
+    expect(crashes).toBeGreaterThan(5);
+  },
+);
+
+test("an import of all 500 rows saves 498 of them and names the two others", async () => {
+  await using engine = await createTestEngine({ definitions: csvImport.definitions });
+  const run = await engine.start(csvImport.csvImport, { file: "customers.csv" });
+  await engine.clock.advance("1 minute");
+  expect(await run.result()).toMatchObject({
+    saved: 498,
+    said: "2 rows need a person:\nrow 113: twelve is no amount\nrow 377 has no email",
+  });
+  expect(csvImport.saved.get("97")?.name).toMatch(/, Ltd\.$/);
+});
+
 test("ACCEPTANCE 37: a nightly report ends the same, killed at every commit, and has one mail per night", async () => {
   const { report, definitions } = nightlyReport;
   const { output, crashes } = await crashEverywhere(report, "ann", { definitions });
@@ -189,7 +215,7 @@ test("an agent nobody answers is told so after a day", async () => {
 
 const FOLDER = fileURLToPath(new URL("../../examples/", import.meta.url));
 
-test("every example has a README, and runs as it says", async () => {
+test("every example has a README, and runs as it says", { timeout: 120_000 }, async () => {
   for (const name of readdirSync(FOLDER)) {
     expect(readdirSync(`${FOLDER}${name}`), name).toEqual(expect.arrayContaining(["README.md", "main.ts"]));
     // These have tests of their own, as long as their stories.

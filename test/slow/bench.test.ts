@@ -28,6 +28,8 @@ const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonl
   ["tasks --workers 2", 1, []],
   ["latency", 1, ["rawSequentialPerSecond"]],
   ["fanout", 3, ["usPerTask"]],
+  ["flow --variant chain", 1, []],
+  ["flow --variant 10000", 1, ["usPerCompletion"]],
   ["history --variant 10000", 1, ["resumeMs", "rawSequentialPerSecond"]],
   ["payload", 3, ["mbPerSecond"]],
   ["runs --repeat 2", 1, []],
@@ -37,7 +39,7 @@ const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonl
   ["graph --variant state", 1, ["resumeMs", "firstStepsCpuUs", "lastStepsCpuUs"]],
 ];
 
-test.each(WORKLOADS)("%s prints its lines with every number", async (args, count, extra) => {
+test.each(WORKLOADS)("%s prints its lines with every number", { timeout: 180_000 }, async (args, count, extra) => {
   const lines = await bench(...args.split(" "));
   expect(lines).toHaveLength(count);
   for (const line of lines) {

@@ -18,6 +18,7 @@ const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["a queue has no more items out at once than its concurrency, whoever claims", ONE_CONNECTION],
   ["a singleton start answers the live run with its key, whoever asks", ONE_CONNECTION],
   ["100-way race: of 100 who commit one checkpoint at once, one does, and 99 learn that it is in", ONE_CONNECTION],
+  ["of connections that bring a node's arrivals at the same time, one queues it", ONE_CONNECTION],
   ["a connection notices that another one wrote", ONE_CONNECTION],
   ["a connection opened after the wall clock was set back goes on from what was written", ONE_CONNECTION],
 ]);

@@ -17,7 +17,7 @@ export function addLookingCommands(program: Command): void {
     .description("the runs of a store, newest first")
     .option("--status <status>", "only these; several with commas", collect)
     .option("--definition <name>", "only runs of this definition")
-    .addOption(new Option("--kind <kind>", "only runs of this kind").choices(["workflow", "graph"]))
+    .addOption(new Option("--kind <kind>", "only runs of this kind").choices(["workflow", "graph", "flow"]))
     .option("--tag <tag>", "only runs with this tag")
     .option("--limit <count>", "at most this many", wholeNumber, 50)
     .addHelpText(
@@ -33,19 +33,21 @@ export function addLookingCommands(program: Command): void {
 
   program
     .command("show")
-    .description("one run: its timeline or the steps of a graph, what it waits for, why it failed")
+    .description("one run: its timeline, the steps of a graph or the nodes of a flow, what it waits for, why it failed")
     .argument("<id>", "the run's id")
     .option("--generation <number>", GENERATION, wholeNumber)
     .option("--show-secrets", SHOW_SECRETS)
     .option("--watch", "follow it until it ends or is stopped")
     .option("--steps <range>", "of a graph: these steps, such as 3, 10..20, ..5 or 90.. (default: the last 20)")
-    .option("--timeline", "of a graph: every entry of these steps instead of a row for each")
+    .option("--timeline", "of a graph or a flow: its entries instead of a row per step or node")
+    .option("--limit <count>", "of a flow: at most this many nodes (default: 50)", wholeNumber)
     .addHelpText(
       "after",
       examples(
         "show order-7",
         "show order-7 --watch",
         "show agent-7 --steps 10..20",
+        "show import-7 --limit 200",
         "show order-7 --json | jq .waitsFor",
       ),
     )
@@ -71,14 +73,14 @@ export function addLookingCommands(program: Command): void {
 
   program
     .command("graph")
-    .description("a picture of the graphs in a file; with --run, what a run of one of them did")
-    .argument("<file>", "a module that exports graphs")
+    .description("a picture of the graphs and flows in a file; with --run, what a run of one of them did")
+    .argument("<file>", "a module that exports graphs or flows")
     .argument("[graph]", "only this one (default: all)")
     .addOption(
       new Option("--format <format>", "how it is written (default: mermaid)").choices(["mermaid", "dot", "json"]),
     )
     .option("--out <file>", "where to (default: standard output); must not exist")
-    .option("--run <id>", "with what this run did: nodes that ran and how often, where it stands, where it failed")
+    .option("--run <id>", "with what this run did: nodes that ran or were skipped, where it stands, where it failed")
     .option("--generation <number>", GENERATION, wholeNumber)
     .addHelpText(
       "after",

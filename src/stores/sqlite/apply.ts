@@ -2,6 +2,7 @@
 // does not hold (K1).
 
 import type {
+  CompleteWrite,
   ItemBackWrite,
   ItemEndWrite,
   ItemOutcome,
@@ -13,11 +14,13 @@ import type {
 import { arrive } from "./arrive.ts";
 import { applyAdmit, idleAdmit } from "./begin.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
+import { applyComplete } from "./complete.ts";
 import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.ts";
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
 import { applyMessage } from "./message.ts";
+import { saveFlows } from "./flow-rows.ts";
 import { freeKey } from "./gates.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
@@ -26,7 +29,18 @@ import { applyStart } from "./start.ts";
 import type { Statements } from "./statements.ts";
 import { applyTurn } from "./turn.ts";
 
-export function apply(tx: Tx, write: Write): Outcome {
+/** In order. What completions keep in memory is written before anything else looks. */
+export function apply(tx: Tx, writes: readonly Write[]): readonly Outcome[] {
+  const outcomes = writes.map((write) => {
+    if (write.write === "complete") return applyComplete(tx, write);
+    saveFlows(tx);
+    return applyOne(tx, write);
+  });
+  saveFlows(tx);
+  return outcomes;
+}
+
+function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
   switch (write.write) {
     case "turn":
       return applyTurn(tx, write);
@@ -117,6 +131,16 @@ function applyItemBack(tx: Tx, write: ItemBackWrite): ItemOutcome {
   return COMMITTED;
 }
 
-function applyStop({ sql }: Tx, { status, evidence, run, token }: StopWrite): StopOutcome {
-  return sql.stop.run(status, evidence, run, token).changes === 0 ? LEASE_LOST : COMMITTED;
+function applyStop(tx: Tx, { status, evidence, run, token, item, line }: StopWrite): StopOutcome {
+  const { sql } = tx;
+  if (item === undefined) {
+    if (sql.stop.run(status, evidence, run, token).changes === 0) return LEASE_LOST;
+  } else {
+    if (sql.heldItem.get(run, item, token) === undefined) return LEASE_LOST;
+    sql.stopFlow.run(status, evidence, run);
+    sql.stopItem.run(run, item);
+    if (line !== undefined) freeKey(tx, "task", line);
+  }
+  sql.stopNodes.run(run);
+  return COMMITTED;
 }

@@ -2,6 +2,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
+import { readDueNodes } from "./flow-reads.ts";
 import { outboxInfo } from "./outbox.ts";
 import { breathe } from "./patience.ts";
 import { codecNames } from "./payload-border.ts";
@@ -98,6 +99,7 @@ export async function describe(session: Session): Promise<StoreInfo> {
       runs,
       workers: plain<WorkerInfo>(sql.workers.all()),
       items: { ...items },
+      dueNodes: readDueNodes(sql),
       outbox: outboxInfo(sql),
     };
   });

@@ -2,6 +2,7 @@
 
 import { commandTypeOf, hasEnded, type Entry, type Status } from "../../kernel/index.ts";
 import { CheckpointWalk } from "./checkpoint-walk.ts";
+import { FlowWalk } from "./flow-walk.ts";
 import { checkFork, forkIn } from "./fork-walk.ts";
 import { JournalWalk, type Fault } from "./journal-walk.ts";
 import type { CheckStatements } from "./check.ts";
@@ -44,14 +45,15 @@ export async function checkRun(
   breathe: () => Promise<void>,
 ): Promise<readonly Fault[]> {
   const checkpoints = run.kind === "graph" ? new CheckpointWalk(sql, run.run) : undefined;
-  const first = await walkJournal(sql, run, breathe, new JournalWalk(), checkpoints);
+  const flow = run.kind === "flow" ? new FlowWalk(sql, run.run) : undefined;
+  const first = await walkJournal(sql, run, breathe, new JournalWalk(), checkpoints ?? flow);
   const walk =
     first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalWalk(first.retries));
   walk.finish(run);
-  const faults = [...walk.faults, ...(checkpoints?.finish() ?? [])];
+  const items = sql.items.all(run.run) as unknown as Item[];
+  const faults = [...walk.faults, ...(checkpoints?.finish() ?? flow?.finish(run.status, items) ?? [])];
   if (run.kind === "graph") faults.push(...checkFork(sql, run.run, first.started));
   else checkNoCheckpoints(sql, run, faults);
-  const items = sql.items.all(run.run) as unknown as Item[];
   const fault = (invariant: string, message: string): void => void faults.push({ invariant, seq: undefined, message });
   if ((run.status === "expected") !== (run.head === 0))
     fault("I7 journal gap-free", `The run is ${run.status} and has ${run.head} entries.`);
@@ -63,7 +65,7 @@ export async function checkRun(
   checkBeginning(run, items, fault, forkIn(first.started) === undefined ? 1 : 2);
   for (const item of items) checkItem(sql, item, walk, fault);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);
-  else if (isStuck(run, items, walk))
+  else if (isStuck(sql, run, items, walk))
     fault("I16 no stuck run", `The run is ${run.status}, and nothing will ever wake it.`);
   return faults;
 }
@@ -83,13 +85,13 @@ async function walkJournal(
   run: CheckedRun,
   breathe: () => Promise<void>,
   walk: JournalWalk,
-  checkpoints?: CheckpointWalk,
+  beside?: { see(entry: Entry, chain: string): void },
 ): Promise<JournalWalk> {
   for (let after = 0; ;) {
     const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
     for (const entry of page) {
       walk.see(entry);
-      checkpoints?.see(entry, walk.chain);
+      beside?.see(entry, walk.chain);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return walk;
@@ -150,13 +152,13 @@ function checkEnded(sql: CheckStatements, run: CheckedRun, items: readonly Item[
 }
 
 /** Stopped runs wait for a person; the others need a turn, an item, or an answer that is still to come. */
-function isStuck(run: CheckedRun, items: readonly Item[], walk: JournalWalk): boolean {
+function isStuck(sql: CheckStatements, run: CheckedRun, items: readonly Item[], walk: JournalWalk): boolean {
   if (run.status !== "queued" && run.status !== "running" && run.status !== "waiting") return false;
   if (run.due !== 0 || run.token !== null) return false;
   // A message that nobody is woken for.
   if (run.arrivals > run.read) return true;
-  // What flows wait for does not stand in the journal as commands.
-  if (items.length > 0 || run.kind === "flow" || walk.takesUpdates) return false;
+  if (items.length > 0 || walk.takesUpdates) return false;
+  if (run.kind === "flow") return sql.liveChild.get(run.run) === undefined;
   for (const command of walk.open) {
     const type = commandTypeOf(command);
     if (type === "Promise" || type === "ChildWorkflow") return false;

@@ -10,6 +10,7 @@ import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
 import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
 import { CHECK_THREADS_SQL, checkThreads } from "./check-threads.ts";
 import { CHECK_FORKS_SQL } from "./fork-walk.ts";
+import { CHECK_FLOWS_SQL } from "./flow-walk.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
 import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
@@ -44,6 +45,8 @@ const SQL = {
   orphanMessages: ORPHANS("inbox"),
   orphanCheckpoints: ORPHANS("checkpoints"),
   orphanForks: ORPHANS("forks"),
+  orphanArrivals: ORPHANS("arrivals"),
+  orphanReadiness: ORPHANS("readiness"),
   orphanChunks: ORPHANS("chunks"),
   orphanCounts: ORPHANS("emitted"),
   parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where state = 5
@@ -58,6 +61,7 @@ const SQL = {
   ...CHECK_OUTBOX_SQL,
   ...CHECK_THREADS_SQL,
   ...CHECK_FORKS_SQL,
+  ...CHECK_FLOWS_SQL,
 } as const;
 
 export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
@@ -167,6 +171,8 @@ function findOrphans(sql: CheckStatements, after: number, upTo: number): readonl
     ["Messages", sql.orphanMessages],
     ["Checkpoints", sql.orphanCheckpoints],
     ["Forks", sql.orphanForks],
+    ["Arrivals", sql.orphanArrivals],
+    ["Counters of arrivals", sql.orphanReadiness],
     ["Chunks", sql.orphanChunks],
     ["Counts of chunks", sql.orphanCounts],
   ] as const)

@@ -14,7 +14,8 @@ import type {
 } from "../../kernel/index.ts";
 import { hasEnded, type Status } from "../../kernel/index.ts";
 import { Gates, hasDueLanes, openLanes, type LinedItem } from "./gates.ts";
-import { plain, recordOf, type RunRow } from "./rows.ts";
+import { kindOf } from "./items.ts";
+import { isStopped, plain, recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 
@@ -51,6 +52,7 @@ export function idleClaimItems(sql: Statements, now: number, write: ClaimItemsWr
   return { items: [], ...gates.waiting() };
 }
 
+const NO_DATA = { data: "" };
 const NOTHING: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
 
 /** A definition that has something may have it in a version that nobody wants. */
@@ -146,6 +148,12 @@ export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutco
         passedOver = true;
         continue;
       }
+      if (isStopped(run.status) && kindOf(item.name) === "node") {
+        // CN7. It came back while its run was stopped: from a worker that is gone, or after a pause between attempts.
+        sql.stopItem.run(item.run, item.item);
+        passedOver = true;
+        continue;
+      }
       if (isLined(item)) {
         if (suspect !== undefined) gates.count(item);
         else if (!gates.pass(item)) {
@@ -155,22 +163,27 @@ export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutco
       }
       const token = write.tokens[claimed.length] as string;
       sql.claimItem.run(token, write.worker, item.run, item.item);
-      const { data } = sql.dataAt.get(item.run, item.seq) as { data: string };
+      const kind = kindOf(item.name);
+      // Items of a spread share large entries, which whoever runs them reads once.
+      const { data } = kind === "node" ? NO_DATA : (sql.dataAt.get(item.run, item.seq) as { data: string });
       claimed.push({
         run: item.run,
         runId: run.id,
         generation: run.generation,
         item: item.item,
+        kind,
         name: item.name,
         token,
         attempt: item.attempt,
         failures: item.failures ?? undefined,
+        seq: item.seq,
         data,
         suspect: suspect !== undefined,
         ...(isLined(item) && { line: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
       });
     }
   } while (passedOver && suspect === undefined && claimed.length < limit);
+  if (passedOver && suspect !== undefined) return applyClaimItems(tx, write);
   return { items: claimed, ...gates.waiting() };
 }
 

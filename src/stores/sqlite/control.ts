@@ -12,6 +12,7 @@ import {
   type RetryOutcome,
   type RetryWrite,
   type RunNumber,
+  type RunRecord,
   type Status,
   type TerminateOutcome,
   type TerminateWrite,
@@ -19,24 +20,28 @@ import {
 import { arrive } from "./arrive.ts";
 import { insertPlace } from "./begin.ts";
 import { insertDeadline, insertItem } from "./items.ts";
-import { recordOf, type RunRow } from "./rows.ts";
+import { isStopped, recordOf, type RunRow } from "./rows.ts";
 import type { Tx } from "./session.ts";
 import { findByKey } from "./start.ts";
 import { clearEnded, clearLeftover } from "./sweep.ts";
+import { tellChildren } from "./tell-children.ts";
 
 interface Newest {
   readonly run: number;
   readonly status: Status;
+  readonly kind: RunRecord["kind"];
 }
 
 /** C1 */
 export function applyPause({ sql }: Tx, { id, own }: PauseWrite): PauseOutcome {
   const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
   if (newest === undefined) return { status: "no-run" };
-  const { run, status } = newest;
+  const { run, status, kind } = newest;
   if (status === "paused") return { status: "committed", run };
   const { changes } = own === undefined ? sql.pause.run(run) : sql.pauseOwn.run(own.evidence, run, own.token ?? "");
   if (changes === 0) return { status: "not-pausable", as: status };
+  // Tasks of a workflow are answers its code waits for; nodes are the flow's own code.
+  if (kind === "flow") sql.stopNodes.run(run);
   return { status: "committed", run };
 }
 
@@ -44,8 +49,7 @@ export function applyResume({ sql }: Tx, { id }: ResumeWrite): ResumeOutcome {
   const newest = sql.newestStatus.get(id) as unknown as Newest | undefined;
   if (newest === undefined) return { status: "no-run" };
   const { run, status } = newest;
-  if (status !== "paused" && status !== "blocked" && status !== "determinism_violation")
-    return { status: "not-stopped", as: status };
+  if (!isStopped(status)) return { status: "not-stopped", as: status };
   sql.resume.run(run);
   sql.resumeItems.run(run);
   return { status: "committed", run };
@@ -67,9 +71,7 @@ export function applyTerminate(tx: Tx, { id, data, answer, cancel }: TerminateWr
     const failed = { type: "ChildWorkflowFailed", target: row.parentCommand, data: answer } as const;
     if (arrive(tx, row.parent, failed)) told.push(row.parent);
   }
-  const { root } = sql.rootOf.get(run) as { root: number };
-  for (const child of sql.liveChildren.all(root, run) as unknown as { run: number }[])
-    if (arrive(tx, child.run, { type: "CancelRequested", target: "", data: cancel })) told.push(child.run);
+  told.push(...tellChildren(tx, run, cancel));
   return { status: "committed", record: recordOf(sql, sql.run.get(run) as unknown as RunRow), told };
 }
 

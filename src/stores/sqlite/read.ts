@@ -5,6 +5,7 @@ import type {
   VersionCount,
   Entry,
   InboxRow,
+  ItemState,
   RunFilter,
   RunNumber,
   RunPulse,
@@ -89,6 +90,29 @@ export function readItemTokens(
   return items.map(({ run, item }) => {
     const row = sql.itemToken.get(run, item) as { token: string | null } | undefined;
     return row?.token ?? undefined;
+  });
+}
+
+interface ItemRow {
+  readonly state: number;
+  readonly attempt: number;
+  readonly availableAt: number;
+  readonly failures: string | null;
+}
+
+/** By the number on their row: 4 is handed out alone, 5 waits for others of its key. */
+const ITEM_STATES = ["delayed", "ready", "leased", "stopped", "ready", "ready"] as const;
+
+export function readItems(
+  sql: Statements,
+  run: RunNumber,
+  items: readonly string[],
+): readonly (ItemState | undefined)[] {
+  return items.map((item) => {
+    const row = sql.itemState.get(run, item) as unknown as ItemRow | undefined;
+    if (row === undefined) return undefined;
+    const { state, attempt, availableAt, failures } = row;
+    return { state: ITEM_STATES[state] ?? "leased", attempt, availableAt, failures: failures ?? undefined };
   });
 }
 

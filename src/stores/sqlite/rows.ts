@@ -1,6 +1,6 @@
 // Rows: from what SQLite answers to the kernel's records.
 
-import type { RunRecord } from "../../kernel/index.ts";
+import type { RunRecord, Status } from "../../kernel/index.ts";
 import type { Statements } from "./statements.ts";
 
 /** `RUN_COLUMNS` as they come. */
@@ -58,4 +58,9 @@ function tagsOf(sql: Statements, run: number): readonly string[] {
 /** Rows as plain objects: SQLite's have no prototype, which `deepEqual` and friends trip over. */
 export function plain<T extends object>(rows: readonly unknown[]): T[] {
   return rows.map((row) => ({ ...(row as T) }));
+}
+
+/** A person has to say that it goes on. */
+export function isStopped(status: Status): boolean {
+  return status === "paused" || status === "blocked" || status === "determinism_violation";
 }

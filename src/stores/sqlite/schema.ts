@@ -4,8 +4,9 @@
 // (`arrivals`) and were taken in (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under
 // a token; both may be true at once, when a message came while somebody holds it. A turn that two workers died with is due
 // as a suspect (2) and is handed out alone, like an item in state 4. `journal` is the record itself, in
-// order. `queue` is work besides turns: tasks and timers, delayed (0), ready (1), leased (2), or stopped (3) until its
-// blocked run is resumed; a row names the journal entry with its input and holds no payload. `inbox` keeps entries that have no place in the journal yet; `once`
+// order. `queue` is work besides turns: tasks, nodes of flows and timers, delayed (0), ready (1), leased (2), or stopped (3)
+// until its run is resumed; a row names the journal entry with its input and holds no payload. A node stands there when
+// everything it waits for has come: `arrivals` has one row per edge, `readiness` counts them. `inbox` keeps entries that have no place in the journal yet; `once`
 // remembers targets that take only one message, and for a day the ids senders gave to theirs. `workers` has one lease per worker, `writers` one line per open store:
 // the number of its last batch, which says whether a batch is in, and its clock. `leftovers` names runs that ended or
 // were pruned with more rows than one transaction should delete.
@@ -312,6 +313,38 @@ create table langgraph_writes (
 ) strict;
 `;
 
+// Nodes of flows. `arrivals` has what has come along each edge (kind 0: a value, 1: a skip, 2: a failure) and the entry
+// that holds it; `readiness` counts them, under the node that waits. A barrier also knows the spread behind it: how many
+// items have been queued, how many may be at once, and in which entries they lie. Both stay when the run ends, for a retry.
+//
+// Forms of `arrivals`, 100,000 rows of one spread in batches of 100, CPU time on a busy machine (median of five), size:
+//   this form                                3.3 µs, 31 bytes
+//   `kind` as text                           3.4 µs, 37 bytes
+//   with a rowid and an index                4.0 µs, 61 bytes
+//   target, edge and index in one text       3.2 µs, 33 bytes, and in the order of text
+const FLOWS = `
+create table arrivals (
+  run integer not null,
+  target text not null,
+  edge text not null,
+  idx integer not null,
+  kind integer not null,
+  seq integer not null,
+  primary key (run, target, edge, idx)
+) strict, without rowid;
+create table readiness (
+  run integer not null,
+  node text not null,
+  required integer not null,
+  completed integer not null,
+  queued integer,
+  window integer,
+  first_seq integer,
+  per_entry integer,
+  primary key (run, node)
+) strict, without rowid;
+`;
+
 const SECOND = [
   DURATIONS,
   CHECKPOINTS,
@@ -324,6 +357,7 @@ const SECOND = [
   STREAMS,
   OUTBOX,
   LANGGRAPH,
+  FLOWS,
 ].join("\n");
 
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */

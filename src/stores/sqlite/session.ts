@@ -10,6 +10,7 @@ import { RepriseError, type EpochMs } from "../../base/index.ts";
 import type { RunNumber } from "../../kernel/index.ts";
 import { StoreClock } from "./clock.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
+import type { FlowRows } from "./flow-rows.ts";
 import { checkIdentity } from "./location.ts";
 import { connect, type ConnectOptions, type Connection } from "./open.ts";
 import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
@@ -21,6 +22,8 @@ export interface Tx {
   readonly now: EpochMs;
   /** The number of the next run, once somebody asked. */
   nextRun: RunNumber | undefined;
+  /** Hot rows of flows, once a node has ended. */
+  flows: FlowRows | undefined;
 }
 
 /** Thrown by the body of a transaction to roll it back and answer all the same. */
@@ -106,7 +109,7 @@ export class Session {
     try {
       const now = this.clock.now();
       sql.stamp.run(this.#writer, ++this.#batch, now);
-      result = body({ sql, now, nextRun: undefined });
+      result = body({ sql, now, nextRun: undefined, flows: undefined });
     } catch (error) {
       this.#rollback();
       if (error instanceof Undo) return { done: error.answer as T };

@@ -19,7 +19,9 @@ import type {
   DueSchedules,
   Entry,
   InboxRow,
+  InputsAsked,
   NewCheckpoint,
+  NodeInput,
   OnProgress,
   Outcome,
   OutcomeOf,
@@ -27,6 +29,7 @@ import type {
   Rekeyed,
   PruneOptions,
   QueueState,
+  Readiness,
   RunFilter,
   RunNumber,
   RunPulse,
@@ -36,6 +39,7 @@ import type {
   StoreInfo,
   TransactOutcome,
   TurnWrite,
+  ItemState,
   VersionCount,
   Write,
 } from "../../kernel/index.ts";
@@ -44,6 +48,7 @@ import { apply, idleOutcome } from "./apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
+import { readInputs, readReadiness } from "./flow-reads.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "./checkpoints.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
@@ -53,6 +58,7 @@ import {
   findRun,
   listRuns,
   readInbox,
+  readItems,
   readItemTokens,
   readJournal,
   readPulses,
@@ -140,7 +146,7 @@ export class SqliteStore implements Store, ThreadStore {
       if (idle !== undefined) return idle;
     }
     try {
-      return await this.#session.transact("Committing", (tx) => writes.map((write) => apply(tx, write)));
+      return await this.#session.transact("Committing", (tx) => apply(tx, writes));
     } catch (error) {
       if (writes.length === 1 || !isWorthRepeating(error)) throw error;
       return this.#writeSingly(writes);
@@ -162,7 +168,7 @@ export class SqliteStore implements Store, ThreadStore {
     const failed: { index: number; error: unknown }[] = [];
     for (const [index, write] of writes.entries()) {
       try {
-        outcomes.push(await this.#session.transact("Committing", (tx) => apply(tx, write)));
+        outcomes.push(...(await this.#session.transact("Committing", (tx) => apply(tx, [write]))));
       } catch (error) {
         outcomes.push(undefined);
         failed.push({ index, error });
@@ -253,6 +259,14 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
   }
 
+  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]> {
+    return this.#session.read("Reading inputs", (sql) => readInputs(sql, asked));
+  }
+
+  readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
+    return this.#session.read("Reading readiness", (sql) => readReadiness(sql, run));
+  }
+
   pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
     return this.#session.read("Looking at runs", (sql) => readPulses(sql, runs));
   }
@@ -261,6 +275,10 @@ export class SqliteStore implements Store, ThreadStore {
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
     return this.#session.read("Looking at items", (sql) => readItemTokens(sql, items));
+  }
+
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
+    return this.#session.read("Looking at items", (sql) => readItems(sql, run, items));
   }
 
   listQueues(): Promise<readonly QueueState[]> {

@@ -7,6 +7,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { distinct } from "./distinct.ts";
+import { FLOW_SQL } from "./flow-statements.ts";
 import { QUEUE_SQL } from "./queue-statements.ts";
 import { OUTBOX_SQL } from "./outbox-statements.ts";
 import { SCHEDULE_SQL } from "./schedule-statements.ts";
@@ -74,7 +75,7 @@ const SQL = {
   newestRun: `select ${RUN_COLUMNS} from runs where id = ? order by generation desc limit 1`,
   runOfGeneration: `select ${RUN_COLUMNS} from runs where id = ? and generation = ?`,
   firstOfId: "select run from runs where id = ? order by generation limit 1",
-  newestStatus: "select run, status, definition from runs where id = ? order by generation desc limit 1",
+  newestStatus: "select run, status, definition, kind from runs where id = ? order by generation desc limit 1",
   childById: "select run from runs where id = ? and parent = ? order by generation desc limit 1",
   runOfItem: "select id, generation, status from runs where run = ?",
   rootOf: "select root from runs where run = ?",
@@ -213,6 +214,8 @@ const SQL = {
   insertItem: `insert into queue (run, item, kind, name, priority, available_at, seq, state, token, worker)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   itemToken: "select token from queue where run = ? and item = ?",
+  itemState: `select state, attempt, available_at as availableAt, cast(failures as text) as failures from queue
+    where run = ? and item = ?`,
   heldItem: "select 1 from queue where run = ? and item = ? and token = ?",
   endItem: "delete from queue where run = ? and item = ? and token = ?",
   dropItem: "delete from queue where run = ? and item = ?",
@@ -304,6 +307,7 @@ const SQL = {
     where run = ? and status in ('queued', 'running', 'waiting')`,
 
   ...QUEUE_SQL,
+  ...FLOW_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,
   ...THREAD_SQL,
@@ -319,6 +323,8 @@ export function prepareStatements(db: DatabaseSync, border: PayloadBorder | unde
   // Arrays: objects without a prototype, copied into ordinary ones, took 48 ms for 10,000 entries instead of 15.
   statements.entriesAfter.setReturnArrays(true);
   statements.stepsAfter.setReturnArrays(true);
+  for (const name of ["flowRun", "readiness", "inputsOf", "inputsOfMany"] as const)
+    statements[name].setReturnArrays(true);
   return statements;
 }
 

@@ -57,7 +57,10 @@ export function sweepLeftovers(tx: Tx): boolean {
     const clears = [sql.clearQueue, sql.clearInbox];
     if (run.failed === 0) clears.push(sql.clearOnce);
     // The journal, the checkpoints and the streams of an ended run stay; those of a pruned one go.
-    if (run.kept === 0) clears.push(sql.clearJournal, sql.clearCheckpoints, sql.clearChunks, sql.clearEmitted);
+    if (run.kept === 0) {
+      clears.push(sql.clearJournal, sql.clearCheckpoints, sql.clearChunks, sql.clearEmitted);
+      if (sql.hasCounted.get(run.run) !== undefined) clears.push(sql.clearArrivals, sql.clearReadiness);
+    }
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
     freeKeys(tx, keys);
     if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);

@@ -103,7 +103,11 @@ interface DroppedLine {
   readonly key: string | null;
 }
 
-function startChildren(tx: Tx, turn: TurnWrite): { children: readonly RunRecord[]; taken: boolean } {
+/** `taken`: an id belonged to another run, and the parent was told. */
+export function startChildren(
+  tx: Tx,
+  turn: Pick<TurnWrite, "run" | "children">,
+): { readonly children: readonly RunRecord[]; readonly taken: boolean } {
   const children: RunRecord[] = [];
   let taken = false;
   if (turn.children.length === 0) return { children, taken };

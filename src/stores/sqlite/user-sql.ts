@@ -7,7 +7,7 @@
 //     SQLite compile all our statements anew, and passes everything while no user SQL runs.
 
 import { constants, type DatabaseSync, type StatementSync } from "node:sqlite";
-import { RepriseError } from "../../base/index.ts";
+import { isThenable, RepriseError } from "../../base/index.ts";
 import { MIGRATIONS } from "./schema.ts";
 
 export type SqliteHandle = Pick<DatabaseSync, "prepare" | "exec">;
@@ -153,10 +153,6 @@ function guardedStatement(statement: StatementSync, checked: Checked): Statement
         });
     },
   });
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 function notSynchronous(answer: PromiseLike<unknown>): RepriseError {

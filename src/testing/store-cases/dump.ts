@@ -13,6 +13,7 @@ export async function dump(store: Store): Promise<unknown> {
       evidence,
       journal: await store.readJournal(record.run, 0),
       inbox: await store.readInbox(record.run, 0),
+      readiness: await store.readReadiness(record.run),
     });
   }
   const { items, workers } = await store.info();

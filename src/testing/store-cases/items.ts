@@ -34,10 +34,12 @@ export const itemCases: readonly StoreCase[] = [
         runId: "order-1",
         generation,
         item: `Task(${n})`,
+        kind: "task",
         name: "charge",
         token: byItem[n]?.token,
         attempt: 0,
         failures: undefined,
+        seq: 2 + n,
         data: `{"input":${n}}`,
         suspect: false,
       })),
@@ -174,6 +176,29 @@ export const itemCases: readonly StoreCase[] = [
     t.clock.advance(1);
     assert.equal((await fireDue(store)).ready, 1);
     assert.equal((await takeItem(store, worker)).attempt, 1);
+  }),
+
+  storeCase("how an item stands can be seen: delayed, ready or leased, its attempt and failures", async (store, t) => {
+    const worker = await registerWorker(store);
+    const held = await startWithTasks(store, worker, "order-1", 2);
+    const { run } = held;
+    const look = async (): Promise<readonly unknown[]> =>
+      (await store.readItems(run, ["Task(0)", "Task(1)", "Task(9)"])).map((one) => one && [one.state, one.attempt]);
+    assert.deepEqual(await look(), [["ready", 0], ["ready", 0], undefined]);
+    const items = await claimItems(store, worker);
+    assert.deepEqual(await look(), [["leased", 0], ["leased", 0], undefined]);
+    const [first, second] = items.toSorted((a, b) => (a.item < b.item ? -1 : 1));
+    const availableAt = store.now() + 1_000;
+    const failures = '[{"message":"no\u2028"}]';
+    const back = { write: "item-back", run, attempt: 2 } as const;
+    await store.write([{ ...back, item: "Task(0)", token: first!.token, availableAt, failures }]);
+    await store.write([itemEnd(second!)]);
+    const [delayed, gone] = await store.readItems(run, ["Task(0)", "Task(1)"]);
+    assert.deepEqual([delayed, gone], [{ state: "delayed", attempt: 2, availableAt, failures }, undefined]);
+    t.clock.advance(1_000);
+    await fireDue(store);
+    assert.deepEqual((await look())[0], ["ready", 2]);
+    assert.deepEqual(await store.readItems(run + 1, ["Task(0)"]), [undefined]);
   }),
 
   storeCase("a delayed item becomes ready at its time and not before", async (store, t) => {

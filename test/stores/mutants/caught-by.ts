@@ -119,6 +119,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "of concurrent messages to a target that takes one, one is kept",
   ],
   "a stopped run goes on by itself": [
+    "a flow stopped at a node keeps its evidence and hands out no node until it is resumed, and then all of them",
     "messages to a run stopped as blocked are kept, and only resume makes its turn due",
     "messages to a run stopped as determinism_violation are kept, and only resume makes its turn due",
     "a result for a stopped run is kept until it is resumed",
@@ -126,7 +127,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a stop is answered but not written": ["a stop with a wrong token writes nothing"],
   "every resume is answered committed": ["resume refuses a run that is not stopped"],
-  "resume does nothing": ["resume refuses a run that is not stopped"],
+  "resume does nothing": [
+    "resume refuses a run that is not stopped",
+    "a flow whose node killed too many workers is blocked, and its other nodes wait until it is resumed",
+  ],
   "evidence is lost": [
     "a run stopped as blocked keeps its evidence and nothing else of the turn",
     "a run stopped as determinism_violation keeps its evidence and nothing else of the turn",
@@ -209,6 +213,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a timer fires once, never early, and makes the turn due",
   ],
   "items and timers are ready a millisecond late": ["an item whose time has already come is ready at once"],
+  "every item looks ready": ["how an item stands can be seen: delayed, ready or leased, its attempt and failures"],
   "an item is never its maker's": ["a pre-claimed item is its maker's and can be claimed by nobody"],
   "an item is claimed with the data of entry 1": [
     "a scheduled item is claimed once, with the data of the entry that scheduled it",
@@ -245,6 +250,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a run is never blocked": [
     "after too many takeovers of an item without a commit its run is blocked with evidence",
     "after too many takeovers of its turn without a commit a run is blocked with evidence",
+    "a node that too many workers died with blocks its flow, and the other nodes wait until it is resumed",
   ],
   "nobody is a suspect": [
     "chunks alone do not clear a suspect",
@@ -565,4 +571,88 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "the oldest checkpoint with a label is found": ["the newest checkpoint with a label is found, up to a step"],
   "a label is looked for in all steps": ["the newest checkpoint with a label is found, up to a step"],
+  "the token of a node is not checked": [
+    "a completion that comes twice, or with an old token, is stale and writes nothing",
+    "a node whose worker died is queued again, and what the dead one says is stale",
+  ],
+  "a stale completion is answered committed": [
+    "a completion under a turn that was given back is stale",
+    "a completion for a run that has ended, or is not there, is stale",
+    "a flow ends once: the first output is kept, the second completion is stale, and what was queued is gone",
+  ],
+  "arrivals get lost": [
+    "a node is queued by the completion that brings its last arrival, in whatever order",
+    "of connections that bring a node's arrivals at the same time, one queues it",
+  ],
+  "a node is queued only by an arrival that comes alone": [
+    "arrivals with different edges, indexes and targets are all counted",
+  ],
+  "an arrival that comes again counts again": [
+    "a second arrival with the same target, edge and index is stored once and counted once",
+  ],
+  "edges are not told apart": [
+    "of a node's arrivals in one batch, the last one queues it, once",
+    "arrivals with different edges, indexes and targets are all counted",
+  ],
+  "an arrival too many is dropped in silence": [
+    "a third arrival for a node that waits for two blocks the run with evidence, counters stay",
+    "an arrival for a barrier whose spread has not run blocks the run",
+  ],
+  "`required` is not compared": [
+    "another `required` than the first blocks the run with evidence, and nothing else is written",
+  ],
+  "a completion that may not be is answered stale": [
+    "a third arrival for a node that waits for two blocks the run with evidence, counters stay",
+    "items that are spread a second time block the run",
+  ],
+  "a completion says that its entries are the first": [
+    "completions of one run share a batch: entries are dense, in the order of the writes, and chained",
+  ],
+  "inputs come in the order they were written": [
+    "what came for a node is read in one go: by target, edge and index, with the entries that hold it",
+  ],
+  "inputs come by their index as text": [
+    "twelve items that end in reverse are read by their index, as numbers, not as text",
+  ],
+  "a spread queues everything at once": [
+    "of a spread no more items are queued at once than its window, one more for each that ends",
+  ],
+  "a spread of no items queues nothing": ["a spread of no items queues its barrier in the same commit"],
+  "an item that ends lets none in": [
+    "items that end in one batch let as many others in, none twice",
+    "a paused flow's spread goes on counting, and its items wait",
+  ],
+  "leases on nodes are not given": ["items and barriers that were asked for are leased by the commit that queues them"],
+  "a flow looks as if it were always at work": [
+    "a flow's turn is given back by its completion: running with nodes in the queue, waiting without",
+  ],
+  "a completion never says that more has come": [
+    "what arrives while a flow's turn is held makes it due again, and `more` says so",
+    "a node's child whose id is taken puts `taken` into the flow's inbox",
+  ],
+  "nodes are taken for tasks": ["a node is claimed by its route, and says which entry its row names"],
+  "nodes stand in no line": ["nodes and tasks of one queue share its places, and a completion frees the key"],
+  "a flow that is paused goes on": [
+    "while a flow is paused, what becomes ready is stopped until it is resumed, and nothing is leased",
+    "a paused flow's spread goes on counting, and its items wait",
+  ],
+  "due nodes are not counted": [
+    "nodes that are ready and that nobody has taken are counted by flow, version and queue",
+  ],
+  "a flow never ends": [
+    "a flow ends once: the first output is kept, the second completion is stale, and what was queued is gone",
+    "a flow that ends while somebody holds its turn takes the turn away",
+    "an end with more nodes than one transaction should delete leaves none to claim or to complete",
+  ],
+  "messages of a completion get lost": ["a flow that ends answers its parent and tells the children that live"],
+  "live children of a flow are not told of its end": [
+    "a flow that ends answers its parent and tells the children that live",
+  ],
+  "children of nodes are not started": ["a node's child whose id is taken puts `taken` into the flow's inbox"],
+  "a retry forgets the nodes": [
+    "a failed flow that is retried has the nodes of the plan ready again, and its counters as they were",
+  ],
+  "what was counted outlives its pruned run": [
+    "what was counted for the nodes of a flow goes with its pruned run, and with no other",
+  ],
 };

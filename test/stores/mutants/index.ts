@@ -1,6 +1,7 @@
 import { checkpointsMutants } from "./checkpoints.ts";
 import { forksMutants } from "./forks.ts";
 import { claimsMutants } from "./claims.ts";
+import { completionsMutants } from "./completions.ts";
 import { controlMutants } from "./control.ts";
 import { earlyMutants } from "./early.ts";
 import { fencesMutants } from "./fences.ts";
@@ -43,4 +44,5 @@ export const mutants: readonly Mutant[] = [
   ...outboxMutants,
   ...checkpointsMutants,
   ...forksMutants,
+  ...completionsMutants,
 ];

@@ -1,4 +1,4 @@
-import { rewriting, answering, items, without, type Mutant } from "./mutant.ts";
+import { rewriting, answering, items, methods, without, type Mutant } from "./mutant.ts";
 
 export const itemsMutants: readonly Mutant[] = [
   items("items and timers are ready a millisecond early", (item) =>
@@ -7,6 +7,10 @@ export const itemsMutants: readonly Mutant[] = [
   items("items and timers are ready a millisecond late", (item) =>
     item.availableAt === undefined ? item : { ...item, availableAt: item.availableAt + 1 },
   ),
+  methods("every item looks ready", (store) => ({
+    readItems: async (...asked: Parameters<typeof store.readItems>) =>
+      (await store.readItems(...asked)).map((one) => one && { ...one, state: "ready" as const }),
+  })),
   items("an item is never its maker's", (item) => without(item, "claim")),
   items("an item is claimed with the data of entry 1", (item) => ({ ...item, seq: 1 })),
   rewriting("an item is answered ended but its result is lost", (write) =>

@@ -88,17 +88,19 @@ export const turnsMutants: readonly Mutant[] = [
         (write) => {
           if (write.write !== "turn") return write;
           const items = made.get(write.run) ?? [];
-          for (const { item, name } of write.items)
+          for (const { item, name, seq } of write.items)
             items.push({
               run: write.run,
               runId: "",
               generation: 0,
               item,
+              kind: "task",
               name,
               token: item,
               attempt: 0,
               failures: undefined,
               suspect: false,
+              seq,
               data: "",
             });
           made.set(write.run, items);

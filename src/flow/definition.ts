@@ -1,0 +1,393 @@
+// Defining a flow: named values, each derived from those above it.
+//
+// D1. A node can only need names above it, so a cycle cannot be written. What TypeScript refuses is refused here too.
+// D2. A branch adds its nodes to the flow, each guarded by its `when`; the two sides may not use the same names.
+// D3. A builder without `.output` is not a definition.
+
+import { inspect } from "node:util";
+import { checkName, checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
+import {
+  checkDeadline,
+  checkPolicy,
+  checkVersion,
+  isTask,
+  lineOptions,
+  taskBody,
+  type Definition,
+  type LineOptions,
+  type Policy,
+  type Schema,
+} from "../kernel/index.ts";
+import { SPREAD_SUFFIX, type FlowNode, type Gate, type NodeWork } from "./node.ts";
+import type { Flow, FlowBuilder, Part } from "./parts.ts";
+import { regionsOf, type Regions } from "./regions.ts";
+
+/** What is said of a flow as a whole. */
+export interface FlowOptions<Input, Parsed> {
+  /** A Standard Schema (zod, valibot, arktype), or `typed<T>()`. */
+  input: Schema<Input, Parsed>;
+  version?: number;
+  /** The whole time a run may take. */
+  deadline?: Duration;
+}
+
+/** The part of a flow the engine runs; reached by `flowBody`. */
+export interface FlowBody {
+  readonly name: string;
+  readonly version: number;
+  readonly schema: Schema<never, unknown>;
+  readonly deadlineMs: number | undefined;
+  readonly nodes: ReadonlyMap<string, FlowNode>;
+  readonly regions: Regions;
+}
+
+const BODY = Symbol("reprise.flow");
+const DRAFT = Symbol("reprise.flow.draft");
+
+export function flowBody(definition: unknown): FlowBody {
+  const body = (definition as { [BODY]?: FlowBody } | null | undefined)?.[BODY];
+  if (body !== undefined) return body;
+  const isBuilder = isFlow(definition);
+  throw new RepriseError(
+    "UNKNOWN_DEFINITION",
+    `Expected a flow, got ${isBuilder ? "one without .output(…): say what a run gives" : "another object"}.`,
+  );
+}
+
+/** Also of one without an output: `flowBody` says what it lacks. */
+export function isFlow(value: unknown): boolean {
+  return typeof value === "object" && value !== null && (BODY in value || DRAFT in value);
+}
+
+interface Draft {
+  readonly flow: string;
+  readonly options: FlowOptions<never, unknown>;
+  readonly nodes: readonly FlowNode[];
+  /** Names that nodes below may need. */
+  readonly names: ReadonlySet<string>;
+  /** Those of this scope that have no other side yet. */
+  readonly whens: ReadonlySet<string>;
+  readonly gate: Gate | undefined;
+}
+
+/**
+ * Defines a flow: values derived from values; each node runs on any worker the moment what it needs is there.
+ *
+ * @example
+ * ```ts
+ * import { flow, typed } from "reprise";
+ * const total = flow("total", { input: typed<{ prices: readonly number[] }>() })
+ *   .spread("taxed", ["input"], ({ input }) => input.prices, async (_ctx, price) => price * 1.2)
+ *   .inline("sum", ["taxed"], ({ taxed }) => taxed.reduce((a, b) => a + b, 0))
+ *   .output(["sum"], ({ sum }) => sum);
+ * ```
+ */
+export function flow<const Name extends string, Input, Parsed = Input>(
+  name: Name,
+  options: FlowOptions<Input, Parsed>,
+): FlowBuilder<Name, Input, Part<"input", Parsed>> {
+  checkName(name, "flow name");
+  checkOptionNames(options, ["deadline", "input", "version"], `Flow ${name}`);
+  if (typeof options.input?.["~standard"]?.validate !== "function")
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Flow ${name}: expected a schema as input, got ${inspect(options.input, { depth: 0 })}. Without one, use typed<T>().`,
+    );
+  checkVersion(options.version, `Flow ${name}`);
+  const input: FlowNode = {
+    id: "input",
+    work: { kind: "input" },
+    needs: [],
+    gate: undefined,
+    policy: {},
+    line: undefined,
+  };
+  const draft: Draft = {
+    flow: name,
+    options: options as unknown as Draft["options"],
+    nodes: [input],
+    names: new Set(["input"]),
+    whens: new Set(),
+    gate: undefined,
+  };
+  return builder(draft) as unknown as FlowBuilder<Name, Input, Part<"input", Parsed>>;
+}
+
+function builder(draft: Draft): object {
+  return Object.freeze({
+    [DRAFT]: draft,
+    action: (name: string, needs: unknown, run: unknown) => builder(withAction(draft, name, needs, run)),
+    inline: (name: string, needs: unknown, derive: unknown) => {
+      const what = whatOf(draft, name);
+      const work: NodeWork = { kind: "inline", derive: checkFunction(derive, what) as never };
+      return builder(withNode(draft, name, { work, ...needsOf(draft, needs, [], what) }));
+    },
+    call: (name: string, needs: unknown, called: unknown, input: unknown) =>
+      builder(withCall(draft, name, needs, called, input)),
+    spread: (name: string, needs: unknown, items: unknown, run: unknown) =>
+      builder(withSpread(draft, name, needs, items, run)),
+    parallel: (name: string, needs: unknown, runs: unknown) => builder(withParallel(draft, name, needs, runs)),
+    when: (name: string, needs: unknown, test: unknown, then: unknown) =>
+      builder(withWhen(draft, name, needs, test, then)),
+    otherwise: (name: string, then: unknown) => builder(withOtherwise(draft, name, then)),
+    output: (needs: unknown, derive: unknown) => definitionOf(draft, needs, derive),
+  });
+}
+
+// ── nodes ──
+
+function withAction(draft: Draft, name: string, given: unknown, run: unknown): Draft {
+  const what = whatOf(draft, name);
+  const { needs, policy, line, options } = needsOf(draft, given, ["catch", "queue", "retry", "timeout"], what);
+  const recover = options["catch"];
+  if (recover !== undefined) checkFunction(recover, `${what}: catch`);
+  const work: NodeWork = {
+    kind: "action",
+    run: checkFunction(run, what),
+    recover: recover as Function | undefined,
+  };
+  return withNode(draft, name, { work, needs, policy, line });
+}
+
+function withCall(draft: Draft, name: string, given: unknown, called: unknown, input: unknown): Draft {
+  const what = whatOf(draft, name);
+  if (!isTask(called) && !isDefinition(called))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: expected a task or a definition, got ${inspect(called, { depth: 0 })}.`,
+    );
+  checkNoKey(called, what);
+  const { needs, policy } = needsOf(draft, given, ["retry", "timeout"], what);
+  const isChild = !isTask(called);
+  if (isChild && (policy.retry !== undefined || policy.timeout !== undefined))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: retry and timeout are for tasks. A child has its own: give ${(called as Definition).name} a deadline, or retry inside it.`,
+    );
+  const line = isTask(called) ? taskBody(called).line : undefined;
+  const own = isTask(called) ? { ...taskBody(called).policy, ...policy } : {};
+  const work: NodeWork = { kind: "call", definition: called as Definition, input: checkFunction(input, what) as never };
+  return withNode(draft, name, { work, needs, policy: own, line });
+}
+
+function withSpread(draft: Draft, name: string, given: unknown, items: unknown, run: unknown): Draft {
+  const what = whatOf(draft, name);
+  const allowed = ["concurrency", "queue", "retry", "settle", "timeout"];
+  const { needs, policy, line, options } = needsOf(draft, given, allowed, what);
+  const { concurrency, settle = false } = options as { concurrency?: unknown; settle?: unknown };
+  if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && (concurrency as number) >= 1))
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected a concurrency of 1 or more, got ${inspect(concurrency)}.`);
+  if (typeof settle !== "boolean")
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected settle to be true or false, got ${inspect(settle)}.`);
+  checkFunction(items, `${what}: items`);
+  if (typeof run !== "function" && !isTask(run) && !isDefinition(run))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: expected a function, a task or a definition to run per item, got ${inspect(run, { depth: 0 })}.`,
+    );
+  checkNoKey(run, what);
+  const ofTask = isTask(run) ? taskBody(run) : undefined;
+  const work: NodeWork = {
+    kind: "spread",
+    items: items as never,
+    run: run as Function,
+    window: concurrency as number | undefined,
+    settle,
+  };
+  const spreading = addNode(draft, {
+    id: `${name}${SPREAD_SUFFIX}`,
+    work,
+    needs,
+    policy: { ...ofTask?.policy, ...policy },
+    line: line ?? ofTask?.line,
+  });
+  return withNode(spreading, name, { work: { kind: "barrier", spread: name, settle }, needs: [] });
+}
+
+function withParallel(draft: Draft, name: string, given: unknown, runs: unknown): Draft {
+  const what = whatOf(draft, name);
+  const { needs, policy } = needsOf(draft, given, ["retry", "timeout"], what);
+  if (typeof runs !== "object" || runs === null || Object.keys(runs).length === 0)
+    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of functions by name.`);
+  const keys = Object.keys(runs);
+  let made = draft;
+  for (const key of keys) {
+    checkNodeName(key, `${what}: ${key}`);
+    const run = checkFunction((runs as Record<string, unknown>)[key], `${what}: ${key}`);
+    made = addNode(made, { id: `${name}.${key}`, work: { kind: "action", run, recover: undefined }, needs, policy });
+  }
+  const ids = keys.map((key) => `${name}.${key}`);
+  const derive = (all: Readonly<Record<string, unknown>>): unknown =>
+    Object.fromEntries(keys.map((key) => [key, all[`${name}.${key}`]]));
+  return withNode(made, name, { work: { kind: "inline", derive }, needs: ids });
+}
+
+// ── branches (D2) ──
+
+function withWhen(draft: Draft, name: string, given: unknown, test: unknown, then: unknown): Draft {
+  const what = `Flow ${draft.flow}: when ${name}`;
+  checkNodeName(name, what);
+  const id = whenId(name);
+  if (draft.nodes.some((node) => node.id === id))
+    throw new RepriseError("BAD_FLOW", `${what} is there already. Give it another name.`);
+  const { needs } = needsOf(draft, given, [], what);
+  const work: NodeWork = { kind: "when", test: checkFunction(test, what) as never };
+  const tested = addNode(draft, { id, work, needs });
+  const made = branch(tested, { when: id, side: true }, then, what);
+  return { ...made, whens: new Set([...draft.whens, name]) };
+}
+
+function withOtherwise(draft: Draft, name: string, then: unknown): Draft {
+  const what = `Flow ${draft.flow}: otherwise ${name}`;
+  if (!draft.whens.has(name)) {
+    const open = [...draft.whens].join(", ") || "none";
+    throw new RepriseError(
+      "BAD_FLOW",
+      `${what}: there is no when of this name here without its other side; there are: ${open}.`,
+    );
+  }
+  const made = branch(draft, { when: whenId(name), side: false }, then, what);
+  return { ...made, whens: new Set([...draft.whens].filter((open) => open !== name)) };
+}
+
+function branch(draft: Draft, gate: Gate, then: unknown, what: string): Draft {
+  checkFunction(then, what);
+  const made = (then as (branch: object) => unknown)(builder({ ...draft, gate, whens: new Set() }));
+  const inner = (made as { [DRAFT]?: Draft } | null | undefined)?.[DRAFT];
+  if (inner === undefined)
+    throw new RepriseError(
+      "BAD_FLOW",
+      `${what}: expected the branch's function to return the branch with its nodes, got ${inspect(made, { depth: 0 })}.`,
+    );
+  return { ...inner, gate: draft.gate };
+}
+
+function whenId(name: string): string {
+  return `${name}?`;
+}
+
+// ── the whole ──
+
+function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<string, any, any> {
+  const what = `Flow ${draft.flow}: output`;
+  if (draft.gate !== undefined)
+    throw new RepriseError("BAD_FLOW", `${what} stands inside a branch. A flow has one output, after all branches.`);
+  const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
+  const { nodes } = addNode(draft, { id: OUTPUT, work, needs: needsOf(draft, needs, [], what).needs });
+  const { version, deadline, input } = draft.options;
+  const body: FlowBody = {
+    name: draft.flow,
+    version: version ?? 1,
+    schema: input,
+    deadlineMs: deadline === undefined ? undefined : checkDeadline(deadline, `Flow ${draft.flow}`),
+    nodes: new Map(nodes.map((node) => [node.id, node])),
+    regions: regionsOf(nodes),
+  };
+  return Object.freeze({ kind: "flow", name: draft.flow, [BODY]: body });
+}
+
+/** No name of a node: those have no brackets. */
+export const OUTPUT = "[output]";
+
+type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "line">>;
+
+function withNode(draft: Draft, name: string, node: NewNode): Draft {
+  checkNodeName(name, whatOf(draft, name));
+  if (draft.names.has(name) || draft.nodes.some(({ id }) => id === name))
+    throw new RepriseError("BAD_FLOW", `${whatOf(draft, name)} is there already. Give it another name.`);
+  return { ...addNode(draft, { id: name, ...node }), names: new Set([...draft.names, name]) };
+}
+
+function addNode(draft: Draft, { id, work, needs, policy = {}, line }: NewNode & { readonly id: string }): Draft {
+  return { ...draft, nodes: [...draft.nodes, { id, work, needs, gate: draft.gate, policy, line }] };
+}
+
+function whatOf(draft: Draft, name: string): string {
+  return `Flow ${draft.flow}: node ${name}`;
+}
+
+interface Needed {
+  readonly needs: readonly string[];
+  readonly policy: Policy;
+  readonly line: LineOptions | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** `["a"]`, or `{ needs: ["a"], … }`. */
+function needsOf(draft: Draft, given: unknown, allowed: readonly string[], what: string): Needed {
+  const isList = Array.isArray(given);
+  if (!isList) checkOptionNames(given as object, ["needs", ...allowed], what);
+  const options = (isList ? { needs: given } : given) as Record<string, unknown>;
+  const { needs } = options;
+  if (!Array.isArray(needs))
+    throw new RepriseError(
+      "BAD_FLOW",
+      `${what}: expected a list of the names it needs, got ${inspect(needs, { depth: 0 })}.`,
+    );
+  for (const need of needs as unknown[])
+    if (typeof need !== "string" || !draft.names.has(need))
+      throw new RepriseError(
+        "BAD_FLOW",
+        `${what} needs ${String(need)}, which is not above it. There are: ${[...draft.names].join(", ")}.`,
+      );
+  for (const need of needs as string[]) checkSide(draft, need, what);
+  const { retry, timeout } = options as Policy;
+  const policy: Policy = { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
+  checkPolicy(policy, what);
+  return {
+    needs: [...new Set(needs as string[])],
+    policy,
+    line: lineOptions({ queue: options["queue"] }, what),
+    options,
+  };
+}
+
+/** What is on the other side of a branch is always skipped where this node runs. */
+function checkSide(draft: Draft, need: string, what: string): void {
+  const sides = new Map(gatesOf(draft, draft.gate).map(({ when, side }) => [when, side]));
+  if (sides.size === 0) return;
+  const { gate } = draft.nodes.find(({ id }) => id === need) as FlowNode;
+  const other = gatesOf(draft, gate).find(({ when, side }) => sides.get(when) === !side);
+  if (other === undefined) return;
+  throw new RepriseError(
+    "BAD_FLOW",
+    `${what} needs ${need}, which stands on the other side of ${other.when.slice(0, -1)} and is skipped wherever this node runs.`,
+  );
+}
+
+/** A gate, and those around it. */
+function gatesOf(draft: Draft, gate: Gate | undefined): readonly Gate[] {
+  if (gate === undefined) return [];
+  const test = draft.nodes.find(({ id }) => id === gate.when);
+  return [gate, ...gatesOf(draft, test?.gate)];
+}
+
+function checkNodeName(name: unknown, what: string): void {
+  checkName(name, what);
+  // As a key it would be no key: what a node is given is an object by name.
+  if (name === "__proto__") throw new RepriseError("BAD_NAME", `${what}: expected another name than __proto__.`);
+  if (/[[\]?.]/.test(name as string))
+    throw new RepriseError(
+      "BAD_NAME",
+      `${what}: expected a name without brackets, question marks and dots, which stand for items and branches.`,
+    );
+}
+
+function checkFunction(value: unknown, what: string): Function {
+  if (typeof value === "function") return value;
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected a function, got ${typeof value}.`);
+}
+
+/** A key is made of an input that is not known when a node is queued. */
+function checkNoKey(called: unknown, what: string): void {
+  if (isTask(called) && taskBody(called).line?.key !== undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: task ${called.name} stands in its queue under a key, which a flow's node cannot have. Call it in a workflow, and call that.`,
+    );
+}
+
+function isDefinition(value: unknown): value is Definition {
+  const kind = (value as { kind?: unknown } | null | undefined)?.kind;
+  return kind === "workflow" || kind === "graph" || kind === "flow";
+}

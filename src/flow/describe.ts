@@ -1,0 +1,137 @@
+// Describe: a flow as plain data, for pictures and tools. Nothing here runs any of the user's code.
+
+import { functionWords, toMs } from "../base/index.ts";
+import { isTask, type LineOptions, type Policy } from "../kernel/index.ts";
+import { flowBody, OUTPUT } from "./definition.ts";
+import { edgesInto, SPREAD_SUFFIX, type FlowNode } from "./node.ts";
+
+/** What a node of a flow is: `part` is one of the actions of a `parallel`. */
+export type FlowNodeKind = "action" | "inline" | "call" | "spread" | "parallel" | "part" | "when";
+
+/** A node, as `describeFlow` gives it. */
+export interface FlowNodeDescription {
+  /** As the journal has it: `fetch`, `both.left` for a part, `large?` for a when. */
+  readonly id: string;
+  readonly name: string;
+  readonly kind: FlowNodeKind;
+  /** The names it needs, as written. */
+  readonly needs: readonly string[];
+  /** The when it stands behind, and on which side; null outside of branches. */
+  readonly branch: { readonly when: string; readonly side: boolean } | null;
+  /** Of a call, or of a spread that runs one per item. */
+  readonly calls: { readonly kind: string; readonly name: string } | null;
+  /** Of a when and a spread: the name of its function; else its text, where that is short. */
+  readonly by: string | null;
+  /** 1 where it is not tried again; null where its policy has no end. */
+  readonly maxAttempts: number | null;
+  readonly timeoutMs: number | null;
+  /** Of a spread: how many items are in the queue at once; null where nothing is said. */
+  readonly concurrency: number | null;
+  /** Of a spread: a failed item stands in its list. */
+  readonly settle: boolean;
+  /** Of an action: it has a `catch`. */
+  readonly catches: boolean;
+  readonly queue: string | null;
+}
+
+/** A way from one node to another, as `describeFlow` gives it; both by `id`. */
+export interface FlowEdgeDescription {
+  /** A node, or null for the input. */
+  readonly from: string | null;
+  /** A node, or null for the output. */
+  readonly to: string | null;
+  /** `branch`: from a when to a node that runs only on its `side`. */
+  readonly kind: "value" | "branch";
+  readonly side: boolean | null;
+}
+
+/** A flow as plain data. */
+export interface FlowDescription {
+  readonly name: string;
+  readonly version: number;
+  readonly deadlineMs: number | null;
+  /** In the order written. */
+  readonly nodes: readonly FlowNodeDescription[];
+  readonly edges: readonly FlowEdgeDescription[];
+}
+
+/**
+ * A flow as plain data: its nodes in the order written, and what each of them needs.
+ *
+ * @example
+ * ```ts
+ * import { describeFlow, flow, typed } from "reprise";
+ * const total = flow("total", { input: typed<readonly number[]>() })
+ *   .spread("taxed", ["input"], ({ input }) => input, async (_ctx, price) => price * 1.2)
+ *   .output(["taxed"], ({ taxed }) => taxed);
+ * const kinds = describeFlow(total).nodes.map(({ name, kind }) => `${name}: ${kind}`);
+ * ```
+ */
+export function describeFlow(definition: { readonly kind: "flow"; readonly name: string }): FlowDescription {
+  const { name, version, deadlineMs, nodes } = flowBody(definition);
+  const shown = [...nodes.values()].filter(isShown);
+  return {
+    name,
+    version,
+    deadlineMs: deadlineMs ?? null,
+    nodes: shown.filter(({ id }) => id !== OUTPUT).map(nodeOf),
+    edges: shown.flatMap((node) =>
+      edgesInto(node).map(({ source, side }) => ({
+        from: source === "input" ? null : source,
+        to: node.id === OUTPUT ? null : nameOf(node),
+        kind: side === undefined ? ("value" as const) : ("branch" as const),
+        side: side ?? null,
+      })),
+    ),
+  };
+}
+
+/** A spread and the barrier behind it are one to whoever wrote it. */
+function isShown({ work }: FlowNode): boolean {
+  return work.kind !== "input" && work.kind !== "barrier";
+}
+
+function nameOf({ id, work }: FlowNode): string {
+  return work.kind === "spread" ? id.slice(0, -SPREAD_SUFFIX.length) : id;
+}
+
+function nodeOf(node: FlowNode): FlowNodeDescription {
+  const { work, needs, gate, policy, line } = node;
+  const id = nameOf(node);
+  const called = work.kind === "call" ? work.definition : work.kind === "spread" ? work.run : undefined;
+  return {
+    id,
+    name: work.kind === "when" ? id.slice(0, -1) : id,
+    kind: kindOf(node),
+    needs,
+    branch: gate === undefined ? null : { when: gate.when.slice(0, -1), side: gate.side },
+    calls: called === undefined || typeof called === "function" ? null : calledOf(called),
+    by: work.kind === "when" ? functionWords(work.test) : work.kind === "spread" ? functionWords(work.items) : null,
+    ...optionsOf(policy, line),
+    concurrency: work.kind === "spread" ? (work.window ?? null) : null,
+    settle: work.kind === "spread" && work.settle,
+    catches: work.kind === "action" && work.recover !== undefined,
+  };
+}
+
+function calledOf(called: { readonly kind?: string; readonly name: string }): { kind: string; name: string } {
+  return { kind: isTask(called) ? "task" : (called.kind ?? "workflow"), name: called.name };
+}
+
+/** Names have no dots: only parts do. */
+function kindOf({ id, work, needs }: FlowNode): FlowNodeKind {
+  if (work.kind === "action") return id.includes(".") ? "part" : "action";
+  if (work.kind === "inline") return needs[0]?.startsWith(`${id}.`) === true ? "parallel" : "inline";
+  return work.kind as "call" | "spread" | "when";
+}
+
+function optionsOf(
+  { retry, timeout }: Policy,
+  line: LineOptions | undefined,
+): Pick<FlowNodeDescription, "maxAttempts" | "timeoutMs" | "queue"> {
+  return {
+    maxAttempts: retry === undefined ? 1 : Number.isFinite(retry.maxAttempts) ? retry.maxAttempts : null,
+    timeoutMs: timeout === undefined ? null : toMs(timeout),
+    queue: line?.queue.name ?? null,
+  };
+}

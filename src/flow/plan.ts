@@ -1,0 +1,367 @@
+// Plan: everything that follows from one completion, as the parts of one commit (seed 001, "CompletionPlan").
+//
+// PL1. Pure: the same outcome gives the same plan. Claims and children are the worker's business and come from its host.
+// PL2. What is kept is encoded once, and seen by what follows as a replay would decode it.
+// PL3. A function in memory that throws fails the run, with the node it belongs to. The head's own value is kept: a retry
+//      derives from it again, and does not repeat the head.
+
+import { inspect } from "node:util";
+import { decode, encode, RepriseError, type PayloadLimits } from "../base/index.ts";
+import {
+  lineOf,
+  nodeRoute,
+  type Claim,
+  type CompleteWrite,
+  type NewEntry,
+  type NodeArrival,
+  type NodeItem,
+  type RunRecord,
+} from "../kernel/index.ts";
+import { entryData } from "../workflow/index.ts";
+import type { FlowBody } from "./definition.ts";
+import { evaluate, SKIPPED } from "./evaluate.ts";
+import type { NodeRef } from "./items.ts";
+import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
+import type { Region } from "./regions.ts";
+
+export type Plan = Omit<CompleteWrite, "write" | "run" | "fence">;
+
+export interface PlanHost {
+  readonly record: Pick<RunRecord, "id" | "parent" | "parentCommand" | "priority">;
+  readonly limits: PayloadLimits | undefined;
+  /** A lease for a node that may become ready; undefined leaves it to whoever has time. */
+  claim(node: FlowNode): Claim | undefined;
+}
+
+/** What came of a node. */
+export type NodeOutcome =
+  | {
+      readonly outcome: "value";
+      readonly value: unknown;
+      readonly attempt: number;
+      /** Errors of earlier attempts, encoded. */
+      readonly failures?: string | undefined;
+      /** What `catch` made the value of. */
+      readonly caught?: unknown;
+    }
+  | { readonly outcome: "skip" }
+  | {
+      readonly outcome: "failure";
+      readonly error: unknown;
+      readonly attempt: number;
+      readonly failures?: string | undefined;
+    };
+
+const NONE: readonly never[] = [];
+const GO_ON = { arrivals: NONE, advances: NONE, children: NONE, messages: NONE, then: "go on" } as const;
+
+/** Items of a spread in the queue at once, where nothing else is said. */
+const WINDOW = 1_024;
+/** How much of a spread's items goes into one entry, in characters. */
+const ITEMS_CHUNK = 32_768;
+
+export function planOf(body: FlowBody, ref: NodeRef, outcome: NodeOutcome, host: PlanHost): Plan {
+  if (ref.index !== undefined) return planItem(body, ref, ref.index, outcome, host);
+  const { region } = ref.head;
+  switch (outcome.outcome) {
+    case "skip":
+      return planSkip(body, region, host);
+    case "failure":
+      return failed(ref.item, outcome, host, [failedEntry(ref.item, outcome)]);
+    case "value":
+      return planValue(body, region, outcome, host);
+  }
+}
+
+// ── heads ──
+
+function planValue(body: FlowBody, region: Region, outcome: NodeOutcome & { outcome: "value" }, host: PlanHost): Plan {
+  const { head } = region;
+  if (head.work.kind === "spread") return planSpread(body, region, outcome.value, host);
+  // A barrier's list stands in the entries of its items; the output in the run's last one; the input in its first.
+  const isStored = head.work.kind !== "barrier" && head.work.kind !== "output" && head.work.kind !== "input";
+  let result: string | undefined;
+  let value = outcome.value;
+  if (isStored)
+    try {
+      result = entryData.encodeNamed(`The value of node ${head.id}`, value, host.limits);
+      // PL2
+      if (typeof value === "object" && result !== undefined) value = decode(result);
+    } catch (error) {
+      const failure = { outcome: "failure", error, attempt: outcome.attempt, failures: outcome.failures } as const;
+      return failed(head.id, failure, host, [failedEntry(head.id, failure)]);
+    }
+  const evaluated = evaluate(region, value, (node, derived) => keptText(node, derived, host.limits));
+  const kept = evaluated.status === "done" ? allKept(evaluated.kept) : undefined;
+  const skipped = evaluated.status === "done" && evaluated.skipped.length > 0 ? evaluated.skipped : undefined;
+  const own: NewEntry = {
+    type: "NodeCompleted",
+    command: head.id,
+    data: entryData.record(
+      ["attempt", outcome.attempt === 0 ? undefined : String(outcome.attempt)],
+      ["caught", outcome.caught === undefined ? undefined : entryData.errorText(outcome.caught)],
+      ["failures", outcome.failures],
+      ["kept", kept],
+      ["result", result],
+      ["skipped", skipped && encode(skipped)],
+    ),
+  };
+  // PL3
+  if (evaluated.status === "threw") {
+    const { node, error } = evaluated;
+    const failure = { outcome: "failure", error, attempt: 0 } as const;
+    return failed(node, failure, host, [own, failedEntry(node, failure)], againOf(head));
+  }
+  // Of the input nothing more is to be said than what stands in the first entry.
+  const isSilent = head.work.kind === "input" && kept === undefined && skipped === undefined;
+  const entries = isSilent ? [] : [own];
+  const arrivals = evaluated.arrivals.map(({ target, edge, isSkip }): NodeArrival => {
+    const head = body.regions.get(target)!;
+    const cause = edge === "input" || isSilent ? undefined : 0;
+    const kind = isSkip ? "skip" : "value";
+    return {
+      target,
+      edge,
+      index: -1,
+      kind,
+      required: head.required,
+      cause,
+      node: queuedAs(body, head.region.head, host),
+    };
+  });
+  if (evaluated.output === undefined) return { ...GO_ON, entries, arrivals };
+  return completed(host, entries, evaluated.output.value, againOf(head));
+}
+
+/** Whose value is at hand when what follows from it has to be derived again. */
+function againOf({ id, work }: FlowNode): string | undefined {
+  return work.kind === "action" || work.kind === "call" || work.kind === "input" ? id : undefined;
+}
+
+function planSkip(body: FlowBody, region: Region, host: PlanHost): Plan {
+  const { head } = region;
+  const entries: NewEntry[] = [{ type: "NodeSkipped", command: head.id, data: "{}" }];
+  if (head.work.kind === "spread") {
+    // F3. One skip, to what waits for the items.
+    const barrier = barrierOf(body, head);
+    const arrival: NodeArrival = {
+      target: barrier.id,
+      edge: head.id,
+      index: -1,
+      kind: "skip",
+      required: 1,
+      cause: 0,
+      node: queuedAs(body, barrier, host),
+    };
+    return { ...GO_ON, entries, arrivals: [arrival] };
+  }
+  const evaluated = evaluate(region, SKIPPED, (node, derived) => keptText(node, derived, host.limits));
+  if (evaluated.status === "threw")
+    return failed(evaluated.node, { outcome: "failure", error: evaluated.error, attempt: 0 }, host, entries);
+  const arrivals = evaluated.arrivals.map(({ target, edge, isSkip }): NodeArrival => {
+    const { required, region: ahead } = body.regions.get(target)!;
+    const kind = isSkip ? "skip" : "value";
+    return { target, edge, index: -1, kind, required, cause: 0, node: queuedAs(body, ahead.head, host) };
+  });
+  if (evaluated.output !== undefined) return completed(host, entries, evaluated.output.value);
+  return { ...GO_ON, entries, arrivals };
+}
+
+// ── spreads ──
+
+function planSpread(body: FlowBody, { head }: Region, items: unknown, host: PlanHost): Plan {
+  const barrier = barrierOf(body, head);
+  let chunks: Chunks;
+  try {
+    if (!Array.isArray(items))
+      throw new RepriseError(
+        "BAD_FLOW",
+        `Flow ${body.name}: expected a list as the items of ${barrier.id}, got ${inspect(items, { depth: 0 })}.`,
+      );
+    chunks = chunksOf(barrier.id, items, host.limits);
+  } catch (error) {
+    return failed(head.id, { outcome: "failure", error, attempt: 0 }, host, [
+      failedEntry(head.id, { outcome: "failure", error, attempt: 0 }),
+    ]);
+  }
+  const { length } = chunks;
+  const { window = WINDOW } = head.work as { window?: number };
+  const { claim: first, ...node } = queuedAs(body, head, host);
+  const claims = first === undefined ? [] : [first];
+  while (claims.length > 0 && claims.length < Math.min(length, window)) {
+    const claim = host.claim(head);
+    if (claim === undefined) break;
+    claims.push(claim);
+  }
+  return {
+    ...GO_ON,
+    entries: [
+      { type: "NodeCompleted", command: head.id, data: `{"result":${length}}` },
+      ...chunks.texts.map((text, index): NewEntry => {
+        const from = index * chunks.perEntry;
+        return { type: "ItemsSpread", command: head.id, data: `{"from":${from},"items":${text}}` };
+      }),
+    ],
+    spread: {
+      barrier: barrier.id,
+      barrierNode: queuedAs(body, barrier, host),
+      required: length,
+      window,
+      cause: 1,
+      perEntry: chunks.perEntry,
+      node,
+      claims,
+    },
+  };
+}
+
+interface Chunks {
+  /** Of all items. */
+  readonly length: number;
+  readonly texts: readonly string[];
+  readonly perEntry: number;
+}
+
+/** The same number in each, so that an item's entry is found by its index. */
+function chunksOf(barrier: string, items: readonly unknown[], limits: PayloadLimits | undefined): Chunks {
+  // Every place, holes too: those are missing from `map`, and from what it makes.
+  const texts = Array.from(items, (item, index) => {
+    const what = `Item ${index} of ${barrier}`;
+    if (!(index in items))
+      throw new RepriseError(
+        "NOT_DATA",
+        `${what} is a hole in the list, which cannot be recorded; write undefined or null.`,
+      );
+    return entryData.encodeNamed(what, item, limits) ?? NOTHING;
+  });
+  const longest = texts.reduce((max, { length }) => Math.max(max, length), 1);
+  const perEntry = Math.max(1, Math.min(1_000, Math.floor(ITEMS_CHUNK / longest)));
+  const chunks: string[] = [];
+  for (let from = 0; from < texts.length; from += perEntry)
+    chunks.push(`[${texts.slice(from, from + perEntry).join(",")}]`);
+  return { length: texts.length, texts: chunks, perEntry };
+}
+
+function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutcome, host: PlanHost): Plan {
+  const spread = ref.head.region.head;
+  const barrier = barrierOf(body, spread);
+  const arrive = (entry: NewEntry, kind: "value" | "failure"): Plan => ({
+    ...GO_ON,
+    entries: [entry],
+    arrivals: [
+      {
+        target: barrier.id,
+        edge: spread.id,
+        index,
+        kind,
+        required: undefined,
+        cause: 0,
+        node: queuedAs(body, barrier, host),
+      },
+    ],
+    advances: [{ barrier: barrier.id, node: queuedAs(body, spread, host) }],
+  });
+  if (outcome.outcome === "skip") throw new RepriseError("INVARIANT", "An item of a spread is not skipped by itself.");
+  let end: NodeOutcome = outcome;
+  if (outcome.outcome === "value")
+    try {
+      const result = entryData.encodeNamed(`The value of node ${ref.item}`, outcome.value, host.limits);
+      const data = entryData.taskCompletedData(outcome.attempt, result, outcome.failures);
+      return arrive({ type: "NodeCompleted", command: ref.item, data }, "value");
+    } catch (error) {
+      end = { outcome: "failure", error, attempt: outcome.attempt, failures: outcome.failures };
+    }
+  const entry = failedEntry(ref.item, end as Failure);
+  const settles = spread.work.kind === "spread" && spread.work.settle;
+  return settles ? arrive(entry, "failure") : failed(ref.item, end as Failure, host, [entry]);
+}
+
+// ── ends ──
+
+type Failure = NodeOutcome & { readonly outcome: "failure" };
+
+function failedEntry(node: string, { error, attempt, failures }: Failure): NewEntry {
+  return { type: "NodeFailed", command: node, data: entryData.taskFailedData(attempt, error, failures) };
+}
+
+function completed(host: PlanHost, entries: readonly NewEntry[], value: unknown, again?: string): Plan {
+  let output: string | undefined;
+  try {
+    output = entryData.encodeNamed("The output of the flow", value, host.limits);
+  } catch (error) {
+    return failed(undefined, { outcome: "failure", error, attempt: 0 }, host, entries, again);
+  }
+  const last: NewEntry = { type: "RunCompleted", command: "", data: entryData.runCompletedData(output) };
+  return {
+    ...GO_ON,
+    entries: [...entries, last],
+    messages: answer(host, (id) => ["ChildWorkflowCompleted", entryData.childCompletedData(id, output)]),
+    then: "completed",
+  };
+}
+
+function failed(
+  at: string | undefined,
+  { error }: Failure,
+  host: PlanHost,
+  entries: readonly NewEntry[],
+  again?: string,
+): Plan {
+  const data = entryData.runFailedData(error, { at, entries: entries.length, again });
+  return endOf(host, "failed", entries, { type: "RunFailed", command: "", data }, error);
+}
+
+/** Ends the run with `last`; what is left of it is dropped, and children that live are told. */
+export function endOf(
+  host: PlanHost,
+  then: "failed" | "cancelled",
+  entries: readonly NewEntry[],
+  last: NewEntry,
+  error: unknown,
+): Plan {
+  return {
+    ...GO_ON,
+    entries: [...entries, last],
+    messages: answer(host, (id) => ["ChildWorkflowFailed", entryData.childFailedData(id, error)]),
+    then,
+    cancel: entryData.cancelRequestedData(then === "failed" ? "The flow has failed." : undefined),
+  };
+}
+
+function answer(
+  { record }: PlanHost,
+  make: (id: string) => readonly ["ChildWorkflowCompleted" | "ChildWorkflowFailed", string],
+): Plan["messages"] {
+  const { parent, parentCommand, id } = record;
+  if (parent === undefined || parentCommand === undefined) return NONE;
+  const [type, data] = make(id);
+  return [{ to: parent, arrival: { type, target: parentCommand, data } }];
+}
+
+// ── helpers ──
+
+function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
+  return nodes.get(spread.id.slice(0, -SPREAD_SUFFIX.length)) as FlowNode;
+}
+
+/** How a node waits once it is ready. */
+export function queuedAs(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
+  const { priority } = host.record;
+  const line = lineOf(node.line, undefined, `Flow ${body.name}: node ${node.id}`);
+  const name = nodeRoute(body.name, body.version, line?.queue);
+  if (line !== undefined) return { name, priority, line };
+  const claim = host.claim(node);
+  return { name, priority, ...(claim && { claim }) };
+}
+
+function keptText(node: string, value: unknown, limits: PayloadLimits | undefined): string {
+  return entryData.encodeNamed(`The value of node ${node}`, value, limits) ?? NOTHING;
+}
+
+function allKept(kept: ReadonlyMap<string, string>): string | undefined {
+  if (kept.size === 0) return undefined;
+  const parts = [...kept.keys()].toSorted().map((name) => `${JSON.stringify(name)}:${kept.get(name)}`);
+  return `{${parts.join(",")}}`;
+}
+
+const NOTHING = encode(undefined);

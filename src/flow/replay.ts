@@ -1,0 +1,213 @@
+// Replay: a flow's code against the journal of one of its runs. Nothing outside is called and nothing is written.
+//
+// RP1. What ran on a worker is taken from the journal; what is derived in memory is derived again and compared.
+// RP2. Entries are matched by node, never by order: nodes end in any order.
+// RP3. What the journal has not got yet is open, and so is everything that needs it.
+// RP4. As in the run, values are shared within a region, and every region has its own copies of what others gave: a
+//      function that changes what it is given is seen to do so by the same nodes.
+
+import { decode, encode, type PayloadLimits } from "../base/index.ts";
+import type { Entry } from "../kernel/index.ts";
+import { entryData, type Replay } from "../workflow/index.ts";
+import { OUTPUT, type FlowBody } from "./definition.ts";
+import { derive, givenOf, SKIPPED, type Known } from "./evaluate.ts";
+import { RecordedNodes, type RecordedNode } from "./recorded.ts";
+import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
+
+const OPEN: unique symbol = Symbol("open");
+
+type Mismatch = Extract<Replay, { readonly status: "mismatch" }>;
+
+export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string): Replay {
+  const recorded = new RecordedNodes(entries);
+  if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
+  const stray = recorded.findStray((item) => isKnown(body, item));
+  if (stray !== undefined)
+    return mismatch(stray.command, "The journal has a node that the flow has not.", undefined, stray.command);
+  return new Replayed(body, recorded).run() ?? { status: "same", digest: `sha256:${chain}` };
+}
+
+function isKnown({ nodes }: FlowBody, item: string): boolean {
+  return nodes.has(item) || nodes.has(item.replace(/\[\d+\]$/, SPREAD_SUFFIX));
+}
+
+class Replayed {
+  readonly #body: FlowBody;
+  readonly #recorded: RecordedNodes;
+  /** RP4 */
+  readonly #known = new Map<string, unknown>();
+  readonly #homes = new Map<string, string>();
+  readonly #own = new Map<string, Map<string, unknown>>();
+  /** Regions in which a function threw, as it did in the run: nothing behind it was derived. */
+  readonly #broken = new Set<string>();
+
+  constructor(body: FlowBody, recorded: RecordedNodes) {
+    this.#body = body;
+    this.#recorded = recorded;
+    for (const [head, { region }] of body.regions) for (const { id } of region.inline) this.#homes.set(id, head);
+  }
+
+  run(): Mismatch | undefined {
+    this.#known.set("input", this.#recorded.input);
+    for (const node of this.#body.nodes.values()) {
+      if (node.work.kind === "input") continue;
+      const found = this.#check(node);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #check(node: FlowNode): Mismatch | undefined {
+    const { work, id } = node;
+    if (work.kind === "barrier") return this.#checkBarrier(node);
+    const home = this.#homes.get(id);
+    const entry = this.#recorded.of(id);
+    const waits = [...node.needs, ...(node.gate === undefined ? [] : [node.gate.when])];
+    if (waits.some((name) => this.#known.get(name) === OPEN) || this.#broken.has(home ?? id))
+      return this.#leaveOpen(id);
+    const given = givenOf(node, this.#visibleTo(home ?? id, waits));
+    if (given === SKIPPED) {
+      this.#known.set(id, SKIPPED);
+      if (entry === undefined || entry.type === "NodeSkipped") return undefined;
+      return mismatch(id, `${id} ran in the run, and is skipped by the code.`, "skipped", entry.type);
+    }
+    if (entry?.type === "NodeSkipped")
+      return mismatch(id, `${id} was skipped in the run, and runs in the code.`, "run", "skipped");
+    // RP3. What has to be waited for has an entry when it is over.
+    if (home === undefined && entry === undefined) return this.#leaveOpen(id);
+    switch (work.kind) {
+      case "action":
+      case "call":
+        if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
+        this.#known.set(id, entry.data["result"]);
+        return undefined;
+      case "spread":
+        return this.#checkSpread(node, given, entry);
+      default:
+        return this.#checkDerived(node, given);
+    }
+  }
+
+  #leaveOpen(id: string): undefined {
+    this.#known.set(id, OPEN);
+  }
+
+  /** RP4 */
+  #visibleTo(home: string, names: readonly string[]): Known {
+    let own = this.#own.get(home);
+    if (own === undefined) this.#own.set(home, (own = new Map()));
+    const visible = new Map<string, unknown>();
+    for (const name of names) {
+      const isOwn = (this.#homes.get(name) ?? name) === home;
+      const value = isOwn && own.has(name) ? own.get(name) : copyOf(this.#known.get(name));
+      if (isOwn) own.set(name, value);
+      visible.set(name, value);
+    }
+    return visible;
+  }
+
+  #checkDerived(node: FlowNode, given: Readonly<Record<string, unknown>>): Mismatch | undefined {
+    const { id } = node;
+    const home = this.#homes.get(id) ?? id;
+    const failed = this.#recorded.of(id);
+    let value: unknown;
+    try {
+      value = derive(node, given);
+    } catch (error) {
+      this.#leaveOpen(id);
+      this.#broken.add(home);
+      const isSame =
+        failed?.type === "NodeFailed" ||
+        (id === OUTPUT && this.#recorded.end?.type === "RunFailed") ||
+        (home === "input" && !this.#recorded.isBegun);
+      return isSame
+        ? undefined
+        : mismatch(id, `${id} throws now, and did not in the run.`, entryData.errorText(error), failed?.type);
+    }
+    if (failed?.type === "NodeFailed") {
+      if (isData(value, this.#recorded.limits))
+        return mismatch(id, `${id} threw in the run, and does not now.`, textOf(value), "NodeFailed");
+      this.#broken.add(home);
+      return this.#leaveOpen(id);
+    }
+    const kept = id === OUTPUT ? this.#recorded.output : this.#recorded.kept(id);
+    const isSame = kept === undefined || textOf(value) === textOf(kept.value);
+    this.#known.set(id, kept === undefined ? value : kept.value);
+    this.#own.get(home)?.set(id, kept === undefined ? value : copyOf(kept.value));
+    if (isSame) return undefined;
+    return mismatch(id, `${id} is derived differently now.`, textOf(value), textOf(kept.value));
+  }
+
+  #checkSpread(
+    node: FlowNode,
+    given: Readonly<Record<string, unknown>>,
+    entry: RecordedNode | undefined,
+  ): Mismatch | undefined {
+    const { id } = node;
+    if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
+    const recorded = this.#recorded.items(id);
+    this.#known.set(id, recorded);
+    let items: unknown;
+    try {
+      items = derive(node, given);
+    } catch (error) {
+      return mismatch(
+        id,
+        `The items of ${id} throw now, and did not in the run.`,
+        entryData.errorText(error),
+        textOf(recorded),
+      );
+    }
+    if (textOf(items) === textOf(recorded)) return undefined;
+    return mismatch(id, `The items of ${id} are others now.`, textOf(items), textOf(recorded));
+  }
+
+  #checkBarrier({ id, work }: FlowNode): Mismatch | undefined {
+    const items = this.#known.get(`${id}${SPREAD_SUFFIX}`);
+    if (items === OPEN || items === SKIPPED) {
+      this.#known.set(id, items);
+      return undefined;
+    }
+    const settle = work.kind === "barrier" && work.settle;
+    const list: unknown[] = [];
+    for (const index of (items as readonly unknown[]).keys()) {
+      const entry = this.#recorded.of(`${id}[${index}]`);
+      if (entry?.type === "NodeCompleted")
+        list.push(settle ? { status: "fulfilled", value: entry.data["result"] } : entry.data["result"]);
+      else if (entry?.type === "NodeFailed" && settle)
+        list.push({ status: "rejected", reason: entryData.errorOf(entry.data) });
+      else {
+        this.#known.set(id, OPEN);
+        return undefined;
+      }
+    }
+    this.#known.set(id, list);
+    return undefined;
+  }
+}
+
+/** Of what cannot be kept: why not. */
+function textOf(value: unknown): string {
+  try {
+    return encode(value);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function isData(value: unknown, limits?: PayloadLimits): boolean {
+  try {
+    encode(value, limits);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function copyOf(value: unknown): unknown {
+  return typeof value === "object" && value !== null && isData(value) ? decode(encode(value)) : value;
+}
+
+function mismatch(where: string, message: string, expected: unknown, actual: unknown): Mismatch {
+  return { status: "mismatch", where, message, expected, actual };
+}

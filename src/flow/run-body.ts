@@ -1,0 +1,31 @@
+// A flow as the engine starts it: a body that has no code of its own to be replayed.
+
+import { RepriseError } from "../base/index.ts";
+import type { Definition } from "../kernel/index.ts";
+import type { WorkflowBody } from "../workflow/index.ts";
+import { flowBody, type FlowBody } from "./definition.ts";
+import { replayFlow } from "./replay.ts";
+
+const bodies = new WeakMap<FlowBody, WorkflowBody>();
+
+export function flowRunBody(definition: Definition): WorkflowBody {
+  const body = flowBody(definition);
+  let made = bodies.get(body);
+  if (made === undefined)
+    bodies.set(
+      body,
+      (made = {
+        kind: "flow",
+        name: body.name,
+        version: body.version,
+        run: () => Promise.reject(new RepriseError("INVARIANT", "A flow has no function of its own.")),
+        replay: async ({ entries, chain }) => replayFlow(body, entries, chain),
+        schema: body.schema,
+        ports: {},
+        determinism: undefined,
+        line: undefined,
+        deadlineMs: body.deadlineMs,
+      }),
+    );
+  return made;
+}

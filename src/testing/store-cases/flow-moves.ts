@@ -1,0 +1,144 @@
+// Flow moves: the words the cases of completions are written in. A flow here is whatever its case says it is: the store
+// counts arrivals and knows nothing of definitions.
+
+import assert from "node:assert/strict";
+import {
+  nodeRoute,
+  type Claim,
+  type ClaimedItem,
+  type CompleteOutcome,
+  type CompleteWrite,
+  type EndStatus,
+  type NewEntry,
+  type NewRun,
+  type NewSpread,
+  type NodeArrival,
+  type NodeFence,
+  type NodeItem,
+  type RunNumber,
+  type Store,
+} from "../../kernel/index.ts";
+import { claimItems, getRun, startHeld, type Held } from "./moves.ts";
+
+export const ROUTE = nodeRoute("import", 1);
+export const FLOW: Partial<NewRun> = { definition: "import", kind: "flow" };
+export const NODE: NodeItem = { name: ROUTE, priority: 0 };
+
+export function leasedTo(claim: Claim): NodeItem {
+  return { ...NODE, claim };
+}
+
+/** One arrival of what the write's first entry says; `required` of them make the target ready. */
+export function arrival(target: string, edge: string, required: number | undefined, more: Partial<NodeArrival> = {}) {
+  return { target, edge, index: -1, kind: "value", required, cause: 0, node: NODE, ...more } as const;
+}
+
+export function done(node: string, data = "{}"): NewEntry {
+  return { type: "NodeCompleted", command: node, data };
+}
+export const RUN_COMPLETED: NewEntry = { type: "RunCompleted", command: "", data: '{"output":1}' };
+export const RUN_FAILED: NewEntry = { type: "RunFailed", command: "", data: "{}" };
+
+export type CompleteParts = Partial<Omit<CompleteWrite, "write" | "run" | "fence">>;
+
+export function completeWrite(run: RunNumber, fence: NodeFence, parts: CompleteParts): CompleteWrite {
+  const nothing = { entries: [], arrivals: [], advances: [], children: [], messages: [] };
+  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+  return { write: "complete", run, fence, ...nothing, then: "go on", ...parts };
+}
+
+/** The end of a node that was claimed: its own entry, and what arrives elsewhere because of it. */
+export function completed(
+  { run, item, token, line }: Pick<ClaimedItem, "run" | "item" | "token" | "line">,
+  arrivals: readonly NodeArrival[],
+  parts: CompleteParts = {},
+): CompleteWrite {
+  const fence = { item, token, ...(line && { line }) };
+  return completeWrite(run, fence, { entries: [done(item)], arrivals, ...parts });
+}
+
+export type Committed = CompleteOutcome & { readonly status: "committed" };
+
+export async function commit(store: Store, write: CompleteWrite): Promise<Committed> {
+  const [outcome] = await store.write([write]);
+  assert.equal(outcome.status, "committed");
+  return outcome as Committed;
+}
+
+/** The first turn: `parts` follow from the input. */
+export async function startFlow(
+  store: Store,
+  worker: number,
+  id: string,
+  parts: CompleteParts,
+  differently: Partial<NewRun> = {},
+): Promise<Held> {
+  const held = await startHeld(store, worker, id, { ...FLOW, ...differently });
+  await commit(store, completeWrite(held.run, { turn: held.token, read: 0 }, parts));
+  return held;
+}
+
+/** A flow whose nodes `names` all wait for the input alone, and are ready. */
+export function startWithNodes(store: Store, worker: number, id: string, ...names: readonly string[]): Promise<Held> {
+  const arrivals = names.map((name) => arrival(name, "input", 1, { cause: undefined }));
+  return startFlow(store, worker, id, { arrivals });
+}
+
+export function claimNodes(store: Store, worker: number, count = 100): Promise<readonly ClaimedItem[]> {
+  return claimItems(store, worker, [ROUTE], count);
+}
+
+/** Takes the nodes that are ready, which are these and no others. */
+export async function takeNodes<const N extends readonly string[]>(
+  store: Store,
+  worker: number,
+  ...names: N
+): Promise<{ [K in keyof N]: ClaimedItem }> {
+  const items = await claimNodes(store, worker);
+  assert.deepEqual(items.map(({ item }) => item).toSorted(), names.toSorted());
+  return names.map((name) => items.find(({ item }) => item === name)) as unknown as { [K in keyof N]: ClaimedItem };
+}
+
+/** As `J 2/3`. */
+export async function counters(store: Store, run: RunNumber): Promise<readonly string[]> {
+  return (await store.readReadiness(run)).map(({ node, completed: got, required }) => `${node} ${got}/${required}`);
+}
+
+export async function statusOf(store: Store, id: string): Promise<string> {
+  return (await getRun(store, id)).status;
+}
+
+export function ends(then: EndStatus, entries: readonly NewEntry[]): CompleteParts {
+  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+  return { entries, then };
+}
+
+/** Items 0, 1, … of `saved`: as many entries as they need, from the write's first on. */
+export function spreadOf(required: number, window: number, perEntry = 1_000, claims: readonly Claim[] = []) {
+  const entries = Array.from({ length: Math.max(1, Math.ceil(required / perEntry)) }, (_, n): NewEntry => {
+    return { type: "ItemsSpread", command: "saved[]", data: `{"from":${n * perEntry}}` };
+  });
+  const spread: NewSpread = {
+    barrier: "saved",
+    barrierNode: NODE,
+    required,
+    window,
+    cause: 0,
+    perEntry,
+    node: NODE,
+    claims,
+  };
+  return { entries, spread } as const;
+}
+
+/** The end of item `saved[index]`, which lets the next one in. */
+export function itemDone(item: ClaimedItem, node: NodeItem = NODE): CompleteWrite {
+  const index = indexOf(item.item);
+  const arrivals = [arrival("saved", "saved[]", undefined, { index })];
+  const entries = [done(item.item, `{"result":${index}}`)];
+  return completed(item, arrivals, { entries, advances: [{ barrier: "saved", node }] });
+}
+
+export function indexOf(item: string): number {
+  return Number(/\[(\d+)\]$/.exec(item)?.[1]);
+}

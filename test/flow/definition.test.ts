@@ -1,0 +1,229 @@
+// Definitions: what does not hang together is refused where it is written, by name.
+
+import { expect, test } from "vitest";
+import { createEngine, flow, queue, task, typed } from "reprise";
+import { flowBody } from "../../src/flow/index.ts";
+
+const start = (): any => flow("f", { input: typed<number>() });
+const keyed = task("keyed", { queue: queue("k", { perKey: { concurrency: 1 } }), key: (n: number) => `${n}` }, () => 1);
+
+const REFUSED: readonly (readonly [what: string, make: () => unknown, code: string, says: RegExp])[] = [
+  ["no input schema", () => (flow as any)("f", {}), "BAD_OPTIONS", /typed<T>\(\)/],
+  ["an unknown option", () => (flow as any)("f", { input: typed(), maxSteps: 1 }), "BAD_OPTIONS", /maxSteps/],
+  ["a version of 0", () => (flow as any)("f", { input: typed(), version: 0 }), "BAD_OPTIONS", /version/],
+  ["an empty name", () => (flow as any)("", { input: typed() }), "BAD_NAME", /flow name/],
+  ["a need that is not above", () => start().action("a", ["b"], () => 1), "BAD_FLOW", /needs b.*There are: input/],
+  ["a need of itself", () => start().action("a", ["a"], () => 1), "BAD_FLOW", /needs a/],
+  ["needs that are no list", () => start().action("a", "input", () => 1), "BAD_OPTIONS", /options/],
+  [
+    "options without needs",
+    () => start().action("a", { retry: { maxAttempts: 2 } }, () => 1),
+    "BAD_FLOW",
+    /list of the names/,
+  ],
+  [
+    "a name used twice",
+    () =>
+      start()
+        .inline("a", ["input"], () => 1)
+        .inline("a", ["input"], () => 1),
+    "BAD_FLOW",
+    /there already/,
+  ],
+  ["the name __proto__", () => start().inline("__proto__", [], () => 1), "BAD_NAME", /__proto__/],
+  [
+    "a need of the other side",
+    () =>
+      start()
+        .when(
+          "w",
+          ["input"],
+          () => true,
+          (b: any) => b.inline("x", ["input"], () => 1),
+        )
+        .otherwise("w", (b: any) =>
+          b.when(
+            "v",
+            ["input"],
+            () => true,
+            (inner: any) => inner.inline("y", ["input", "x"], () => 1),
+          ),
+        ),
+    "BAD_FLOW",
+    /y needs x, which stands on the other side of w/,
+  ],
+  ["the name input", () => start().inline("input", [], () => 1), "BAD_FLOW", /there already/],
+  ["a name with brackets", () => start().inline("a[0]", ["input"], () => 1), "BAD_NAME", /brackets/],
+  ["no function", () => start().action("a", ["input"], 7), "BAD_OPTIONS", /expected a function/],
+  [
+    "a retry of no attempts",
+    () => start().action("a", { needs: ["input"], retry: { maxAttempts: 0 } }, () => 1),
+    "BAD_POLICY",
+    /maxAttempts/,
+  ],
+  ["a timeout of 0", () => start().action("a", { needs: ["input"], timeout: 0 }, () => 1), "BAD_POLICY", /timeout/],
+  ["a misspelt option", () => start().action("a", { needs: ["input"], retries: 3 }, () => 1), "BAD_OPTIONS", /retries/],
+  [
+    "options for an inline node",
+    () => start().inline("a", { needs: ["input"], retry: { maxAttempts: 2 } }, () => 1),
+    "BAD_OPTIONS",
+    /retry/,
+  ],
+  [
+    "a concurrency of 0",
+    () =>
+      start().spread(
+        "a",
+        { needs: ["input"], concurrency: 0 },
+        () => [],
+        () => 1,
+      ),
+    "BAD_OPTIONS",
+    /concurrency/,
+  ],
+  [
+    "a settle that is no boolean",
+    () =>
+      start().spread(
+        "a",
+        { needs: ["input"], settle: "yes" },
+        () => [],
+        () => 1,
+      ),
+    "BAD_OPTIONS",
+    /settle/,
+  ],
+  ["a spread over nothing to run", () => start().spread("a", ["input"], () => [], "x"), "BAD_OPTIONS", /per item/],
+  ["a call of no definition", () => start().call("a", ["input"], {}, () => 1), "BAD_OPTIONS", /task or a definition/],
+  ["a call of a task with a key", () => start().call("a", ["input"], keyed, () => 1), "BAD_OPTIONS", /key/],
+  [
+    "a retry for a child",
+    () =>
+      start().call(
+        "a",
+        { needs: ["input"], retry: { maxAttempts: 2 } },
+        start().output([], () => 1),
+        () => 1,
+      ),
+    "BAD_OPTIONS",
+    /child/,
+  ],
+  ["an empty parallel", () => start().parallel("a", ["input"], {}), "BAD_OPTIONS", /functions by name/],
+  ["an otherwise without its when", () => start().otherwise("w", (b: any) => b), "BAD_FLOW", /no when/],
+  [
+    "an otherwise twice",
+    () =>
+      start()
+        .when(
+          "w",
+          ["input"],
+          () => true,
+          (b: any) => b,
+        )
+        .otherwise("w", (b: any) => b)
+        .otherwise("w", (b: any) => b),
+    "BAD_FLOW",
+    /no when/,
+  ],
+  [
+    "two whens of one name",
+    () =>
+      start()
+        .when(
+          "w",
+          ["input"],
+          () => true,
+          (b: any) => b,
+        )
+        .when(
+          "w",
+          ["input"],
+          () => true,
+          (b: any) => b,
+        ),
+    "BAD_FLOW",
+    /there already/,
+  ],
+  [
+    "a branch that returns nothing",
+    () =>
+      start().when(
+        "w",
+        ["input"],
+        () => true,
+        () => undefined,
+      ),
+    "BAD_FLOW",
+    /return the branch/,
+  ],
+  [
+    "an output inside a branch",
+    () =>
+      start().when(
+        "w",
+        ["input"],
+        () => true,
+        (b: any) => b.output([], () => 1),
+      ),
+    "BAD_FLOW",
+    /one output/,
+  ],
+  [
+    "the same name on both sides",
+    () =>
+      start()
+        .when(
+          "w",
+          ["input"],
+          () => true,
+          (b: any) => b.inline("x", ["input"], () => 1),
+        )
+        .otherwise("w", (b: any) => b.inline("x", ["input"], () => 2)),
+    "BAD_FLOW",
+    /there already/,
+  ],
+];
+
+test.each(REFUSED)("%s is refused, by name", (_what, make, code, says) => {
+  expect(make).toThrow(expect.objectContaining({ code, message: expect.stringMatching(says) }));
+});
+
+test("a builder without an output is no definition, and the message says what is missing", async () => {
+  const unfinished = start().inline("a", ["input"], () => 1);
+  expect(() => flowBody(unfinished)).toThrow(/without \.output/);
+  await expect(createEngine({ store: "sqlite::memory:", definitions: [unfinished] })).rejects.toMatchObject({
+    code: "UNKNOWN_DEFINITION",
+    message: expect.stringMatching(/\.output/),
+  });
+});
+
+test("regions: what can be derived from one head is derived with it; what needs several waits to be counted", () => {
+  const made = start()
+    .action("a", ["input"], () => 1)
+    .inline("b", ["a"], () => 2)
+    .inline("c", ["a", "b"], () => 3)
+    .action("d", ["input"], () => 4)
+    .inline("e", ["c", "d"], () => 5)
+    .when(
+      "w",
+      ["e"],
+      () => true,
+      (branch: any) => branch.inline("f", ["e"], () => 6).inline("g", ["a"], () => 7),
+    )
+    .output(["e", "f", "g"], () => 8);
+  const { regions } = flowBody(made);
+  const shown = Object.fromEntries(
+    [...regions].map(([id, { region, required }]) => [
+      id,
+      `${required}: ${region.inline.map((node) => node.id).join(" ")} > ${region.exits.map(({ source, target }) => `${source}-${target}`).join(" ")} (${region.kept.join(" ")})`,
+    ]),
+  );
+  expect(shown).toEqual({
+    input: "0:  > input-a input-d ()",
+    a: "1: b c > c-e a-g (c)",
+    d: "1:  > d-e ()",
+    e: "2: w? f > w?-g e-[output] f-[output] (f)",
+    g: "2:  > g-[output] ()",
+    "[output]": "3:  >  ()",
+  });
+});

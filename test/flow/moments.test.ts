@@ -1,0 +1,119 @@
+// Moments: whatever happens to a flow while a spread is at work, at whichever item, it ends as it should and can be replayed.
+
+import { expect, test } from "vitest";
+import { aesGcm, flow, typed } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { createGate, rejection } from "../engine/world.ts";
+
+const ITEMS = 8;
+
+for (const what of ["cancel", "terminate", "pause", "crash"] as const)
+  test(`a spread in which each item in turn is the moment of a ${what} ends, and replays the same`, async () => {
+    for (let moment = 0; moment < ITEMS; moment += 1) {
+      let begun = 0;
+      const reached = createGate();
+      const wide = flow("wide", { input: typed<number>() })
+        .spread(
+          "all",
+          { needs: ["input"], concurrency: 3 },
+          ({ input }) => Array.from({ length: input }, (_, index) => index),
+          async (_ctx, item) => {
+            if (begun === moment) reached.open();
+            begun += 1;
+            await Promise.resolve();
+            return item;
+          },
+        )
+        .output(["all"], ({ all }) => all.length);
+      await using engine = await createTestEngine({ definitions: [wide], worker: { concurrency: 2 } });
+      const run = await engine.start(wide, ITEMS);
+      await reached.opened;
+      if (what === "crash") await engine.crash();
+      // It may be over by now: then there is nothing to steer.
+      else await run[what]().catch(() => undefined);
+      if (what === "pause") await run.resume().catch(() => undefined);
+      const ended = await run.result().catch((error: { code: string }) => error.code);
+      if (what === "pause" || what === "crash") expect(ended).toBe(ITEMS);
+      else expect([ITEMS, "CANCELLED"]).toContain(ended);
+      expect(await run.verify()).toMatchObject({ status: "same" });
+    }
+  });
+
+test("a flow fails in several places and is retried each time, over crashes and with encrypted payloads", async () => {
+  let faults = ["item", "item", "sum"];
+  const takes = (fault: string): void => {
+    if (faults[0] !== fault) return;
+    faults = faults.slice(1);
+    throw new Error(fault);
+  };
+  let firsts = 0;
+  const often = flow("often", { input: typed<void>() })
+    .action("a", ["input"], () => (firsts += 1))
+    .spread(
+      "s",
+      ["a"],
+      () => [0, 1, 2, 3],
+      (_ctx, item) => {
+        if (item === 2) takes("item");
+        return item;
+      },
+    )
+    .inline("sum", ["s"], ({ s }) => {
+      takes("sum");
+      return s.length;
+    })
+    .action("z", ["sum"], (_ctx, { sum }) => sum)
+    .output(["z"], ({ z }) => z);
+  const codec = aesGcm({ keys: { k1: Buffer.alloc(32, 7) }, current: "k1" });
+  await using engine = await createTestEngine({ definitions: [often], codec });
+  const run = await engine.start(often, undefined);
+  for (const message of ["item", "item", "sum"]) {
+    expect(await rejection(run.result())).toMatchObject({ cause: { message } });
+    await engine.crash();
+    await run.retry();
+  }
+  await engine.crash();
+  expect(await run.result()).toBe(4);
+  expect(firsts).toBe(1);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("nodes of the run with the higher priority go first", async () => {
+  const seen: string[] = [];
+  const gate = createGate();
+  const urgent = flow("urgent", { input: typed<string>() })
+    .action("a", ["input"], async (_ctx, { input }) => {
+      if (input === "first") await gate.wait();
+      seen.push(input);
+    })
+    .output(["a"], () => 1);
+  await using engine = await createTestEngine({ definitions: [urgent], worker: { concurrency: 1 } });
+  const first = await engine.start(urgent, "first");
+  await gate.reached;
+  const low = await engine.start(urgent, "low", { priority: 1 });
+  const high = await engine.start(urgent, "high", { priority: 9 });
+  await engine.clock.advance(10);
+  gate.open();
+  await Promise.all([first, low, high].map((run) => run.result()));
+  expect(seen).toEqual(["first", "high", "low"]);
+});
+
+test("a value beyond the limit of the engine fails the run with its node, also one derived in memory, and replays the same", async () => {
+  const large = flow("large", { input: typed<number>() })
+    .action("a", ["input"], (_ctx, { input }) => "x".repeat(input))
+    .inline("twice", ["a"], ({ a }) => a + a)
+    .action("c", ["twice"], (_ctx, { twice }) => twice.length)
+    .output(["c"], ({ c }) => c);
+  await using engine = await createTestEngine({ definitions: [large], limits: { payload: 1_000 } });
+  expect(await (await engine.start(large, 100)).result()).toBe(200);
+  for (const [length, node] of [
+    [800, "twice"],
+    [2_000, "a"],
+  ] as const) {
+    const run = await engine.start(large, length);
+    expect(await rejection(run.result())).toMatchObject({
+      cause: { message: expect.stringContaining(`The value of node ${node} cannot be kept`) },
+    });
+    expect(await run.verify()).toMatchObject({ status: "same" });
+  }
+});

@@ -1,0 +1,92 @@
+// Verify: what a replay finds, and what it must not take for a finding.
+
+import { expect, test } from "vitest";
+import { flow, typed } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { createGate, rejection } from "../engine/world.ts";
+
+test("items that throw or are no list in changed code are a mismatch, not a failure of the replay", async () => {
+  let now: "list" | "throws" | "text" = "list";
+  const list = flow("list", { input: typed<void>() })
+    .spread(
+      "all",
+      ["input"],
+      () => {
+        if (now === "throws") throw new Error("now");
+        return (now === "text" ? "text" : [1, 2]) as number[];
+      },
+      (_ctx, item) => item,
+    )
+    .output(["all"], ({ all }) => all);
+  await using engine = await createTestEngine({ definitions: [list] });
+  const run = await engine.start(list, undefined);
+  await run.result();
+  expect(await run.verify()).toMatchObject({ status: "same" });
+  now = "throws";
+  expect(await run.verify()).toMatchObject({ status: "mismatch", where: "all[]" });
+  now = "text";
+  expect(await run.verify()).toMatchObject({ status: "mismatch", where: "all[]" });
+});
+
+test("a join that never came to run is open, whatever it would have done", async () => {
+  const gate = createGate();
+  const open = flow("open", { input: typed<void>() })
+    .action("a", ["input"], () => 1)
+    .action("b", ["input"], async () => (await gate.wait(), 2))
+    .inline("join", ["a", "b"], (): number => {
+      throw new Error("it would throw");
+    })
+    .output(["join"], ({ join }) => join);
+  await using engine = await createTestEngine({ definitions: [open] });
+  const run = await engine.start(open, undefined);
+  await gate.reached;
+  await run.pause();
+  gate.open();
+  await engine.clock.advance("1 second");
+  await run.terminate("enough");
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("behind a function that threw nothing was derived, and the replay does not ask for it", async () => {
+  const broken = flow("broken", { input: typed<void>() })
+    .action("a", ["input"], () => 1)
+    .inline("b", ["a"], (): number => {
+      throw new Error("b");
+    })
+    .inline("c", ["a"], (): number => {
+      throw new Error("c");
+    })
+    .output(["b", "c"], ({ b, c }) => b + c);
+  await using engine = await createTestEngine({ definitions: [broken] });
+  const run = await engine.start(broken, undefined);
+  await rejection(run.result());
+  expect(await run.verify()).toMatchObject({ status: "same" });
+});
+
+test("a changed test, inline value or output is found, with both values", async () => {
+  let version = 1;
+  const changed = flow("changed", { input: typed<string>() })
+    .action("a", ["input"], () => 1)
+    .inline("b", ["a", "input"], ({ input }) => (input === "b" ? version : 0))
+    .when(
+      "w",
+      ["a", "input"],
+      ({ input }) => input !== "w" || version === 1,
+      (branch) => branch.action("in", ["b"], () => 1),
+    )
+    .action("d", ["b", "in"], () => 2)
+    .output(["d", "input"], ({ d, input }) => (input === "o" ? d + version : d));
+  await using engine = await createTestEngine({ definitions: [changed] });
+  for (const [input, where] of [
+    ["b", "b"],
+    ["w", "w?"],
+    ["o", "[output]"],
+  ] as const) {
+    version = 1;
+    const run = await engine.start(changed, input);
+    await run.result();
+    expect(await run.verify()).toMatchObject({ status: "same" });
+    version = 2;
+    expect(await run.verify()).toMatchObject({ status: "mismatch", where });
+  }
+});

@@ -1,0 +1,236 @@
+// Completions as the file sees them: the SQL of one commit (ACC 16), and damage that `check` must name.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
+import type { ClaimedItem, CompleteWrite, Problem, Store } from "../../src/kernel/index.ts";
+import { Session } from "../../src/stores/sqlite/session.ts";
+import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import {
+  arrival,
+  claimNodes,
+  commit,
+  completed,
+  done,
+  ends,
+  itemDone,
+  RUN_COMPLETED,
+  spreadOf,
+  startFlow,
+  startWithNodes,
+  takeNodes,
+} from "../../src/testing/store-cases/flow-moves.ts";
+
+let folder: string;
+let path: string;
+let session: Session;
+let store: Store;
+let worker: number;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "reprise-completions-"));
+  path = join(folder, "store.db");
+  const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
+  session = await Session.open({ path, durability: "full", migrate: true, ...ports });
+  store = new SqliteStore(session);
+  worker = await store.registerWorker("tester", 3_600_000);
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The statements of what `act` does, by name, those that only look in brackets. */
+async function traced(act: () => Promise<unknown>): Promise<readonly string[]> {
+  const names: string[] = [];
+  const sql = session.connection.sql as Record<string, StatementSync>;
+  const restore: (() => void)[] = [];
+  for (const [name, statement] of Object.entries(sql))
+    for (const method of ["run", "get", "all"] as const) {
+      const call = statement[method].bind(statement) as (...args: unknown[]) => unknown;
+      const traces = (...args: unknown[]): unknown => {
+        names.push(statement.sourceSQL.startsWith("select") ? `(${name})` : name);
+        return call(...args);
+      };
+      Object.assign(statement, { [method]: traces });
+      restore.push(() => Reflect.deleteProperty(statement, method));
+    }
+  try {
+    await act();
+  } finally {
+    for (const undo of restore) undo();
+  }
+  return names;
+}
+
+test("a completion is one transaction: the run, the guarded node, entries, arrivals, readiness, queue, the run", async () => {
+  await startWithNodes(store, worker, "import-1", "x", "y");
+  const [x, y] = await takeNodes(store, worker, "x", "y");
+  const first = completed(x, [arrival("j", "x", 2), arrival("k", "x", 1)]);
+  expect(await traced(() => commit(store, first))).toEqual([
+    "begin",
+    "stamp",
+    "(flowRun)",
+    "(readiness)",
+    "(readiness)",
+    "endItem",
+    "insertEntry",
+    "insertArrival",
+    "insertArrival",
+    "insertReadiness",
+    "insertItem",
+    "insertReadiness",
+    "moveFlow",
+    "commit",
+  ]);
+  // The last arrival: counted, and only then queued.
+  expect(await traced(() => commit(store, completed(y, [arrival("j", "y", 2)])))).toEqual([
+    "begin",
+    "stamp",
+    "(flowRun)",
+    "(readiness)",
+    "endItem",
+    "insertEntry",
+    "insertArrival",
+    "updateReadiness",
+    "insertItem",
+    "moveFlow",
+    "commit",
+  ]);
+  const [j] = (await takeNodes(store, worker, "j", "k")) as readonly [ClaimedItem, ClaimedItem];
+  const end = completed(j, [], ends("completed", [done("j"), RUN_COMPLETED]));
+  expect(await traced(() => commit(store, end))).toEqual([
+    "begin",
+    "stamp",
+    "(flowRun)",
+    "endItem",
+    "insertEntry",
+    "insertEntry",
+    "endFlow",
+    "(hasItems)",
+    "(keysOfRun)",
+    "clearQueue",
+    "commit",
+  ]);
+});
+
+test("a stale completion writes nothing but the stamp of its batch", async () => {
+  await startWithNodes(store, worker, "import-1", "x");
+  const [x] = await takeNodes(store, worker, "x");
+  const stale = completed({ ...x, token: "old" }, [arrival("j", "x", 1)]);
+  expect(await traced(() => store.write([stale]))).toEqual([
+    "begin",
+    "stamp",
+    "(flowRun)",
+    "(readiness)",
+    "endItem",
+    "commit",
+  ]);
+  expect(await store.check()).toEqual([]);
+});
+
+test("completions of one run in one transaction write its row and its barrier's once", async () => {
+  await startFlow(store, worker, "import-1", spreadOf(10, 5));
+  const items = await claimNodes(store, worker);
+  const names = await traced(() => store.write(items.map((item) => itemDone(item))));
+  const times = (name: string): number => names.filter((one) => one === name).length;
+  expect(["insertEntry", "insertArrival", "insertItem"].map(times)).toEqual([5, 5, 5]);
+  expect(["(flowRun)", "(readiness)", "updateReadiness", "moveFlow"].map(times)).toEqual([1, 1, 1, 1]);
+});
+
+test("what a node has got is read by one statement", async () => {
+  const { run } = await startWithNodes(store, worker, "import-1", "x");
+  expect(await traced(() => store.readInputs([{ run, targets: ["x"] }]))).toEqual(["(inputsOf)"]);
+  expect(await traced(() => store.readInputs([{ run, targets: ["x", "saved"] }]))).toEqual(["(inputsOfMany)"]);
+});
+
+test("a batch of completions whose COMMIT failed before it happened is done again, once", async () => {
+  const { run } = await startFlow(store, worker, "import-1", spreadOf(4, 2));
+  const items = await claimNodes(store, worker);
+  const { commit: statement } = session.connection.sql;
+  const commits = statement.run.bind(statement);
+  statement.run = () => {
+    statement.run = commits;
+    throw Object.assign(new Error("disk I/O error"), { errcode: 1034 });
+  };
+  const outcomes = await store.write(items.map((item) => itemDone(item)));
+  expect(outcomes.map(({ status }) => status)).toEqual(["committed", "committed"]);
+  expect(await store.readReadiness(run)).toEqual([{ node: "saved", required: 4, completed: 2, queued: 4 }]);
+  expect(await store.check()).toEqual([]);
+});
+
+// ── damage ──
+
+async function afterDoing(sql: string): Promise<readonly Problem[]> {
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+  return store.check();
+}
+
+/** A run whose join waits for one more, and whose spread has an item ended, one in the queue and one to come. */
+async function startHalf(): Promise<void> {
+  const arrivals = ["x", "y"].map((name) => arrival(name, "input", 1, { cause: undefined }));
+  await startFlow(store, worker, "import-1", { ...spreadOf(3, 1), arrivals });
+  const items = await claimNodes(store, worker);
+  const byName = (name: string): ClaimedItem => items.find(({ item }) => item === name) as ClaimedItem;
+  const writes: readonly CompleteWrite[] = [
+    completed(byName("x"), [arrival("j", "x", 2)]),
+    itemDone(byName("saved[0]")),
+  ];
+  for (const write of writes) await commit(store, write);
+  expect(await store.check()).toEqual([]);
+}
+
+test.each([
+  ["a counter that is too low", "update readiness set completed = 0 where node = 'j'", "I2", "j"],
+  ["a counter that is too high", "update readiness set completed = 3 where node = 'j'", "I2", "j"],
+  ["an arrival that vanished", "delete from arrivals where target = 'saved'", "I2", "saved"],
+  ["an arrival nobody counts", "insert into arrivals values (1, 'nobody', 'x', -1, 0, 1)", "I2", "nobody"],
+  ["a cursor beyond its items", "update readiness set queued = 4 where node = 'saved'", "I2", "saved"],
+  ["an arrival without a cause", "update arrivals set seq = 99 where target = 'j'", "I5", "j"],
+  ["a ready node that is not queued", "delete from queue where item = 'y'", "I3", "y"],
+  ["an item of a spread that is lost", "delete from queue where item = 'saved[1]'", "I3", "saved[1]"],
+  [
+    "a node that is queued too early",
+    "insert into queue (run, item, kind, name, priority, available_at, seq, state) values (1, 'j', 'task', 'n', 0, 0, 1, 1)",
+    "I3",
+    "j",
+  ],
+  [
+    "a node that is queued and was never waited for",
+    "insert into queue (run, item, kind, name, priority, available_at, seq, state) values (1, 'q', 'task', 'n', 0, 0, 1, 1)",
+    "I3",
+    "q",
+  ],
+  [
+    "an item that is queued before its turn",
+    "insert into queue (run, item, kind, name, priority, available_at, seq, state) values (1, 'saved[2]', 'task', 'n', 0, 0, 1, 1)",
+    "I3",
+    "saved[2]",
+  ],
+  ["a node that ended and is queued again", "update queue set item = 'x' where item = 'y'", "I1", "x"],
+])("%s is named, with its run", async (_, sql, invariant, node) => {
+  await startHalf();
+  const problems = await afterDoing(sql);
+  const named = problems.find((problem) => problem.invariant.startsWith(`${invariant} `));
+  expect(named).toMatchObject({ run: "import-1" });
+  expect(named?.message).toContain(node);
+});
+
+test("a flow that nothing will ever wake is named", async () => {
+  await startHalf();
+  const problems = await afterDoing("delete from queue; delete from arrivals; delete from readiness");
+  expect(problems.map(({ invariant }) => invariant)).toContain("I16 no stuck run");
+});
+
+test("counters and arrivals of a run that does not exist are named", async () => {
+  await startHalf();
+  const problems = await afterDoing("update arrivals set run = 77; update readiness set run = 78");
+  const orphans = problems.filter(({ run }) => run === undefined).map(({ message }) => message);
+  expect(orphans.some((message) => message.includes("number 77"))).toBe(true);
+  expect(orphans.some((message) => message.includes("number 78"))).toBe(true);
+});
