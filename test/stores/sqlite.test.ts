@@ -1,5 +1,6 @@
+// Every promise of a store, in memory; sqlite-files.test.ts has the same in files.
+
 import { describe, expect, test } from "vitest";
-import { aesGcm } from "../../src/base/index.ts";
 import { storeCases } from "../../src/testing/store-cases.ts";
 import { createSqliteWorld } from "./sqlite-world.ts";
 
@@ -34,33 +35,12 @@ test("every skip names a case and gives a reason", () => {
   expect([...MEMORY_SKIPS.values()].filter((reason) => reason.trim() === "")).toEqual([]);
 });
 
-describe("SQLite in a file", () => {
-  for (const { name, run } of storeCases) {
-    test(name, async () => {
-      await using world = createSqliteWorld();
-      await run(world);
-    });
-  }
-});
-
 describe("SQLite in memory", () => {
   for (const { name, run } of storeCases) {
     const reason = MEMORY_SKIPS.get(name);
     test(name, async (context) => {
       if (reason !== undefined) return context.skip(reason);
       await using world = createSqliteWorld({ memory: true });
-      await run(world);
-    });
-  }
-});
-
-// Every promise, with every payload encrypted.
-const codec = aesGcm({ keys: { one: new Uint8Array(32).fill(1) }, current: "one" });
-
-describe("SQLite in a file, encrypted", () => {
-  for (const { name, run } of storeCases) {
-    test(name, async () => {
-      await using world = createSqliteWorld({ codec, durability: "relaxed" });
       await run(world);
     });
   }
