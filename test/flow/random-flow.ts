@@ -4,7 +4,7 @@ import { flow, typed } from "reprise";
 import type { Chance } from "../replay/seeded.ts";
 
 export interface NodeSpec {
-  readonly kind: "action" | "inline" | "spread" | "parallel" | "call";
+  readonly kind: "action" | "inline" | "spread" | "nested" | "parallel" | "call";
   readonly name: string;
   readonly needs: readonly string[];
   /** Items of a spread. */
@@ -27,7 +27,7 @@ export interface FlowSpec {
   readonly needs: readonly string[];
 }
 
-const KINDS = ["action", "action", "action", "inline", "inline", "spread", "parallel", "call"] as const;
+const KINDS = ["action", "action", "action", "inline", "inline", "spread", "nested", "parallel", "call"] as const;
 
 export function randomFlow(chance: Chance, mayFail: boolean): FlowSpec {
   let names = 0;
@@ -148,6 +148,11 @@ function valueOf(node: NodeSpec, given: unknown): unknown {
   const { name, kind, fails, settle, width } = node;
   if (kind === "parallel") return { a: mix(`${name}a`, given), b: mix(`${name}b`, given) };
   if (kind === "inline" || kind === "call") return mix(name, given);
+  if (kind === "nested")
+    return Array.from({ length: width }, (_, index) => {
+      const inner = Array.from({ length: innerWidth(index) }, (_each, item) => mix(`${name} ${index} ${item}`, given));
+      return settle ? { status: "fulfilled", value: inner } : inner;
+    });
   if (kind === "action") {
     if (fails === "for good") return FAILS;
     return fails === "caught" ? mix(`${name} caught`, given) : mix(name, given);
@@ -161,6 +166,11 @@ function valueOf(node: NodeSpec, given: unknown): unknown {
   });
 }
 
+/** How many items the spread inside item `index` of a spread has. */
+function innerWidth(index: number): number {
+  return (index * 7) % 5;
+}
+
 /** The same, written with `flow()`. */
 export function build(name: string, spec: FlowSpec, machine: Machine): any {
   const retry = { maxAttempts: 2, baseDelay: 5, maxDelay: 5 };
@@ -170,6 +180,19 @@ export function build(name: string, spec: FlowSpec, machine: Machine): any {
       return mix(input.name, input.given);
     })
     .output(["mixed"], ({ mixed }) => mixed);
+  const nested = flow(`${name}-nested`, { input: typed<{ name: string; index: number; given: unknown }>() })
+    .spread(
+      "inner",
+      ["input"],
+      ({ input }) => Array.from({ length: innerWidth(input.index) }, (_, item) => item),
+      async (_ctx, item) => {
+        await machine.work(`inner ${item}`, 0);
+        return item;
+      },
+    )
+    .output(["input", "inner"], ({ input, inner }) =>
+      inner.map((item) => mix(`${input.name} ${input.index} ${item}`, input.given)),
+    );
   const add = (builder: any, node: Spec): any => {
     const { needs } = node;
     if (node.kind === "when") {
@@ -178,14 +201,20 @@ export function build(name: string, spec: FlowSpec, machine: Machine): any {
       const { otherwise } = node;
       return otherwise === undefined ? made : made.otherwise(node.name, (branch: any) => otherwise.reduce(add, branch));
     }
-    return addNode(builder, node, machine, retry, sub);
+    return addNode(builder, node, machine, retry, { sub, nested });
   };
   const made: any = flow(name, { input: typed<number>() });
   const whole = spec.specs.reduce(add, made);
-  return { flow: whole.output(spec.needs, (given: unknown) => mix("output", given)), sub };
+  return { flow: whole.output(spec.needs, (given: unknown) => mix("output", given)), others: [sub, nested] };
 }
 
-function addNode(builder: any, node: NodeSpec, machine: Machine, retry: object, sub: unknown): any {
+function addNode(
+  builder: any,
+  node: NodeSpec,
+  machine: Machine,
+  retry: object,
+  { sub, nested }: { sub: unknown; nested: unknown },
+): any {
   const { name, needs, kind, fails, settle, width, concurrency } = node;
   const attempt = async (what: string, ctx: { attempt: number }, isBad: boolean): Promise<void> => {
     await machine.work(what, ctx.attempt);
@@ -197,6 +226,11 @@ function addNode(builder: any, node: NodeSpec, machine: Machine, retry: object, 
       return builder.inline(name, needs, (given: unknown) => mix(name, given));
     case "call":
       return builder.call(name, needs, sub, (given: unknown) => ({ name, given }));
+    case "nested": {
+      const items = (given: unknown): unknown[] =>
+        Array.from({ length: width }, (_, index) => ({ name, index, given }));
+      return builder.spread(name, { needs, settle, ...(concurrency !== undefined && { concurrency }) }, items, nested);
+    }
     case "parallel":
       return builder.parallel(name, needs, {
         a: async (ctx: any, given: unknown) => (await machine.work(`${name}.a`, ctx.attempt), mix(`${name}a`, given)),
