@@ -97,7 +97,7 @@ console.log(said, await (await tried.start(echo, {})).result(), typeof lint);
 
 test(
   "without LangGraph every other door opens, runs a graph and has its types; that one says what is missing",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     writeFileSync(join(project, "program.ts"), PROGRAM);
     expect(await node("program.ts")).toEqual({ code: 0, said: "0 1 2 0 1 2 object\n" });
@@ -122,7 +122,7 @@ test(
   },
 );
 
-test("with LangGraph its door opens, for import and for require", { timeout: 120_000 }, async () => {
+test("with LangGraph its door opens, for import and for require", { timeout: 300_000 }, async () => {
   for (const name of ["@langchain/langgraph-checkpoint", "@langchain/core"]) install(name);
   const imported = await node(
     "--input-type=module",

@@ -58,7 +58,7 @@ async function untilKilled(
 
 test(
   "a graph killed in a step, at its interrupt and in the step after goes on with the step it was in",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const inDraft = await untilKilled({ log: ["begun"] }, ({ began }) => began === "draft", "draft");
     expect(inDraft.began).toEqual(["draft"]);

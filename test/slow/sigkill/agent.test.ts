@@ -131,7 +131,7 @@ const LANES = [
 
 test(
   "the agent, its process killed before and after every commit: another finishes it, with the same states, checkpoints, steps and keys",
-  { timeout: 240_000 },
+  { timeout: 480_000 },
   async () => {
     const [one, ...others] = await Promise.all(LANES.map(startWorker));
     const { left: undisturbed } = await runThrough(one!);

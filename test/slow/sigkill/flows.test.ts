@@ -48,7 +48,7 @@ async function undisturbed(): Promise<unknown> {
 
 test(
   `ACC 22 kill mid-transaction: ${KILLS} SIGKILLs during a flow of 200 nodes: the same result, no node committed twice`,
-  { timeout: 180_000 },
+  { timeout: 480_000 },
   async () => {
     const expected = await undisturbed();
     const path = join(folder, "flow.db");

@@ -49,7 +49,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 test(
   `two workers on one file, ${KILLS} random SIGKILLs under load: nothing acknowledged is lost, nothing is committed twice`,
-  { timeout: 240_000 },
+  { timeout: 600_000 },
   async () => {
     const path = join(folder, "load.db");
     await using client = await createEngine({ store: `sqlite:${path}`, definitions, worker: false });
