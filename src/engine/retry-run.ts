@@ -51,7 +51,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
   const before: RetryWrite[] = [];
   const children: RunNumber[] = [];
   const answers: Arrival[] = [];
-  const items = [...itemsOf(host, plan)];
+  const items = [...itemsOf(host, record, plan)];
   for (const { command, id: childId, item } of plan.children) {
     const child = await host.store.findRun(childId);
     if (child?.parent === run && child.status === "failed") before.push(...(await writesFor(host, child)));
@@ -114,6 +114,10 @@ async function answerOf(
   return { type: "ChildWorkflowFailed", target: command, data };
 }
 
-function itemsOf({ worker }: HandleHost, { tasks, timers }: RetryPlan): readonly NewItem[] {
-  return [...tasks.map(({ input, ...item }) => ({ ...item, ...worker.runs.queueing(item.name, input) })), ...timers];
+/** Each in the queue its definition names. */
+function itemsOf({ worker }: HandleHost, record: RunRecord, { tasks, items }: RetryPlan): readonly NewItem[] {
+  return [
+    ...tasks.map(({ input, ...item }) => ({ ...item, ...worker.runs.queueing(item.name, input) })),
+    ...items.map((item) => (item.kind === "node" ? { ...item, ...worker.runs.nodeQueueing(record, item.item) } : item)),
+  ];
 }

@@ -1,11 +1,11 @@
 // RunInfo: a run's row as people see it.
 
 import { decode, RepriseError } from "../base/index.ts";
-import type { Entry, RunRecord } from "../kernel/index.ts";
+import type { EndEntry, Entry, RunRecord } from "../kernel/index.ts";
 import type { RunInfo } from "./api.ts";
 
 /** The error of a failed run's last entry, with its recorded stack. */
-export function failureOf(last: Entry | undefined): Error | undefined {
+export function failureOf(last: EndEntry | undefined): Error | undefined {
   if (last?.type !== "RunFailed") return undefined;
   const { error, stack } = decode(last.data) as { error?: unknown; stack?: unknown };
   if (!(error instanceof Error)) return undefined;

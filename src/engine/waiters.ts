@@ -1,12 +1,12 @@
 // Waiters: who waits for the end of which run. News comes from this process's worker, or from a look at the store.
 
-import type { Entry, RunRecord } from "../kernel/index.ts";
+import type { EndEntry, RunRecord } from "../kernel/index.ts";
 import { Listeners } from "./listeners.ts";
 
 /** How a run stands, with the entry that ended it. */
 export interface Ending {
   readonly record: RunRecord;
-  readonly last: Entry | undefined;
+  readonly last: EndEntry | undefined;
 }
 
 /** Told once; `undefined` when no news will ever come. */

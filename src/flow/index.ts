@@ -17,7 +17,7 @@ export { edgesInto, type Edge, type FlowNode, type Gate, type NodeWork } from ".
 export type { ActionOptions, Flow, FlowBuilder, Given, Needs, Part, SpreadOptions } from "./parts.ts";
 export { regionsOf, type Head, type Region, type Regions } from "./regions.ts";
 export { decodeInputs, knownFrom, listFrom, valueIn, type Arrived } from "./inputs.ts";
-export { itemOf, refOf, targetsOf, type NodeRef } from "./items.ts";
+export { findRef, itemOf, refOf, targetsOf, type NodeRef } from "./items.ts";
 export { endOf, planOf, type NodeOutcome, type Plan, type PlanHost } from "./plan.ts";
 export { takeIn, type Turn } from "./take-in.ts";
 export { flowRunBody } from "./run-body.ts";

@@ -27,18 +27,23 @@ export function againItem(head: string): string {
 
 const ITEM = /^(.*)\[(\d+|again)\]$/s;
 
-/** Refuses what the flow does not have: its code has changed under the run. */
-export function refOf({ name: flow, version, regions }: FlowBody, item: string): NodeRef {
+/** Undefined where the flow does not have it. */
+export function findRef({ regions }: FlowBody, item: string): NodeRef | undefined {
   const [, name, which] = ITEM.exec(item) ?? [item, item];
   const again = which === "again";
   const isItem = which !== undefined && !again;
   const head = regions.get(isItem ? `${name}${SPREAD_SUFFIX}` : (name as string));
-  if (head === undefined)
-    throw new RepriseError(
-      "UNKNOWN_DEFINITION",
-      `Flow ${flow} version ${version} has no node ${item}, which one of its runs is to go on with. Bring it back, or give the changed flow another version.`,
-    );
-  return { item, head, index: isItem ? Number(which) : undefined, again };
+  return head && { item, head, index: isItem ? Number(which) : undefined, again };
+}
+
+/** Refuses what the flow does not have: its code has changed under the run. */
+export function refOf(body: FlowBody, item: string): NodeRef {
+  const ref = findRef(body, item);
+  if (ref !== undefined) return ref;
+  throw new RepriseError(
+    "UNKNOWN_DEFINITION",
+    `Flow ${body.name} version ${body.version} has no node ${item}, which one of its runs is to go on with. Bring it back, or give the changed flow another version.`,
+  );
 }
 
 /** What has to be read before a node can start: what came for it, and the lists of barriers it needs (F7). */

@@ -19,7 +19,7 @@ import {
 } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
-import { evaluate, SKIPPED } from "./evaluate.ts";
+import { evaluate, SKIPPED, type PlannedArrival } from "./evaluate.ts";
 import type { NodeRef } from "./items.ts";
 import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
@@ -115,20 +115,8 @@ function planValue(body: FlowBody, region: Region, outcome: NodeOutcome & { outc
   // Of the input nothing more is to be said than what stands in the first entry.
   const isSilent = head.work.kind === "input" && kept === undefined && skipped === undefined;
   const entries = isSilent ? [] : [own];
-  const arrivals = evaluated.arrivals.map(({ target, edge, isSkip }): NodeArrival => {
-    const head = body.regions.get(target)!;
-    const cause = edge === "input" || isSilent ? undefined : 0;
-    const kind = isSkip ? "skip" : "value";
-    return {
-      target,
-      edge,
-      index: -1,
-      kind,
-      required: head.required,
-      cause,
-      node: queuedAs(body, head.region.head, host),
-    };
-  });
+  const causeOf = (edge: string): number | undefined => (edge === "input" || isSilent ? undefined : 0);
+  const arrivals = arrivalsOf(body, evaluated.arrivals, causeOf, host);
   if (evaluated.output === undefined) return { ...GO_ON, entries, arrivals };
   return completed(host, entries, evaluated.output.value, againOf(head));
 }
@@ -158,11 +146,7 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): Plan {
   const evaluated = evaluate(region, SKIPPED, (node, derived) => keptText(node, derived, host.limits));
   if (evaluated.status === "threw")
     return failed(evaluated.node, { outcome: "failure", error: evaluated.error, attempt: 0 }, host, entries);
-  const arrivals = evaluated.arrivals.map(({ target, edge, isSkip }): NodeArrival => {
-    const { required, region: ahead } = body.regions.get(target)!;
-    const kind = isSkip ? "skip" : "value";
-    return { target, edge, index: -1, kind, required, cause: 0, node: queuedAs(body, ahead.head, host) };
-  });
+  const arrivals = arrivalsOf(body, evaluated.arrivals, () => 0, host);
   if (evaluated.output !== undefined) return completed(host, entries, evaluated.output.value);
   return { ...GO_ON, entries, arrivals };
 }
@@ -340,6 +324,20 @@ function answer(
 
 // ── helpers ──
 
+/** What leaves a region, for the heads it goes to. */
+function arrivalsOf(
+  body: FlowBody,
+  planned: readonly PlannedArrival[],
+  causeOf: (edge: string) => number | undefined,
+  host: PlanHost,
+): readonly NodeArrival[] {
+  return planned.map(({ target, edge, isSkip }) => {
+    const { required, region } = body.regions.get(target)!;
+    const kind = isSkip ? "skip" : "value";
+    return { target, edge, index: -1, kind, required, cause: causeOf(edge), node: queuedAs(body, region.head, host) };
+  });
+}
+
 function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
   return nodes.get(spread.id.slice(0, -SPREAD_SUFFIX.length)) as FlowNode;
 }
@@ -347,7 +345,7 @@ function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
 /** How a node waits once it is ready. */
 export function queuedAs(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
   const { priority } = host.record;
-  const line = lineOf(node.line, undefined, `Flow ${body.name}: node ${node.id}`);
+  const line = node.line && lineOf(node.line, undefined, `Flow ${body.name}: node ${node.id}`);
   const name = nodeRoute(body.name, body.version, line?.queue);
   if (line !== undefined) return { name, priority, line };
   const claim = host.claim(node);

@@ -17,8 +17,6 @@ export interface Region {
   readonly exits: readonly Edge[];
   /** RG3. Of the nodes behind the head. */
   readonly kept: readonly string[];
-  /** Whether the head's own value is needed by others. */
-  readonly keepsHead: boolean;
 }
 
 export interface Head {
@@ -58,7 +56,6 @@ export function regionsOf(nodes: readonly FlowNode[]): Regions {
         inline: behind,
         exits: out,
         kept: behind.flatMap((node) => (needed.has(node.id) ? [node.id] : [])),
-        keepsHead: needed.has(id),
       };
       return [id, { region, required: edgesInto(head).length }];
     }),

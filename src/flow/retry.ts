@@ -40,7 +40,7 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
     from,
     commands: 0,
     tasks: [],
-    timers: [
+    items: [
       ...openNodes(counting, readiness, again).map(({ item, seq }) => named(item, seq)),
       // RT3
       ...(again === undefined && isBegun
@@ -49,9 +49,9 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
     ],
     children: openChildren(counting).map((child) => {
       const [, spread, index] = /^(.*)\[(\d+)\]$/s.exec(child.command) ?? [];
-      const seq = spread === undefined ? 1 : entryOfItem(counting, `${spread}${SPREAD_SUFFIX}`, Number(index));
+      const entryOf = spread === undefined ? () => 1 : entriesOfItems(counting, `${spread}${SPREAD_SUFFIX}`);
       // RT4
-      return { ...child, item: named(child.command, seq) };
+      return { ...child, item: named(child.command, entryOf(Number(index))) };
     }),
     deadlineMs: typeof deadline === "number" ? deadline : undefined,
     reopened: [],
@@ -81,25 +81,19 @@ function openNodes(
   const open: { item: string; seq: number }[] = [];
   for (const { node, required, completed, queued } of readiness) {
     if (completed === required && !done.has(node)) open.push({ item: node, seq: 1 });
+    const entryOf = entriesOfItems(counting, `${node}${SPREAD_SUFFIX}`);
     for (let index = 0; index < (queued ?? 0); index += 1) {
       const item = itemOf(node, index);
-      if (!done.has(item)) open.push({ item, seq: entryOfItem(counting, `${node}${SPREAD_SUFFIX}`, index) });
+      if (!done.has(item)) open.push({ item, seq: entryOf(index) });
     }
   }
   return open;
 }
 
-function entryOfItem(counting: readonly RecordedNode[], spread: string, index: number): number {
-  const holds = ({ type, command, data }: RecordedNode): boolean => {
-    const from = Number(data["from"]);
-    return (
-      type === "ItemsSpread" &&
-      command === spread &&
-      index >= from &&
-      index < from + (data["items"] as readonly unknown[]).length
-    );
-  };
-  return counting.find(holds)?.seq ?? 1;
+/** Where each item of a spread stands: its entries are few. */
+function entriesOfItems(counting: readonly RecordedNode[], spread: string): (index: number) => number {
+  const chunks = counting.filter(({ type, command }) => type === "ItemsSpread" && command === spread);
+  return (index) => chunks.findLast(({ data }) => Number(data["from"]) <= index)?.seq ?? 1;
 }
 
 function doneIn(counting: readonly RecordedNode[]): Set<string> {

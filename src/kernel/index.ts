@@ -108,6 +108,7 @@ export {
   journalEntryOf,
   markOf,
   type CommandType,
+  type EndEntry,
   type Entry,
   type EntryType,
   type JournalEntry,

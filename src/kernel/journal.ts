@@ -70,6 +70,9 @@ export interface Entry {
   readonly tookMs?: number | undefined;
 }
 
+/** The last entry of a run, for those who wait for its end. */
+export type EndEntry = Omit<Entry, "mark">;
+
 /** One line of a run's journal, decoded. */
 export interface JournalEntry {
   readonly seq: number;

@@ -6,16 +6,14 @@
 // FW4. No user code runs while a transaction is open.
 // FW5. What cannot go on with the code or the data there is stops its run, with the evidence; it goes on when it is resumed.
 
-import { CancelledError, decode, encode, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
+import { CancelledError, decode, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
 import {
-  dataWithoutSecrets,
-  emit,
-  isObserved,
   type Claim,
   type ClaimedItem,
   type ClaimedTurn,
   type CompleteOutcome,
   type CompleteWrite,
+  type EndEntry,
   type EndStatus,
   type Entry,
   type NewChild,
@@ -23,7 +21,6 @@ import {
   type NodeInput,
   type RunNumber,
   type RunRecord,
-  type StopWrite,
   type Store,
 } from "../kernel/index.ts";
 import {
@@ -38,6 +35,7 @@ import {
   type Plan,
   type PlanHost,
 } from "../flow/index.ts";
+import type { LogLevel } from "../workflow/index.ts";
 import type { Insisted } from "./claims-given-back.ts";
 import type { Claimer } from "./claimer.ts";
 import { NodeInputs } from "./node-inputs.ts";
@@ -45,6 +43,7 @@ import { runNode, type StartedChild } from "./node-work.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import type { Slots } from "./slots.ts";
+import { brokenBy, submitStop } from "./stopping-runs.ts";
 import type { TaskHost } from "./tasks.ts";
 import type { TaskPool } from "./task-pool.ts";
 
@@ -68,10 +67,10 @@ export interface FlowsHost {
   insist(write: Insisted): void;
   /** A suspect has ended: it did not kill its worker. */
   proved(item: string): void;
-  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
   readonly onMoved: (record: RunRecord) => void;
   readonly onUnheld: (record: RunRecord) => void;
-  log(level: "error", message: string, data: Readonly<Record<string, unknown>>): void;
+  log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
   report(error: unknown): void;
 }
 
@@ -278,25 +277,10 @@ export class Flows {
 
   /** FW5 */
   #stop(record: RunRecord, fence: NodeFence, error: unknown): void {
-    const { run, id } = record;
-    const { code, message } =
-      error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
-    const status = "blocked";
-    const where = "item" in fence ? fence.item : undefined;
-    const evidence = encode(dataWithoutSecrets({ code, message, status, ...(where !== undefined && { where }) }));
-    this.#host.log("error", message, { run: id, status });
-    const write: StopWrite =
-      "item" in fence
-        ? { write: "stop", run, ...fence, status, evidence }
-        : { write: "stop", run, token: fence.turn, status, evidence };
-    this.#host.pump.submit(write).then(
-      () => {
-        if (isObserved()) emit({ event: "run.stopped", run: id, status, message });
-        this.#host.onUnheld(record);
-      },
-      // Claimed again when the lease is over, it stops again.
-      (failed: unknown) => this.#host.report(failed),
-    );
+    const isItem = "item" in fence;
+    const { message, evidence } = brokenBy(error, isItem ? fence.item : undefined);
+    const held = isItem ? fence : { token: fence.turn };
+    submitStop(this.#host, record, { write: "stop", run: record.run, ...held, status: "blocked", evidence }, message);
   }
 
   // ── commits (FW2) ──
@@ -358,7 +342,7 @@ export class Flows {
     this.#host.tasks.abandon(record.run, () => new CancelledError("The run has ended."));
     this.#host.claimer.freed();
     const last = entries.at(-1)!;
-    this.#host.onEnded(record, status, { ...last, seq: seq + entries.length - 1, at, mark: 0 });
+    this.#host.onEnded(record, status, { ...last, seq: seq + entries.length - 1, at });
   }
 
   #keepItems(run: RunNumber, { spread, entries }: CompleteWrite, seq: number): void {

@@ -10,6 +10,7 @@ import {
   isObserved,
   type ClaimedTurn,
   type EndStatus,
+  type EndEntry,
   type Entry,
   type InboxRow,
   type NewChild,
@@ -57,7 +58,7 @@ export interface HeldRunsHost {
   readonly claimer: Claimer;
   readonly hotRunHost: HotRunHost;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
-  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
   readonly onMoved: (record: RunRecord) => void;
   readonly onUnheld: (record: RunRecord) => void;
   dueAt(at: EpochMs | undefined): void;
@@ -323,7 +324,7 @@ export class HeldRuns {
     }
   }
 
-  #onEnded(run: HotRun, status: EndStatus, last: Entry): void {
+  #onEnded(run: HotRun, status: EndStatus, last: EndEntry): void {
     this.#host.tasks.abandon(run.record.run, () => new CancelledError("The run has ended."));
     this.#forget(run);
     if (isObserved()) emit({ event: "run.ended", run: run.record.id, definition: run.record.definition, status });
@@ -426,6 +427,10 @@ export class HeldRuns {
     if (hot?.token !== undefined) this.#steer(hot, false);
     this.#host.claimer.want("items");
     this.arrived(run);
+  }
+
+  nodeQueueing({ definition, version }: RunRecord, item: string): Partial<Pick<NewItem, "name" | "line">> {
+    return this.#host.registry.nodeQueueing(definition, version, item);
   }
 
   queueing(task: string, input: unknown): Partial<Pick<NewItem, "priority" | "line">> {

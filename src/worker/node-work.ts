@@ -1,17 +1,7 @@
 // NodeWork: one attempt of a flow's node, from what it is given to what came of it.
 
-import { decode, drawUnit, RepriseError, seedOf, toMs } from "../base/index.ts";
-import {
-  decideRetry,
-  emit,
-  isObserved,
-  isTask,
-  parseNow,
-  taskBody,
-  type AnyTask,
-  type ClaimedItem,
-  type Definition,
-} from "../kernel/index.ts";
+import { decode, RepriseError, toMs } from "../base/index.ts";
+import { isTask, parseNow, taskBody, type AnyTask, type ClaimedItem, type Definition } from "../kernel/index.ts";
 import {
   atOnce,
   decodeInputs,
@@ -28,6 +18,7 @@ import {
 import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 import type { NodeGiven } from "./flows.ts";
+import { judgeFailure } from "./judge-failure.ts";
 import type { TaskHost } from "./tasks.ts";
 
 export interface NodeListener {
@@ -173,18 +164,7 @@ function fail(
   error: unknown,
   listener: NodeListener,
 ): void {
-  const jitter = drawUnit(seedOf(item.runId, item.generation), `${item.item}/retry`, item.attempt);
-  const decision = decideRetry(node.policy.retry, error, item.attempt, jitter);
-  if (isObserved())
-    emit({
-      event: "attempt.failed",
-      run: item.runId,
-      step: item.item,
-      name: node.id,
-      attempt: item.attempt,
-      error,
-      retryInMs: decision.retry ? decision.delayMs : undefined,
-    });
+  const decision = judgeFailure({ ...item, step: item.item, name: node.id }, node.policy.retry, error);
   const { attempt: count, failures } = item;
   if (decision.retry)
     return host.taskFailed(item, {

@@ -1,10 +1,11 @@
 // Operations: `ctx.run`. Called here, by the holder of the run; the journal gets one entry when the call has ended.
 
-import { decode, drawUnit, seedOf, toMs, type EpochMs, type Timers } from "../base/index.ts";
-import { decideRetry, emit, isObserved, type Logger } from "../kernel/index.ts";
+import { decode, toMs, type EpochMs, type Timers } from "../base/index.ts";
+import { type Logger } from "../kernel/index.ts";
 import { entryData, type OperationAsk } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
 import type { HotRun } from "./hot-run.ts";
+import { judgeFailure } from "./judge-failure.ts";
 import type { Slots } from "./slots.ts";
 
 export interface OperationHost {
@@ -107,19 +108,9 @@ export function failOperation(
   error: unknown,
 ): void {
   if (run.postpone(() => failOperation(host, run, ask, fields, error))) return;
-  const { id, generation } = run.record;
-  const jitter = drawUnit(seedOf(id, generation), `${ask.command}/retry`, fields.attempt);
-  const decision = decideRetry(ask.policy.retry, error, fields.attempt, jitter);
-  if (isObserved())
-    emit({
-      event: "attempt.failed",
-      run: run.record.id,
-      step: ask.command,
-      name: ask.name,
-      attempt: fields.attempt,
-      error,
-      retryInMs: decision.retry ? decision.delayMs : undefined,
-    });
+  const { id: runId, generation } = run.record;
+  const failed = { runId, generation, step: ask.command, name: ask.name, attempt: fields.attempt };
+  const decision = judgeFailure(failed, ask.policy.retry, error);
   if (!decision.retry) return end(run, ask, fields, decision.error);
   const text = entryData.operationFailedData(fields, error, decision.delayMs);
   const dueAt = run.operationRetried(ask, text, decision.delayMs, fields.startedAt);

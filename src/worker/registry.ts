@@ -19,7 +19,7 @@ import {
   type QueueLimits,
   type TaskBody,
 } from "../kernel/index.ts";
-import { flowBody, flowRunBody, isFlow, type FlowBody } from "../flow/index.ts";
+import { findRef, flowBody, flowRunBody, isFlow, type FlowBody } from "../flow/index.ts";
 import { graphRunBody, isGraph } from "../graph/index.ts";
 import { isWorkflow, workflowBody, type Accepted, type WorkflowBody } from "../workflow/index.ts";
 
@@ -152,6 +152,14 @@ export class Registry {
     if (body === undefined) return {};
     const line = lineOf(body.line, input, `task ${name}`);
     return { priority: body.priority, ...(line && { line }) };
+  }
+
+  /** How a node of a flow stands in the queue; where the flow is not here, as one without wishes. */
+  nodeQueueing(definition: string, version: number, item: string): Partial<Pick<NewItem, "name" | "line">> {
+    const body = this.#flows.get(nodeRoute(definition, version));
+    const options = body && findRef(body, item)?.head.region.head.line;
+    const line = lineOf(options, undefined, `node ${item}`);
+    return line === undefined ? {} : { name: nodeRoute(definition, version, line.queue), line };
   }
 
   acceptChild(definition: Definition, input: unknown): Accepted | undefined {

@@ -1,7 +1,7 @@
 // StoppingRuns: a run that must not go on as it is (A3) is stopped, with its evidence; the right code can take it up again.
 
 import { encode, RepriseError, type Timers } from "../base/index.ts";
-import { dataWithoutSecrets, emit, isObserved, type RunRecord, type Store } from "../kernel/index.ts";
+import { dataWithoutSecrets, emit, isObserved, type RunRecord, type StopWrite, type Store } from "../kernel/index.ts";
 import type { Execution, LogLevel, Recorded, Stop } from "../workflow/index.ts";
 import type { Insisted } from "./claims-given-back.ts";
 import type { HotRun } from "./hot-run.ts";
@@ -54,9 +54,7 @@ export class StoppingRuns {
 
   stopBroken(run: HotRun, error: unknown): void {
     this.#host.report(error);
-    const { code, message } =
-      error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
-    this.stopRun(run, encode(dataWithoutSecrets({ code, message, status: "blocked" })), "blocked");
+    this.stopRun(run, brokenBy(error).evidence, "blocked");
   }
 
   stopRun(run: HotRun, evidence: string, status: Stop["status"]): void {
@@ -67,17 +65,36 @@ export class StoppingRuns {
   }
 
   stopWith(record: RunRecord, token: string, evidence: string, status: Stop["status"], message: string): void {
-    this.#host.log("error", message, { run: record.id, status });
-    this.#host.pump.submit({ write: "stop", run: record.run, token, status, evidence }).then(
-      () => {
-        if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
-        this.#host.onUnheld(record);
-      },
-      (error: unknown) => {
-        this.#host.report(error);
-        // Claimed again, it stops again.
-        this.#host.insist({ write: "turn-back", run: record.run, token });
-      },
-    );
+    submitStop(this.#host, record, { write: "stop", run: record.run, token, status, evidence }, message);
   }
+}
+
+/** What is kept of an error that stops a run; `where`: the node it is about. */
+export function brokenBy(error: unknown, where?: string): { readonly message: string; readonly evidence: string } {
+  const { code, message } =
+    error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
+  const data = { code, message, status: "blocked", ...(where !== undefined && { where }) };
+  return { message, evidence: encode(dataWithoutSecrets(data)) };
+}
+
+/** Stops a run under the token of its turn, or of an item of it. */
+export function submitStop(
+  host: Pick<StoppingHost, "pump" | "log" | "onUnheld" | "insist" | "report">,
+  record: RunRecord,
+  write: StopWrite,
+  message: string,
+): void {
+  const { run, token, item, status } = write;
+  host.log("error", message, { run: record.id, status });
+  host.pump.submit(write).then(
+    () => {
+      if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
+      host.onUnheld(record);
+    },
+    (error: unknown) => {
+      host.report(error);
+      // Claimed again, it stops again. An item is, when its lease is over.
+      if (item === undefined) host.insist({ write: "turn-back", run, token });
+    },
+  );
 }

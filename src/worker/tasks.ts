@@ -1,28 +1,18 @@
 // Tasks: items of the queue, run by whichever worker claimed them.
 
 import {
-  drawUnit,
   decode,
   RepriseError,
-  seedOf,
   toMs,
   type EpochMs,
   type PayloadLimits,
   type RetryPolicy,
   type Timers,
 } from "../base/index.ts";
-import {
-  decideRetry,
-  emit,
-  isObserved,
-  type Arrival,
-  type ClaimedItem,
-  type Logger,
-  type Policy,
-  type TaskBody,
-} from "../kernel/index.ts";
+import { type Arrival, type ClaimedItem, type Logger, type Policy, type TaskBody } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import { Attempt } from "./attempt.ts";
+import { judgeFailure } from "./judge-failure.ts";
 
 export interface TaskHost {
   readonly limits: PayloadLimits | undefined;
@@ -119,18 +109,7 @@ function end(host: TaskHost, item: ClaimedItem, error: unknown): void {
 }
 
 function fail(host: TaskHost, retry: RetryPolicy | undefined, item: ClaimedItem, error: unknown): void {
-  const jitter = drawUnit(seedOf(item.runId, item.generation), `${item.item}/retry`, item.attempt);
-  const decision = decideRetry(retry, error, item.attempt, jitter);
-  if (isObserved())
-    emit({
-      event: "attempt.failed",
-      run: item.runId,
-      step: item.item,
-      name: item.name,
-      attempt: item.attempt,
-      error,
-      retryInMs: decision.retry ? decision.delayMs : undefined,
-    });
+  const decision = judgeFailure({ ...item, step: item.item }, retry, error);
   if (!decision.retry) return end(host, item, decision.error);
   host.taskFailed(item, {
     availableAt: host.now() + decision.delayMs,

@@ -1,7 +1,7 @@
 // What a worker is made of.
 
 import type { Random, Timers } from "../base/index.ts";
-import type { EndStatus, Entry, RunRecord, Store } from "../kernel/index.ts";
+import type { EndStatus, EndEntry, RunRecord, Store } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
 import type { OutboxHandler } from "./deliveries.ts";
 import type { Registry } from "./registry.ts";
@@ -33,7 +33,7 @@ export interface WorkerOptions {
   readonly newSalt?: (() => string) | undefined;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
   /** A run ended in this process; its last entry says how. */
-  readonly onEnded: (record: RunRecord, status: EndStatus, last: Entry) => void;
+  readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
   /** A commit of a run held here is durable. */
   readonly onMoved: (record: RunRecord) => void;
   /** A run was stopped, or is no longer held here: whoever waits for it must look. */

@@ -13,7 +13,7 @@ import {
   type Arrival,
   type ClaimedItem,
   type EndStatus,
-  type Entry,
+  type EndEntry,
   type Line,
   type NewRun,
   type NextGeneration,
@@ -341,7 +341,7 @@ export class Worker {
 
   // ── what comes back ──
 
-  #onEnded(record: RunRecord, status: EndStatus, last: Entry): void {
+  #onEnded(record: RunRecord, status: EndStatus, last: EndEntry): void {
     // Somebody may be in line behind it.
     if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.look();
     this.#options.onEnded(record, status, last);

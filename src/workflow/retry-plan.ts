@@ -31,7 +31,8 @@ export interface RetryPlan {
   readonly kept: Retried["kept"];
   /** Tasks without the queue they stood in: only their definition knows it. */
   readonly tasks: readonly (NewItem & { readonly input: unknown })[];
-  readonly timers: readonly NewItem[];
+  /** What else goes back into the queue: timers; of a flow, nodes. */
+  readonly items: readonly NewItem[];
   /** Children the code waits for. */
   readonly children: readonly OpenChild[];
   readonly deadlineMs: number | undefined;
@@ -64,7 +65,7 @@ export function planRetry(entries: readonly Entry[]): PlannedRetry {
     status: "ready",
     ...place,
     tasks: open.flatMap(taskOf),
-    timers: open.flatMap(timerOf),
+    items: open.flatMap(timerOf),
     children: open.flatMap((entry) =>
       entry.type === "ChildWorkflowInitiated"
         ? [{ command: entry.command, id: String(entry.data["childExecutionId"]) }]
@@ -93,7 +94,7 @@ function planGraph(
     step,
     kept: runsOf(positions.toSorted((a, b) => a - b)),
     tasks: [],
-    timers: [],
+    items: [],
     children: [],
     deadlineMs,
     reopened: rejectedFor(new Set(ended("NodeFailed")), counting),

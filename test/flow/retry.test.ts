@@ -1,7 +1,7 @@
 // Retry: a failed flow goes on from the nodes it failed at, not from the start.
 
 import { expect, test } from "vitest";
-import { flow, typed, workflow } from "reprise";
+import { flow, queue, typed, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
@@ -55,6 +55,33 @@ test("a retried spread runs the items without a result, and keeps the others", a
   const again = calls.slice(before.length);
   expect(again).toContain(5);
   expect(again.filter((item) => item < 4)).toEqual([]);
+});
+
+test("the nodes of a retried flow stand in their queues again", async () => {
+  let broken = true;
+  let atWork = 0;
+  let most = 0;
+  const narrow = queue("narrow", { concurrency: 1 });
+  const limited = flow("limited", { input: typed<number>() })
+    .spread(
+      "all",
+      { needs: ["input"], queue: narrow },
+      ({ input }) => Array.from({ length: input }, (_, index) => index),
+      async (_ctx, item) => {
+        if (broken) throw new Error("broken");
+        most = Math.max(most, (atWork += 1));
+        await new Promise((resolve) => setImmediate(resolve));
+        atWork -= 1;
+        return item;
+      },
+    )
+    .output(["all"], ({ all }) => all.length);
+  await using engine = await createTestEngine({ definitions: [limited], worker: { concurrency: 8 } });
+  const run = await engine.start(limited, 6);
+  await rejection(run.result());
+  broken = false;
+  await run.retry();
+  expect([await run.result(), most]).toEqual([6, 1]);
 });
 
 test("when what follows from a value threw, a retry derives it again and does not repeat the action", async () => {
