@@ -1,0 +1,57 @@
+// Query: what the rules may ask a database for, small enough that each database, and the memory of a transaction, can answer
+// it alike.
+
+import type { ColumnName, TableName, Value } from "./tables.ts";
+
+export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
+
+/**
+ * A condition on one column. Numbers and texts are given separately from the text of the statement, so that a plan serves
+ * all of them; `fixed` ones stand in the text itself, because a partial index must find its own condition there.
+ */
+export type Condition<C extends string = string> =
+  | { readonly column: C; readonly is: Comparison; readonly value: Value; readonly fixed?: true }
+  | { readonly column: C; readonly is: "null" | "not null" }
+  | { readonly column: C; readonly is: "in"; readonly values: readonly Value[]; readonly fixed?: true };
+
+/**
+ * How rows are locked. `update` waits for whoever has them; `skip` leaves out what somebody has, so it never waits; `share`
+ * only keeps them from being changed. `none` is for rows that never change, or whose run's row is locked already (L1).
+ */
+export type Lock = "none" | "share" | "update" | "skip";
+
+/** Rows of one table. Without an order they come in any. */
+export interface Select<T extends TableName = TableName> {
+  readonly ask: "select";
+  readonly table: T;
+  readonly where: readonly Condition<ColumnName<T>>[];
+  readonly order?: readonly (readonly [column: ColumnName<T>, direction: "asc" | "desc"])[];
+  readonly limit?: number;
+  readonly lock: Lock;
+}
+
+/** Rows by the values of some columns: in the order of the primary key, which is the order they are locked in. */
+export interface Lookup<T extends TableName = TableName> {
+  readonly ask: "lookup";
+  readonly table: T;
+  readonly columns: readonly ColumnName<T>[];
+  readonly keys: readonly (readonly Value[])[];
+  readonly lock: Lock;
+}
+
+/** How many rows there are; never locked. */
+export interface Count<T extends TableName = TableName> {
+  readonly ask: "count";
+  readonly table: T;
+  readonly where: readonly Condition<ColumnName<T>>[];
+}
+
+/** Which combinations of values there are, one seek each however many rows share them; never locked. */
+export interface Distinct<T extends TableName = TableName> {
+  readonly ask: "distinct";
+  readonly table: T;
+  readonly columns: readonly ColumnName<T>[];
+  readonly where: readonly Condition<ColumnName<T>>[];
+}
+
+export type Question = Select | Lookup | Count | Distinct;

@@ -1,0 +1,225 @@
+// Tables: what a Reprise database looks like where rows travel over a network. The tour is in sqlite/schema.ts; here the
+// same tables are data, so that loading, inserting, updating and deleting rows is written once per database, not per table.
+//
+// Two differences to SQLite. Tags have a position, because no other database keeps rows in the order they came. Numbers that
+// SQLite counts by itself (runs, workers, values of threads) are handed out in blocks by `counters`.
+
+interface Column<T> {
+  readonly type: "int" | "text" | "payload";
+  readonly nullable: boolean;
+  readonly "~value"?: T;
+}
+
+const int: Column<number> = { type: "int", nullable: false };
+const text: Column<string> = { type: "text", nullable: false };
+/** Text to us, bytes to the database: sealed on its way there when the store has a codec. */
+const payload: Column<string> = { type: "payload", nullable: false };
+const maybeInt: Column<number | null> = { type: "int", nullable: true };
+const maybeText: Column<string | null> = { type: "text", nullable: true };
+const maybePayload: Column<string | null> = { type: "payload", nullable: true };
+
+/** Columns in the order of the schema; `key` is the primary key, first the run's number wherever there is one. */
+export const TABLES = {
+  meta: { key: ["key"], columns: { key: text, value: text } },
+  counters: { key: ["name"], columns: { name: text, value: int } },
+  writers: { key: ["writer"], columns: { writer: text, batch: int, mark: int } },
+  workers: { key: ["worker"], columns: { worker: int, name: text, until: int, started_at: int } },
+  runs: {
+    key: ["run"],
+    columns: {
+      run: int,
+      id: text,
+      generation: int,
+      definition: text,
+      kind: text,
+      version: int,
+      status: text,
+      parent: maybeInt,
+      parent_command: maybeText,
+      root: int,
+      priority: int,
+      head: int,
+      chain: text,
+      arrivals: int,
+      read: int,
+      unread: int,
+      turn_due: int,
+      turn_token: maybeText,
+      turn_worker: maybeInt,
+      takeovers: int,
+      created_at: int,
+      ended_at: maybeInt,
+      runtime: text,
+      evidence: maybePayload,
+    },
+  },
+  tags: { key: ["run", "tag"], columns: { run: int, tag: text, position: int } },
+  journal: {
+    key: ["run", "seq"],
+    columns: { run: int, seq: int, type: text, command: text, data: payload, at: int, mark: int, took_ms: maybeInt },
+  },
+  queue: {
+    key: ["run", "item"],
+    columns: {
+      run: int,
+      item: text,
+      kind: text,
+      name: text,
+      priority: int,
+      available_at: int,
+      seq: int,
+      attempt: int,
+      state: int,
+      token: maybeText,
+      worker: maybeInt,
+      takeovers: int,
+      failures: maybePayload,
+      queue: maybeText,
+      key: maybeText,
+    },
+  },
+  inbox: {
+    key: ["run", "arrival"],
+    columns: { run: int, arrival: int, type: text, target: text, data: payload },
+  },
+  once: { key: ["run", "target"], columns: { run: int, target: text, at: int } },
+  leftovers: { key: ["run"], columns: { run: int } },
+  queues: { key: ["name"], columns: { name: text, declared: text, limits: text, paused: int } },
+  begun: {
+    key: ["kind", "queue", "key", "until"],
+    columns: { kind: text, queue: text, key: text, until: int, count: int },
+  },
+  lanes: { key: ["kind", "queue", "key"], columns: { kind: text, queue: text, key: text, opens_at: int } },
+  start_keys: {
+    key: ["definition", "kind", "key"],
+    columns: { definition: text, kind: text, key: text, id: text },
+  },
+  schedules: {
+    key: ["name"],
+    columns: {
+      name: text,
+      token: text,
+      definition: text,
+      version: int,
+      input: maybePayload,
+      cron: maybeText,
+      time_zone: maybeText,
+      every: maybeInt,
+      anchor: maybeInt,
+      overlap: text,
+      catch_up: text,
+      jitter: int,
+      paused: int,
+      next_at: maybeInt,
+      due_at: maybeInt,
+      last_at: maybeInt,
+      last_run: maybeText,
+      line: text,
+      created_at: int,
+    },
+  },
+  chunks: {
+    key: ["run", "stream", "position"],
+    columns: { run: int, stream: text, position: int, data: payload },
+  },
+  emitted: { key: ["run", "stream"], columns: { run: int, stream: text, count: int } },
+  outbox: {
+    key: ["line", "run", "seq"],
+    columns: {
+      line: int,
+      run: int,
+      seq: int,
+      destination: text,
+      state: int,
+      available_at: int,
+      sent_at: int,
+      attempt: int,
+      token: maybeText,
+      worker: maybeInt,
+    },
+  },
+  checkpoints: {
+    key: ["run", "step"],
+    columns: { run: int, step: int, seq: int, chain: text, key: text, label: maybeText, state: maybePayload },
+  },
+  forks: { key: ["run"], columns: { run: int, origin: int, step: int } },
+  arrivals: {
+    key: ["run", "target", "edge", "idx"],
+    columns: { run: int, target: text, edge: text, idx: int, kind: int, seq: int },
+  },
+  readiness: {
+    key: ["run", "node"],
+    columns: {
+      run: int,
+      node: text,
+      required: int,
+      completed: int,
+      queued: maybeInt,
+      window: maybeInt,
+      first_seq: maybeInt,
+      per_entry: maybeInt,
+    },
+  },
+  langgraph_checkpoints: {
+    key: ["checkpoint"],
+    columns: {
+      checkpoint: int,
+      thread: text,
+      namespace: text,
+      id: text,
+      parent: maybeText,
+      body: int,
+      metadata: int,
+      channels: text,
+    },
+  },
+  langgraph_values: {
+    key: ["value"],
+    columns: { value: int, thread: text, place: text, type: text, form: text, data: payload },
+  },
+  langgraph_writes: {
+    key: ["thread", "namespace", "id", "task", "position"],
+    columns: {
+      thread: text,
+      namespace: text,
+      id: text,
+      task: text,
+      position: int,
+      channel: text,
+      type: text,
+      form: text,
+      data: payload,
+    },
+  },
+} as const satisfies Record<string, TableShape>;
+
+interface TableShape {
+  readonly key: readonly string[];
+  readonly columns: Readonly<Record<string, Column<unknown>>>;
+}
+
+export type TableName = keyof typeof TABLES;
+type Columns<T extends TableName> = (typeof TABLES)[T]["columns"];
+export type ColumnName<T extends TableName> = keyof Columns<T> & string;
+
+/** A row as the rules see it: payloads are text. Changed in memory only by the working set that holds it. */
+export type RowOf<T extends TableName> = {
+  -readonly [C in ColumnName<T>]: Columns<T>[C] extends Column<infer V> ? V : never;
+};
+
+/** What a column holds. */
+export type Value = number | string | null;
+/** Any table's row. */
+export type AnyRow = Record<string, Value>;
+
+export function keyColumns(table: TableName): readonly string[] {
+  return TABLES[table].key;
+}
+
+export function columnsOf(table: TableName): readonly string[] {
+  return Object.keys(TABLES[table].columns);
+}
+
+export function columnType(table: TableName, column: string): Column<unknown>["type"] {
+  return (TABLES[table].columns as Readonly<Record<string, Column<unknown>>>)[column]!.type;
+}
