@@ -15,3 +15,16 @@ export {
   type ThreadWrite,
 } from "./threads.ts";
 export { sqlite, type OpenOptions, type StoreSource } from "./source.ts";
+export {
+  LinkError,
+  type Answer,
+  type Backend,
+  type BackendInfo,
+  type Change,
+  type CommitOutcome,
+  type Link,
+  type WireRow,
+  type WireValue,
+} from "./remote/backend.ts";
+export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./remote/query.ts";
+export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./remote/tables.ts";
