@@ -152,6 +152,8 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     redaction: checkRedact(options.redact),
     logger: checkLogger(options.logger ?? stderrLogger),
     name: `${hostname()}/${process.pid}`,
+    host: hostname(),
+    pid: process.pid,
     runtime: runtimeText(),
     outbox: checkOutbox(options.outbox),
     newSalt: codec && (() => systemRandom.token()),

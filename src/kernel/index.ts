@@ -209,6 +209,7 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export { readAbout, readDoing, type WorkerAbout, type WorkerDoing } from "./worker-about.ts";
 export type {
   ClaimedMessage,
   ClaimMessagesOutcome,

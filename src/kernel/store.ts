@@ -30,7 +30,11 @@ export const MAX_TAKEOVERS = 5;
 export interface WorkerInfo {
   readonly worker: number;
   readonly name: string;
+  readonly startedAt: EpochMs;
   readonly until: EpochMs;
+  /** What it said when it registered, and with its last heartbeat: `WorkerAbout` and `WorkerDoing` as JSON. */
+  readonly about: string | undefined;
+  readonly doing: string | undefined;
 }
 
 export interface RunFilter {
@@ -121,10 +125,12 @@ export interface Store {
   transact(call: (db: unknown) => unknown, write: (result: unknown) => TurnWrite | undefined): Promise<TransactOutcome>;
 
   // workers
-  /** Adds a lease row and answers its number, which is never used again. */
-  registerWorker(name: string, leaseMs: number): Promise<number>;
-  /** False when the lease is gone: everything held under it is lost. */
-  renewLease(worker: number, leaseMs: number): Promise<boolean>;
+  /** Adds a lease row and answers its number, which is never used again. What it says about itself is kept as it is. */
+  registerWorker(name: string, leaseMs: number, about?: string): Promise<number>;
+  /** False when the lease is gone: everything held under it is lost. `doing`, if given, takes the place of the last. */
+  renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean>;
+  /** By number, those whose lease has run out included. Costs the same however many runs there are. */
+  listWorkers(): Promise<readonly WorkerInfo[]>;
   /** Gives everything back at once. */
   releaseWorker(worker: number): Promise<void>;
   /** S4. Takes over from workers whose lease has run out, never from `self`; sweeps leftovers of ended runs. */

@@ -79,6 +79,8 @@ export class Life {
       payloadLimit,
       entryLimit,
       name: "test",
+      host: "test",
+      pid: 1,
       runtime: runtimeText(),
       newSalt: salted ? () => systemRandom.token() : undefined,
       works,

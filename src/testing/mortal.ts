@@ -67,6 +67,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,
       registerWorker: pass("registerWorker"),
       renewLease: pass("renewLease"),
+      listWorkers: pass("listWorkers"),
       releaseWorker: pass("releaseWorker"),
       reap: pass("reap"),
       readInputs: pass("readInputs"),

@@ -8,6 +8,9 @@ export interface LeaseHost {
   readonly timers: Timers;
   readonly name: string;
   readonly leaseMs: number;
+  /** What this worker says about itself, and of its work with each heartbeat. */
+  readonly about: string;
+  doing(): string;
   /** Tests under virtual time beat by hand. */
   readonly heartbeats: boolean;
   /** The lease was taken away: everything held under the old number is lost. */
@@ -39,8 +42,8 @@ export class Lease {
   }
 
   async start(): Promise<void> {
-    const { store, name, leaseMs, heartbeats } = this.#host;
-    this.#worker = await store.registerWorker(name, leaseMs);
+    const { store, name, leaseMs, about, heartbeats } = this.#host;
+    this.#worker = await store.registerWorker(name, leaseMs, about);
     await this.reap();
     if (heartbeats) this.#schedule();
   }
@@ -60,10 +63,10 @@ export class Lease {
 
   /** Goes on under a new number. */
   async renew(): Promise<void> {
-    const { store, name, leaseMs } = this.#host;
+    const { store, name, leaseMs, about } = this.#host;
     if (this.#old !== 0) await store.releaseWorker(this.#old);
     this.#old = 0;
-    if (!this.#stopped) this.#worker = await store.registerWorker(name, leaseMs);
+    if (!this.#stopped) this.#worker = await store.registerWorker(name, leaseMs, about);
   }
 
   #schedule(): void {
@@ -77,7 +80,7 @@ export class Lease {
 
   async #beat(): Promise<void> {
     const { store, leaseMs } = this.#host;
-    if (this.#worker !== 0 && !(await store.renewLease(this.#worker, leaseMs)) && !this.#stopped) {
+    if (this.#worker !== 0 && !(await store.renewLease(this.#worker, leaseMs, this.#host.doing())) && !this.#stopped) {
       if (isObserved()) emit({ event: "lease.lost", worker: this.#worker, run: undefined });
       this.#host.lost();
     }

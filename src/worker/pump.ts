@@ -35,6 +35,8 @@ interface Submitted {
 /** What the pump tells about the runs it moves. */
 export interface PumpListener {
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
+  /** For each write of a batch, before anybody else is told. */
+  wrote(write: Write, outcome: Outcome): void;
   /** The store could not say what became of the batch, or refused it. */
   failed(runs: readonly HotRun[], writes: readonly Write[], error: unknown): void;
   drained(run: HotRun): void;
@@ -226,6 +228,7 @@ export class Pump {
     if (this.#stopped) return;
     this.kick();
     if (isObserved()) emit({ event: "commit", writes: writes.length, entries: countEntries(turns) });
+    writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
     runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
     submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
     if (transacting.length > 0) await this.#transact(transacting);

@@ -12,6 +12,8 @@ export interface WorkerOptions {
   readonly random: Random;
   readonly registry: Registry;
   readonly name: string;
+  readonly host: string;
+  readonly pid: number;
   /** False: a client only; nothing is claimed. */
   readonly works: boolean;
   readonly concurrency: number;

@@ -11,6 +11,7 @@ import { CancelledError, type EpochMs } from "../base/index.ts";
 import {
   isScheduled,
   type Arrival,
+  type Claim,
   type ClaimedItem,
   type EndStatus,
   type EndEntry,
@@ -22,13 +23,15 @@ import {
   type Write,
 } from "../kernel/index.ts";
 import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
+import { aboutText } from "./about.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
 import { Flows } from "./flows.ts";
 import { newFlowChild } from "./flow-child.ts";
-import { mayHold, type Insisted } from "./claims-given-back.ts";
+import { mayHold } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
+import { Insistence, INSIST_MS } from "./insistence.ts";
 import { ItemWatch } from "./item-watch.ts";
 import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";
@@ -36,6 +39,7 @@ import { LookOut } from "./look-out.ts";
 import { runOperation, type OperationHost } from "./operations.ts";
 import { childRun, nextRun } from "./new-run.ts";
 import { turnWanted } from "./nodes-of-run.ts";
+import { HELD_LIMIT, Preclaims } from "./preclaims.ts";
 import { Pump } from "./pump.ts";
 import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
@@ -44,15 +48,12 @@ import { Slots } from "./slots.ts";
 import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
+import { WorkMeter } from "./work-meter.ts";
 import { WorkerLog } from "./worker-log.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 import type { NextAttempt } from "./tasks.ts";
 
 export type { WorkerOptions } from "./worker-options.ts";
-
-const HELD_LIMIT = 1_000;
-/** Pause before a write the store could not take is tried again. */
-const INSIST_MS = 250;
 
 export class Worker {
   readonly pump: Pump;
@@ -70,8 +71,9 @@ export class Worker {
   readonly #runs: HeldRuns;
   readonly #flows: Flows;
   readonly #schedules: Schedules;
-  readonly #tokenPrefix: string;
-  #tokens = 0;
+  readonly #preclaims: Preclaims;
+  readonly #meter: WorkMeter;
+  readonly #insistence: Insistence;
   readonly #operationHost: OperationHost;
   readonly #transactions: Transactions;
   readonly #deliveries: Deliveries;
@@ -87,17 +89,26 @@ export class Worker {
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#store = options.store;
-    this.#tokenPrefix = options.random.token().slice(0, 12);
+    this.#meter = new WorkMeter(options.store.now());
     this.#log = new WorkerLog(options.log);
     this.#served = new Served(options.registry, options.queues);
     this.#slots = new Slots(options.concurrency);
     this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
-    const { store, timers, name, leaseMs, heartbeats, polls } = options;
+    const { store, timers, polls } = options;
+    this.#preclaims = new Preclaims({
+      random: options.random,
+      served: this.#served,
+      slots: this.#slots,
+      claimer: () => this.#claimer,
+      worker: () => this.#claimant,
+      runsHeld: () => this.#runs.count,
+    });
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => {
         this.#runs.committed(run, write, outcome);
         this.#nodesMoved?.();
       },
+      wrote: (write, outcome) => this.#meter.note(write, outcome),
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
       drained: (run) => (this.#draining ? this.#nodesMoved?.() : this.#runs.drained(run)),
@@ -114,6 +125,16 @@ export class Worker {
       taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
       report: (error) => this.#log.report(error),
       slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
+    });
+    this.#insistence = new Insistence({
+      timers,
+      pump: this.pump,
+      isStopped: () => this.#stopped,
+      written: ({ write, run }) => {
+        this.#claimer.freed();
+        if (write !== "item-back") this.#runs.arrived(run);
+      },
+      report: (error) => this.#log.report(error),
     });
     this.#itemWatch = new ItemWatch({
       store,
@@ -133,7 +154,10 @@ export class Worker {
     this.#transactions = new Transactions({
       store,
       operations: this.#operationHost,
-      committed: (run, write, outcome) => this.#runs.committed(run, write, outcome),
+      committed: (run, write, outcome) => {
+        this.#meter.note(write, outcome);
+        this.#runs.committed(run, write, outcome);
+      },
       giveUp: (run) => this.#runs.giveUp(run),
       report: (error) => this.#log.report(error),
     });
@@ -160,7 +184,7 @@ export class Worker {
       hotRunHost: { ...this.#hotRunHost, timers, ...journalLimit(options.entryLimit, options.log) },
       dueAt: (at) => this.#lookOut.dueAt(at),
       beginAnew: () => this.#beginAnew(),
-      insist: (write) => this.#insist(write),
+      insist: (write) => this.#insistence.on(write),
       flows: {
         take: (turn) => this.#flows.take(turn),
         adopt: (record, first, token) => this.#flows.adopt(record, first, token),
@@ -177,12 +201,12 @@ export class Worker {
       tasks: this.#tasks,
       claimer: this.#claimer,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
-      newClaim: () => (this.#mayClaim ? { worker: this.#lease.worker, token: this.#newToken() } : undefined),
+      newClaim: () => this.#preclaims.newClaim(),
       mayStart: () => !this.#draining && !this.#stopped,
       newChild: (child, id, command) => newFlowChild(this.#hotRunHost, options.registry, child, id, command),
       adoptChildren: (asked, started) => this.#runs.adoptChildren(asked, started),
       arrived: (run) => this.#runs.arrived(run),
-      insist: (write) => this.#insist(write),
+      insist: (write) => this.#insistence.on(write),
       proved: (item) => this.#solitude.end(item),
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
       onMoved: options.onMoved,
@@ -193,18 +217,17 @@ export class Worker {
     this.#schedules = new Schedules({
       ...options,
       pump: this.pump,
-      mayFire: () => this.#mayClaim,
+      mayFire: () => this.#claimant !== undefined,
       started: () => this.#claimer.want("starts", "turns"),
       arrived: (run) => this.#runs.arrived(run),
       dueAt: (at) => this.#lookOut.dueAt(at),
       failed: (error) => this.#log.report(error),
     });
     this.#lease = new Lease({
-      store,
-      timers,
-      name,
-      leaseMs,
-      heartbeats,
+      ...options,
+      about: aboutText(options, this.#served),
+      doing: () =>
+        this.#meter.text(store.now(), { runsHeld: this.#runs.count, atWork: this.atWork, isDraining: this.#draining }),
       lost: () => this.#beginAnew(),
       tookOver: () => this.wake(),
       // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
@@ -244,9 +267,8 @@ export class Worker {
   }
 
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
-  preclaim(definition: string): { readonly worker: number; readonly token: string } | undefined {
-    if (!this.#mayClaim || !this.#served.hasDefinition(definition) || this.#runs.count >= HELD_LIMIT) return undefined;
-    return { worker: this.#lease.worker, token: this.#newToken() };
+  preclaim(definition: string): Claim | undefined {
+    return this.#preclaims.run(definition);
   }
 
   /** Something comes due then. */
@@ -262,8 +284,9 @@ export class Worker {
 
   // ── claiming ──
 
-  get #mayClaim(): boolean {
-    return this.#options.works && !this.#draining && !this.#stopped && this.#lease.worker !== 0;
+  /** This worker's number while it may claim. */
+  get #claimant(): number | undefined {
+    return this.works && this.#lease.worker !== 0 ? this.#lease.worker : undefined;
   }
 
   #claimerHost(): ClaimerHost {
@@ -272,10 +295,10 @@ export class Worker {
       timers: this.#options.timers,
       served: this.#served,
       destinations: this.#deliveries.destinations,
-      worker: () => (this.#mayClaim ? this.#lease.worker : undefined),
+      worker: () => this.#claimant,
       roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
       roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
-      newToken: () => this.#newToken(),
+      newToken: () => this.#preclaims.newToken(),
       onTurn: (turn) => {
         if (turn.suspect) this.#solitude.begin(String(turn.record.run));
         this.#runs.take(turn);
@@ -296,23 +319,10 @@ export class Worker {
     };
   }
 
-  #newToken(): string {
-    return `${this.#tokenPrefix}.${(this.#tokens += 1)}`;
-  }
-
   readonly #hotRunHost = {
     now: (): EpochMs => this.#store.now(),
     pauseItself: (run: HotRun, evidence: PauseEvidence): void => this.#runs.pauseItself(run, evidence),
-    preclaimTask: (name: string, line: Line | undefined): { worker: number; token: string } | undefined => {
-      // Work that already waits goes first, and what stands in a line waits with the others; a draining worker starts nothing.
-      const isTaken = line === undefined && this.#mayClaim && this.#served.hasTask(name) && this.#slots.free > 0;
-      if (!isTaken || this.#claimer.wants("items")) {
-        this.#claimer.note("items");
-        return undefined;
-      }
-      this.#slots.take();
-      return { worker: this.#lease.worker, token: this.#newToken() };
-    },
+    preclaimTask: (name: string, line: Line | undefined): Claim | undefined => this.#preclaims.task(name, line),
     unclaimTask: (): void => this.#slots.give(),
     abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
       this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
@@ -381,30 +391,15 @@ export class Worker {
     const hot = this.#runs.find(item.run);
     if (hot?.accepts === true) return hot.taskEnded(item, arrival, wasLocal);
     const { run, token, line } = item;
-    this.#insist({ write: "item-end", run, item: item.item, token, ...(line && { line }), arrival });
+    this.#insistence.on({ write: "item-end", run, item: item.item, token, ...(line && { line }), arrival });
   }
 
   #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
     const { run, token, line } = item;
     this.#solitude.end(`${run} ${item.item}`);
     if (wasLocal) this.#runs.find(run)?.taskLeft();
-    this.#insist({ write: "item-back", run, item: item.item, token, ...(line && { line }), ...next });
+    this.#insistence.on({ write: "item-back", run, item: item.item, token, ...(line && { line }), ...next });
     this.#lookOut.dueAt(next.availableAt);
-  }
-
-  /** For writes that must not be lost while this worker lives: tried until the store answers. */
-  #insist(write: Insisted): void {
-    this.pump.submit(write).then(
-      () => {
-        this.#claimer.freed();
-        if (write.write === "item-back") return;
-        this.#runs.arrived(write.run);
-      },
-      (error: unknown) => {
-        this.#log.report(error);
-        if (!this.#stopped) this.#options.timers.set(INSIST_MS, () => this.#insist(write), { ref: false });
-      },
-    );
   }
 
   #onChanged(): void {

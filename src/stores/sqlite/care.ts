@@ -1,12 +1,12 @@
 // Care: pruning, and what an operator wants to know.
 
 import type { EpochMs } from "../../base/index.ts";
-import type { PruneOptions, RunNumber, Status, StoreInfo, WorkerInfo } from "../../kernel/index.ts";
+import type { PruneOptions, RunNumber, Status, StoreInfo } from "../../kernel/index.ts";
 import { readDueNodes } from "./flow-reads.ts";
 import { outboxInfo } from "./outbox.ts";
 import { breathe } from "./patience.ts";
 import { codecNames } from "./payload-border.ts";
-import { plain } from "./rows.ts";
+import { listWorkers } from "./reap.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import type { Session, Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
@@ -97,7 +97,7 @@ export async function describe(session: Session): Promise<StoreInfo> {
       bytes: Number(pragma(db, "page_count")) * Number(pragma(db, "page_size")),
       codecs: codecNames(db),
       runs,
-      workers: plain<WorkerInfo>(sql.workers.all()),
+      workers: listWorkers(sql),
       items: { ...items },
       dueNodes: readDueNodes(sql),
       outbox: outboxInfo(sql),

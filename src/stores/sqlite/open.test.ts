@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
 import { refuseNetwork } from "./location.ts";
 import { connect, type Durability } from "./open.ts";
-import { APPLICATION_ID, SCHEMA_VERSION } from "./schema.ts";
+import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { pragma } from "./version.ts";
 
@@ -73,6 +73,22 @@ test("a newer schema is refused and not touched", async () => {
   db.exec(`pragma user_version = ${SCHEMA_VERSION + 1}; pragma journal_mode = delete`);
   db.close();
   expect(await refusal()).toEqual({ code: "STORE_NEWER_SCHEMA", untouched: true });
+});
+
+test.each([1, 2])("a store of schema %i is brought up to date, and who works on it goes on", async (version) => {
+  const db = new DatabaseSync(path);
+  for (const migration of MIGRATIONS.slice(0, version)) db.exec(migration);
+  db.exec(`insert into meta values ('application', 'reprise'), ('schema', '${version}');
+    insert into workers (name, until, started_at) values ('old', ${machine.clock.now() + 60_000}, 5);
+    pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version}; pragma journal_mode = wal`);
+  db.close();
+  const store = await openSqliteStore({ ...machine, path });
+  expect((await store.info()).schemaVersion).toBe(SCHEMA_VERSION);
+  expect(await store.listWorkers()).toMatchObject([{ name: "old", startedAt: 5, about: undefined, doing: undefined }]);
+  expect(await store.renewLease(1, 60_000, "{}")).toBe(true);
+  expect(await store.listWorkers()).toMatchObject([{ name: "old", doing: "{}" }]);
+  expect(await store.check()).toEqual([]);
+  await store.close();
 });
 
 test("a file that is no database is refused and not touched", async () => {

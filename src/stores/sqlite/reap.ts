@@ -1,19 +1,24 @@
 // Reap: leases of workers, and what becomes of their work when they are gone (S3–S5).
 
 import type { EpochMs } from "../../base/index.ts";
-import { MAX_TAKEOVERS } from "../../kernel/index.ts";
+import { MAX_TAKEOVERS, type WorkerInfo } from "../../kernel/index.ts";
 import { freeKeys, keysOfWorker } from "./gates.ts";
 import type { Tx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
-export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number): number {
-  return Number(sql.insertWorker.run(name, now + leaseMs, now).lastInsertRowid);
+export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number, about?: string): number {
+  return Number(sql.insertWorker.run(name, now + leaseMs, now, about ?? null).lastInsertRowid);
 }
 
 /** A lease that ran out can still be renewed while nobody has taken over. */
-export function renewLease({ sql, now }: Tx, worker: number, leaseMs: number): boolean {
-  return sql.renewWorker.run(now + leaseMs, worker).changes === 1;
+export function renewLease({ sql, now }: Tx, worker: number, leaseMs: number, doing?: string): boolean {
+  return sql.renewWorker.run(now + leaseMs, doing ?? null, worker).changes === 1;
+}
+
+export function listWorkers(sql: Statements): readonly WorkerInfo[] {
+  const rows = sql.workers.all() as unknown as (WorkerInfo & { about: string | null; doing: string | null })[];
+  return rows.map(({ about, doing, ...row }) => ({ ...row, about: about ?? undefined, doing: doing ?? undefined }));
 }
 
 /** The worker says goodbye: that is no takeover. */

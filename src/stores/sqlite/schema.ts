@@ -360,7 +360,13 @@ const SECOND = [
   FLOWS,
 ].join("\n");
 
+// What a worker says about itself, and with each heartbeat about its work.
+const THIRD = `
+alter table workers add column about text;
+alter table workers add column doing text;
+`;
+
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
-export const MIGRATIONS: readonly string[] = [FIRST, SECOND];
+export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

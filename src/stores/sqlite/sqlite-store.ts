@@ -41,6 +41,7 @@ import type {
   TurnWrite,
   ItemState,
   VersionCount,
+  WorkerInfo,
   Write,
 } from "../../kernel/index.ts";
 import type { Threads, ThreadStore } from "../threads.ts";
@@ -64,7 +65,7 @@ import {
   readPulses,
   readSteps,
 } from "./read.ts";
-import { hasNothingToReap, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
+import { hasNothingToReap, listWorkers, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
 import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
 import { Session, type Tx } from "./session.ts";
@@ -188,12 +189,18 @@ export class SqliteStore implements Store, ThreadStore {
     );
   }
 
-  registerWorker(name: string, leaseMs: number): Promise<number> {
-    return this.#session.transact("Registering a worker", (tx) => registerWorker(this.#caughtUp(tx), name, leaseMs));
+  registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
+    return this.#session.transact("Registering a worker", (tx) =>
+      registerWorker(this.#caughtUp(tx), name, leaseMs, about),
+    );
   }
 
-  renewLease(worker: number, leaseMs: number): Promise<boolean> {
-    return this.#session.transact("Renewing a lease", (tx) => renewLease(this.#caughtUp(tx), worker, leaseMs));
+  renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
+    return this.#session.transact("Renewing a lease", (tx) => renewLease(this.#caughtUp(tx), worker, leaseMs, doing));
+  }
+
+  listWorkers(): Promise<readonly WorkerInfo[]> {
+    return this.#session.read("Listing workers", listWorkers);
   }
 
   /** With the latest time any writer knows: a lease that is short of it looks expired to the others at once. */

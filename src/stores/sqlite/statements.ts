@@ -280,10 +280,10 @@ const SQL = {
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
 
   // workers
-  insertWorker: "insert into workers (name, until, started_at) values (?, ?, ?)",
+  insertWorker: "insert into workers (name, until, started_at, about) values (?, ?, ?, ?)",
   worker: "select name, until from workers where worker = ?",
-  workers: "select worker, name, until from workers order by worker",
-  renewWorker: "update workers set until = ? where worker = ?",
+  workers: "select worker, name, started_at as startedAt, until, about, doing from workers order by worker",
+  renewWorker: "update workers set until = ?, doing = coalesce(?, doing) where worker = ?",
   deleteWorker: "delete from workers where worker = ?",
   expiredWorkers: "select worker from workers where until <= ? and worker <> ?",
   turnHolders: distinct("turn_worker", "runs indexed by runs_held", "turn_worker is not null"),

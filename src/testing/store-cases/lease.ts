@@ -41,14 +41,46 @@ export const leaseCases: readonly StoreCase[] = [
   }),
 
   storeCase("a worker's lease is listed until it is released", async (store, t) => {
+    const startedAt = store.now();
     const worker = await store.registerWorker("shop-1", 5_000);
-    assert.deepEqual((await store.info()).workers, [{ worker, name: "shop-1", until: store.now() + 5_000 }]);
+    const listed = { worker, name: "shop-1", startedAt, about: undefined, doing: undefined };
+    assert.deepEqual(await store.listWorkers(), [{ ...listed, until: store.now() + 5_000 }]);
     t.clock.advance(1_000);
     assert.equal(await store.renewLease(worker, 8_000), true);
-    assert.deepEqual((await store.info()).workers, [{ worker, name: "shop-1", until: store.now() + 8_000 }]);
+    assert.deepEqual(await store.listWorkers(), [{ ...listed, until: store.now() + 8_000 }]);
+    assert.deepEqual((await store.info()).workers, await store.listWorkers());
     await store.releaseWorker(worker);
-    assert.deepEqual((await store.info()).workers, []);
+    assert.deepEqual([await store.listWorkers(), (await store.info()).workers], [[], []]);
     assert.equal(await store.renewLease(worker, 8_000), false);
+  }),
+
+  storeCase("what a worker says about itself and its work is given back as it was said", async (store) => {
+    const about = JSON.stringify({ host: "büro", items: ["charge", "orders\n1"], long: "x".repeat(100_000) });
+    const [worker, silent] = [await store.registerWorker("shop-1", 5_000, about), await registerWorker(store)];
+    const said = async () => (await store.listWorkers()).map((row) => [row.worker, row.about, row.doing]);
+    assert.deepEqual(await said(), [
+      [worker, about, undefined],
+      [silent, undefined, undefined],
+    ]);
+    assert.equal(await store.renewLease(worker, 5_000, '{"steps":1}'), true);
+    assert.deepEqual((await said())[0], [worker, about, '{"steps":1}']);
+    assert.equal(await store.renewLease(worker, 5_000, '{"steps":2}'), true);
+    assert.equal(await store.renewLease(worker, 5_000), true);
+    assert.deepEqual(await said(), [
+      [worker, about, '{"steps":2}'],
+      [silent, undefined, undefined],
+    ]);
+  }),
+
+  storeCase("a worker whose lease has run out is listed until somebody takes over", async (store, t) => {
+    const worker = await registerWorker(store);
+    t.clock.advance(LEASE_MS * 2);
+    assert.deepEqual(
+      (await store.listWorkers()).map((row) => [row.worker, row.until < store.now()]),
+      [[worker, true]],
+    );
+    await takeOver(store, t);
+    assert.ok(!(await store.listWorkers()).some((row) => row.worker === worker));
   }),
 
   storeCase("a lease that expires exactly now is lost, one that has a millisecond left is not", async (store, t) => {

@@ -244,6 +244,13 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "renewing always succeeds": ["renewing answers false after the lease was taken over"],
   "renewing does not lengthen the lease": ["a renewed lease keeps everything its worker holds"],
+  "nothing a worker says about itself is kept": [
+    "what a worker says about itself and its work is given back as it was said",
+  ],
+  "a heartbeat without news forgets what was said before": [
+    "what a worker says about itself and its work is given back as it was said",
+  ],
+  "only workers that are alive are listed": ["a worker whose lease has run out is listed until somebody takes over"],
   "a released worker keeps what it holds": ["a worker's lease is listed until it is released"],
   "a release counts as a takeover": ["a worker that releases gives everything back at once, and it is never counted"],
   "worker numbers are used again": ["worker numbers are never used again"],

@@ -14,6 +14,15 @@ export const leasesMutants: readonly Mutant[] = [
     renewLease: async (worker: number, leaseMs: number) => (await store.renewLease(worker, leaseMs), true),
   })),
   methods("renewing does not lengthen the lease", () => ({ renewLease: async () => true })),
+  methods("nothing a worker says about itself is kept", (store) => ({
+    registerWorker: (name: string, leaseMs: number) => store.registerWorker(name, leaseMs),
+  })),
+  methods("a heartbeat without news forgets what was said before", (store) => ({
+    renewLease: (worker: number, leaseMs: number, doing = "{}") => store.renewLease(worker, leaseMs, doing),
+  })),
+  methods("only workers that are alive are listed", (store) => ({
+    listWorkers: async () => (await store.listWorkers()).filter(({ until }) => until > store.now()),
+  })),
   methods("a released worker keeps what it holds", () => ({ releaseWorker: async () => undefined })),
   methods("a release counts as a takeover", (store) => ({
     async releaseWorker(worker: number) {

@@ -1,0 +1,56 @@
+// What a worker says: about itself when it registers, and with each heartbeat about its work. For people; nothing is decided
+// by it but what they are told. A store keeps both texts as they are.
+
+import type { DefinitionVersion } from "./generation.ts";
+
+/** What this worker is and what it claims. */
+export interface WorkerAbout {
+  readonly host: string;
+  readonly pid: number;
+  readonly definitions: readonly DefinitionVersion[];
+  /** The names it claims items by: of tasks, and routes of flows' nodes. */
+  readonly items: readonly string[];
+  /** Where it delivers messages to. */
+  readonly destinations: readonly string[];
+  /** Undefined: all. */
+  readonly queues?: readonly string[];
+  readonly labels: readonly string[];
+  readonly concurrency: number;
+  readonly leaseMs: number;
+}
+
+/** What it has done since the heartbeat before, and what it has in hand. */
+export interface WorkerDoing {
+  /** How long ago that was. */
+  readonly overMs: number;
+  readonly runsBegun: number;
+  readonly runsEnded: number;
+  /** Commands of runs that came to an end: operations, tasks, nodes, timers. */
+  readonly steps: number;
+  readonly runsHeld: number;
+  /** User functions that are running. */
+  readonly atWork: number;
+  readonly isDraining: boolean;
+}
+
+/** Undefined where a worker has said nothing, or what another version of this program wrote. */
+export function readAbout(text: string | undefined): WorkerAbout | undefined {
+  const about = readObject<WorkerAbout>(text);
+  const isWhole = about !== undefined && Array.isArray(about.definitions) && Array.isArray(about.items);
+  return isWhole ? { ...about, destinations: about.destinations ?? [], labels: about.labels ?? [] } : undefined;
+}
+
+export function readDoing(text: string | undefined): WorkerDoing | undefined {
+  const doing = readObject<WorkerDoing>(text);
+  return doing !== undefined && doing.overMs > 0 ? doing : undefined;
+}
+
+function readObject<T extends object>(text: string | undefined): (Partial<T> & T) | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as T) : undefined;
+  } catch {
+    return undefined;
+  }
+}
