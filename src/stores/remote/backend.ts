@@ -100,8 +100,11 @@ export interface Backend {
   reserve(link: Link, counter: string, count: number): Promise<number>;
   /** The server's time, in milliseconds; asked now and then, over any link outside a transaction. */
   serverTime(link: Link): Promise<number>;
-  /** One statement outside any transaction, for a heartbeat: false when no such row is there. */
-  renewLease(link: Link, worker: number, until: EpochMs): Promise<boolean>;
+  /**
+   * One statement outside any transaction, for a heartbeat: false when no such row is there. `doing`, if given, takes the
+   * place of the last.
+   */
+  renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean>;
   /** Tells other processes that something has become due; a hint, never the truth. */
   notify?(link: Link): Promise<void>;
   /** Calls back when another process has notified. */

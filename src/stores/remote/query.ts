@@ -39,11 +39,12 @@ export interface Lookup<T extends TableName = TableName> {
   readonly lock: Lock;
 }
 
-/** How many rows there are; never locked. */
+/** How many rows there are; never locked. With `upTo` nothing is counted further than that. */
 export interface Count<T extends TableName = TableName> {
   readonly ask: "count";
   readonly table: T;
   readonly where: readonly Condition<ColumnName<T>>[];
+  readonly upTo?: number;
 }
 
 /** Which combinations of values there are, one seek each however many rows share them; never locked. */

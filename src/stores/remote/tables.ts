@@ -23,7 +23,10 @@ export const TABLES = {
   meta: { key: ["key"], columns: { key: text, value: text } },
   counters: { key: ["name"], columns: { name: text, value: int } },
   writers: { key: ["writer"], columns: { writer: text, batch: int, mark: int } },
-  workers: { key: ["worker"], columns: { worker: int, name: text, until: int, started_at: int } },
+  workers: {
+    key: ["worker"],
+    columns: { worker: int, name: text, until: int, started_at: int, about: maybeText, doing: maybeText },
+  },
   runs: {
     key: ["run"],
     columns: {
