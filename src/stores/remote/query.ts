@@ -39,12 +39,19 @@ export interface Lookup<T extends TableName = TableName> {
   readonly lock: Lock;
 }
 
-/** How many rows there are; never locked. With `upTo` nothing is counted further than that. */
+/**
+ * How many rows there are, answered as `count`; never locked. With `by`, one answer per combination of these columns that
+ * there is, in their order. With `least` or `most`, also the least or greatest value of a column, under the same names. With
+ * `upTo`, and without the others, nothing is counted further than that.
+ */
 export interface Count<T extends TableName = TableName> {
   readonly ask: "count";
   readonly table: T;
   readonly where: readonly Condition<ColumnName<T>>[];
   readonly upTo?: number;
+  readonly by?: readonly ColumnName<T>[];
+  readonly least?: ColumnName<T>;
+  readonly most?: ColumnName<T>;
 }
 
 /** Which combinations of values there are, one seek each however many rows share them; never locked. */

@@ -2,15 +2,15 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber, Status, StoreInfo } from "../../kernel/index.ts";
-import { readDueNodes } from "./flow-reads.ts";
-import { outboxInfo } from "./outbox.ts";
+import { readDueNodes } from "../rules/flow-reads.ts";
+import { outboxInfo } from "../rules/outbox.ts";
 import { breathe } from "./patience.ts";
 import { codecNames } from "./payload-border.ts";
-import { listWorkers } from "./reap.ts";
+import { listWorkers } from "../rules/reap.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
-import type { Session, Tx } from "./session.ts";
+import type { Session, SqliteTx } from "./session.ts";
 import type { Statements } from "./statements.ts";
-import { forgetRun, sweepLeftovers } from "./sweep.ts";
+import { forgetRun, sweepLeftovers } from "../rules/sweep.ts";
 import { pragma } from "./version.ts";
 
 /** How many run numbers one transaction, and one count, looks at: some milliseconds. */
@@ -49,7 +49,7 @@ export async function prune(
   return { runs };
 }
 
-function pruneFamilies(tx: Tx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
+function pruneFamilies(tx: SqliteTx, roots: readonly RunNumber[], endedBefore: EpochMs): number {
   const { sql } = tx;
   let runs = 0;
   for (const root of roots) {

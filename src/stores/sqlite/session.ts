@@ -7,23 +7,17 @@
 // X3. After any other error: ROLLBACK, then decide.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
-import type { RunNumber } from "../../kernel/index.ts";
-import { StoreClock } from "./clock.ts";
+import { StoreClock } from "../rules/clock.ts";
+import type { Tx } from "../rules/statements.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
-import type { FlowRows } from "./flow-rows.ts";
 import { checkIdentity } from "./location.ts";
 import { connect, type ConnectOptions, type Connection } from "./open.ts";
 import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
 import type { Statements } from "./statements.ts";
 
-/** What a write is applied with. */
-export interface Tx {
+/** What a transaction works with: the words of the rules, and those that only SQLite has. */
+export interface SqliteTx extends Tx {
   readonly sql: Statements;
-  readonly now: EpochMs;
-  /** The number of the next run, once somebody asked. */
-  nextRun: RunNumber | undefined;
-  /** Hot rows of flows, once a node has ended. */
-  flows: FlowRows | undefined;
 }
 
 /** Thrown by the body of a transaction to roll it back and answer all the same. */
@@ -76,7 +70,7 @@ export class Session {
   }
 
   /** X1–X3. `body` may run more than once, never partly. */
-  async transact<T>(what: string, body: (tx: Tx) => T): Promise<T> {
+  async transact<T>(what: string, body: (tx: SqliteTx) => T): Promise<T> {
     const start = this.options.clock.monotonic();
     for (let unknowns = 0; ;) {
       // Looked at first: with nothing to wait for, a write begins in the caller's own turn of the event loop.
@@ -101,7 +95,7 @@ export class Session {
     return `${what} in ${this.options.path}`;
   }
 
-  #attempt<T>(body: (tx: Tx) => T): Attempt<T> {
+  #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
     const { sql, identity } = this.#connection;
     if (identity !== undefined) checkIdentity(this.options.path, identity);
     sql.begin.run();

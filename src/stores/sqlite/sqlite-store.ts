@@ -45,31 +45,39 @@ import type {
   Write,
 } from "../../kernel/index.ts";
 import type { Threads, ThreadStore } from "../threads.ts";
-import { apply, idleOutcome } from "./apply.ts";
+import { apply, idleOutcome } from "../rules/apply.ts";
 import { backUp } from "./back-up.ts";
 import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
-import { readInputs, readReadiness } from "./flow-reads.ts";
-import { findCheckpoint, findLabelled, readCheckpoints } from "./checkpoints.ts";
+import { readInputs, readReadiness } from "../rules/flow-reads.ts";
+import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
+import { listRuns } from "./list-runs.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
-import { listQueues } from "./queues.ts";
+import { listQueues } from "../rules/queues.ts";
 import {
   countVersions,
   findRun,
-  listRuns,
   readInbox,
   readItems,
   readItemTokens,
   readJournal,
   readPulses,
   readSteps,
-} from "./read.ts";
-import { hasNothingToReap, listWorkers, reap, registerWorker, releaseWorker, renewLease, type Reaped } from "./reap.ts";
+} from "../rules/read.ts";
+import {
+  hasNothingToReap,
+  listWorkers,
+  reap,
+  registerWorker,
+  releaseWorker,
+  renewLease,
+  type Reaped,
+} from "../rules/reap.ts";
 import { rekey } from "./rekey.ts";
-import { findDueSchedules, findSchedule, listSchedules } from "./schedules.ts";
-import { Session, type Tx } from "./session.ts";
-import { readEmitted, readStream } from "./streams.ts";
+import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
+import { Session, type SqliteTx } from "./session.ts";
+import { readEmitted, readStream } from "../rules/streams.ts";
 import { SqliteThreads } from "./threads.ts";
 import { transact } from "./transact.ts";
 
@@ -204,7 +212,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   /** With the latest time any writer knows: a lease that is short of it looks expired to the others at once. */
-  #caughtUp(tx: Tx): Tx {
+  #caughtUp(tx: SqliteTx): SqliteTx {
     this.#session.catchUp();
     return { ...tx, now: this.now() };
   }

@@ -13,8 +13,8 @@ import type {
   Threads,
   ThreadWrite,
 } from "../threads.ts";
-import { plain } from "./rows.ts";
-import type { Session, Tx } from "./session.ts";
+import { plain } from "../rules/rows.ts";
+import type { Session, SqliteTx } from "./session.ts";
 import type { Statements } from "./statements.ts";
 import { isSameRow, rowOf, serializedOf, type PayloadRow } from "./thread-payload.ts";
 
@@ -104,7 +104,7 @@ export class SqliteThreads implements Threads {
 
 // ── writing ──
 
-function put(tx: Tx, checkpoint: NewThreadCheckpoint): PutOutcome {
+function put(tx: SqliteTx, checkpoint: NewThreadCheckpoint): PutOutcome {
   const { sql } = tx;
   const { thread, namespace, id, parent, body, metadata } = checkpoint;
   // T1

@@ -4,7 +4,7 @@ import { RepriseError } from "../../base/index.ts";
 import type { TransactOutcome, TurnWrite } from "../../kernel/index.ts";
 import { isConstraint, isTrouble } from "./errors.ts";
 import { Undo, type Session } from "./session.ts";
-import { applyTurn } from "./turn.ts";
+import { applyTurn } from "../rules/turn.ts";
 
 export async function transact(
   session: Session,

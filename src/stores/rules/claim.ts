@@ -16,8 +16,7 @@ import { hasEnded, type Status } from "../../kernel/index.ts";
 import { Gates, hasDueLanes, openLanes, type LinedItem } from "./gates.ts";
 import { kindOf } from "./items.ts";
 import { isStopped, plain, recordOf, type RunRow } from "./rows.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 interface DueTurn {
   readonly run: number;

@@ -1,20 +1,8 @@
 // Read: looking at runs without changing them.
 
-import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type {
-  VersionCount,
-  Entry,
-  InboxRow,
-  ItemState,
-  RunFilter,
-  RunNumber,
-  RunPulse,
-  RunRecord,
-  Status,
-} from "../../kernel/index.ts";
+import type { VersionCount, Entry, InboxRow, ItemState, RunNumber, RunPulse, RunRecord } from "../../kernel/index.ts";
 import { plain, recordOf, type RunRow } from "./rows.ts";
-import { UNHAPPY } from "./schema.ts";
-import { LISTED_COLUMNS, type Statements } from "./statements.ts";
+import type { Statements } from "./statements.ts";
 
 export function findRun(sql: Statements, id: string, generation?: number): RunRecord | undefined {
   const found = generation === undefined ? sql.newestRun.get(id) : sql.runOfGeneration.get(id, generation);
@@ -114,33 +102,4 @@ export function readItems(
     const { state, attempt, availableAt, failures } = row;
     return { state: ITEM_STATES[state] ?? "leased", attempt, availableAt, failures: failures ?? undefined };
   });
-}
-
-const UNHAPPY_STATUSES: ReadonlySet<Status> = new Set<Status>(["paused", "blocked", "determinism_violation", "failed"]);
-
-/** Newest first. The text depends only on which filters are set, so that SQLite can choose the index that fits. */
-export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): readonly RunRecord[] {
-  const where: string[] = [];
-  const values: (string | number)[] = [];
-  const also = (condition: string, ...bound: readonly (string | number)[]): void => {
-    where.push(condition);
-    values.push(...bound);
-  };
-  if (filter.before !== undefined) also("runs.run < ?", filter.before);
-  if (filter.definition !== undefined) also("definition = ?", filter.definition);
-  if (filter.kind !== undefined) also("runs.kind = ?", filter.kind);
-  // The cross join keeps the order: from the tag's index to the runs, never the other way round.
-  if (filter.tag !== undefined) also("tags.tag = ? and runs.run = tags.run", filter.tag);
-  if (filter.statuses !== undefined) {
-    also(`status in (${filter.statuses.map(() => "?").join(", ")})`, ...filter.statuses);
-    // Repeats the partial index's own condition: SQLite uses it only when it stands there word for word.
-    if (filter.statuses.every((status) => UNHAPPY_STATUSES.has(status))) also(UNHAPPY);
-  }
-  const from = filter.tag === undefined ? "runs" : "tags cross join runs";
-  const order = filter.tag === undefined ? "runs.run" : "tags.run";
-  const columns = LISTED_COLUMNS.replace(/^run,/, "runs.run,");
-  const statement: StatementSync = db.prepare(
-    `select ${columns} from ${from}${where.length === 0 ? "" : ` where ${where.join(" and ")}`} order by ${order} desc limit ?`,
-  );
-  return (statement.all(...values, filter.limit) as unknown as RunRow[]).map((row) => recordOf(sql, row));
 }

@@ -3,8 +3,7 @@
 // C2. Unique by (run, step) and by key; never changed, never replaced. The first one is kept.
 
 import type { NewCheckpoint, RunNumber, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 import { voidOutcome } from "./void-outcome.ts";
 
 /** First, so that a duplicate is found before anything else is written; undefined when they are in. */

@@ -4,8 +4,7 @@ import type { EpochMs } from "../../base/index.ts";
 import type { EntryType, FireDueOutcome, FireDueWrite, RunNumber } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
 import { beginDelayed } from "./begin.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 interface DueItem {
   readonly run: number;

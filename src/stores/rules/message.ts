@@ -14,7 +14,7 @@ import {
   type Status,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { nextRun } from "./start.ts";
 import { forgetRun } from "./sweep.ts";
 

@@ -5,7 +5,7 @@
 
 import { isCancel, type Arrival, type RunNumber } from "../../kernel/index.ts";
 import { beginCancelled, START_ITEM } from "./begin.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 
 /** False when the run is missing or has ended: the message is dropped. */
 export function arrive(tx: Tx, run: RunNumber, { type, target, data }: Arrival): boolean {

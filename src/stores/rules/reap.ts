@@ -3,8 +3,7 @@
 import type { EpochMs } from "../../base/index.ts";
 import { MAX_TAKEOVERS, type WorkerInfo } from "../../kernel/index.ts";
 import { freeKeys, keysOfWorker } from "./gates.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
 export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number, about?: string): number {

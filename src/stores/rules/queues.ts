@@ -10,8 +10,7 @@ import {
   type QueueState,
 } from "../../kernel/index.ts";
 import { openQueue } from "./gates.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 export function applyDeclareQueue(tx: Tx, { name, limits }: DeclareQueueWrite): QueueOutcome {
   const text = limitsText(limits);

@@ -17,9 +17,8 @@ import {
   type Status,
 } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
-import type { Tx } from "./session.ts";
+import type { Statements, Tx } from "./statements.ts";
 import { applyStart } from "./start.ts";
-import type { Statements } from "./statements.ts";
 
 interface ScheduleRow {
   readonly name: string;

@@ -18,7 +18,7 @@ import { arrive } from "./arrive.ts";
 import { insertStart, rewriteStart } from "./begin.ts";
 import { insertDeadline } from "./items.ts";
 import { recordOf, type RunRow } from "./rows.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   const joined = joinOther(tx, write);

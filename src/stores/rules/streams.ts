@@ -2,8 +2,7 @@
 
 import type { Chunk, Emit, RunNumber } from "../../kernel/index.ts";
 import { plain } from "./rows.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 interface Ends {
   /** The highest offset. */

@@ -7,8 +7,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { QueueLimits, StoredLimit, Waiting } from "../../kernel/index.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 /** Tasks, or runs that have not begun. */
 export type LineKind = "task" | "start";

@@ -16,8 +16,7 @@ import type {
   RunNumber,
 } from "../../kernel/index.ts";
 import { plain } from "./rows.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
 
 const BEHIND = 0;

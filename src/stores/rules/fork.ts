@@ -3,7 +3,7 @@
 import { chainAfter, markOf, type Entry, type ForkOutcome, type ForkWrite } from "../../kernel/index.ts";
 import { forgetKey } from "./checkpoints.ts";
 import { recordOf } from "./rows.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { findNewest, foundById, insertRun } from "./start.ts";
 
 export function applyFork(tx: Tx, { run, origin, data, checkpoint, settled }: ForkWrite): ForkOutcome {

@@ -2,7 +2,7 @@
 
 import type { RunNumber } from "../../kernel/index.ts";
 import { arrive } from "./arrive.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 
 /** Answers those that were told. */
 export function tellChildren(tx: Tx, run: RunNumber, data: string): readonly RunNumber[] {

@@ -1,11 +1,9 @@
 // Sweep: removes what a run leaves behind when it ends, a bounded number of rows at a time.
 
-import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
 import { freeKeys, keysOfRun } from "./gates.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statement, Statements, Tx } from "./statements.ts";
 
 /** Rows of one table deleted in the transaction that ends a run; the rest waits for `sweepLeftovers`. */
 const SWEEP_LIMIT = 1_000;
@@ -13,7 +11,7 @@ const SWEEP_LIMIT = 1_000;
 /** The fence is gone with the token, so rows that stay a while can do no harm. */
 export function clearEnded(tx: Tx, run: RunNumber, arrivals: number, keepsIds = false): void {
   const { sql } = tx;
-  const clear = (rows: StatementSync): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
+  const clear = (rows: Statement): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
   // Most runs end with nothing left: looking costs 1 µs, a bounded delete that finds nothing 12.
   let left = false;
   if (sql.hasItems.get(run) !== undefined) {

@@ -24,7 +24,7 @@ import { FlowRows, type FlowRun, type ReadinessRow } from "./flow-rows.ts";
 import { freeKey } from "./gates.ts";
 import { insertNode } from "./items.ts";
 import { isStopped } from "./rows.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { clearEnded } from "./sweep.ts";
 import { tellChildren } from "./tell-children.ts";
 import { startChildren } from "./turn.ts";

@@ -24,9 +24,8 @@ import { saveFlows } from "./flow-rows.ts";
 import { freeKey } from "./gates.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
-import type { Tx } from "./session.ts";
+import type { Statements, Tx } from "./statements.ts";
 import { applyStart } from "./start.ts";
-import type { Statements } from "./statements.ts";
 import { applyTurn } from "./turn.ts";
 
 /** In order. What completions keep in memory is written before anything else looks. */

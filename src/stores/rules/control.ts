@@ -21,7 +21,7 @@ import { arrive } from "./arrive.ts";
 import { insertPlace } from "./begin.ts";
 import { insertDeadline, insertItem } from "./items.ts";
 import { isStopped, recordOf, type RunRow } from "./rows.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { findByKey } from "./start.ts";
 import { clearEnded, clearLeftover } from "./sweep.ts";
 import { tellChildren } from "./tell-children.ts";

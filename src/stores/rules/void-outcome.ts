@@ -1,7 +1,7 @@
 // Why a commit is void, in the words of its outcome (C2).
 
 import type { TurnOutcome, TurnWrite } from "../../kernel/index.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 
 /** A fence did not hold. The mark covers everything up to its entry, so equal marks are equal commits. */
 export function voidOutcome({ sql }: Tx, turn: TurnWrite): TurnOutcome {

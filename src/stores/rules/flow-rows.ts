@@ -9,8 +9,7 @@
 // R2. The row of a node that becomes ready is written before the node is queued.
 
 import type { RunNumber, Status } from "../../kernel/index.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 /** A flow's row in `runs`, of a flow that has not ended. */
 export interface FlowRun {

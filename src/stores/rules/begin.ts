@@ -22,8 +22,7 @@ import {
 import { freeKey, Gates, hasDueLanes, openLanes, type LinedItem, type LineKind } from "./gates.ts";
 import { insertDeadline } from "./items.ts";
 import type { RunRow } from "./rows.ts";
-import type { Tx } from "./session.ts";
-import type { Statements } from "./statements.ts";
+import type { Statements, Tx } from "./statements.ts";
 
 export const START_ITEM = "Start";
 const DELAYED = 0;

@@ -10,7 +10,7 @@ import { insertCheckpoints } from "./checkpoints.ts";
 import { freeKey, type LineKind } from "./gates.ts";
 import { startNext } from "./generation.ts";
 import { insertOutgoing } from "./outbox.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { insertItem } from "./items.ts";
 import { insertRun, type Parent } from "./start.ts";
 import { writeEmits } from "./streams.ts";

@@ -2,7 +2,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import { DEADLINE_ITEM, type Claim, type NewItem, type NodeItem, type RunNumber } from "../../kernel/index.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 
 const DELAYED = 0;
 const READY = 1;

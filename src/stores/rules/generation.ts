@@ -14,7 +14,7 @@ import {
 import { arrive } from "./arrive.ts";
 import { START_ITEM } from "./begin.ts";
 import { recordOf, type RunRow } from "./rows.ts";
-import type { Tx } from "./session.ts";
+import type { Tx } from "./statements.ts";
 import { nextRun } from "./start.ts";
 
 /** Before the rows of the old one are cleared: `read` says which of its messages nobody has looked at. */
