@@ -3,6 +3,9 @@
 
 import type { ColumnName, TableName, Value } from "./tables.ts";
 
+/** Of any table, where it is not said which. */
+type ColumnOf<T extends TableName> = T extends TableName ? ColumnName<T> : never;
+
 export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 
 /**
@@ -24,8 +27,8 @@ export type Lock = "none" | "share" | "update" | "skip";
 export interface Select<T extends TableName = TableName> {
   readonly ask: "select";
   readonly table: T;
-  readonly where: readonly Condition<ColumnName<T>>[];
-  readonly order?: readonly (readonly [column: ColumnName<T>, direction: "asc" | "desc"])[];
+  readonly where: readonly Condition<ColumnOf<T>>[];
+  readonly order?: readonly (readonly [column: ColumnOf<T>, direction: "asc" | "desc"])[];
   readonly limit?: number;
   readonly lock: Lock;
 }
@@ -34,7 +37,7 @@ export interface Select<T extends TableName = TableName> {
 export interface Lookup<T extends TableName = TableName> {
   readonly ask: "lookup";
   readonly table: T;
-  readonly columns: readonly ColumnName<T>[];
+  readonly columns: readonly ColumnOf<T>[];
   readonly keys: readonly (readonly Value[])[];
   readonly lock: Lock;
 }
@@ -47,19 +50,19 @@ export interface Lookup<T extends TableName = TableName> {
 export interface Count<T extends TableName = TableName> {
   readonly ask: "count";
   readonly table: T;
-  readonly where: readonly Condition<ColumnName<T>>[];
+  readonly where: readonly Condition<ColumnOf<T>>[];
   readonly upTo?: number;
-  readonly by?: readonly ColumnName<T>[];
-  readonly least?: ColumnName<T>;
-  readonly most?: ColumnName<T>;
+  readonly by?: readonly ColumnOf<T>[];
+  readonly least?: ColumnOf<T>;
+  readonly most?: ColumnOf<T>;
 }
 
 /** Which combinations of values there are, one seek each however many rows share them; never locked. */
 export interface Distinct<T extends TableName = TableName> {
   readonly ask: "distinct";
   readonly table: T;
-  readonly columns: readonly ColumnName<T>[];
-  readonly where: readonly Condition<ColumnName<T>>[];
+  readonly columns: readonly ColumnOf<T>[];
+  readonly where: readonly Condition<ColumnOf<T>>[];
 }
 
 export type Question = Select | Lookup | Count | Distinct;

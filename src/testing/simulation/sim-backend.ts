@@ -1,0 +1,375 @@
+// SimBackend: the port of a database behind a network, on a simulated one. Every way a network and a server can disappoint is
+// a decision of the `SimWire` that a process is given; without one nothing goes wrong and nothing takes time.
+//
+// B1. After `kill` nobody gets an answer. What the database was doing for the process is given up, or goes on alone.
+// B2. A COMMIT may be applied and its answer lost, lost before it was applied, or applied long after its sender gave up
+//     (`late`). `lastBatch` closes the writer's row first: what is late afterwards finds it closed and writes nothing.
+
+import type { EpochMs } from "../../base/index.ts";
+import {
+  LinkError,
+  type Answer,
+  type Backend,
+  type BackendInfo,
+  type Change,
+  type CommitOutcome,
+  type Link,
+  type Question,
+} from "../../stores/index.ts";
+import { GivenUp, SimDatabase, type Isolation, type SimTransaction } from "./sim-database.ts";
+
+export type SimCall = "connect" | "ask" | "read" | "commit" | "rollback" | "small";
+/** Where time may pass, or a connection be cut: on the way there, between statements, around COMMIT, on the way back. */
+export type SimPlace = "before" | "statement" | "apply" | "applied" | "after";
+export type SimFate = "ok" | "again" | "lost-before" | "lost-after" | "late";
+
+/** What lies between one process and the database. */
+export interface SimWire {
+  /** Throws a `LinkError` where the connection is cut or the database gives up; may take any time. */
+  pass(call: SimCall, place: SimPlace): Promise<void> | void;
+  /** What becomes of a COMMIT, asked when it is sent. */
+  fate(): SimFate;
+  /** B2. How long the database takes to get to what is late. */
+  late(): Promise<void>;
+  /** B1. Whether the database finishes a COMMIT whose sender has been killed. */
+  finishesAlone(): boolean;
+  /** Whether a notification reaches the others. */
+  tells(): boolean;
+}
+
+export const PERFECT_WIRE: SimWire = {
+  pass: () => {},
+  fate: () => "ok",
+  late: () => Promise.resolve(),
+  finishesAlone: () => true,
+  tells: () => true,
+};
+
+/** The server: what all processes share, and what outlives them. */
+export class SimServer {
+  readonly database: SimDatabase;
+  readonly #now: () => EpochMs;
+  readonly heard = new Map<SimBackend, Set<() => void>>();
+  #links = 0;
+
+  constructor(isolation: Isolation, now: () => EpochMs) {
+    this.database = new SimDatabase(isolation);
+    this.#now = now;
+  }
+
+  now(): EpochMs {
+    return this.#now();
+  }
+
+  newWriter(): string {
+    this.#links += 1;
+    const writer = `w${this.#links}`;
+    this.database.table("writers").set(writer, { writer, batch: 0, mark: 0 });
+    return writer;
+  }
+
+  /** What a process opens. */
+  backend(wire: SimWire = PERFECT_WIRE): SimBackend {
+    return new SimBackend(this, wire);
+  }
+}
+
+/**
+ * A simulated database with one process connected to it; `backend.server.backend()` connects another.
+ *
+ * @example
+ * ```ts
+ * const backend = openSimBackend({ now: () => 0 });
+ * ```
+ */
+export function openSimBackend(options: { readonly isolation?: Isolation; readonly now: () => EpochMs }): SimBackend {
+  return new SimServer(options.isolation ?? "rc", options.now).backend();
+}
+
+const never = new Promise<never>(() => {});
+
+export class SimBackend implements Backend {
+  readonly kind = "simulated";
+  readonly server: SimServer;
+  readonly wire: SimWire;
+  readonly #links = new Set<SimLink>();
+  #isDead = false;
+
+  constructor(server: SimServer, wire: SimWire) {
+    this.server = server;
+    this.wire = wire;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  async connect(): Promise<SimLink> {
+    if (this.#isDead) return never;
+    await this.wire.pass("connect", "before");
+    const link = new SimLink(this, this.server.newWriter());
+    this.#links.add(link);
+    await this.wire.pass("connect", "after");
+    return this.#isDead ? never : link;
+  }
+
+  /** B2 */
+  lastBatch(link: Link, writer: string): Promise<number> {
+    return simLink(link).alone(async (transaction) => {
+      const table = this.server.database.table("writers");
+      const asked = { ask: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "update" } as const;
+      const [row] = await transaction.ask(asked);
+      if (row === undefined) return 0;
+      await transaction.change({
+        change: "update",
+        table: table.name,
+        columns: ["mark"],
+        rows: [{ writer, mark: CLOSED }],
+      });
+      return row["batch"] as number;
+    });
+  }
+
+  reserve(link: Link, counter: string, count: number): Promise<number> {
+    return simLink(link).alone(async (transaction) => {
+      const asked = { ask: "lookup", table: "counters", columns: ["name"], keys: [[counter]], lock: "update" } as const;
+      const [row] = await transaction.ask(asked);
+      const last = (row?.["value"] as number | undefined) ?? 0;
+      const rows = [{ name: counter, value: last + count }];
+      await transaction.change(
+        row === undefined
+          ? { change: "insert", table: "counters", rows }
+          : { change: "update", table: "counters", columns: ["value"], rows },
+      );
+      return last + 1;
+    });
+  }
+
+  serverTime(link: Link): Promise<number> {
+    return simLink(link).call("small", () => Promise.resolve(this.server.now()));
+  }
+
+  renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
+    return simLink(link).alone(async (transaction) => {
+      const asked = { ask: "lookup", table: "workers", columns: ["worker"], keys: [[worker]], lock: "update" } as const;
+      const [row] = await transaction.ask(asked);
+      if (row === undefined) return false;
+      const rows = [{ worker, until, doing: doing ?? row["doing"]! }];
+      await transaction.change({ change: "update", table: "workers", columns: ["until", "doing"], rows });
+      return true;
+    });
+  }
+
+  notify(link: Link): Promise<void> {
+    return simLink(link).call("small", async () => {
+      if (!this.wire.tells()) return;
+      for (const [backend, listeners] of this.server.heard) {
+        if (backend !== this && !backend.isDead) for (const heard of listeners) heard();
+      }
+    });
+  }
+
+  listen(heard: () => void): Promise<{ close(): Promise<void> }> {
+    const { server } = this;
+    const listeners = server.heard.get(this) ?? new Set();
+    server.heard.set(this, listeners.add(heard));
+    return Promise.resolve({
+      close: async () => {
+        listeners.delete(heard);
+      },
+    });
+  }
+
+  info(link: Link): Promise<BackendInfo> {
+    const { isolation } = this.server.database;
+    return simLink(link).call("small", () =>
+      Promise.resolve({ location: "memory", server: `simulated (${isolation})`, bytes: 0, durability: "full" }),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.server.heard.delete(this);
+    for (const link of this.#links) link.destroy();
+  }
+
+  forget(link: SimLink): void {
+    this.#links.delete(link);
+  }
+
+  /** B1 */
+  kill(): void {
+    this.#isDead = true;
+    this.server.heard.delete(this);
+    for (const link of this.#links) link.destroy();
+  }
+}
+
+/** The mark of a writer that may not write any more. */
+const CLOSED = -1;
+
+function simLink(link: Link): SimLink {
+  return link as SimLink;
+}
+
+export class SimLink implements Link {
+  readonly writer: string;
+  readonly #backend: SimBackend;
+  #isUsable = true;
+  #transaction: SimTransaction | undefined;
+  /** The one whose COMMIT the database has begun with. */
+  #committing: SimTransaction | undefined;
+
+  constructor(backend: SimBackend, writer: string) {
+    this.#backend = backend;
+    this.writer = writer;
+  }
+
+  get isUsable(): boolean {
+    return this.#isUsable;
+  }
+
+  ask(questions: readonly Question[]): Promise<readonly Answer[]> {
+    return this.call("ask", async () => {
+      const transaction = (this.#transaction ??= this.#database.begin());
+      const answers: Answer[] = [];
+      for (const [index, question] of questions.entries()) {
+        if (index > 0) await this.#backend.wire.pass("ask", "statement");
+        answers.push(await transaction.ask(question));
+      }
+      return answers;
+    });
+  }
+
+  read(questions: readonly Question[]): Promise<readonly Answer[]> {
+    return this.call("read", () => Promise.resolve(questions.map((question) => this.#database.answer(question))));
+  }
+
+  commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+    return this.call("commit", async () => {
+      const transaction = this.#transaction ?? this.#database.begin();
+      this.#transaction = undefined;
+      const { wire } = this.#backend;
+      const fate = wire.fate();
+      if (fate === "late") {
+        // B2. Whatever becomes of it, nobody is told.
+        void wire
+          .late()
+          .then(() => this.#carryOut(transaction, batch, mark, changes))
+          .catch(() => transaction.end());
+        throw new LinkError("lost");
+      }
+      if (fate === "again" || fate === "lost-before") {
+        transaction.end();
+        if (fate === "again") return "again";
+        throw new LinkError("lost");
+      }
+      this.#committing = transaction;
+      const outcome = await this.#carryOut(transaction, batch, mark, changes).finally(() => {
+        this.#committing = undefined;
+      });
+      if (fate === "lost-after" && outcome === "committed") throw new LinkError("lost");
+      return outcome;
+    });
+  }
+
+  rollback(): Promise<void> {
+    return this.call("rollback", async () => this.#giveUp());
+  }
+
+  async userHandle(): Promise<{ readonly db: SimUserHandle; close(): void }> {
+    const transaction = (this.#transaction ??= this.#database.begin());
+    let isOpen = true;
+    const over = async <T>(work: () => Promise<T>): Promise<T> => {
+      if (!isOpen) throw new Error("The handle is only there while the function runs.");
+      return await this.call("ask", work);
+    };
+    return {
+      db: {
+        get: (key) => over(() => transaction.userGet(key)),
+        put: (key, value) => over(() => transaction.userPut(key, value)),
+      },
+      close: () => void (isOpen = false),
+    };
+  }
+
+  destroy(): void {
+    this.#isUsable = false;
+    this.#backend.forget(this);
+    this.#giveUp();
+    // B1
+    if (this.#committing !== undefined && !this.#backend.wire.finishesAlone()) this.#committing.end();
+  }
+
+  async close(): Promise<void> {
+    this.destroy();
+  }
+
+  /** A transaction of its own, without a stamp. */
+  alone<T>(work: (transaction: SimTransaction) => Promise<T>): Promise<T> {
+    return this.call("small", async () => {
+      const transaction = (this.#transaction = this.#database.begin());
+      const result = await work(transaction);
+      transaction.commit();
+      this.#transaction = undefined;
+      return result;
+    });
+  }
+
+  async call<T>(call: SimCall, work: () => Promise<T>): Promise<T> {
+    const backend = this.#backend;
+    if (backend.isDead) return never;
+    if (!this.#isUsable) throw new LinkError("lost");
+    try {
+      await backend.wire.pass(call, "before");
+      const result = await work();
+      await backend.wire.pass(call, "after");
+      return backend.isDead ? await never : result;
+    } catch (error) {
+      this.#giveUp();
+      if (backend.isDead) return never;
+      if (error instanceof GivenUp) throw new LinkError(error.why === "deadlock" ? "again" : "lost");
+      if (error instanceof LinkError && error.reason === "lost") this.destroy();
+      throw error;
+    }
+  }
+
+  get #database(): SimDatabase {
+    return this.#backend.server.database;
+  }
+
+  #giveUp(): void {
+    this.#transaction?.end();
+    this.#transaction = undefined;
+  }
+
+  async #carryOut(
+    transaction: SimTransaction,
+    batch: number,
+    mark: EpochMs,
+    changes: readonly Change[],
+  ): Promise<CommitOutcome> {
+    const { wire } = this.#backend;
+    try {
+      for (const change of changes) {
+        await wire.pass("commit", "statement");
+        await transaction.change(change);
+      }
+      if (!(await transaction.stamp(this.writer, batch, mark))) throw new GivenUp("moved");
+      await wire.pass("commit", "apply");
+      transaction.commit();
+    } catch (error) {
+      transaction.end();
+      if (error instanceof GivenUp && error.why !== "ended") return error.why === "moved" ? "moved" : "again";
+      throw error;
+    }
+    await wire.pass("commit", "applied");
+    return "committed";
+  }
+}
+
+/** What `ctx.tx` is given: rows of the user's own, by key. */
+export interface SimUserHandle {
+  /** Nobody else changes it until the transaction has ended. */
+  get(key: string): Promise<string | undefined>;
+  put(key: string, value: string): Promise<void>;
+}

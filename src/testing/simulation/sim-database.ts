@@ -1,0 +1,334 @@
+// SimDatabase: a database that exists only in memory, with transactions as real ones have them. It knows nothing of time
+// or chance; whoever calls it decides who goes on when.
+//
+// D1. Nothing is seen of a transaction before it commits, except by itself; then everything at once.
+// D2. `serial`: one transaction at a time. `rc`: each statement sees what was committed when it began; a locking read waits,
+//     then sees the newest, and leaves out what no longer matches. `rr`: as MySQL by default, plain reads see what was there
+//     at the first of them, locking reads and writes the newest. No store of ours uses `rr`: it shows what would go wrong.
+// D3. An insert locks its keys, so a second one waits for the first to end before it is told that they are taken.
+
+import { InvariantError } from "../../base/index.ts";
+import {
+  TABLES,
+  type Answer,
+  type Change,
+  type Count,
+  type Question,
+  type TableName,
+  type WireRow,
+  type WireValue,
+} from "../../stores/index.ts";
+import { Locks, type LockMode } from "./locks.ts";
+import { inKeyOrder, inOrder, matches, sameValue, SimTable, stored, type SimRow } from "./sim-table.ts";
+
+export type Isolation = "serial" | "rc" | "rr";
+
+/** A deadlock, or the end of the transaction while it waited. */
+export class GivenUp extends Error {
+  readonly why: "deadlock" | "ended" | "moved";
+  constructor(why: "deadlock" | "ended" | "moved") {
+    super(why);
+    this.why = why;
+  }
+}
+
+const WHOLE = "the database";
+
+export class SimDatabase {
+  readonly isolation: Isolation;
+  readonly locks = new Locks();
+  /** Of users, for `ctx.tx`. */
+  readonly userRows = new Map<string, string>();
+  readonly #tables = new Map<TableName, SimTable>();
+  /** How many transactions have been committed. */
+  commits = 0;
+
+  constructor(isolation: Isolation) {
+    this.isolation = isolation;
+    for (const name of Object.keys(TABLES) as TableName[]) this.#tables.set(name, new SimTable(name));
+  }
+
+  table(name: TableName): SimTable {
+    return this.#tables.get(name)!;
+  }
+
+  /** Every table, to be looked at by checkers. */
+  tables(): Iterable<SimTable> {
+    return this.#tables.values();
+  }
+
+  begin(): SimTransaction {
+    return new SimTransaction(this);
+  }
+
+  /** D2. For reads outside of any transaction. */
+  answer(question: Question): Answer {
+    return plainAnswer(question, (name) => this.table(name).all(), this.table(question.table));
+  }
+}
+
+export class SimTransaction {
+  readonly #database: SimDatabase;
+  #isBegun = false;
+  #isEnded = false;
+  /** D2, `rr`. */
+  #snapshot: ReadonlyMap<TableName, ReadonlyMap<string, SimRow>> | undefined;
+  /** D1. What it has written so far; undefined where a row is gone. */
+  readonly #own = new Map<TableName, Map<string, SimRow | undefined>>();
+  readonly #ownUser = new Map<string, string>();
+
+  constructor(database: SimDatabase) {
+    this.#database = database;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  async ask(question: Question): Promise<Answer> {
+    await this.#begin();
+    const table = this.#database.table(question.table);
+    if (question.ask === "count" || question.ask === "distinct" || question.lock === "none")
+      return plainAnswer(
+        question,
+        (name) => this.#plainRows(name),
+        this.#database.isolation === "rr" ? undefined : table,
+      );
+    const found = candidates(question, table);
+    const limit = question.ask === "select" ? (question.limit ?? Infinity) : Infinity;
+    const rows: SimRow[] = [];
+    for (const candidate of found) {
+      if (rows.length >= limit) break;
+      const row = await this.#lockRow(table, candidate, question);
+      if (row !== undefined) rows.push(row);
+    }
+    return rows.map((row) => ({ ...row }));
+  }
+
+  /** Checks, locks and keeps for later; moved when something is not as expected. */
+  async change(change: Change): Promise<void> {
+    await this.#begin();
+    const table = this.#database.table(change.table);
+    for (const [index, given] of change.rows.entries()) {
+      if (change.change === "insert") await this.#insert(table, given);
+      else await this.#replace(table, change, given, index);
+    }
+  }
+
+  /** The one row of the writer: false when it is not there, or was closed to it. */
+  async stamp(writer: string, batch: number, mark: number): Promise<boolean> {
+    const table = this.#database.table("writers");
+    await this.#take(rowLock(table, writer), "update");
+    const row = this.#ownOrCommitted(table, writer);
+    if (row === undefined || (row["mark"] as number) < 0) return false;
+    this.#keep(table, writer, { ...row, batch, mark });
+    return true;
+  }
+
+  /** The user's own rows, by key: waits for whoever has it. */
+  async userGet(key: string): Promise<string | undefined> {
+    await this.#begin();
+    await this.#take(`user:${key}`, "update");
+    return this.#ownUser.get(key) ?? this.#database.userRows.get(key);
+  }
+
+  async userPut(key: string, value: string): Promise<void> {
+    await this.#begin();
+    await this.#take(`user:${key}`, "update");
+    this.#ownUser.set(key, value);
+  }
+
+  /** D1 */
+  commit(): void {
+    if (this.#isEnded) throw new GivenUp("ended");
+    for (const [name, rows] of this.#own) {
+      const table = this.#database.table(name);
+      for (const [key, row] of rows) if (row === undefined) table.remove(key);
+      for (const [key, row] of rows) if (row !== undefined) table.set(key, row);
+    }
+    for (const [key, value] of this.#ownUser) this.#database.userRows.set(key, value);
+    this.#database.commits += 1;
+    this.end();
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#database.locks.release(this);
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#isBegun) return;
+    this.#isBegun = true;
+    if (this.#database.isolation === "serial") await this.#take(WHOLE, "update");
+  }
+
+  async #take(name: string, mode: LockMode): Promise<void> {
+    if (this.#isEnded) throw new GivenUp("ended");
+    const got = this.#database.locks.take(name, this, mode);
+    const became = typeof got === "string" ? got : await got;
+    if (became === "got") return;
+    this.end();
+    throw new GivenUp(became);
+  }
+
+  #plainRows(name: TableName): Iterable<SimRow> {
+    if (this.#database.isolation !== "rr") return this.#database.table(name).all();
+    this.#snapshot ??= new Map([...this.#database.tables()].map((table) => [table.name, table.snapshot()]));
+    return this.#snapshot.get(name)!.values();
+  }
+
+  async #lockRow(
+    table: SimTable,
+    candidate: SimRow,
+    question: Question & { readonly lock: string },
+  ): Promise<SimRow | undefined> {
+    const key = table.keyOf(candidate);
+    const name = rowLock(table, key);
+    const mode = question.lock === "share" ? "share" : "update";
+    const held = this.#database.locks.holds(name, this);
+    if (question.lock === "skip" && !held && this.#database.locks.isTaken(name, this, mode)) return undefined;
+    await this.#take(name, mode);
+    const row = table.get(key);
+    if (row !== undefined && isAsked(row, question)) return row;
+    if (!held) this.#database.locks.drop(name, this);
+    return undefined;
+  }
+
+  async #insert(table: SimTable, given: SimRow): Promise<void> {
+    const row = stored(table.name, given);
+    const key = table.keyOf(row);
+    // D3
+    await this.#take(rowLock(table, key), "update");
+    if (this.#ownOrCommitted(table, key) !== undefined) throw new GivenUp("moved");
+    await this.#takeUnique(table, key, row);
+    this.#keep(table, key, row);
+  }
+
+  async #replace(
+    table: SimTable,
+    change: Exclude<Change, { change: "insert" }>,
+    given: SimRow,
+    index: number,
+  ): Promise<void> {
+    const key = table.keyOf(given);
+    await this.#take(rowLock(table, key), "update");
+    const row = this.#ownOrCommitted(table, key);
+    const { expect = [], old } = change;
+    if (expect.length > 0) {
+      const before = stored(table.name, old![index]!, expect);
+      if (row === undefined || !expect.every((column) => sameValue(row[column]!, before[column]!)))
+        throw new GivenUp("moved");
+    }
+    // As in SQL: what is not there is not changed, and nobody says so.
+    if (row === undefined) return;
+    if (change.change === "delete") return this.#keep(table, key, undefined);
+    const next = { ...row, ...stored(table.name, given, change.columns) };
+    if (table.keyOf(next) !== key) throw new InvariantError(`simulated database: a key of ${table.name} is changed`);
+    await this.#takeUnique(table, key, next);
+    this.#keep(table, key, next);
+  }
+
+  async #takeUnique(table: SimTable, key: string, row: SimRow): Promise<void> {
+    for (const name of table.uniqueOf(row)) {
+      await this.#take(`${table.name}~${name}`, "update");
+      const taken = this.#own.get(table.name);
+      const committed = table.findUnique(name);
+      const isStill = committed !== undefined && committed !== key && !(taken?.has(committed) ?? false);
+      const isOwn = [...(taken ?? [])].some(
+        ([other, its]) => other !== key && its !== undefined && table.uniqueOf(its).includes(name),
+      );
+      if (isStill || isOwn) throw new GivenUp("moved");
+    }
+  }
+
+  #ownOrCommitted(table: SimTable, key: string): SimRow | undefined {
+    const own = this.#own.get(table.name);
+    return own?.has(key) === true ? own.get(key) : table.get(key);
+  }
+
+  #keep(table: SimTable, key: string, row: SimRow | undefined): void {
+    let own = this.#own.get(table.name);
+    if (own === undefined) this.#own.set(table.name, (own = new Map()));
+    own.set(key, row);
+  }
+}
+
+function rowLock(table: SimTable, key: string): string {
+  return `${table.name}:${key}`;
+}
+
+/** In the order they are locked in. */
+function candidates(question: Question, table: SimTable): readonly SimRow[] {
+  if (question.ask === "lookup") return inKeyOrder(table.name, lookedUp(question, lookupRows(question, table)));
+  const { where } = question;
+  const found = [...table.candidates(where)].filter((row) => matches(row, where));
+  return question.ask === "select" && question.order !== undefined ? inOrder(found, question.order) : found;
+}
+
+function lookupRows(question: Question & { ask: "lookup" }, table: SimTable): Iterable<SimRow> {
+  const [first] = question.columns;
+  return table.candidates([{ column: first!, is: "in", values: question.keys.map((key) => key[0]!) }]);
+}
+
+function lookedUp(question: Question & { ask: "lookup" }, rows: Iterable<SimRow>): SimRow[] {
+  const wanted = new Set(question.keys.map((key) => JSON.stringify(key)));
+  return [...rows].filter((row) => wanted.has(JSON.stringify(question.columns.map((column) => row[column]))));
+}
+
+/** What a locking read asks again of a row it had to wait for. */
+function isAsked(row: SimRow, question: Question): boolean {
+  return question.ask === "lookup" ? lookedUp(question, [row]).length === 1 : matches(row, question.where);
+}
+
+/** With `table` where its ways of finding rows may be used. */
+function plainAnswer(
+  question: Question,
+  rowsOf: (name: TableName) => Iterable<SimRow>,
+  table: SimTable | undefined,
+): Answer {
+  if (question.ask === "lookup") {
+    const rows = lookedUp(question, table === undefined ? rowsOf(question.table) : lookupRows(question, table));
+    return inKeyOrder(question.table, rows).map((row) => ({ ...row }));
+  }
+  const from = table?.candidates(question.where) ?? rowsOf(question.table);
+  const found = [...from].filter((row) => matches(row, question.where));
+  if (question.ask === "count") return counted(question, found);
+  if (question.ask === "distinct")
+    return combinations(question.columns, found).map(([rows]) => pickColumns(question.columns, rows!));
+  const ordered = question.order === undefined ? found : inOrder(found, question.order);
+  return ordered.slice(0, question.limit).map((row) => ({ ...row }));
+}
+
+function counted(question: Count, found: readonly SimRow[]): Answer {
+  const { by, least, most, upTo = Infinity } = question;
+  const groups = by === undefined ? [found] : combinations(by, found);
+  return groups.map((rows) => ({
+    ...(by === undefined ? {} : pickColumns(by, rows[0]!)),
+    count: Math.min(rows.length, upTo),
+    ...(least === undefined ? {} : { least: ofColumn(rows, least)[0] ?? null }),
+    ...(most === undefined ? {} : { most: ofColumn(rows, most).at(-1) ?? null }),
+  }));
+}
+
+/** Values of a column that are there, in order. */
+function ofColumn(rows: readonly SimRow[], column: string): WireValue[] {
+  return inOrder(rows, [[column, "asc"]]).flatMap((row) => (row[column] === null ? [] : [row[column]!]));
+}
+
+function pickColumns(columns: readonly string[], row: SimRow): WireRow {
+  return Object.fromEntries(columns.map((column) => [column, row[column]!]));
+}
+
+/** Rows that have the same values in these columns, in the order of these. */
+function combinations(columns: readonly string[], rows: readonly SimRow[]): SimRow[][] {
+  const groups = new Map<string, SimRow[]>();
+  const order = columns.map((column) => [column, "asc"] as const);
+  for (const row of inOrder(rows, order)) {
+    const name = JSON.stringify(Object.values(pickColumns(columns, row)));
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}

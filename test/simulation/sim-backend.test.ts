@@ -1,0 +1,184 @@
+// The simulated database itself: what it must do, and what it must get wrong in the modes that are there for that.
+
+import { expect, test } from "vitest";
+import { LinkError, type Link, type Lookup, type Select, type WireRow } from "../../src/stores/index.ts";
+import { PERFECT_WIRE, SimServer, type SimFate, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
+
+const server = (isolation: "serial" | "rc" | "rr" = "rc"): SimServer => new SimServer(isolation, () => 0);
+
+const queueRow = (name: string): WireRow => ({ name, declared: "{}", limits: "{}", paused: 0 });
+const lookup = (name: string, lock: Lookup["lock"] = "update"): Lookup<"queues"> => ({
+  ask: "lookup",
+  table: "queues",
+  columns: ["name"],
+  keys: [[name]],
+  lock,
+});
+const all = (lock: Select["lock"] = "none", limit?: number): Select<"queues"> => ({
+  ask: "select",
+  table: "queues",
+  where: [],
+  order: [["name", "asc"]],
+  ...(limit === undefined ? {} : { limit }),
+  lock,
+});
+
+async function insert(link: Link, names: readonly string[], batch = 1): Promise<string> {
+  return await link.commit(batch, 0, [{ change: "insert", table: "queues", rows: names.map(queueRow) }]);
+}
+
+async function pause(link: Link, name: string, batch: number): Promise<string> {
+  return await link.commit(batch, 0, [
+    { change: "update", table: "queues", columns: ["paused"], rows: [{ name, paused: 1 }] },
+  ]);
+}
+
+async function namesOf(link: Link): Promise<unknown[]> {
+  const [rows] = await link.read([all()]);
+  return rows!.map((row) => row["name"]);
+}
+
+/** Whether something settles while nothing but promises moves. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const settle = (): void => void (settled = true);
+  void promise.then(settle, settle);
+  await new Promise((resolve) => setImmediate(resolve));
+  return settled;
+}
+
+test("rows come in the order of their bytes, and payloads as bytes", async () => {
+  const link = await server().backend().connect();
+  await insert(link, ["b", "a", "Z", "é", "\u{1f600}", "\uffee"]);
+  expect(await namesOf(link)).toEqual(["Z", "a", "b", "é", "\uffee", "\u{1f600}"]);
+  await link.commit(2, 0, [
+    { change: "insert", table: "inbox", rows: [{ run: 1, arrival: 1, type: "T", target: "t", data: "ä" }] },
+  ]);
+  const [rows] = await link.read([{ ask: "select", table: "inbox", where: [], lock: "none" }]);
+  expect(rows![0]!["data"]).toEqual(Buffer.from("ä"));
+});
+
+test("a unique key that is taken, and a row that is not as expected, commit nothing", async () => {
+  const link = await server().backend().connect();
+  expect(await insert(link, ["a"])).toBe("committed");
+  expect(await insert(link, ["b", "a"])).toBe("moved");
+  expect(await namesOf(link)).toEqual(["a"]);
+  const expecting = (paused: number): Promise<string> =>
+    link.commit(2, 0, [
+      { change: "insert", table: "queues", rows: [queueRow(`with ${paused}`)] },
+      {
+        change: "update",
+        table: "queues",
+        columns: ["paused"],
+        rows: [{ name: "a", paused: 7 }],
+        expect: ["paused"],
+        old: [{ name: "a", paused }],
+      },
+    ]);
+  expect(await expecting(1)).toBe("moved");
+  expect(await expecting(0)).toBe("committed");
+  expect(await namesOf(link)).toEqual(["a", "with 0"]);
+});
+
+test("who wants a row that somebody has waits for its end, and then sees the newest", async () => {
+  const backend = server().backend();
+  const [one, two, three] = [await backend.connect(), await backend.connect(), await backend.connect()];
+  await insert(one, ["a", "b"]);
+  await one.ask([lookup("a")]);
+  const waiting = two.ask([lookup("a")]);
+  expect(await isSettled(waiting)).toBe(false);
+  const [skipped] = await three.ask([all("skip")]);
+  expect(skipped!.map((row) => row["name"])).toEqual(["b"]);
+  await three.rollback();
+  await pause(one, "a", 2);
+  expect((await waiting)[0]![0]!["paused"]).toBe(1);
+});
+
+test("a circle of waiters is broken: one is told to try again, the other goes on", async () => {
+  const backend = server().backend();
+  const [one, two] = [await backend.connect(), await backend.connect()];
+  await insert(one, ["a", "b"]);
+  await one.ask([lookup("a")]);
+  await two.ask([lookup("b")]);
+  const waiting = one.ask([lookup("b")]);
+  await expect(two.ask([lookup("a")])).rejects.toMatchObject({ reason: "again" });
+  expect((await waiting)[0]).toHaveLength(1);
+  expect(two.isUsable).toBe(true);
+});
+
+test("a plain read sees what is committed now; under rr, what was committed at the first one", async () => {
+  const seen: Record<string, unknown> = {};
+  for (const isolation of ["rc", "rr"] as const) {
+    const backend = server(isolation).backend();
+    const [one, two] = [await backend.connect(), await backend.connect()];
+    await insert(one, ["a"]);
+    await one.ask([lookup("a", "none")]);
+    await pause(two, "a", 1);
+    const [plain, current] = await one.ask([lookup("a", "none"), lookup("a")]);
+    seen[isolation] = [plain![0]!["paused"], current![0]!["paused"]];
+  }
+  expect(seen).toEqual({ rc: [1, 1], rr: [0, 1] });
+});
+
+test("serial lets one transaction at a time", async () => {
+  const backend = server("serial").backend();
+  const [one, two] = [await backend.connect(), await backend.connect()];
+  await insert(one, ["a", "b"]);
+  await one.ask([lookup("a")]);
+  const waiting = two.ask([lookup("b")]);
+  expect(await isSettled(waiting)).toBe(false);
+  await one.rollback();
+  expect((await waiting)[0]).toHaveLength(1);
+});
+
+test("a commit whose answer is lost is found by its number, and cannot arrive after that was asked", async () => {
+  const world = server();
+  const arrives: (() => void)[] = [];
+  const wireWith = (fate: SimFate): SimWire => ({
+    ...PERFECT_WIRE,
+    fate: () => fate,
+    late: () => new Promise((resolve) => arrives.push(resolve)),
+  });
+  const sure = world.backend();
+  const asking = await sure.connect();
+  const found: unknown[] = [];
+  for (const fate of ["lost-before", "lost-after", "late"] as const) {
+    const link = await world.backend(wireWith(fate)).connect();
+    const lost = await insert(link, [fate], 5).catch((error: unknown) => error);
+    expect(lost).toBeInstanceOf(LinkError);
+    expect(link.isUsable).toBe(false);
+    found.push([fate, await sure.lastBatch(asking, link.writer), await sure.lastBatch(asking, link.writer)]);
+  }
+  for (const arrive of arrives) arrive();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(found).toEqual([
+    ["lost-before", 0, 0],
+    ["lost-after", 5, 5],
+    ["late", 0, 0],
+  ]);
+  expect(await namesOf(asking)).toEqual(["lost-after"]);
+});
+
+test("a killed process gets no answer, and what it had locked is free", async () => {
+  const world = server();
+  const dying = world.backend();
+  const [one, two] = [await dying.connect(), await world.backend().connect()];
+  await insert(one, ["a"]);
+  await one.ask([lookup("a")]);
+  const waiting = two.ask([lookup("a")]);
+  dying.kill();
+  expect((await waiting)[0]).toHaveLength(1);
+  expect(await isSettled(one.rollback())).toBe(false);
+});
+
+test("numbers are handed out once, and a heartbeat says whether its row is there", async () => {
+  const backend = server().backend();
+  const link = await backend.connect();
+  expect([await backend.reserve(link, "runs", 3), await backend.reserve(link, "runs", 1)]).toEqual([1, 4]);
+  const row = { worker: 1, name: "w", until: 0, started_at: 0, about: null, doing: null };
+  await link.commit(1, 0, [{ change: "insert", table: "workers", rows: [row] }]);
+  expect([await backend.renewLease(link, 1, 9, undefined), await backend.renewLease(link, 2, 9, undefined)]).toEqual([
+    true,
+    false,
+  ]);
+});
