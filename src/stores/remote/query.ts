@@ -1,10 +1,7 @@
 // Query: what the rules may ask a database for, small enough that each database, and the memory of a transaction, can answer
 // it alike.
 
-import type { ColumnName, TableName, Value } from "./tables.ts";
-
-/** Of any table, where it is not said which. */
-type ColumnOf<T extends TableName> = T extends TableName ? ColumnName<T> : never;
+import type { TableName, Value } from "./tables.ts";
 
 export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 
@@ -12,10 +9,15 @@ export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
  * A condition on one column. Numbers and texts are given separately from the text of the statement, so that a plan serves
  * all of them; `fixed` ones stand in the text itself, because a partial index must find its own condition there.
  */
-export type Condition<C extends string = string> =
-  | { readonly column: C; readonly is: Comparison; readonly value: Value; readonly fixed?: true }
-  | { readonly column: C; readonly is: "null" | "not null" }
-  | { readonly column: C; readonly is: "in"; readonly values: readonly Value[]; readonly fixed?: true };
+export type Condition =
+  | { readonly column: string; readonly is: Comparison; readonly value: number | string; readonly fixed?: true }
+  | { readonly column: string; readonly is: "null" | "not null" }
+  | {
+      readonly column: string;
+      readonly is: "in";
+      readonly values: readonly (number | string)[];
+      readonly fixed?: true;
+    };
 
 /**
  * How rows are locked. `update` waits for whoever has them; `skip` leaves out what somebody has, so it never waits; `share`
@@ -27,8 +29,8 @@ export type Lock = "none" | "share" | "update" | "skip";
 export interface Select<T extends TableName = TableName> {
   readonly ask: "select";
   readonly table: T;
-  readonly where: readonly Condition<ColumnOf<T>>[];
-  readonly order?: readonly (readonly [column: ColumnOf<T>, direction: "asc" | "desc"])[];
+  readonly where: readonly Condition[];
+  readonly order?: readonly (readonly [column: string, direction: "asc" | "desc"])[];
   readonly limit?: number;
   readonly lock: Lock;
 }
@@ -37,7 +39,7 @@ export interface Select<T extends TableName = TableName> {
 export interface Lookup<T extends TableName = TableName> {
   readonly ask: "lookup";
   readonly table: T;
-  readonly columns: readonly ColumnOf<T>[];
+  readonly columns: readonly string[];
   readonly keys: readonly (readonly Value[])[];
   readonly lock: Lock;
 }
@@ -50,19 +52,19 @@ export interface Lookup<T extends TableName = TableName> {
 export interface Count<T extends TableName = TableName> {
   readonly ask: "count";
   readonly table: T;
-  readonly where: readonly Condition<ColumnOf<T>>[];
+  readonly where: readonly Condition[];
   readonly upTo?: number;
-  readonly by?: readonly ColumnOf<T>[];
-  readonly least?: ColumnOf<T>;
-  readonly most?: ColumnOf<T>;
+  readonly by?: readonly string[];
+  readonly least?: string;
+  readonly most?: string;
 }
 
 /** Which combinations of values there are, one seek each however many rows share them; never locked. */
 export interface Distinct<T extends TableName = TableName> {
   readonly ask: "distinct";
   readonly table: T;
-  readonly columns: readonly ColumnOf<T>[];
-  readonly where: readonly Condition<ColumnOf<T>>[];
+  readonly columns: readonly string[];
+  readonly where: readonly Condition[];
 }
 
 export type Question = Select | Lookup | Count | Distinct;

@@ -207,7 +207,7 @@ export type ColumnName<T extends TableName> = keyof Columns<T> & string;
 
 /** A row as the rules see it: payloads are text. Changed in memory only by the working set that holds it. */
 export type RowOf<T extends TableName> = {
-  -readonly [C in ColumnName<T>]: Columns<T>[C] extends Column<infer V> ? V : never;
+  -readonly [C in ColumnName<T>]: Columns<T>[C] extends Column<infer V extends Value> ? V : never;
 };
 
 /** What a column holds. */
