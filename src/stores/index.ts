@@ -28,3 +28,4 @@ export {
 } from "./remote/backend.ts";
 export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./remote/query.ts";
 export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./remote/tables.ts";
+export { Miss, WorkingSet } from "./remote/working-set.ts";
