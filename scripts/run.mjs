@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { provideServers } from "./servers.mjs";
 import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
 
 const SOURCES = "--conditions=reprise-source";
@@ -12,6 +13,7 @@ const SOURCES = "--conditions=reprise-source";
 const SLOW = [
   "test/slow/**",
   "test/cli/**",
+  "test/servers/**",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",
@@ -61,7 +63,10 @@ const SLOW = [
 // Each command is a list of stages: a name, and the arguments for Node. A stage without arguments is a function.
 const commands = {
   start: (args) => [["start", [SOURCES, "examples/first-run/main.ts", ...args]]],
-  test: (args) => [["tests", [binOf("vitest"), "run", ...args]]],
+  test: (args) => [
+    ["servers", provideServers],
+    ["tests", [binOf("vitest"), "run", ...args]],
+  ],
   check: (args) => [
     ["format", [binOf("oxfmt"), "--check"]],
     ["lint", [binOf("oxlint"), "--deny-warnings"]],

@@ -1,0 +1,37 @@
+// An empty database for one test, and no other.
+
+import { randomBytes } from "node:crypto";
+import { sharedServer, type SharedServer } from "./desk.ts";
+import { KINDS, type ServerKind } from "./kinds.ts";
+import type { TestServer } from "./server.ts";
+
+export interface FreshDatabase extends AsyncDisposable {
+  readonly kind: ServerKind;
+  readonly name: string;
+  readonly url: string;
+  /** Runs statements in it. */
+  run(...statements: readonly string[]): Promise<void>;
+}
+
+/** Makes an empty database, on the shared server of that kind or on the given one; `await using` drops it. */
+export async function freshDatabase(on: ServerKind | TestServer): Promise<FreshDatabase> {
+  const server: SharedServer = typeof on === "string" ? await sharedServer(on) : on;
+  const { run } = KINDS[server.kind];
+  const name = `t_${randomBytes(8).toString("hex")}`;
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  await run(server.url, `create database ${name}`);
+  return {
+    kind: server.kind,
+    name,
+    url: url.href,
+    run: (...statements) => run(url.href, ...statements),
+    [Symbol.asyncDispose]: async () => {
+      // A test that killed its server has nothing left to drop.
+      if (typeof on !== "string" && on.pid === undefined) return;
+      // Whoever is still connected has lost the test's interest.
+      const force = server.kind === "postgres" ? " with (force)" : "";
+      await run(server.url, `drop database if exists ${name}${force}`);
+    },
+  };
+}

@@ -1,0 +1,81 @@
+// One server of each kind for a whole test run, started when the first test asks for it. vitest's main process keeps a
+// desk (a socket) where the processes that run test files ask; without a desk, whoever asks starts a server itself.
+
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import type { ServerKind } from "./kinds.ts";
+import type { TestServer } from "./server.ts";
+
+export interface SharedServer {
+  readonly kind: ServerKind;
+  readonly version: string;
+  /** Of the database that is always there; tests make their own. */
+  readonly url: string;
+}
+
+type Answer = { readonly server: SharedServer } | { readonly problem: string };
+
+/** Where the desk is: set for every process that the test run starts. */
+const DESK = "REPRISE_TEST_SERVERS";
+
+const known = new Map<ServerKind, Promise<SharedServer>>();
+
+/** The server of this kind that the whole test run shares. */
+export async function sharedServer(kind: ServerKind): Promise<SharedServer> {
+  const desk = process.env[DESK];
+  const server = known.get(kind) ?? (desk === undefined ? start(kind) : ask(desk, kind));
+  known.set(kind, server);
+  return server;
+}
+
+async function start(kind: ServerKind): Promise<TestServer> {
+  const { startServer } = await import("./server.ts");
+  return startServer(kind);
+}
+
+async function ask(desk: string, kind: ServerKind): Promise<SharedServer> {
+  const socket = connect(desk);
+  socket.end(kind);
+  const answer = JSON.parse(await text(socket)) as Answer;
+  if ("problem" in answer) throw new Error(answer.problem);
+  return answer.server;
+}
+
+/** vitest's global set-up: opens the desk, and answers how to close it. Starts no server. */
+export default async function setUp(): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-desk-"));
+  const started = new Map<ServerKind, Promise<TestServer>>();
+  const answer = async (kind: ServerKind): Promise<Answer> => {
+    try {
+      const server = started.get(kind) ?? start(kind);
+      started.set(kind, server);
+      const { version, url } = await server;
+      return { server: { kind, version, url } };
+    } catch (error) {
+      return { problem: error instanceof Error ? error.message : String(error) };
+    }
+  };
+  const desk = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on("error", () => undefined);
+    void text(socket).then(
+      async (kind) => socket.end(JSON.stringify(await answer(kind as ServerKind))),
+      () => undefined,
+    );
+  });
+  const path = join(folder, "desk");
+  desk.listen(path);
+  await once(desk, "listening");
+  desk.unref();
+  process.env[DESK] = path;
+  return async () => {
+    delete process.env[DESK];
+    desk.close();
+    rmSync(folder, { recursive: true, force: true });
+    const servers = await Promise.allSettled(started.values());
+    await Promise.all(servers.map((it) => (it.status === "fulfilled" ? it.value[Symbol.asyncDispose]() : undefined)));
+  };
+}

@@ -1,0 +1,31 @@
+// Servers: real PostgreSQL and MariaDB for tests. Nothing here is started before a test asks for it.
+//
+//   describeOn("postgres", "a store", () => {
+//     test("keeps what it was given", async () => {
+//       await using database = await freshDatabase("postgres");
+//       … database.url …
+//     });
+//   });
+//
+//   await using server = await startServer("mysql", { settings: { "innodb-lock-wait-timeout": 1 } });
+//   await using database = await freshDatabase(server);
+//   await server.kill();
+//   await server.start();
+//
+// `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts): never stop that one
+// and never change its settings. `startServer(kind)` starts a server for one test, which may be killed, deafened,
+// configured, wrapped and started again (server.ts). `startProxy(url)` stands between a client and a server and spoils
+// what passes (proxy.ts). `npm test` installs what is missing (scripts/servers.mjs). Only describe.ts and the set-up of
+// desk.ts know vitest: rigs and measurements use the rest as it is, and `node test/servers/serve.ts postgres` prints the
+// address of a server that lives as long as its input stays open.
+//
+// S1. A server and its folder are gone when the process that started it is, however it ended.
+// S2. Servers run at the durability of production; what wants less says so in its settings.
+// S3. Text is not compared as bytes by default: a store that forgets to ask for bytes fails here, not at a user's.
+// S4. A missing server is a skip with a reason; in CI it is a failure.
+
+export { freshDatabase, type FreshDatabase } from "./databases.ts";
+export { describeOn } from "./describe.ts";
+export { sharedServer, type SharedServer } from "./desk.ts";
+export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
+export { startServer, type ServerOptions, type TestServer } from "./server.ts";

@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { ask } from "./ask.ts";
+import { describeOn, freshDatabase, sharedServer, startServer } from "./index.ts";
+import { isAlive, treeOf } from "./processes.ts";
+
+const TIMEOUT = 240_000;
+const SERVE = fileURLToPath(new URL("./serve.ts", import.meta.url));
+
+for (const kind of ["postgres", "mysql"] as const) {
+  describeOn(kind, kind, () => {
+    test("a killed server has what was committed, and answers at the same address", { timeout: TIMEOUT }, async () => {
+      await using server = await startServer(kind);
+      await using database = await freshDatabase(server);
+      await database.run("create table notes (body text)", "insert into notes values ('kept')");
+      const processes = treeOf(server.pid!);
+      await server.kill();
+      expect(processes.filter(isAlive)).toEqual([]);
+      expect(server.pid).toBeUndefined();
+      await expect(ask(database.url, "select 1")).rejects.toThrow("ECONNREFUSED");
+      await server.start();
+      expect(await ask(database.url, "select body from notes")).toEqual(["kept"]);
+    });
+
+    test("a private server takes settings, and others when it is started again", { timeout: TIMEOUT }, async () => {
+      const isMysql = kind === "mysql";
+      const name = isMysql ? "innodb-flush-log-at-trx-commit" : "fsync";
+      const query = isMysql ? "select @@innodb_flush_log_at_trx_commit" : "show fsync";
+      const [weak, strong] = isMysql ? [2, 1] : ["off", "on"];
+      await using server = await startServer(kind, { settings: { [name]: weak } });
+      expect(await ask(server.url, query)).toEqual([weak]);
+      await server.stop();
+      expect(server.pid).toBeUndefined();
+      await server.start({});
+      expect(await ask(server.url, query)).toEqual([strong]);
+    });
+
+    test("a server can be run by another program, in another environment", { timeout: TIMEOUT }, async () => {
+      const script = 'echo "wrapped in $MOOD"; exec "$@"';
+      const options = { wrap: ["/bin/sh", "-c", script, "sh"], env: { MOOD: "silk" } };
+      await using server = await startServer(kind, options);
+      expect(await ask(server.url, "select 1")).toEqual([1]);
+      expect(server.log()).toContain("wrapped in silk");
+    });
+
+    test("a server that cannot start says why, and leaves nothing behind", { timeout: TIMEOUT }, async () => {
+      await expect(startServer(kind, { settings: { "no-such-setting": 1 } })).rejects.toThrow(/no.such.setting/);
+    });
+
+    test("a deaf server answers when it may go on", { timeout: TIMEOUT }, async () => {
+      await using server = await startServer(kind);
+      server.signal("SIGSTOP");
+      let isAnswered = false;
+      const answer = ask(server.url, "select 1").finally(() => {
+        isAnswered = true;
+      });
+      // Whoever is not deaf has answered by then.
+      await ask((await sharedServer(kind)).url, "select 1");
+      expect(isAnswered).toBe(false);
+      server.signal("SIGCONT");
+      expect(await answer).toEqual([1]);
+    });
+
+    test("a server is gone when its owner was killed, even a deaf one", { timeout: TIMEOUT }, async () => {
+      const owner = spawn(process.execPath, [SERVE, kind], { stdio: ["pipe", "pipe", "inherit"] });
+      onTestFinished(() => void owner.kill("SIGKILL"));
+      const [line] = (await once(createInterface(owner.stdout), "line")) as [string];
+      const { pid, folder } = JSON.parse(line) as { readonly pid: number; readonly folder: string };
+      const processes = treeOf(pid);
+      expect(processes).toContain(pid);
+      expect(existsSync(folder)).toBe(true);
+      process.kill(pid, "SIGSTOP");
+      owner.kill("SIGKILL");
+      await expect.poll(() => processes.filter(isAlive), { timeout: TIMEOUT }).toEqual([]);
+      await expect.poll(() => existsSync(folder), { timeout: TIMEOUT }).toBe(false);
+    });
+  });
+}
