@@ -1,10 +1,8 @@
 // What doctor sees besides broken invariants: due runs nobody takes, stopped runs and why, messages that do not get out.
-//
-// The store knows which workers are alive, not what each of them can run: a run that is due and free is named by its
-// definition and version, and whoever operates the workers knows who should have taken it.
 
 import { formatMs } from "../base/index.ts";
 import type { RunRecord, Store, StoreInfo, VersionCount } from "../kernel/index.ts";
+import { takerText, waitingOf, waitingText, type Waiting } from "./serving.ts";
 import { troubleOf } from "./shown-run.ts";
 import { countOf, plain } from "./text.ts";
 
@@ -19,8 +17,9 @@ export interface Stopped {
 }
 
 export interface Findings {
-  /** Versions with due turns that nobody has taken. */
-  readonly waiting: readonly VersionCount[];
+  /** What is ready and that nobody has taken. */
+  readonly waiting: readonly Waiting[];
+  readonly versions: readonly VersionCount[];
   readonly stopped: readonly Stopped[];
   /** There are more stopped runs than were looked at. */
   readonly more: boolean;
@@ -32,7 +31,8 @@ const LOOK_AT = 1_000;
 const IDS_SHOWN = 3;
 
 export async function findingsOf(store: Store): Promise<Findings> {
-  const waiting = (await store.countVersions()).filter(({ due }) => due > 0);
+  const waiting = waitingOf(await store.readBacklog(), await store.listWorkers(), store.now());
+  const versions = await store.countVersions();
   const records = await store.listRuns({ statuses: STOPPED, limit: LOOK_AT + 1 });
   const groups = new Map<string, Stopped>();
   for (const { id, generation } of records.slice(0, LOOK_AT)) {
@@ -45,28 +45,18 @@ export async function findingsOf(store: Store): Promise<Findings> {
     groups.set(key, { status: record.status, code, runs: runs + 1, ids: shown, next });
   }
   const stopped = [...groups.values()].toSorted((a, b) => b.runs - a.runs);
-  return { waiting, stopped, more: records.length > LOOK_AT };
+  return { waiting, versions, stopped, more: records.length > LOOK_AT };
 }
 
 function isStopped(record: RunRecord): record is RunRecord & { readonly status: Stopped["status"] } {
   return STOPPED.some((status) => status === record.status);
 }
 
-export function waitingLines({ waiting }: Findings, info: StoreInfo, now: number): readonly string[] {
-  const isAnybodyThere = info.workers.some(({ until }) => until > now);
-  const why = isAnybodyThere ? "no worker that is alive has taken" : "no worker is alive to take";
-  const them = (count: number): string => `${why} ${count === 1 ? "it" : "them"}`;
-  return [
-    ...waiting.map(
-      ({ name, version, due }) =>
-        `${countOf(due, "due run", "due runs")} of ${plain(name)}, version ${version}: ${them(due)}`,
-    ),
-    ...info.dueNodes.map(({ definition, version, queue, count, oldestAt }) => {
-      const where = queue === undefined ? "" : `, queue ${plain(queue)}`;
-      const age = `the oldest for ${formatMs(Math.max(0, now - oldestAt))}`;
-      return `${countOf(count, "due node", "due nodes")} of flow ${plain(definition)}, version ${version}${where}, ${age}: ${them(count)}`;
-    }),
-  ];
+/** A run that waits for a place in its queue is as it should be while somebody works there. */
+export function waitingLines({ waiting }: Findings, now: number): readonly string[] {
+  return waiting
+    .filter(({ kind, taker }) => kind !== "start" || taker !== "served")
+    .map((one) => `${waitingText(one, now)}: ${takerText(one)}`);
 }
 
 export function stoppedLines({ stopped, more }: Findings): readonly string[] {

@@ -7,6 +7,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { progressOf } from "./progress.ts";
+import type { Waiting } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, sizeText } from "./text.ts";
 
@@ -59,7 +60,7 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
     for (const [index, line] of lines.entries()) await row(index === 0 ? name : "", paint("yellow", line));
   };
   if (findings !== undefined) {
-    await rows("waiting", waitingLines(findings, info, now));
+    await rows("waiting", waitingLines(findings, now));
     await rows("stopped", stoppedLines(findings));
   }
   await rows("outbox", outboxLines(info, now));
@@ -98,20 +99,32 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
   remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
 }
 
+export function unservedJson({ kind, name, version, queue, label, left, count, oldestAt }: Waiting): object {
+  return {
+    kind,
+    name,
+    version: version ?? null,
+    queue: queue ?? left?.queue ?? null,
+    label: label ?? left?.label ?? null,
+    count,
+    oldestAt: isoOf(oldestAt),
+  };
+}
+
 function doctorJson(
   described: StoreInfo | undefined,
   findings: Findings | undefined,
   problems: readonly Problem[],
   now: number,
 ): object {
-  const { dueNodes = [], ...info } = described ?? {};
+  const waiting = findings?.waiting ?? [];
   return {
     healthy: problems.length === 0,
     store:
       described === undefined
         ? null
         : {
-            ...info,
+            ...described,
             workers: described.workers.map(({ worker, name, until }) => ({
               worker,
               name,
@@ -119,12 +132,19 @@ function doctorJson(
               alive: until > now,
             })),
           },
-    waiting: findings?.waiting.map(({ name, version, due, live }) => ({ definition: name, version, due, live })) ?? [],
-    dueNodes: dueNodes.map(({ queue, oldestAt, ...nodes }) => ({
-      ...nodes,
-      queue: queue ?? null,
-      oldestAt: isoOf(oldestAt),
-    })),
+    waiting: (findings?.versions ?? [])
+      .filter(({ due }) => due > 0)
+      .map(({ name, version, due, live }) => ({ definition: name, version, due, live })),
+    dueNodes: waiting
+      .filter(({ kind }) => kind === "node")
+      .map(({ name, version, queue, count, oldestAt }) => ({
+        definition: name,
+        version,
+        queue: queue ?? null,
+        count,
+        oldestAt: isoOf(oldestAt),
+      })),
+    unserved: waiting.filter(({ taker }) => taker === "unserved" || taker === "alone").map(unservedJson),
     stopped: findings?.stopped ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,

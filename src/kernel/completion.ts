@@ -134,28 +134,27 @@ export function readinessEvidence(evidence: ReadinessEvidence): string {
   return encode({ ...evidence, message, status: "blocked", where: node });
 }
 
-/** Which worker can run a node: one that has this version of the flow, and works on the node's queue. No task has such a name. */
-export function nodeRoute(definition: string, version: number, queue?: string): string {
+/**
+ * Which worker can run a node: one that has this version of the flow, works on the node's queue and has its label. No task has
+ * such a name.
+ */
+export function nodeRoute(definition: string, version: number, queue?: string, label?: string): string {
+  if (label !== undefined) return `${definition}\n${version}\n${queue ?? ""}\n${label}`;
   return queue === undefined ? `${definition}\n${version}` : `${definition}\n${version}\n${queue}`;
 }
 
 /** What `nodeRoute` was made of. */
 export function readNodeRoute(route: string): NodeRoute | undefined {
-  const [definition = "", version, queue] = route.split("\n");
-  return version === undefined ? undefined : { definition, version: Number(version), queue };
+  const [definition = "", version, queue = "", label] = route.split("\n");
+  if (version === undefined) return undefined;
+  return { definition, version: Number(version), queue: queue === "" ? undefined : queue, label };
 }
 
 export interface NodeRoute {
   readonly definition: string;
   readonly version: number;
   readonly queue: string | undefined;
-}
-
-/** Nodes of one flow that are ready and that nobody has taken. */
-export interface DueNodes extends NodeRoute {
-  readonly count: number;
-  /** Since when the oldest of them is. */
-  readonly oldestAt: EpochMs;
+  readonly label: string | undefined;
 }
 
 /** What a ready node has got, in one query: by target, edge and index (F7). */

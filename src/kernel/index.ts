@@ -69,7 +69,6 @@ export {
   type NodeInput,
   type NodeItem,
   type QueuedNode,
-  type DueNodes,
   type NodeRoute,
   type Readiness,
   type ReadinessEvidence,
@@ -209,7 +208,15 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
-export { readAbout, readDoing, type WorkerAbout, type WorkerDoing } from "./worker-about.ts";
+export type { Backlog } from "./backlog.ts";
+export {
+  readAbout,
+  readDoing,
+  servesBacklog,
+  type LeftToOthers,
+  type WorkerAbout,
+  type WorkerDoing,
+} from "./worker-about.ts";
 export type {
   ClaimedMessage,
   ClaimMessagesOutcome,

@@ -10,8 +10,9 @@
 // S6. Payloads are stored and given back byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
+import type { Backlog } from "./backlog.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
-import type { DueNodes, InputsAsked, NodeInput, Readiness } from "./completion.ts";
+import type { InputsAsked, NodeInput, Readiness } from "./completion.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
@@ -76,8 +77,6 @@ export interface StoreInfo {
   readonly workers: readonly WorkerInfo[];
   readonly outbox: OutboxInfo;
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
-  /** By definition, version and queue. */
-  readonly dueNodes: readonly DueNodes[];
 }
 
 /** An item of the queue, as it waits or is at work. */
@@ -181,8 +180,13 @@ export interface Store {
    * `nextAt` is the earliest time of any of them, past or to come.
    */
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules>;
-  /** Every queue that was declared, after the default one. */
-  listQueues(): Promise<readonly QueueState[]>;
+  /** Every queue that was declared, after the default one. With `upTo`, nothing is counted further than that. */
+  listQueues(upTo?: number): Promise<readonly QueueState[]>;
+  /**
+   * What is ready and that nobody has taken, by the names it is claimed by. With `upTo`, nothing is counted further than
+   * that, and the cost does not grow with what waits.
+   */
+  readBacklog(upTo?: number): Promise<readonly Backlog[]>;
 
   // care
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;

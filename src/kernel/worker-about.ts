@@ -1,6 +1,8 @@
 // What a worker says: about itself when it registers, and with each heartbeat about its work. For people; nothing is decided
 // by it but what they are told. A store keeps both texts as they are.
 
+import type { Backlog } from "./backlog.ts";
+import { nodeRoute } from "./completion.ts";
 import type { DefinitionVersion } from "./generation.ts";
 
 /** What this worker is and what it claims. */
@@ -15,8 +17,18 @@ export interface WorkerAbout {
   /** Undefined: all. */
   readonly queues?: readonly string[];
   readonly labels: readonly string[];
+  /** What it knows and does not claim, because it works on other queues or does not have the label. */
+  readonly leaves: readonly LeftToOthers[];
   readonly concurrency: number;
   readonly leaseMs: number;
+}
+
+/** A definition, or a task, which has no version. */
+export interface LeftToOthers {
+  readonly name: string;
+  readonly version?: number;
+  readonly queue?: string;
+  readonly label?: string;
 }
 
 /** What it has done since the heartbeat before, and what it has in hand. */
@@ -37,7 +49,16 @@ export interface WorkerDoing {
 export function readAbout(text: string | undefined): WorkerAbout | undefined {
   const about = readObject<WorkerAbout>(text);
   const isWhole = about !== undefined && Array.isArray(about.definitions) && Array.isArray(about.items);
-  return isWhole ? { ...about, destinations: about.destinations ?? [], labels: about.labels ?? [] } : undefined;
+  if (!isWhole) return undefined;
+  return { ...about, destinations: about.destinations ?? [], labels: about.labels ?? [], leaves: about.leaves ?? [] };
+}
+
+/** Whether this worker would take it. */
+export function servesBacklog({ definitions, items }: WorkerAbout, waiting: Backlog): boolean {
+  const { kind, name, version, queue, label } = waiting;
+  if (kind === "task") return items.includes(name);
+  if (kind === "node") return items.includes(nodeRoute(name, version ?? 0, queue, label));
+  return definitions.some((one) => one.name === name && one.version === version);
 }
 
 export function readDoing(text: string | undefined): WorkerDoing | undefined {

@@ -87,6 +87,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       itemTokens: pass("itemTokens"),
       readItems: pass("readItems"),
       listQueues: pass("listQueues"),
+      readBacklog: pass("readBacklog"),
       hasChanged: () => !dead && store.hasChanged(),
       findSchedule: pass("findSchedule"),
       listSchedules: pass("listSchedules"),

@@ -4,6 +4,7 @@
 // is broken; there is no test runner in here. Who cannot keep a promise (an in-memory database has no second connection)
 // skips it by name with a written reason.
 
+import { backlogCases } from "./store-cases/backlog.ts";
 import { beginningCases } from "./store-cases/beginnings.ts";
 import { careCases, timeCases } from "./store-cases/care.ts";
 import { checkpointCases } from "./store-cases/checkpoints.ts";
@@ -62,6 +63,7 @@ export const storeCases: readonly StoreCase[] = [
   ...itemCases,
   ...timerCases,
   ...queueCases,
+  ...backlogCases,
   ...beginningCases,
   ...childCases,
   ...generationCases,

@@ -14,6 +14,7 @@ export function aboutText(options: WorkerOptions, { definitions, items }: Served
     destinations: [...(outbox ?? new Map<string, unknown>()).keys()],
     ...(queues && { queues }),
     labels: [],
+    leaves: [],
     concurrency,
     leaseMs,
   };

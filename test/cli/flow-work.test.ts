@@ -53,7 +53,7 @@ test("a worker works in the queues of nodes; what is at work, queued and due wit
   expect((await here.on("resume", "s-1")).code).toBe(0);
   const doctor = await here.on("doctor");
   expect(doctor.stdout).toMatch(
-    /^ +1 due node of flow slow, version 1, the oldest for .*: no worker is alive to take it$/m,
+    /^waiting +1 due node of flow slow, version 1, the oldest for .*: no worker is alive to take it$/m,
   );
   expect(doctor.code).toBe(0);
   const [json] = jsonLines((await here.on("doctor", "--json")).stdout);

@@ -19,6 +19,7 @@ import {
   type RunNumber,
   type Status,
 } from "../../kernel/index.ts";
+import { lineName } from "./backlog.ts";
 import { freeKey, Gates, hasDueLanes, openLanes, type LinedItem, type LineKind } from "./gates.ts";
 import { insertDeadline } from "./items.ts";
 import type { RunRow } from "./rows.ts";
@@ -28,11 +29,6 @@ export const START_ITEM = "Start";
 const DELAYED = 0;
 const READY = 1;
 const ADMITTED = 6;
-
-/** What stands in line: a definition's runs by version, as workers have some and not others. */
-function lineName(definition: string, version: number): string {
-  return `${definition}@${version}`;
-}
 
 /** B1 */
 export function insertStart({ sql, now }: Tx, number: RunNumber, run: NewRun, delayMs: number | undefined): void {

@@ -1,14 +1,6 @@
 // Flow reads: what has arrived for nodes, and where they stand.
 
-import {
-  readNodeRoute,
-  type ArrivalKind,
-  type DueNodes,
-  type InputsAsked,
-  type NodeInput,
-  type Readiness,
-  type RunNumber,
-} from "../../kernel/index.ts";
+import type { ArrivalKind, InputsAsked, NodeInput, Readiness, RunNumber } from "../../kernel/index.ts";
 import type { Statements } from "./statements.ts";
 
 /** By the number on their row; never renumbered. */
@@ -31,14 +23,6 @@ export function readInputs(sql: Statements, asked: readonly InputsAsked[]): read
       seq,
       data,
     }));
-  });
-}
-
-export function readDueNodes(sql: Statements): readonly DueNodes[] {
-  const rows = sql.dueNodes.all() as unknown as { name: string; count: number; oldestAt: number }[];
-  return rows.flatMap(({ name, count, oldestAt }) => {
-    const route = readNodeRoute(name);
-    return route === undefined ? [] : [{ ...route, count, oldestAt }];
   });
 }
 

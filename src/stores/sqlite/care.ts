@@ -2,7 +2,6 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber, Status, StoreInfo } from "../../kernel/index.ts";
-import { readDueNodes } from "../rules/flow-reads.ts";
 import { outboxInfo } from "../rules/outbox.ts";
 import { breathe } from "./patience.ts";
 import { codecNames } from "./payload-border.ts";
@@ -99,7 +98,6 @@ export async function describe(session: Session): Promise<StoreInfo> {
       runs,
       workers: listWorkers(sql),
       items: { ...items },
-      dueNodes: readDueNodes(sql),
       outbox: outboxInfo(sql),
     };
   });

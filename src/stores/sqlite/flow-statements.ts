@@ -40,15 +40,6 @@ export const FLOW_SQL = {
   inputsOfMany: `select target, edge, idx, kind, arrivals.seq, cast(data as text) from arrivals cross join journal
       on journal.run = arrivals.run and journal.seq = arrivals.seq
     where arrivals.run = ? and target in (select value from json_each(?)) order by target, edge, idx`,
-  dueNodes: `select name, count(*) as count, min(available_at) as oldestAt from (
-      select name, available_at from queue indexed by queue_ready where state = 1 and queue is null
-      union all
-      select name, available_at from queue indexed by queue_lined where state = 1 and queue is not null and kind = 'task'
-      union all
-      select name, available_at from queue indexed by queue_parked where state = 5 and kind = 'task'
-      union all
-      select name, available_at from queue indexed by queue_suspect where state = 4)
-    where instr(name, char(10)) > 0 group by name order by name`,
   readinessOf: "select node, required, completed, queued from readiness where run = ? order by node",
 
   // care

@@ -64,6 +64,16 @@ test.each<[Name, string]>([
   ["readyNames", "queue_ready (name>?)"],
   ["nextQueue", "queue_lined (kind=? AND queue>?)"],
   ["nextName", "queue_lined (kind=? AND queue=? AND name>?)"],
+  ["nextDueVersion", "runs_due (definition=? AND version>?)"],
+  ["dueUpTo", "runs_due (definition=? AND version=?)"],
+  ["readyUpTo", "queue_ready (name=?)"],
+  ["linedUpTo", "queue_lined (kind=? AND queue=? AND name=?)"],
+  ["nextParkedQueue", "queue_parked (kind=? AND queue>?)"],
+  ["nextBusyQueue", "queue_busy (kind=? AND queue>?)"],
+  ["busyUpTo", "queue_busy (kind=? AND queue=?)"],
+  ["nextLaterQueue", "queue_later (queue>?)"],
+  ["laterUpTo", "queue_later (queue=? AND kind=?)"],
+  ["laterInQueueUpTo", "queue_later (queue=?)"],
   ["nextDefinition", "runs_live (definition>?)"],
   ["nextVersion", "runs_live (definition=? AND version>?)"],
   ["unpark", "queue_parked (kind=? AND queue=? AND key=?)"],
@@ -77,7 +87,7 @@ test.each<[Name, string]>([
   expect(planOf(name)).not.toContain("TEMP B-TREE");
 });
 
-/** Statements that look at everything on purpose; `oldFamilies` and `countStatuses` a window at a time. */
+/** Statements that look at everything on purpose; `oldFamilies` and `countStatuses` a window at a time, suspects are few. */
 const SCANS: readonly Name[] = [
   "dropOldWriters",
   "workers",
@@ -85,9 +95,9 @@ const SCANS: readonly Name[] = [
   "leftover",
   "suspectDefinitions",
   "suspectNames",
+  "suspectItemsUpTo",
+  "suspectTurnsUpTo",
   "countItems",
-  "dueNodes",
-  "countLines",
   "dropStartKeys",
   "queues",
   "countOutgoing",

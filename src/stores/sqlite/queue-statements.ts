@@ -13,8 +13,6 @@ export const QUEUE_SQL = {
     on conflict (name) do update set declared = excluded.declared, limits = excluded.limits`,
   changeQueue: `update queues set paused = coalesce(?2, paused), limits = coalesce(?3, limits) where name = ?1`,
   queues: "select name, limits, paused from queues order by name",
-  countLines: `select coalesce(queue, 'default') as name, state, count(*) as count, min(available_at) as oldest
-    from queue where kind <> 'timer' and (queue is not null or kind = 'task') group by 1, 2`,
 
   // lines
   insertLined: `insert into queue (run, item, kind, name, priority, available_at, seq, state, queue, key)

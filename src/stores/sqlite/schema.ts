@@ -360,10 +360,12 @@ const SECOND = [
   FLOWS,
 ].join("\n");
 
-// What a worker says about itself, and with each heartbeat about its work.
+// What a worker says about itself, and with each heartbeat about its work. An index to count what is put off without the
+// timers, of which there may be millions.
 const THIRD = `
 alter table workers add column about text;
 alter table workers add column doing text;
+create index queue_later on queue (queue, kind) where state = 0 and kind <> 'timer';
 `;
 
 /** Number n stands at n - 1. A published migration is never changed; a change is a new one. */

@@ -15,6 +15,7 @@ import {
   type Timers,
 } from "../../base/index.ts";
 import type {
+  Backlog,
   Chunk,
   DueSchedules,
   Entry,
@@ -46,6 +47,7 @@ import type {
 } from "../../kernel/index.ts";
 import type { Threads, ThreadStore } from "../threads.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
+import { listQueues, readBacklog } from "./backlog.ts";
 import { backUp } from "./back-up.ts";
 import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
@@ -54,7 +56,6 @@ import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoi
 import { listRuns } from "./list-runs.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
-import { listQueues } from "../rules/queues.ts";
 import {
   countVersions,
   findRun,
@@ -116,6 +117,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 }
 
 const UNLIMITED = -1;
+const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
 
 export class SqliteStore implements Store, ThreadStore {
@@ -296,8 +298,12 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Looking at items", (sql) => readItems(sql, run, items));
   }
 
-  listQueues(): Promise<readonly QueueState[]> {
-    return this.#session.read("Listing queues", listQueues);
+  listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
+    return this.#session.read("Listing queues", (sql) => listQueues(sql, upTo));
+  }
+
+  readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
+    return this.#session.read("Looking at what waits", (sql) => readBacklog(sql, upTo));
   }
 
   hasChanged(): boolean {

@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
+import { BACKLOG_SQL } from "./backlog-statements.ts";
 import { distinct } from "./distinct.ts";
 import { FLOW_SQL } from "./flow-statements.ts";
 import { QUEUE_SQL } from "./queue-statements.ts";
@@ -307,6 +308,7 @@ const SQL = {
     where run = ? and status in ('queued', 'running', 'waiting')`,
 
   ...QUEUE_SQL,
+  ...BACKLOG_SQL,
   ...FLOW_SQL,
   ...SCHEDULE_SQL,
   ...OUTBOX_SQL,

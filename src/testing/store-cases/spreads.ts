@@ -140,11 +140,11 @@ export const spreadCases: readonly StoreCase[] = [
       ],
     });
     const counted = async (): Promise<readonly unknown[]> =>
-      (await store.info()).dueNodes.map(({ oldestAt, ...nodes }) => {
+      (await store.readBacklog()).map(({ oldestAt = Number.NaN, ...nodes }) => {
         assert.equal(oldestAt <= store.now(), true);
         return nodes;
       });
-    const flow = { definition: "import", version: 1 };
+    const flow = { kind: "node", name: "import", version: 1, label: undefined };
     const drawn = { ...flow, queue: "gpu", count: 1 };
     assert.deepEqual(await counted(), [{ ...flow, queue: undefined, count: 2 }, drawn]);
     await takeNodes(store, worker, "x", "y");

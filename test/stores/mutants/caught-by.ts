@@ -306,6 +306,15 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "runs of a queue begin as many as fit, and one that ends makes room",
   ],
   "queues are counted as empty": ["queues are listed with their limits and with what waits in them"],
+  "what waits is counted to the end": ["nothing is counted further than asked, and the least urgent is not forgotten"],
+  "of what waits only the most urgent is looked at": [
+    "nothing is counted further than asked, and the least urgent is not forgotten",
+  ],
+  "labels of what waits are forgotten": ["what waits is listed by what is needed to take it"],
+  "what somebody holds waits": [
+    "what is held, delayed or stopped does not wait to be taken",
+    "suspects, and those that wait for their key, are part of what waits",
+  ],
   "a delay is a millisecond short": [
     "a delayed run begins at its time, and no message makes it begin earlier",
     "a debounced start replaces what a run that has not begun was given, and when it begins",

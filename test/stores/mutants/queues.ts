@@ -1,4 +1,11 @@
-import type { AdmitOutcome, ClaimItemsOutcome, QueueLimits, QueueState, Store } from "../../../src/kernel/index.ts";
+import type {
+  AdmitOutcome,
+  Backlog,
+  ClaimItemsOutcome,
+  QueueLimits,
+  QueueState,
+  Store,
+} from "../../../src/kernel/index.ts";
 import { answering, items, methods, rewriting, without, type Mutant } from "./mutant.ts";
 
 function limits(name: string, change: (limits: QueueLimits) => QueueLimits): Mutant {
@@ -47,6 +54,24 @@ export const queuesMutants: readonly Mutant[] = [
   methods("queues are counted as empty", (store: Store) => ({
     listQueues: async (): Promise<readonly QueueState[]> =>
       (await store.listQueues()).map((queue) => ({ ...queue, ready: 0, leased: 0 })),
+  })),
+  methods("what waits is counted to the end", (store: Store) => ({ readBacklog: () => store.readBacklog() })),
+  methods("of what waits only the most urgent is looked at", (store: Store) => ({
+    readBacklog: async (upTo?: number): Promise<readonly Backlog[]> =>
+      (await store.readBacklog(upTo)).map((row) => ({ ...row, oldestAt: store.now() })),
+  })),
+  methods("labels of what waits are forgotten", (store: Store) => ({
+    readBacklog: async (upTo?: number): Promise<readonly Backlog[]> =>
+      (await store.readBacklog(upTo)).map((row) => ({ ...row, label: undefined })),
+  })),
+  methods("what somebody holds waits", (store: Store) => ({
+    readBacklog: async (upTo?: number): Promise<readonly Backlog[]> => {
+      const { items } = await store.info();
+      const [first, ...rest] = await store.readBacklog(upTo);
+      if (first !== undefined) return [{ ...first, count: first.count + items.leased }, ...rest];
+      const held = { kind: "task", name: "charge", version: undefined, queue: undefined, label: undefined } as const;
+      return items.leased === 0 ? [] : [{ ...held, count: items.leased, oldestAt: store.now() }];
+    },
   })),
   rewriting("a delay is a millisecond short", (write) =>
     write.write === "start" && write.delayMs !== undefined ? { ...write, delayMs: write.delayMs - 1 } : write,

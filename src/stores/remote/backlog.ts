@@ -1,0 +1,162 @@
+// Backlog: what waits, by the names claims go by. Two round trips: which names, versions and priorities there are, one seek
+// each; then how many of each, no further than asked, and the first of each priority.
+
+import type { Backlog, QueueState } from "../../kernel/index.ts";
+import { backlogOf, queueStates, type QueueCount, type QueueRow, type Waiting } from "../rules/backlog.ts";
+import type { Answer, WireRow } from "./backend.ts";
+import type { Condition, Count, Distinct, Question, Select } from "./query.ts";
+
+/** Several questions, one snapshot: `Link.read`. */
+export type Read = (questions: readonly Question[]) => Promise<readonly Answer[]>;
+
+const fixed = (column: string, value: number | string): Condition => ({ column, is: "=", value, fixed: true });
+const equal = (column: string, value: number | string): Condition => ({ column, is: "=", value });
+const isNull = (column: string): Condition => ({ column, is: "null" });
+const isSet = (column: string): Condition => ({ column, is: "not null" });
+
+const DUE = [fixed("turn_due", 1), isNull("turn_token")];
+const SUSPECT = [fixed("turn_due", 2), isNull("turn_token")];
+const READY = [fixed("state", 1), isNull("queue")];
+const LINED = [fixed("state", 1), isSet("queue")];
+const BUSY: readonly Condition[] = [{ column: "state", is: "in", values: [2, 6], fixed: true }, isSet("queue")];
+const LATER: readonly Condition[] = [fixed("state", 0), { column: "kind", is: "<>", value: "timer", fixed: true }];
+
+const distinct = (table: "runs" | "queue", columns: readonly string[], where: readonly Condition[]): Distinct => ({
+  ask: "distinct",
+  table,
+  columns,
+  where,
+});
+const count = (table: "runs" | "queue", where: readonly Condition[], more: Partial<Count>): Count => ({
+  ask: "count",
+  table,
+  where,
+  ...more,
+});
+const first = (table: "runs" | "queue", where: readonly Condition[], column: string): Select => ({
+  ask: "select",
+  table,
+  where,
+  order: [[column, "asc"]],
+  limit: 1,
+  lock: "none",
+});
+
+export async function readBacklog(read: Read, upTo: number): Promise<readonly Backlog[]> {
+  const [due = [], ready = [], lined = [], suspectTurns = [], suspectItems = [], parked = []] = await read([
+    distinct("runs", ["definition", "version", "priority"], DUE),
+    distinct("queue", ["name", "priority"], READY),
+    distinct("queue", ["kind", "queue", "name", "priority"], LINED),
+    count("runs", SUSPECT, { by: ["definition", "version"] }),
+    count("queue", [fixed("state", 4)], { by: ["name", "queue"], least: "available_at" }),
+    count("queue", [fixed("state", 5)], { by: ["kind", "queue", "name"], least: "available_at" }),
+  ]);
+  const turns = groups(due, ["definition", "version"]);
+  const items = [...groups(ready, ["name"]), ...groups(lined, ["kind", "queue", "name"])];
+  const whereOf = (group: Group): readonly Condition[] => {
+    const keys = Object.entries(group.key).map(([column, value]) => equal(column, value));
+    return [...("definition" in group.key ? DUE : "queue" in group.key ? LINED : READY), ...keys];
+  };
+  const asked = [...turns, ...items];
+  const answers = await read(
+    asked.flatMap((group) => {
+      const [table, column] =
+        "definition" in group.key ? (["runs", "run"] as const) : (["queue", "available_at"] as const);
+      const where = whereOf(group);
+      return [
+        count(table, where, { upTo }),
+        ...group.priorities.map((priority) => first(table, [...where, equal("priority", priority)], column)),
+      ];
+    }),
+  );
+  let at = 0;
+  const waiting = asked.map(({ key, priorities }): Waiting => {
+    const [counted, ...firsts] = answers.slice(at, (at += 1 + priorities.length));
+    const isTurn = "definition" in key;
+    const times = firsts.flatMap((rows) => rows.flatMap((row) => sinceOf(row, isTurn)));
+    return {
+      kind: isTurn ? "turn" : ((key["kind"] ?? "task") as Waiting["kind"]),
+      name: String(isTurn ? key["definition"] : key["name"]),
+      ...(isTurn && { version: Number(key["version"]) }),
+      queue: "queue" in key ? String(key["queue"]) : null,
+      count: Number(counted?.[0]?.["count"] ?? 0),
+      oldest: times.length === 0 ? null : Math.min(...times),
+    };
+  });
+  return backlogOf([
+    ...waiting,
+    ...suspectTurns.map(suspectTurn),
+    ...[...suspectItems, ...parked].map((row) => waitingItem(row, upTo)),
+  ]);
+}
+
+export async function listQueues(read: Read, upTo: number): Promise<readonly QueueState[]> {
+  const [declared = [], busy = [], later = [], leased = [], put = []] = await read([
+    { ask: "select", table: "queues", where: [], lock: "none" },
+    distinct("queue", ["kind", "queue"], BUSY),
+    distinct("queue", ["queue"], [...LATER, isSet("queue")]),
+    count("queue", [fixed("state", 2), isNull("queue")], { upTo }),
+    count("queue", [...LATER, isNull("queue"), equal("kind", "task")], { upTo }),
+  ]);
+  const counts = await read([
+    ...busy.map((row) => count("queue", [...BUSY, ...keysOf(row)], { upTo })),
+    ...later.map((row) => count("queue", [...LATER, ...keysOf(row)], { upTo })),
+  ]);
+  const countOf = (row: WireRow | undefined, answer: Answer | undefined): QueueCount => ({
+    queue: row === undefined ? null : String(row["queue"]),
+    count: Number(answer?.[0]?.["count"] ?? 0),
+  });
+  return queueStates(
+    declared as readonly unknown[] as readonly QueueRow[],
+    await readBacklog(read, upTo),
+    [countOf(undefined, leased), ...busy.map((row, index) => countOf(row, counts[index]))],
+    [countOf(undefined, put), ...later.map((row, index) => countOf(row, counts[busy.length + index]))],
+  );
+}
+
+interface Group {
+  readonly key: Readonly<Record<string, string | number>>;
+  readonly priorities: readonly number[];
+}
+
+function groups(rows: Answer, columns: readonly string[]): readonly Group[] {
+  const found = new Map<string, Group>();
+  for (const row of rows) {
+    const key = Object.fromEntries(columns.map((column) => [column, row[column] as string | number]));
+    const text = JSON.stringify(Object.values(key));
+    found.set(text, { key, priorities: [...(found.get(text)?.priorities ?? []), Number(row["priority"])] });
+  }
+  return [...found.values()];
+}
+
+/** A turn that was due before may be due again since a moment ago. */
+function sinceOf(row: WireRow, isTurn: boolean): readonly number[] {
+  if (!isTurn) return [Number(row["available_at"])];
+  return row["head"] === 1 ? [Number(row["created_at"])] : [];
+}
+
+function keysOf(row: WireRow): readonly Condition[] {
+  return Object.entries(row).map(([column, value]) => equal(column, value as string | number));
+}
+
+function suspectTurn(row: WireRow): Waiting {
+  const version = Number(row["version"]);
+  return {
+    kind: "turn",
+    name: String(row["definition"]),
+    version,
+    queue: null,
+    count: Number(row["count"]),
+    oldest: null,
+  };
+}
+
+function waitingItem(row: WireRow, upTo: number): Waiting {
+  return {
+    kind: (row["kind"] ?? "task") as Waiting["kind"],
+    name: String(row["name"]),
+    queue: row["queue"] as string | null,
+    count: Math.min(Number(row["count"]), upTo),
+    oldest: Number(row["least"]),
+  };
+}

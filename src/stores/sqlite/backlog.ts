@@ -1,0 +1,95 @@
+// Backlog: what waits, by the names claims go by. Jumps from name to name and counts no further than asked, so that a million
+// waiting runs cost what ten thousand do.
+
+import type { Backlog, QueueState } from "../../kernel/index.ts";
+import { backlogOf, queueStates, type QueueCount, type QueueRow, type Waiting } from "../rules/backlog.ts";
+import type { Statement } from "../rules/statements.ts";
+import type { Statements } from "./statements.ts";
+
+const KINDS = ["task", "start"] as const;
+
+export function readBacklog(sql: Statements, upTo: number): readonly Backlog[] {
+  return backlogOf([
+    ...dueTurns(sql, upTo),
+    ...readyItems(sql, upTo),
+    ...KINDS.flatMap((kind) => [...linedItems(sql, kind, upTo), ...parkedItems(sql, kind, upTo)]),
+  ]);
+}
+
+export function listQueues(sql: Statements, upTo: number): readonly QueueState[] {
+  const declared = sql.queues.all() as unknown as QueueRow[];
+  const leased = KINDS.flatMap((kind) =>
+    [...jump(sql.nextBusyQueue, "queue", kind)].map((queue) => countOf(queue, sql.busyUpTo.get(kind, queue, upTo))),
+  );
+  const delayed = [...jump(sql.nextLaterQueue, "queue")].map((queue) =>
+    countOf(queue, sql.laterInQueueUpTo.get(queue, upTo)),
+  );
+  return queueStates(
+    declared,
+    readBacklog(sql, upTo),
+    [countOf(null, sql.leasedUpTo.get(upTo)), ...leased],
+    [countOf(null, sql.laterUpTo.get(upTo)), ...delayed],
+  );
+}
+
+function countOf(queue: string | null, row: unknown): QueueCount {
+  return { queue, count: (row as { count: number }).count };
+}
+
+/** The values of a column in order, one seek each. */
+function* jump<T extends string | number = string>(
+  next: Statement,
+  column: string,
+  ...before: readonly (string | number)[]
+): Iterable<T> {
+  const isNumber = column === "version";
+  let at: string | number = isNumber ? -1 : "";
+  for (;;) {
+    const row = next.get(...before, at) as Record<string, T> | undefined;
+    if (row === undefined) return;
+    at = row[column] as T;
+    yield at as T;
+  }
+}
+
+function dueTurns(sql: Statements, upTo: number): readonly Waiting[] {
+  const suspects = sql.suspectTurnsUpTo.all(upTo) as unknown as { name: string; version: number; count: number }[];
+  const due = (sql.dueDefinitions.all() as unknown as { value: string }[]).flatMap(({ value: name }) =>
+    [...jump<number>(sql.nextDueVersion, "version", name)].map((version) => {
+      const row = sql.dueUpTo.get(name, version, upTo) as { count: number; oldest: number | null };
+      return { kind: "turn", name, version, queue: null, ...row } as const;
+    }),
+  );
+  return [...due, ...suspects.map((row) => ({ kind: "turn", queue: null, oldest: null, ...row }) as const)];
+}
+
+type Counted = { readonly count: number; readonly oldest: number | null; readonly least: number | null };
+
+function waitingOf(kind: Waiting["kind"], name: string, queue: string | null, row: unknown): Waiting {
+  const { count, oldest, least } = row as Counted;
+  return { kind, name, queue, count, oldest: oldest === null || least === null ? oldest : Math.min(oldest, least) };
+}
+
+function readyItems(sql: Statements, upTo: number): readonly Waiting[] {
+  const names = (sql.readyNames.all() as unknown as { value: string }[]).map(({ value }) => value);
+  const suspects = sql.suspectItemsUpTo.all(upTo) as unknown as Omit<Waiting, "kind">[];
+  return [
+    ...names.map((name) => waitingOf("task", name, null, sql.readyUpTo.get(name, upTo))),
+    ...suspects.map((row) => ({ kind: "task", ...row }) as const),
+  ];
+}
+
+function linedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly Waiting[] {
+  return [...jump(sql.nextQueue, "queue", kind)].flatMap((queue) =>
+    [...jump(sql.nextName, "name", kind, queue)].map((name) =>
+      waitingOf(kind, name, queue, sql.linedUpTo.get(kind, queue, name, upTo)),
+    ),
+  );
+}
+
+function parkedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly Waiting[] {
+  return [...jump(sql.nextParkedQueue, "queue", kind)].flatMap((queue) => {
+    const rows = sql.parkedUpTo.all(kind, queue, upTo) as unknown as { name: string; count: number; oldest: number }[];
+    return rows.map((row) => ({ kind, queue, ...row }));
+  });
+}
