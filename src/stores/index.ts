@@ -29,3 +29,4 @@ export {
 export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./remote/query.ts";
 export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./remote/tables.ts";
 export { Miss, WorkingSet } from "./remote/working-set.ts";
+export { listQueues, readBacklog } from "./remote/backlog.ts";
