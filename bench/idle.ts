@@ -9,7 +9,7 @@ export const idleWorkload: Workload = {
   name: "idle",
   variants: ["1000 waiting"],
   warmUp: 0,
-  isIdle: true,
+  hasNoRate: true,
   async run(rig, plan) {
     const runs = scaled(1_000, plan);
     await Promise.all(Array.from({ length: runs }, () => rig.engine.start(history, { count: 0 })));

@@ -1,4 +1,4 @@
-// npm run bench -- <workload|all> [--json] [--repeat n] [--workers n] [--wait 3ms] [--variant v] [--scale 0.01]
+// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--wait 3ms] [--variant v] [--scale 0.01]
 //
 // Every measurement has a process of its own: the memory and the compiled code of one neither help nor harm the next.
 // A single measurement is made here, so that `node --cpu-prof` sees it.
@@ -6,6 +6,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
+import { backlogWorkload } from "./backlog.ts";
 import { fanoutWorkload } from "./fanout.ts";
 import { flowWorkload } from "./flow.ts";
 import { graphWorkload } from "./graph.ts";
@@ -13,6 +14,7 @@ import { historyWorkload } from "./history.ts";
 import { idleWorkload } from "./idle.ts";
 import { latencyWorkload } from "./latency.ts";
 import { measure, type Line } from "./measure.ts";
+import { isDatabase } from "./open-database.ts";
 import { payloadWorkload } from "./payload.ts";
 import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
@@ -31,6 +33,7 @@ const WORKLOADS: readonly Workload[] = [
   graphWorkload,
   flowWorkload,
   idleWorkload,
+  backlogWorkload,
 ];
 
 const { values, positionals } = parseArgs({
@@ -51,7 +54,7 @@ const workers = wholeNumber("workers");
 const repeat = wholeNumber("repeat");
 const scale = Number(values.scale);
 if (!(scale > 0)) fail(`--scale: expected a number above 0, got ${values.scale}.`);
-if (values.store !== "sqlite") fail(`--store: only sqlite is known, got ${values.store}.`);
+if (!isDatabase(values.store)) fail(`--store: expected sqlite, postgres, mysql or the address of an empty database.`);
 if (values.wait !== undefined && !/^\d+(?:ms)?$/.test(values.wait))
   fail(`--wait: expected e.g. 3ms, got ${values.wait}.`);
 if (name !== "all" && !WORKLOADS.some((workload) => workload.name === name))
@@ -63,7 +66,9 @@ const planned = WORKLOADS.filter((workload) => name === "all" || workload.name =
 const lines: Line[] = [];
 for (const { workload, variant } of planned) {
   const alone = planned.length === 1 && repeat === 1;
-  const line = alone ? await measure(workload, { variant, scale }, workers) : await measureApart(workload, variant);
+  const line = alone
+    ? await measure(workload, { variant, scale }, values.store, workers)
+    : await measureApart(workload, variant);
   if (values.json) console.log(JSON.stringify(line));
   lines.push(line);
 }
@@ -84,11 +89,21 @@ async function measureApart(workload: Workload, variant: string): Promise<Line> 
       ...process.execArgv,
       fileURLToPath(import.meta.url),
       workload.name,
-      ...["--variant", variant, "--workers", String(workers), "--scale", String(scale), "--json"],
+      ...[
+        "--store",
+        values.store,
+        "--variant",
+        variant,
+        "--workers",
+        String(workers),
+        "--scale",
+        String(scale),
+        "--json",
+      ],
     ]);
     measured.push(JSON.parse(stdout) as Line);
   }
-  const rateOf = (line: Line): number => line.perSecond ?? (line["cpuPercent"] as number);
+  const rateOf = (line: Line): number => line.perSecond ?? line.p50Ms ?? (line["cpuPercent"] as number);
   measured.sort((a, b) => rateOf(a) - rateOf(b));
   const median = measured[Math.floor(measured.length / 2)]!;
   return repeat === 1 ? median : { ...median, repeat, range: [rateOf(measured[0]!), rateOf(measured.at(-1)!)] };

@@ -1,8 +1,7 @@
 // One measurement: a rig, a warm-up, the workload, and the raw limit of the rows it wrote.
 
-import { join } from "node:path";
 import { measureFsyncMs, percentile, round } from "./numbers.ts";
-import { measureRaw, positionOf, readWritten, type Position } from "./raw-sqlite.ts";
+import type { Position } from "./database.ts";
 import { Rig } from "./rig.ts";
 import type { Plan, Workload } from "./workload.ts";
 
@@ -32,24 +31,24 @@ const BATCH = 200;
 /** Rows that are committed step by step; each step costs an fsync. */
 const SEQUENTIAL_ROWS = 2_000;
 
-export async function measure(workload: Workload, plan: Plan, workers: number): Promise<Line> {
-  await using rig = await Rig.open(workers);
-  const fsyncMs = measureFsyncMs(rig.folder);
+export async function measure(workload: Workload, plan: Plan, store: string, workers: number): Promise<Line> {
+  await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers);
+  const fsyncMs = measureFsyncMs(rig.database.folder);
   if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });
 
-  const before = positionOf(rig.path);
+  const before = await rig.database.position();
   const usageBefore = await rig.usage();
   const measured = await workload.run(rig, plan);
   const { peakRssMb, cpuMs } = await rig.usage();
-  const after = positionOf(rig.path);
+  const after = await rig.database.position();
 
   const { runs, steps, elapsedMs, latenciesMs, extra = {} } = measured;
-  const perSecond = workload.isIdle ? undefined : (steps / elapsedMs) * 1_000;
-  const raw = workload.isIdle ? undefined : measureRawLimits(rig, before, steps, workload);
+  const perSecond = workload.hasNoRate ? undefined : (steps / elapsedMs) * 1_000;
+  const raw = workload.hasNoRate ? undefined : await measureRawLimits(rig, before, steps, workload);
   return {
     workload: workload.name,
     variant: plan.variant,
-    store: "sqlite",
+    store: rig.database.kind,
     workers,
     perSecond: round(perSecond),
     p50Ms: round(percentile(latenciesMs, 0.5)),
@@ -77,15 +76,16 @@ interface RawLimits {
 }
 
 /** In steps per second, as the workload itself. */
-function measureRawLimits(rig: Rig, before: Position, steps: number, { isSequential }: Workload): RawLimits {
-  const written = readWritten(rig.path, before);
-  const path = join(rig.folder, "raw.db");
-  const stepsPerRow = steps / written.journal.length;
-  return {
-    batched: measureRaw(path, written, BATCH) * stepsPerRow,
+async function measureRawLimits(rig: Rig, before: Position, steps: number, workload: Workload): Promise<RawLimits> {
+  let stepsPerRow = 0;
+  const [batched = 0, sequential] = await rig.database.measureRaw(before, (rows) => {
+    stepsPerRow = steps / rows;
     // A step of a graph is two rows of one commit.
-    sequential:
-      isSequential &&
-      measureRaw(path, written, Math.max(1, Math.round(1 / stepsPerRow)), SEQUENTIAL_ROWS) * stepsPerRow,
-  };
+    const batchSize = Math.max(1, Math.round(1 / stepsPerRow));
+    return [
+      { batchSize: BATCH, maxRows: Number.POSITIVE_INFINITY },
+      ...(workload.isSequential ? [{ batchSize, maxRows: SEQUENTIAL_ROWS }] : []),
+    ];
+  });
+  return { batched: batched * stepsPerRow, sequential: sequential && sequential * stepsPerRow };
 }

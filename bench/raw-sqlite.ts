@@ -5,45 +5,38 @@
 // batch touches; for tasks, the queue row that comes with TaskScheduled and goes with its end; for graphs, the checkpoint of
 // each step; for flows, the queue row of each node, and for each arrival its row and that of what it is counted for.
 
-import { rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { performance } from "node:perf_hooks";
+import { TOKEN, type BenchDatabase, type JournalRow, type Position, type Written } from "./database.ts";
 import { percentile } from "./numbers.ts";
 
 type Row = Record<string, SQLInputValue>;
+type SqliteWritten = Written<Row> & { readonly schema: readonly string[] };
 
-interface JournalRow extends Row {
-  readonly run: number;
-  readonly seq: number;
-  readonly type: string;
-  readonly command: string;
-  readonly data: string;
-  readonly at: number;
-  readonly mark: number;
+/** A file in a folder of its own. */
+export function sqliteDatabase(): BenchDatabase {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
+  const path = join(folder, "bench.db");
+  return {
+    kind: "sqlite",
+    url: `sqlite:${path}`,
+    folder,
+    usage: () => ({ cpuMs: 0, peakRssMb: 0 }),
+    position: async () => positionOf(path),
+    measureRaw: async (since, limits) => {
+      const written = readWritten(path, since);
+      return limits(written.journal.length).map(({ batchSize, maxRows }) =>
+        measureRaw(join(folder, "raw.db"), written, batchSize, maxRows),
+      );
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
 }
 
-/** Everything a workload wrote, in memory. */
-export interface Written {
-  readonly schema: readonly string[];
-  readonly journal: readonly JournalRow[];
-  readonly runs: ReadonlyMap<number, Row>;
-  readonly checkpoints: Checkpoints;
-  readonly arrivals: Arrivals;
-}
-
-/** By run and entry. */
-type Checkpoints = ReadonlyMap<number, ReadonlyMap<number, Row>>;
-
-/** By run and the entry that caused them. */
-type Arrivals = ReadonlyMap<number, ReadonlyMap<number, readonly Row[]>>;
-
-/** Where a database stands before a measurement. */
-export interface Position {
-  readonly lastRow: number;
-  readonly bytes: number;
-}
-
-export function positionOf(path: string): Position {
+function positionOf(path: string): Position {
   return reading(path, (db) => {
     const { lastRow } = db.prepare("select coalesce(max(rowid), 0) as lastRow from journal").get() as {
       lastRow: number;
@@ -55,14 +48,14 @@ export function positionOf(path: string): Position {
   });
 }
 
-export function readWritten(path: string, since: Position): Written {
+function readWritten(path: string, since: Position): SqliteWritten {
   return reading(path, (db) => {
     const objects = db
       .prepare("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by rowid")
       .all() as { sql: string }[];
     const journal = db
       .prepare(`select ${columnsOf(db, "journal").map(asText).join(", ")} from journal where rowid > ? order by rowid`)
-      .all(since.lastRow) as unknown as JournalRow[];
+      .all(since.lastRow) as unknown as JournalRow<Row>[];
     const run = db.prepare("select * from runs where run = ?");
     const numbers = new Set(journal.map((row) => row.run));
     const checkpoint = db.prepare(
@@ -114,7 +107,7 @@ function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
 }
 
 /** Journal rows per second: the median of three rounds, after one in which the loop is compiled. */
-export function measureRaw(path: string, written: Written, batchSize: number, maxRows = Infinity): number {
+function measureRaw(path: string, written: SqliteWritten, batchSize: number, maxRows: number): number {
   const journal = written.journal.slice(0, maxRows);
   const timesMs: number[] = [];
   for (let round = 0; round < 4; round += 1) {
@@ -141,10 +134,11 @@ function openBare(path: string, schema: readonly string[]): DatabaseSync {
   return db;
 }
 
-/** As long as the tokens of a worker. */
-const TOKEN = "0123456789ab-0001";
-
-function writeAll(db: DatabaseSync, { journal, runs, checkpoints, arrivals }: Written, batchSize: number): number {
+function writeAll(
+  db: DatabaseSync,
+  { journal, runs, checkpoints, arrivals }: SqliteWritten,
+  batchSize: number,
+): number {
   const columns = Object.keys(runs.values().next().value ?? {});
   const insertRun = db.prepare(
     `insert into runs (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
@@ -170,7 +164,7 @@ function writeAll(db: DatabaseSync, { journal, runs, checkpoints, arrivals }: Wr
 
   const startedAt = performance.now();
   for (let from = 0; from < journal.length; from += batchSize) {
-    const heads = new Map<number, JournalRow>();
+    const heads = new Map<number, JournalRow<Row>>();
     begin.run();
     for (const row of journal.slice(from, from + batchSize)) {
       const { run, seq, type, command, at } = row;

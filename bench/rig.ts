@@ -2,11 +2,10 @@
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createEngine } from "reprise";
 import { definitions } from "./definitions.ts";
+import type { BenchDatabase } from "./database.ts";
+import { openDatabase } from "./open-database.ts";
 
 export interface Usage {
   readonly cpuMs: number;
@@ -15,8 +14,8 @@ export interface Usage {
 
 type BenchEngine = Awaited<ReturnType<typeof openEngine>>;
 
-export function openEngine(path: string, works: boolean) {
-  return createEngine({ store: `sqlite:${path}`, definitions, durability: "full", ...(!works && { worker: false }) });
+export function openEngine(url: string, works: boolean) {
+  return createEngine({ store: url, definitions, durability: "full", ...(!works && { worker: false }) });
 }
 
 export function usageOfThisProcess(): Usage {
@@ -26,24 +25,23 @@ export function usageOfThisProcess(): Usage {
 }
 
 export class Rig implements AsyncDisposable {
-  readonly folder: string;
-  readonly path: string;
+  readonly database: BenchDatabase;
   readonly workers: number;
   #engine: BenchEngine | undefined;
   #children: readonly ChildProcess[] = [];
   /** Of worker processes that a restart replaced. */
   #pastCpuMs = 0;
 
-  private constructor(workers: number) {
+  private constructor(database: BenchDatabase, workers: number) {
+    this.database = database;
     this.workers = workers;
-    this.folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
-    this.path = join(this.folder, "bench.db");
   }
 
-  static async open(workers: number): Promise<Rig> {
-    const rig = new Rig(workers);
+  /** `store`: a kind of database, or the address of an empty one. Without workers only the store is used. */
+  static async open(store: string, workers: number): Promise<Rig> {
+    const rig = new Rig(await openDatabase(store), workers);
     // Also when interrupted; the handler makes an interrupt an exit.
-    process.once("exit", () => rig.#remove());
+    process.once("exit", () => rig.database.remove());
     process.once("SIGINT", () => process.exit(130));
     await rig.#start();
     return rig;
@@ -56,10 +54,10 @@ export class Rig implements AsyncDisposable {
 
   async #start(): Promise<void> {
     const inProcess = this.workers === 1;
-    this.#engine = await openEngine(this.path, inProcess);
-    if (inProcess) return;
+    this.#engine = await openEngine(this.database.url, inProcess);
+    if (this.workers <= 1) return;
     const file = new URL(import.meta.url.endsWith(".ts") ? "worker-process.ts" : "worker-process.js", import.meta.url);
-    this.#children = Array.from({ length: this.workers }, () => fork(file, [this.path]));
+    this.#children = Array.from({ length: this.workers }, () => fork(file, [this.database.url]));
     await Promise.all(this.#children.map((child) => once(child, "message")));
   }
 
@@ -83,26 +81,22 @@ export class Rig implements AsyncDisposable {
     await this.#start();
   }
 
-  /** Of all processes together. */
+  /** Of all processes together, those of the database included. */
   async usage(): Promise<Usage> {
     const others = this.#children.map(async (child) => {
       const answered = once(child, "message");
       child.send("usage");
       return ((await answered) as [Usage])[0];
     });
-    const all = [usageOfThisProcess(), ...(await Promise.all(others))];
+    const all = [usageOfThisProcess(), this.database.usage(), ...(await Promise.all(others))];
     return {
       cpuMs: all.reduce((sum, { cpuMs }) => sum + cpuMs, this.#pastCpuMs),
       peakRssMb: all.reduce((sum, { peakRssMb }) => sum + peakRssMb, 0),
     };
   }
 
-  #remove(): void {
-    rmSync(this.folder, { recursive: true, force: true });
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
-    this.#remove();
+    this.database.remove();
   }
 }

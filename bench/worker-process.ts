@@ -2,9 +2,9 @@
 
 import { openEngine, usageOfThisProcess } from "./rig.ts";
 
-const [path] = process.argv.slice(2);
-if (path === undefined) throw new Error("Expected the path of a database.");
-const engine = await openEngine(path, true);
+const [url] = process.argv.slice(2);
+if (url === undefined) throw new Error("Expected the address of a database.");
+const engine = await openEngine(url, true);
 
 process.on("message", () => process.send?.(usageOfThisProcess()));
 process.on("disconnect", () => {

@@ -26,8 +26,10 @@ export interface Workload {
   readonly warmUp: number;
   /** One step can begin only when the one before is durable: the raw limit of interest commits row by row. */
   readonly isSequential?: true;
-  /** Nothing is written while it is measured: there is no rate and no raw limit. */
-  readonly isIdle?: true;
+  /** Nothing to be compared with a bare loop: there is no rate and no raw limit. */
+  readonly hasNoRate?: true;
+  /** It works on the store itself: no worker may come between. */
+  readonly withoutWorker?: true;
   run(rig: Rig, plan: Plan): Promise<Measured>;
 }
 

@@ -1,0 +1,53 @@
+// A server of its own for a measurement, at the durability it comes with; the tests' own starter starts it.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+export interface Server {
+  readonly url: string;
+  usage(): { readonly cpuMs: number; readonly peakRssMb: number };
+}
+
+export async function startServer(kind: "postgres" | "mysql"): Promise<Server> {
+  // From the sources, in the folder npm runs in; it ends when our end of its input is closed, however we end.
+  const starter = spawn(process.execPath, ["--conditions=reprise-source", "test/servers/serve.ts", kind], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const line = await Promise.race([
+    once(createInterface(starter.stdout), "line") as Promise<[string]>,
+    once(starter, "exit").then(([code]) => {
+      throw new Error(`No ${kind} server could be started (exit ${String(code)}).`);
+    }),
+  ]);
+  const { url, pid } = JSON.parse(line[0]) as { url: string; pid: number };
+  // Neither keeps us alive: an open pipe would.
+  starter.unref();
+  for (const stream of [starter.stdin, starter.stdout]) (stream as unknown as { unref(): void }).unref();
+  return { url, usage: () => usageOfTree(pid) };
+}
+
+/** Ticks of the kernel per second; the same on every Linux that Node runs on. */
+const TICKS = 100;
+
+/** Of a process and its children, from the kernel's files; nothing where there are none. */
+function usageOfTree(root: number): { readonly cpuMs: number; readonly peakRssMb: number } {
+  const stats = new Map<number, { parent: number; cpuMs: number; rssMb: number }>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const text = readFileSync(`/proc/${name}/stat`, "utf8");
+      const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+      const cpuMs = ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1_000;
+      stats.set(Number(name), { parent: Number(fields[1]), cpuMs, rssMb: 0 });
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const isOurs = (pid: number): boolean => pid === root || (stats.has(pid) && isOurs(stats.get(pid)!.parent));
+  let cpuMs = 0;
+  for (const [pid, stat] of stats) if (isOurs(pid)) cpuMs += stat.cpuMs;
+  // Memory that all its processes share would be counted once for each: left out.
+  return { cpuMs, peakRssMb: 0 };
+}
