@@ -2,7 +2,7 @@
 
 import { escape, type RowDataPacket } from "mysql2";
 import { createConnection } from "mysql2/promise";
-import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./raw-remote.ts";
+import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./speaker.ts";
 
 export async function mysqlSpeaker(url: string): Promise<Speaker> {
   const connection = await createConnection({ uri: url, multipleStatements: true });

@@ -1,7 +1,7 @@
 // PostgreSQL, as plainly and as quickly as the driver speaks it: arrays of values, a pipeline per transaction.
 
 import type { Client, ClientConfig } from "pg";
-import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./raw-remote.ts";
+import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./speaker.ts";
 
 interface Column {
   readonly name: string;

@@ -11,28 +11,7 @@ import { mysqlSpeaker } from "./raw-mysql.ts";
 import { percentile } from "./numbers.ts";
 import { postgresSpeaker } from "./raw-postgres.ts";
 import type { Server } from "./server.ts";
-
-export type Row = Readonly<Record<string, unknown>>;
-export type Table = "runs" | "journal" | "queue" | "checkpoints" | "arrivals" | "readiness";
-export const RAW_TABLES: readonly Table[] = ["runs", "journal", "queue", "checkpoints", "arrivals", "readiness"];
-
-/** Something to be done in a transaction; all of it is sent before anything is waited for. */
-export type Action =
-  | { readonly insert: Table; readonly rows: readonly Row[] }
-  /** Sets `columns` of rows with their key. */
-  | { readonly update: Table; readonly columns: readonly string[]; readonly rows: readonly Row[] }
-  | { readonly remove: Table; readonly rows: readonly Row[] };
-
-/** What a server is spoken to with. */
-export interface Speaker {
-  bytes(): Promise<number>;
-  /** Of our own tables, in this order. */
-  read(table: Table, afterRun: number, order: string): Promise<Row[]>;
-  /** Empty copies of the tables, with their indexes; those of the last time are gone. */
-  copyTables(): Promise<void>;
-  transact(actions: readonly Action[]): Promise<void>;
-  close(): Promise<void>;
-}
+import type { Action, Row, Speaker } from "./speaker.ts";
 
 export function remoteDatabase(kind: "postgres" | "mysql", server: Server): BenchDatabase {
   const folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
