@@ -15,9 +15,10 @@
 // `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts): never stop that one
 // and never change its settings. `startServer(kind)` starts a server for one test, which may be killed, deafened,
 // configured, wrapped and started again (server.ts). `startProxy(url)` stands between a client and a server and spoils
-// what passes (proxy.ts). `npm test` installs what is missing (scripts/servers.mjs). Only describe.ts and the set-up of
-// desk.ts know vitest: rigs and measurements use the rest as it is, and `node test/servers/serve.ts postgres` prints the
-// address of a server that lives as long as its input stays open.
+// what passes (proxy.ts). `npm test` installs what is missing (scripts/servers.mjs).
+//
+// Outside vitest every file but describe.ts (and so this one) can be imported as it is, and `node test/servers/serve.ts
+// postgres` prints the address of a server that lives as long as its input stays open.
 //
 // S1. A server and its folder are gone when the process that started it is, however it ended.
 // S2. Servers run at the durability of production; what wants less says so in its settings.
@@ -28,4 +29,5 @@ export { freshDatabase, type FreshDatabase } from "./databases.ts";
 export { describeOn } from "./describe.ts";
 export { sharedServer, type SharedServer } from "./desk.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
+export { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage, type Rule } from "./proxy.ts";
 export { startServer, type ServerOptions, type TestServer } from "./server.ts";

@@ -4,7 +4,7 @@
 import { execFileSync, fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { randomInt } from "node:crypto";
+import { hash, randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
@@ -162,11 +162,13 @@ class KeptServer implements TestServer {
   /** Making the first files takes seconds, copying them does not: they are kept from run to run. */
   async #template(): Promise<string> {
     const kind = KINDS[this.kind];
-    const made = join(TEMPLATES, `${this.kind}-${this.version}-${this.#account?.name ?? "self"}`);
+    const how = kind.initialise("").args.join(" ");
+    const key = hash("sha256", `${this.version} ${this.#account?.name} ${how}`).slice(0, 12);
+    const made = join(TEMPLATES, `${this.kind}-${key}`);
     if (existsSync(made)) return made;
     await this.#launch(kind.initialise(this.#data));
-    const how = await this.#hold(this.#ended);
-    if (how !== "code 0") throw new Error(`${kind.name} could not make its first files (${how}):\n${this.log()}`);
+    const end = await this.#hold(this.#ended);
+    if (end !== "code 0") throw new Error(`${kind.name} could not make its first files (${end}):\n${this.log()}`);
     mkdirSync(TEMPLATES, { recursive: true });
     const draft = mkdtempSync(join(TEMPLATES, "draft-"));
     execFileSync("cp", ["-a", this.#data, join(draft, "data")]);
