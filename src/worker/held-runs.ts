@@ -375,9 +375,11 @@ export class HeldRuns {
 
   async #look(held: readonly HotRun[]): Promise<void> {
     if (held.length === 0) return;
-    for (const { run, status, arrivals, token } of await this.#host.store.pulse(held.map((hot) => hot.record.run))) {
+    const asked = new Map(held.map(({ record, token }) => [record.run, token]));
+    for (const { run, status, arrivals, token } of await this.#host.store.pulse([...asked.keys()])) {
       const hot = this.#runs.get(run);
-      if (hot?.token === undefined) continue;
+      // Claimed anew meanwhile: what was read is older than that, and says nothing about it.
+      if (hot?.token === undefined || hot.token !== asked.get(run)) continue;
       if (token !== hot.token) {
         this.#evict(hot, false);
         continue;

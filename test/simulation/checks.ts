@@ -1,0 +1,108 @@
+// Checks: what must hold when everything has come to rest. None of this is the engine's own code but the store's `check`.
+
+import { decode } from "../../src/base/index.ts";
+import {
+  hasEnded,
+  isTerminal,
+  type Entry,
+  type Outcome,
+  type RunRecord,
+  type Store,
+  type Write,
+} from "../../src/kernel/index.ts";
+import type { Witness } from "./process-store.ts";
+import type { RunEnd } from "./part.ts";
+
+/** What stores said they had committed, to be found in the journals later. */
+export class Ledger implements Witness {
+  readonly #entries: { readonly process: string; readonly run: number; readonly entry: Entry }[] = [];
+  commits = 0;
+
+  wrote(process: string, write: Write, outcome: Outcome): void {
+    this.commits += 1;
+    if (write.write !== "turn" || !("status" in outcome) || outcome.status !== "committed") return;
+    for (const entry of write.entries) this.#entries.push({ process, run: write.run, entry });
+  }
+
+  /** I14, I15. An acknowledged entry is there as it was written: nobody lost it, nobody wrote another in its place. */
+  *missingIn(journals: ReadonlyMap<number, readonly Entry[]>): Iterable<string> {
+    for (const { process, run, entry } of this.#entries) {
+      const stored = journals.get(run)?.[entry.seq - 1];
+      const isSame =
+        stored !== undefined &&
+        stored.seq === entry.seq &&
+        stored.type === entry.type &&
+        stored.command === entry.command &&
+        stored.data === entry.data;
+      if (!isSame)
+        yield `I14 run ${run}: entry ${entry.seq} ${entry.type} ${entry.command} was acknowledged to ${process}; the journal has ${stored === undefined ? "nothing" : `${stored.type} ${stored.command}`} there`;
+    }
+  }
+}
+
+/** What was handed to the outside. */
+export class Outside {
+  readonly #byKey = new Map<string, Set<string>>();
+  calls = 0;
+
+  deliver(payload: unknown, dedupKey: string): void {
+    this.calls += 1;
+    const said = this.#byKey.get(dedupKey) ?? new Set();
+    this.#byKey.set(dedupKey, said.add(JSON.stringify(payload)));
+  }
+
+  /** I20, I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
+  *problems(journals: Iterable<readonly Entry[]>): Iterable<string> {
+    const sent: string[] = [];
+    for (const journal of journals)
+      for (const { type, data } of journal)
+        if (type === "MessageSent") sent.push(JSON.stringify((decode(data) as { payload: unknown }).payload));
+    const received: string[] = [];
+    for (const [key, said] of this.#byKey) {
+      received.push([...said][0]!);
+      if (said.size > 1) yield `I21 key ${key} stands for ${[...said].join(" and ")}`;
+    }
+    const [want, got] = [sent.toSorted().join(), received.toSorted().join()];
+    if (want !== got) yield `I21 sent ${want}, received ${got}`;
+  }
+}
+
+/** Every run of the store, and its journal. */
+export async function readAll(store: Store): Promise<Map<RunRecord, readonly Entry[]>> {
+  const all = new Map<RunRecord, readonly Entry[]>();
+  for (let before: number | undefined; ;) {
+    const page = await store.listRuns({ limit: 100, ...(before !== undefined && { before }) });
+    for (const record of page) all.set(record, await store.readJournal(record.run, 0));
+    if (page.length < 100) return all;
+    before = page.at(-1)!.run;
+  }
+}
+
+/** The newest generation of each run. */
+export function endsOf(all: ReadonlyMap<RunRecord, readonly Entry[]>): Map<string, RunEnd> {
+  const ends = new Map<string, RunEnd>();
+  for (const [record, journal] of all) {
+    const other = ends.get(record.id);
+    if (other !== undefined && other.record.generation > record.generation) continue;
+    const last = journal.at(-1);
+    const output = last?.type === "RunCompleted" ? (decode(last.data) as { output?: unknown }).output : undefined;
+    const error = last?.type === "RunFailed" ? last.data.slice(0, 300) : (record.evidence ?? last?.type);
+    ends.set(record.id, { record, journal, output, error });
+  }
+  return ends;
+}
+
+/** What can be seen in any journal, whatever the run does: one end, one terminal entry per command, dense numbers. */
+export function* journalProblems(all: ReadonlyMap<RunRecord, readonly Entry[]>): Iterable<string> {
+  for (const [{ id, status, head }, journal] of all) {
+    if (!hasEnded(status)) yield `I16 run ${id} has not ended: ${status}`;
+    if (journal.length !== head || journal.some(({ seq }, index) => seq !== index + 1))
+      yield `I7 run ${id}: journal has gaps`;
+    const settled = new Set<string>();
+    for (const { type, command, seq } of journal) {
+      if (!isTerminal(type) || type === "SignalReceived") continue;
+      if (settled.has(command)) yield `I13 run ${id}: ${command} is settled again by entry ${seq} ${type}`;
+      settled.add(command);
+    }
+  }
+}

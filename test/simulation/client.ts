@@ -1,0 +1,63 @@
+// Client: asks processes for things until one answers, as a program outside does: it cannot know why one does not.
+
+import type { EngineCore } from "../../src/engine/index.ts";
+import type { Chance } from "../replay/seeded.ts";
+import type { SimProcess } from "./process.ts";
+import type { Lane } from "./scheduler.ts";
+
+/** An answer that says nothing about what was asked: ask again. */
+const ASK_AGAIN = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
+const PATIENCE_MS = 4_000;
+
+export class Client {
+  readonly #lane: Lane;
+  readonly #chance: Chance;
+  readonly #processes: readonly SimProcess[];
+  /** How often something had to be asked again. */
+  repeats = 0;
+
+  constructor(lane: Lane, chance: Chance, processes: readonly SimProcess[]) {
+    this.#lane = lane;
+    this.#chance = chance;
+    this.#processes = processes;
+  }
+
+  async sleep(ms: number): Promise<void> {
+    await this.#lane.sleep(ms);
+  }
+
+  /** The answer, or an error that is one. */
+  async ask<T>(what: string, call: (core: EngineCore) => Promise<T>): Promise<T> {
+    for (;;) {
+      const able = this.#processes.filter((process) => process.core !== undefined);
+      const process = able.length === 0 ? undefined : this.#chance.pick(able);
+      if (process?.core !== undefined) {
+        try {
+          const answered = await this.#patiently(process.answer(call(process.core)));
+          if (answered !== undefined) {
+            this.#lane.tell(`${what}: answered by ${process.name}`);
+            return answered.answer;
+          }
+        } catch (error) {
+          const { code = "" } = error as { code?: string };
+          this.#lane.tell(`${what}: ${code || String(error)} from ${process.name}`);
+          if (!ASK_AGAIN.test(code)) throw error;
+        }
+        this.repeats += 1;
+      }
+      await this.#lane.sleep(20 + this.#chance.below(200));
+    }
+  }
+
+  async #patiently<T>(asked: Promise<T>): Promise<{ readonly answer: T } | undefined> {
+    let cancel = (): void => {};
+    const late = new Promise<undefined>((resolve) => {
+      cancel = this.#lane.timers.set(PATIENCE_MS, () => resolve(undefined));
+    });
+    try {
+      return await Promise.race([asked.then((answer) => ({ answer })), late]);
+    } finally {
+      cancel();
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// Faults: what goes wrong, when, by chance. Each seed has its own swarm: some kinds, each at its own intensity.
+//
+// Every fault that fires has a name, `kill:3`: the third draw of its kind that said yes. A failing seed is made smaller by
+// allowing only some of them.
+
+import type { Chance } from "../replay/seeded.ts";
+import { stream } from "./chance.ts";
+
+/**
+ * `slow`: a call takes long. `kill`: a process is killed, anywhere or right before or after a write. `pause`: it stands still
+ * past its lease. `drain`: it is closed in good order and comes back. `cut`: a call fails before it is done. `unknown`: a write
+ * is done, not done or done later, and nobody is told. `abort`: the database gives a transaction up. `clock`: a wall clock jumps.
+ */
+export const FAULTS = ["slow", "kill", "pause", "drain", "cut", "unknown", "abort", "clock"] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export interface FaultOptions {
+  /** Which kinds may be drawn; each seed then picks among them. */
+  readonly kinds?: readonly Fault[] | undefined;
+  /** Only these may fire. */
+  readonly keep?: ReadonlySet<string> | undefined;
+}
+
+export class Faults {
+  /** By kind, in (0, 1]. */
+  readonly intensity: ReadonlyMap<Fault, number>;
+  /** Those that have fired, in order. */
+  readonly fired: string[] = [];
+  isQuiet = false;
+  readonly #streams: ReadonlyMap<Fault, Chance>;
+  readonly #counts = new Map<Fault, number>();
+  readonly #keep: ReadonlySet<string> | undefined;
+
+  constructor(seed: number, { kinds = FAULTS, keep }: FaultOptions = {}) {
+    const swarm = stream(seed, "swarm");
+    const intensity = new Map<Fault, number>();
+    // Drawn for every kind, so that leaving one out changes no other.
+    for (const kind of FAULTS) {
+      const [isIn, strength] = [swarm.happens(0.6), 0.1 + 0.9 * swarm.unit() ** 2];
+      if (isIn && kinds.includes(kind)) intensity.set(kind, strength);
+    }
+    this.intensity = intensity;
+    this.#keep = keep;
+    this.#streams = new Map(FAULTS.map((kind) => [kind, stream(seed, `fault ${kind}`)]));
+  }
+
+  /** Draws whether one of this kind happens here; the probability is scaled by its intensity. */
+  happens(kind: Fault, probability: number): boolean {
+    const intensity = this.intensity.get(kind);
+    if (intensity === undefined || this.isQuiet) return false;
+    if (!this.#streams.get(kind)!.happens(probability * intensity)) return false;
+    const count = (this.#counts.get(kind) ?? 0) + 1;
+    this.#counts.set(kind, count);
+    const name = `${kind}:${count}`;
+    if (this.#keep !== undefined && !this.#keep.has(name)) return false;
+    this.fired.push(name);
+    return true;
+  }
+
+  /** Details of faults of a kind are drawn from its own stream. */
+  draw(kind: Fault): Chance {
+    return this.#streams.get(kind)!;
+  }
+}

@@ -1,0 +1,15 @@
+// Every part a workload may have, by name.
+
+import type { Part, PartHost } from "../part.ts";
+import { bankPart } from "./bank.ts";
+import { flowsPart } from "./flows.ts";
+import { collectPart, updatesPart } from "./messages.ts";
+import { programsPart } from "./programs.ts";
+
+export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
+  ["programs", programsPart],
+  ["collect", collectPart],
+  ["updates", updatesPart],
+  ["bank", bankPart],
+  ["flows", flowsPart],
+]);

@@ -1,0 +1,106 @@
+// Runs that live on messages: every one that was acknowledged must arrive, once; and code that continues as new.
+
+import { signal, task, update, workflow } from "reprise";
+import { between, expectOutput, type Part, type PartHost } from "../part.ts";
+
+/** Takes a number of signals and answers which ones came. */
+export function collectPart({ chance, scale }: PartHost): Part {
+  const counts = Array.from({ length: Math.max(1, Math.round(2 * scale)) }, () => between(chance, 1, 6));
+  const idOf = (index: number): string => `collect-${index}`;
+  const payloads = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1);
+  return {
+    name: "collect",
+    features: ["signal", "early signal", "continueAsNew", "start"],
+    definitions: (machine) => {
+      const ports = { add: signal<number>() };
+      const note = task("note", async (_ctx, n: number) => (await machine.work("note"), n));
+      interface Given {
+        readonly want: number;
+        readonly got: readonly number[];
+        readonly each: number;
+      }
+      const collect = workflow("collect", { ports }, async (ctx, given: Given): Promise<readonly number[]> => {
+        const got = [...given.got];
+        for (let taken = 0; got.length < given.want; taken += 1) {
+          // What came and was not taken goes on with the next generation.
+          if (taken === given.each) return ctx.continueAsNew({ ...given, got });
+          got.push(await ctx.task(note, await ctx.receive("add")));
+        }
+        return got.toSorted((a, b) => a - b);
+      });
+      return [collect, note];
+    },
+    async drive(client) {
+      const send = async (id: string, n: number): Promise<void> => {
+        await client.sleep(chance.below(3_000));
+        const options = { dedupId: `${id} ${n}`, beforeStart: true };
+        await client
+          .ask(`signal ${n} to ${id}`, async (core) => {
+            await core.run("collect" as never, id).signal("add" as never, n as never, options);
+            return true;
+          })
+          .catch((error: { code?: string }) => {
+            // It got there before, nobody was told, and the run has all it wanted.
+            if (error.code !== "RUN_ENDED") throw error;
+          });
+      };
+      await Promise.all(
+        counts.map(async (want, index) => {
+          const id = idOf(index);
+          const input = { want, got: [], each: chance.pick([1, 2, 100]) };
+          const sending = Promise.all(payloads(want).map((n) => send(id, n)));
+          await client.sleep(chance.below(2_000));
+          await client.ask(`start ${id}`, (core) => core.start("collect", input as never, { id }));
+          await sending;
+        }),
+      );
+    },
+    *judge(ends) {
+      for (const [index, want] of counts.entries())
+        yield* expectOutput(idOf(index), ends.get(idOf(index)), payloads(want));
+    },
+  };
+}
+
+/** Answers updates; each is handled once, however often it was sent. */
+export function updatesPart({ chance }: PartHost): Part {
+  const count = between(chance, 1, 5);
+  const id = "adds-up";
+  return {
+    name: "updates",
+    features: ["update", "start"],
+    definitions: (machine) => {
+      const ports = { add: update<number, number>(), stop: signal() };
+      return [
+        workflow("adds-up", { ports }, async (ctx) => {
+          let sum = 0;
+          ctx.onUpdate("add", async (n) => {
+            const checked = await ctx.run("check", n, async (_op, given) => (await machine.work("check"), given));
+            sum += checked;
+            return sum;
+          });
+          await ctx.receive("stop");
+          return sum;
+        }),
+      ];
+    },
+    async drive(client) {
+      await client.ask(`start ${id}`, (core) => core.start("adds-up", undefined, { id }));
+      await Promise.all(
+        Array.from({ length: count }, async (_, n) => {
+          await client.sleep(chance.below(2_000));
+          await client.ask(`update ${n}`, (core) =>
+            core.run("adds-up" as never, id).update("add" as never, (10 ** n) as never, { dedupId: `u${n}` }),
+          );
+        }),
+      );
+      await client.ask("stop", async (core) => {
+        await core.run("adds-up" as never, id).signal("stop" as never, undefined as never, { dedupId: "stop" });
+        return true;
+      });
+    },
+    *judge(ends) {
+      yield* expectOutput(id, ends.get(id), Number("1".repeat(count)));
+    },
+  };
+}

@@ -1,0 +1,101 @@
+// What stands between a process and its store: answers that take time, fail or never come, and a witness who remembers what
+// was acknowledged.
+
+import { RepriseError } from "../../src/base/index.ts";
+import type { Outcome, Store, Write } from "../../src/kernel/index.ts";
+import type { Life } from "./process.ts";
+
+/** Remembers what a store said it had committed. */
+export interface Witness {
+  wrote(process: string, write: Write, outcome: Outcome): void;
+}
+
+/** May take time, throw, or kill the process. */
+export interface Passage {
+  before(method: string): Promise<void> | void;
+  after(method: string): Promise<void> | void;
+  hasChanged(): boolean;
+  close(): Promise<void>;
+}
+
+export const NEVER = new Promise<never>(() => {});
+
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** A store as one process sees it. */
+export function processStore(raw: Store, life: Life, passage: Passage, witness: Witness): Store {
+  const calls = new Map<string, Call>();
+  const callOf = (method: string): Call => {
+    let call = calls.get(method);
+    if (call === undefined) calls.set(method, (call = (...args) => pass(method, args)));
+    return call;
+  };
+  const pass = async (method: string, args: readonly unknown[]): Promise<unknown> => {
+    const { lane } = life;
+    if (lane.isDead) return NEVER;
+    await passage.before(method);
+    if (lane.isDead) return NEVER;
+    const result = await (raw[method as keyof Store] as Call).apply(raw, args as []);
+    if (lane.isDead) return NEVER;
+    if (method === "write") {
+      (args[0] as readonly Write[]).forEach((write, index) => {
+        const outcome = (result as readonly Outcome[])[index]!;
+        witness.wrote(life.name, write, outcome);
+        if (!isIdle(write, outcome)) lane.tell(lineOf(write, outcome));
+      });
+    } else if (isWorthTelling(method, result)) lane.tell(`${method}: ${JSON.stringify(result)}`);
+    await passage.after(method);
+    return lane.isDead ? NEVER : result;
+  };
+  return new Proxy(raw, {
+    get(_target, key) {
+      if (key === "kind") return raw.kind;
+      if (key === "now") return () => raw.now();
+      if (key === "hasChanged") return () => passage.hasChanged();
+      if (key === "close") return () => passage.close();
+      return typeof key === "string" && typeof raw[key as keyof Store] === "function" ? callOf(key) : undefined;
+    },
+  });
+}
+
+function isWorthTelling(method: string, result: unknown): boolean {
+  if (method === "reap") return (result as { workers: number }).workers > 0;
+  if (method === "renewLease") return result !== true;
+  return method === "transact" || method === "registerWorker" || method === "releaseWorker";
+}
+
+/** For whoever looks into what happened. */
+function lineOf(write: Write, outcome: Outcome): string {
+  const { run, item, status } = { run: "", item: "", status: undefined, ...write, ...outcome } as Record<
+    string,
+    unknown
+  >;
+  const where = typeof run === "number" ? ` ${run} ${String(item)}` : "";
+  const what =
+    write.write === "turn" ? ` +${write.entries.map(({ type }) => type).join()} ${write.then} ${write.token}` : "";
+  return `${write.write}${where}${what}: ${typeof status === "string" ? status : JSON.stringify(outcome).slice(0, 160)}`;
+}
+
+/** A look for work that found none: nothing was written. */
+export function isIdle(write: Write, outcome: Outcome): boolean {
+  const found = outcome as { readonly items?: unknown[]; readonly messages?: unknown[]; readonly runs?: unknown[] };
+  switch (write.write) {
+    case "claim-turns":
+      return (outcome as readonly unknown[]).length === 0;
+    case "claim-items":
+      return found.items!.length === 0;
+    case "claim-messages":
+      return found.messages!.length === 0;
+    case "admit":
+    case "fire-due":
+      return found.runs!.length === 0 && ((outcome as { ready?: number }).ready ?? 0) === 0;
+    default:
+      return false;
+  }
+}
+
+/** As a disk or a network fails: whoever asked cannot know what became of it. */
+export function failed({ lane }: Life, what: string): RepriseError {
+  lane.tell(`${what} fails`);
+  return new RepriseError("STORE_IO", `${what}: simulated failure.`);
+}

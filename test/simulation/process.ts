@@ -1,0 +1,186 @@
+// SimProcess: one process of the engine, killed, paused and started again. The engine in it is the real one.
+//
+// P1. What a killed process would have done later never happens: its lane is dead, its store answers nobody.
+// P2. A paused process stands still wherever it is; when it goes on it does not know that time has passed.
+
+import { RepriseError, type Random } from "../../src/base/index.ts";
+import { EngineCore, Redaction, registryOf } from "../../src/engine/index.ts";
+import type { AnyTask, Definition, Store } from "../../src/kernel/index.ts";
+import type { OutboxHandler } from "../../src/worker/index.ts";
+import type { Chance } from "../replay/seeded.ts";
+import { stream } from "./chance.ts";
+import type { Lane, Scheduler } from "./scheduler.ts";
+
+/** What user code of one process has of the world. */
+export interface Machine {
+  /** Takes some time, by chance; never ends in a process that is killed meanwhile. */
+  work(name: string): Promise<void>;
+  readonly chance: Chance;
+}
+
+/** What a process runs. */
+export interface Program {
+  definitions(machine: Machine): readonly (Definition | AnyTask)[];
+  outbox(machine: Machine): Readonly<Record<string, OutboxHandler>>;
+}
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** The process is gone. */
+  kill(): void;
+}
+
+/** What a process is put into. */
+export interface ProcessHost {
+  readonly seed: number;
+  readonly scheduler: Scheduler;
+  readonly program: Program;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+  readonly workMs: (chance: Chance) => number;
+  open(life: Life): Promise<OpenedStore>;
+  warned(process: string, message: string): void;
+}
+
+/** A process from its start to its end. */
+export interface Life {
+  readonly name: string;
+  readonly lane: Lane;
+  readonly random: Random;
+  /** Kills it where it is. */
+  die(why: string): void;
+}
+
+export class Died extends RepriseError {
+  constructor() {
+    super("ENGINE_CLOSED", "The process died before it answered.");
+  }
+}
+
+export class SimProcess {
+  readonly name: string;
+  readonly #host: ProcessHost;
+  #lives = 0;
+  #lane: Lane | undefined;
+  #core: EngineCore | undefined;
+  #opened: OpenedStore | undefined;
+  #tellDied: (() => void) | undefined;
+  #died: Promise<never> = never;
+
+  constructor(host: ProcessHost, name: string) {
+    this.#host = host;
+    this.name = name;
+  }
+
+  /** The engine, while it can be asked. */
+  get core(): EngineCore | undefined {
+    return this.#core;
+  }
+
+  get isAlive(): boolean {
+    return this.#lane !== undefined;
+  }
+
+  get lane(): Lane | undefined {
+    return this.#lane;
+  }
+
+  /** Waits for an answer, or for the end of the process. */
+  answer<T>(asked: Promise<T>): Promise<T> {
+    return Promise.race([asked, this.#died]);
+  }
+
+  /** Resolves when the process is not there any more. */
+  async gone(): Promise<void> {
+    await this.#died.catch(() => {});
+  }
+
+  async start(): Promise<void> {
+    this.#lives += 1;
+    const { scheduler, seed } = this.#host;
+    const lane = (this.#lane = scheduler.lane(this.name));
+    this.#died = new Promise((_resolve, reject) => (this.#tellDied = () => reject(new Died())));
+    this.#died.catch(() => {});
+    lane.tell(`starts, life ${this.#lives}`);
+    const random = randomOf(stream(seed, `ids ${this.name} ${this.#lives}`), lane);
+    const life: Life = { name: this.name, lane, random, die: (why) => this.#lane === lane && this.kill(why) };
+    try {
+      const opened = await this.answer(this.#host.open(life));
+      this.#opened = opened;
+      const core = this.#newCore(opened.store, life);
+      await this.answer(core.begin());
+      this.#core = core;
+      lane.tell("works");
+    } catch (error) {
+      if (error instanceof Died) return;
+      // As a supervisor sees it: it could not start.
+      this.kill(`could not start: ${String(error)}`);
+    }
+  }
+
+  kill(why: string): void {
+    const lane = this.#lane;
+    if (lane === undefined) return;
+    lane.tell(`dies: ${why}`);
+    this.#host.scheduler.kill(lane);
+    this.#core?.crash();
+    this.#opened?.kill();
+    this.#lane = this.#core = this.#opened = undefined;
+    this.#tellDied?.();
+  }
+
+  /** In good order: what is at work may finish, the rest is given back. */
+  async close(): Promise<void> {
+    const [core, lane] = [this.#core, this.#lane];
+    if (core === undefined) return;
+    this.#core = undefined;
+    lane?.tell("closes");
+    await this.answer(core.close({ grace: "1s" })).catch(() => {});
+    if (this.#lane === lane) this.kill("closed");
+  }
+
+  #newCore(store: Store, { lane, random }: Life): EngineCore {
+    const { program, leaseMs, concurrency, warned, seed, workMs } = this.#host;
+    const chance = stream(seed, `work ${this.name} ${this.#lives}`);
+    const machine: Machine = { chance, work: () => lane.sleep(workMs(chance)) };
+    const log = (message: string): void => warned(this.name, message);
+    return new EngineCore({
+      store,
+      timers: lane.timers,
+      random,
+      registry: registryOf(program.definitions(machine)),
+      logger: { info: () => {}, warn: log, error: log },
+      redaction: new Redaction(),
+      payloadLimit: undefined,
+      entryLimit: undefined,
+      name: `${this.name}.${this.#lives}`,
+      host: "simulated",
+      pid: this.#lives,
+      runtime: "{}",
+      newSalt: undefined,
+      works: true,
+      concurrency,
+      queues: undefined,
+      leaseMs,
+      guardMode: "off",
+      heartbeats: true,
+      polls: true,
+      determinism: "strict",
+      outbox: new Map(Object.entries(program.outbox(machine))),
+    });
+  }
+}
+
+const never = new Promise<never>(() => {});
+
+function randomOf(chance: Chance, lane: Lane): Random {
+  const hex = (digits: number): string => Array.from({ length: digits }, () => chance.below(16).toString(16)).join("");
+  return {
+    bytes: (count) => Uint8Array.from({ length: count }, () => chance.below(256)),
+    id: () => {
+      const time = lane.clock.now().toString(16).padStart(12, "0");
+      return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(3)}-8${hex(3)}-${hex(12)}`;
+    },
+    token: () => hex(32),
+  };
+}

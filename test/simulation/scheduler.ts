@@ -1,0 +1,174 @@
+// Scheduler: who goes on next, and what time it is. The only source of both for everything that is simulated.
+//
+// C1. One thing is done at a time, and everything that follows from it by promises is done before the next (`setImmediate`).
+// C2. Within a process things happen in the order they were asked for; between processes chance decides.
+// C3. Time moves only when no process can go on. A paused process cannot; a dead one never will.
+
+import type { Clock, Timers } from "../../src/base/index.ts";
+import type { Chance } from "../replay/seeded.ts";
+import { hash } from "./chance.ts";
+
+/** Some moment; its only merit is that nobody takes it for the real time. */
+export const START_MS = 1_893_456_000_000; // 2030-01-01
+const SHOWN_EVENTS = 60;
+
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly lane: Lane;
+  fn: (() => void) | undefined;
+}
+
+/** What one process does, in order. */
+export class Lane {
+  readonly name: string;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly queue: (() => void)[] = [];
+  isPaused = false;
+  isDead = false;
+  /** How far its wall clock is off. */
+  skewMs = 0;
+
+  constructor(scheduler: Scheduler, name: string) {
+    this.#scheduler = scheduler;
+    this.name = name;
+    this.timers = {
+      set: (ms, fn) => scheduler.setTimer(this, ms, fn),
+      soon: (fn) => void (this.isDead || this.queue.push(fn)),
+    };
+    this.clock = {
+      now: () => START_MS + Math.floor(scheduler.elapsedMs) + this.skewMs,
+      monotonic: () => scheduler.elapsedMs,
+    };
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.timers.set(ms, resolve));
+  }
+
+  tell(event: string): void {
+    this.#scheduler.tell(this.name, event);
+  }
+}
+
+export class Stuck extends Error {}
+
+export class Scheduler {
+  /** Since the beginning. */
+  elapsedMs = 0;
+  steps = 0;
+  /** Of everything that was told: the same seed gives the same one. */
+  digest = 0;
+  readonly #chance: Chance;
+  readonly #lanes = new Set<Lane>();
+  readonly #timers: Timer[] = [];
+  readonly #told = new Map<string, string[]>();
+  #order = 0;
+
+  constructor(chance: Chance) {
+    this.#chance = chance;
+  }
+
+  lane(name: string): Lane {
+    const lane = new Lane(this, name);
+    this.#lanes.add(lane);
+    return lane;
+  }
+
+  kill(lane: Lane): void {
+    lane.isDead = true;
+    lane.queue.length = 0;
+    this.#lanes.delete(lane);
+  }
+
+  setTimer(lane: Lane, ms: number, fn: () => void): () => void {
+    const timer: Timer = { at: this.elapsedMs + Math.max(0, ms), order: (this.#order += 1), lane, fn };
+    if (!lane.isDead) push(this.#timers, timer);
+    return () => void (timer.fn = undefined);
+  }
+
+  tell(who: string, event: string): void {
+    const line = `${Math.round(this.elapsedMs)} ${event}`;
+    this.digest = hash(`${who} ${line}`, this.digest);
+    const lines = this.#told.get(who) ?? [];
+    this.#told.set(who, lines);
+    lines.push(line);
+    if (lines.length > SHOWN_EVENTS) lines.shift();
+  }
+
+  /** The last events of each process. */
+  get told(): ReadonlyMap<string, readonly string[]> {
+    return this.#told;
+  }
+
+  /** Goes on until something settles; throws `Stuck` when it cannot. */
+  async run(until: Promise<unknown>, maxSteps: number): Promise<void> {
+    let isOver = false;
+    const over = (): void => void (isOver = true);
+    until.then(over, over);
+    await drain();
+    for (const stop = this.steps + maxSteps; !isOver; this.steps += 1) {
+      if (this.steps >= stop) throw new Stuck(`nothing came of it in ${maxSteps} steps`);
+      const next = this.#next();
+      if (next === undefined) throw new Stuck("nobody can go on, and no timer is set");
+      next();
+      await drain();
+    }
+    await until;
+  }
+
+  #next(): (() => void) | undefined {
+    for (;;) {
+      // C2
+      const able = [...this.#lanes].filter((lane) => !lane.isPaused && lane.queue.length > 0);
+      if (able.length > 0) return able[able.length === 1 ? 0 : this.#chance.below(able.length)]!.queue.shift()!;
+      const timer = pop(this.#timers);
+      if (timer === undefined) return undefined;
+      if (timer.fn === undefined || timer.lane.isDead) continue;
+      this.elapsedMs = Math.max(this.elapsedMs, timer.at);
+      const { fn } = timer;
+      timer.lane.queue.push(() => timer.fn === fn && fn());
+    }
+  }
+}
+
+/** C1 */
+function drain(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+// ── a heap: the earliest first, those of one moment in the order they were set ──
+
+function isBefore(a: Timer, b: Timer): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+function push(heap: Timer[], timer: Timer): void {
+  let at = heap.push(timer) - 1;
+  while (at > 0) {
+    const above = (at - 1) >> 1;
+    if (!isBefore(timer, heap[above]!)) break;
+    heap[at] = heap[above]!;
+    at = above;
+  }
+  heap[at] = timer;
+}
+
+function pop(heap: Timer[]): Timer | undefined {
+  const first = heap[0];
+  const last = heap.pop();
+  if (first === undefined || last === undefined || heap.length === 0) return first;
+  let at = 0;
+  for (;;) {
+    let below = at * 2 + 1;
+    if (below >= heap.length) break;
+    if (below + 1 < heap.length && isBefore(heap[below + 1]!, heap[below]!)) below += 1;
+    if (!isBefore(heap[below]!, last)) break;
+    heap[at] = heap[below]!;
+    at = below;
+  }
+  heap[at] = last;
+  return first;
+}

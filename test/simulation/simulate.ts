@@ -1,0 +1,293 @@
+// One seed: a world of processes on one store, a swarm of faults, then quiet, then judgement.
+//
+// M1. First faults, for some seconds of virtual time, while clients ask for things. Then none: every process comes back, and
+//     everything must come to an end in a bounded number of steps.
+// M2. The same options give the same world, event for event (`digest`).
+
+import type { Random } from "../../src/base/index.ts";
+import { hasEnded } from "../../src/kernel/index.ts";
+import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
+import type { Chance } from "../replay/seeded.ts";
+import { stream } from "./chance.ts";
+import { endsOf, journalProblems, Ledger, Outside, readAll } from "./checks.ts";
+import { Client } from "./client.ts";
+import { Faults, type Fault } from "./faults.ts";
+import { between, type Part, type PartHost } from "./part.ts";
+import { PARTS } from "./parts/index.ts";
+import { SimProcess } from "./process.ts";
+import { Scheduler, START_MS, Stuck, type Lane } from "./scheduler.ts";
+import { openSqliteStores } from "./sqlite-stores.ts";
+import type { SimStores, StoreName, StoresHost } from "./stores.ts";
+
+export interface SimOptions {
+  readonly seed: number;
+  readonly store: StoreName;
+  /** Of the simulated database. */
+  readonly mode?: Isolation | undefined;
+  /** Parts of the workload by name; default: one to three by chance. */
+  readonly scenario?: readonly string[] | undefined;
+  readonly faults?: readonly Fault[] | undefined;
+  /** Only these faults may fire. */
+  readonly keep?: ReadonlySet<string> | undefined;
+  readonly workers?: number | undefined;
+  /** How much of everything: 1 is the usual size. */
+  readonly scale?: number | undefined;
+  readonly wrap?: StoresHost["wrap"];
+}
+
+export interface SimReport {
+  readonly seed: number;
+  /** The violated invariants; empty when all is well. */
+  readonly problems: readonly string[];
+  readonly digest: number;
+  readonly steps: number;
+  readonly virtualMs: number;
+  readonly commits: number;
+  readonly runs: number;
+  readonly workers: number;
+  readonly parts: readonly string[];
+  readonly features: readonly string[];
+  readonly fired: readonly string[];
+  readonly told: ReadonlyMap<string, readonly string[]>;
+}
+
+const MAX_STEPS = 400_000;
+const TICK_MS = 200;
+/** M1. How long a run may take to its end when nothing goes wrong any more. */
+const PATIENCE_MS = 600_000;
+
+class World {
+  readonly scheduler: Scheduler;
+  readonly faults: Faults;
+  readonly ledger = new Ledger();
+  readonly outside = new Outside();
+  readonly problems: string[] = [];
+  readonly lane: Lane;
+  readonly #options: SimOptions;
+  readonly #chance: Chance;
+  readonly workers: number;
+  readonly #leaseMs: number;
+  parts: readonly Part[] = [];
+  runs = 0;
+  #processes: readonly SimProcess[] = [];
+  #isOver = false;
+
+  constructor(options: SimOptions) {
+    const { seed } = options;
+    this.#options = options;
+    this.#chance = stream(seed, "world");
+    this.scheduler = new Scheduler(stream(seed, "schedule"));
+    this.faults = new Faults(seed, { kinds: options.faults, keep: options.keep });
+    this.lane = this.scheduler.lane("world");
+    const drawn = between(this.#chance, 1, 3);
+    this.workers = options.workers ?? drawn;
+    this.#leaseMs = this.#chance.pick([600, 1_500, 3_000]);
+  }
+
+  /** The whole life of the world. */
+  async live(): Promise<void> {
+    const { seed } = this.#options;
+    const chance = this.#chance;
+    const stores = await this.#openStores();
+    this.parts = this.#drawParts(stores);
+    const concurrency = chance.pick([1, 2, 16]);
+    const host = {
+      seed,
+      scheduler: this.scheduler,
+      program: {
+        definitions: (machine: Parameters<Part["definitions"]>[0]) =>
+          this.parts.flatMap((part) => part.definitions(machine)),
+        outbox: () => ({ outside: (payload: unknown, key: string) => this.outside.deliver(payload, key) }),
+      },
+      leaseMs: this.#leaseMs,
+      concurrency,
+      workMs: (work: Chance) => (work.happens(0.5) ? 0 : work.unit() * (work.happens(0.1) ? 1_000 : 30)),
+      open: stores.open,
+      warned: (process: string, message: string) => this.scheduler.tell(process, `warns: ${message.slice(0, 120)}`),
+    };
+    this.#processes = Array.from({ length: this.workers }, (_, n) => new SimProcess(host, `p${n + 1}`));
+    const client = new Client(this.scheduler.lane("client"), stream(seed, "client"), this.#processes);
+    for (const process of this.#processes) void this.#supervise(process);
+    void this.#makeTrouble();
+    const driven = Promise.all(this.parts.map((part) => part.drive(client)));
+    driven.catch(() => {});
+    await this.lane.sleep(between(chance, 2_000, 10_000));
+    this.#calmDown();
+    await driven;
+    await this.#comeToRest(stores, client);
+    await this.#judge(stores, client);
+    this.#isOver = true;
+    for (const process of this.#processes) process.kill("the world ends");
+    await stores.close();
+  }
+
+  #drawParts(stores: SimStores): readonly Part[] {
+    const { seed, scenario, scale = 1 } = this.#options;
+    const chance = stream(seed, "workload");
+    const names = [...PARTS.keys()];
+    const count = between(chance, 1, 3);
+    const drawn = [...new Set(Array.from({ length: count }, () => chance.pick(names)))];
+    return (scenario ?? drawn).map((name) => {
+      const make = PARTS.get(name);
+      if (make === undefined) throw new Error(`No scenario is called ${name}; there are: ${names.join(", ")}.`);
+      const host: PartHost = {
+        chance: stream(seed, `part ${name}`),
+        database: stores.database,
+        kind: stores.kind,
+        outside: (payload, key) => this.outside.deliver(payload, key),
+        scale,
+      };
+      return make(host);
+    });
+  }
+
+  #openStores(): Promise<SimStores> {
+    const { seed, store, wrap } = this.#options;
+    const chance = stream(seed, "store");
+    const host: StoresHost = {
+      lane: this.lane,
+      random: storeRandom(chance),
+      faults: this.faults,
+      latency: stream(seed, "latency"),
+      witness: this.ledger,
+      wrap,
+    };
+    if (store === "remote") throw new Error("not yet");
+    return openSqliteStores(host);
+  }
+
+  /** Starts a process again whenever it is gone. */
+  async #supervise(process: SimProcess): Promise<void> {
+    const chance = stream(this.#options.seed, `supervisor ${process.name}`);
+    for (;;) {
+      await process.start();
+      await process.gone();
+      if (this.#isOver) return;
+      await this.lane.sleep(this.faults.isQuiet ? 10 : chance.below(chance.happens(0.2) ? 3_000 : 300));
+    }
+  }
+
+  /** Kills, pauses and closes processes, and sets clocks. */
+  async #makeTrouble(): Promise<void> {
+    const { faults, lane } = this;
+    while (!faults.isQuiet) {
+      await lane.sleep(TICK_MS);
+      const one = (kind: Fault): SimProcess => faults.draw(kind).pick(this.#processes);
+      if (faults.happens("kill", 0.15)) one("kill").kill("killed");
+      if (faults.happens("drain", 0.1)) void one("drain").close();
+      if (faults.happens("pause", 0.15)) this.#pause(one("pause"), faults.draw("pause").unit() * 3 * this.#leaseMs);
+      if (faults.happens("clock", 0.15)) this.#jump(faults.draw("clock"));
+    }
+  }
+
+  /** As `SIGSTOP` does, and later `SIGCONT`. */
+  #pause(process: SimProcess, ms: number): void {
+    const { lane } = process;
+    if (lane === undefined || lane.isPaused) return;
+    lane.isPaused = true;
+    lane.tell(`is paused for ${Math.round(ms)}`);
+    this.lane.timers.set(ms, () => this.#goOn(lane));
+  }
+
+  #goOn(lane: Lane): void {
+    if (!lane.isPaused) return;
+    lane.isPaused = false;
+    if (!lane.isDead) lane.tell("goes on");
+  }
+
+  #jump(chance: Chance): void {
+    const lanes = [this.lane, ...this.#processes.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))];
+    const lane = chance.pick(lanes);
+    const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
+    lane.skewMs += ms;
+    lane.tell(`clock jumps by ${ms}`);
+  }
+
+  /** M1 */
+  #calmDown(): void {
+    this.lane.tell("quiet from now on");
+    this.faults.isQuiet = true;
+    for (const { lane } of this.#processes) if (lane !== undefined) this.#goOn(lane);
+  }
+
+  async #comeToRest({ calm }: SimStores, client: Client): Promise<void> {
+    for (const until = this.scheduler.elapsedMs + PATIENCE_MS; this.scheduler.elapsedMs < until;) {
+      const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
+      const blocked = live.filter(({ status }) => status === "blocked");
+      // Taken over too often: somebody has to say that it was not its fault.
+      for (const { definition, id } of blocked)
+        await client
+          .ask(`resume ${id}`, async (core) => (await core.run(definition as never, id).resume(), true))
+          .catch(() => {});
+      if (live.length === 0 && (await calm.info()).outbox.pending === 0) return;
+      await this.lane.sleep(live.length === 0 ? 100 : 500);
+    }
+  }
+
+  async #judge(stores: SimStores, client: Client): Promise<void> {
+    const { calm } = stores;
+    const all = await readAll(calm);
+    this.runs = all.size;
+    const journals = new Map([...all].map(([{ run }, journal]) => [run, journal]));
+    this.problems.push(...journalProblems(all), ...this.ledger.missingIn(journals));
+    for (const { invariant, run, message } of await calm.check())
+      this.problems.push(`${invariant}: ${run ?? ""} ${message}`);
+    this.problems.push(...this.outside.problems(journals.values()));
+    const ends = endsOf(all);
+    for (const part of this.parts) this.problems.push(...part.judge(ends));
+    if (this.problems.length > 0) return this.#tellLive(stores, all);
+    for (const { id, definition, generation, status } of all.keys()) {
+      if (status !== "completed" && status !== "continued") continue;
+      const verdict = await client.ask(`verify ${id}`, (core) =>
+        core.run(definition as never, id).verify({ generation }),
+      );
+      if (verdict.status !== "same") this.problems.push(`I25 run ${id}: ${JSON.stringify(verdict).slice(0, 300)}`);
+    }
+    this.scheduler.tell("end", [...all.keys()].map(({ id, chain, status }) => `${id} ${chain} ${status}`).join());
+  }
+
+  /** How the runs stand that have not ended, for whoever looks into it. */
+  async #tellLive({ calm }: SimStores, all: Awaited<ReturnType<typeof readAll>>): Promise<void> {
+    for (const { worker, name, until } of await calm.listWorkers())
+      this.scheduler.tell("store", `worker ${worker} ${name} until ${until - START_MS}`);
+    for (const [{ run, id, status, read, arrivals }, journal] of all) {
+      if (hasEnded(status)) continue;
+      const [pulse] = await calm.pulse([run]);
+      this.scheduler.tell("store", `${id} ${status} token ${pulse?.token ?? "none"} read ${read} of ${arrivals}`);
+      for (const { seq, type, command, data } of journal)
+        this.scheduler.tell("store", `  ${seq} ${type} ${command} ${data.slice(0, 80)}`);
+    }
+  }
+}
+
+export async function simulate(options: SimOptions): Promise<SimReport> {
+  const world = new World(options);
+  const { scheduler } = world;
+  try {
+    await scheduler.run(world.live(), MAX_STEPS);
+  } catch (error) {
+    world.problems.push(
+      error instanceof Stuck ? `liveness: ${error.message}` : `crashed: ${(error as Error).stack ?? String(error)}`,
+    );
+  }
+  return {
+    seed: options.seed,
+    problems: world.problems,
+    digest: scheduler.digest,
+    steps: scheduler.steps,
+    virtualMs: Math.round(scheduler.elapsedMs),
+    commits: world.ledger.commits,
+    runs: world.runs,
+    workers: world.workers,
+    parts: world.parts.map(({ name }) => name),
+    features: [...new Set(world.parts.flatMap(({ features }) => features))],
+    fired: world.faults.fired,
+    told: scheduler.told,
+  };
+}
+
+function storeRandom(chance: Chance): Random {
+  const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => chance.below(256));
+  const token = (): string => Buffer.from(bytes(16)).toString("hex");
+  return { bytes, token, id: token };
+}

@@ -1,0 +1,45 @@
+// The stores a simulation can stand on, and what lies on the way to them.
+
+import type { Random } from "../../src/base/index.ts";
+import type { Database, Store } from "../../src/kernel/index.ts";
+import type { Chance } from "../replay/seeded.ts";
+import type { Faults } from "./faults.ts";
+import type { Witness } from "./process-store.ts";
+import type { Life, OpenedStore } from "./process.ts";
+import type { Lane } from "./scheduler.ts";
+
+export type StoreName = "sqlite" | "remote";
+
+export interface StoresHost {
+  /** Of the world itself: never killed, never paused. */
+  readonly lane: Lane;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly latency: Chance;
+  readonly witness: Witness;
+  /** A mutant: the same store with one promise broken. */
+  readonly wrap?: ((store: Store, life: Life) => Store) | undefined;
+}
+
+export interface SimStores {
+  readonly kind: StoreName;
+  /** Without faults, for those who look at the end. */
+  readonly calm: Store;
+  /** What `ctx.tx` is asked for. */
+  readonly database: Database<any>;
+  open(life: Life): Promise<OpenedStore>;
+  close(): Promise<void>;
+}
+
+/** How long a call is on its way: mostly no time at all, sometimes long. Without this, races are never lost. */
+export function latencyMs({ latency: chance, faults }: Pick<StoresHost, "latency" | "faults">): number {
+  const [kind, size] = [chance.unit(), chance.unit()];
+  if (kind < 0.5) return 0;
+  if (faults.happens("slow", 0.1)) return size * 400;
+  return size * 4;
+}
+
+export async function latency(host: StoresHost, life: Life): Promise<void> {
+  const ms = latencyMs(host);
+  if (ms > 0) await life.lane.sleep(ms);
+}
