@@ -78,6 +78,11 @@ export const ERROR_CATALOGUE = {
     summary: "A run has no committed checkpoint of this step or with this label.",
     next: "List those it has: `reprise checkpoints <id>`, or run.checkpoints().",
   },
+  DRIVER_MISSING: {
+    family: "usage",
+    summary: "The package that speaks to this kind of database is not installed.",
+    next: "Install the package named in the message beside reprise: `npm install pg` or `npm install mysql2`.",
+  },
   DUPLICATE_DEFINITION: {
     family: "usage",
     summary: "Two different definitions carry the same name.",

@@ -1,0 +1,244 @@
+// PostgreSQL as a backend: everything in one schema of one database, made and brought up to date when it is opened.
+
+import {
+  RepriseError,
+  systemRandom,
+  systemTimers,
+  type EpochMs,
+  type Random,
+  type Timers,
+} from "../../base/index.ts";
+import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
+import { addressOf, type Address } from "./address.ts";
+import { connectClient, DEFAULT_TIMEOUTS, sessionSettings, type Timeouts } from "./driver.ts";
+import { isLost, serverErrorOf, storeErrorOf } from "./errors.ts";
+import { PostgresLink, postgresLink } from "./link.ts";
+import { Listener } from "./listen.ts";
+import { migrate } from "./migrate.ts";
+import { literal, Shapes } from "./shapes.ts";
+import { verifySchema, verifyServer, type Server } from "./verify.ts";
+
+export interface PostgresOptions {
+  readonly url: string;
+  readonly durability?: "full" | "relaxed";
+  /** False: an older schema is refused instead of brought up to date. */
+  readonly migrate?: boolean;
+  readonly random?: Random;
+  /** They time answers of the server, so they are the machine's own. */
+  readonly timers?: Timers;
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+/** Names are told apart from other programs', and a link's process from one that has its number by now. */
+const nameOf = (writer: string): string => `reprise ${writer}`;
+/** Too many connections: the server refuses one, and is well otherwise. */
+const NO_MORE = "53300";
+/** How often `lastBatch` waits for a lock before it says that it could not find out. */
+const PATIENCE = 12;
+
+export async function openPostgresBackend(options: PostgresOptions): Promise<Backend> {
+  const address = addressOf(options.url);
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const durability = options.durability ?? "full";
+  let server: Server;
+  try {
+    const client = await connectClient(address, timeouts, "reprise migrates");
+    try {
+      server = await verifyServer(client, address, durability);
+      await migrate(client, address, options.migrate ?? true);
+    } finally {
+      await client.end();
+    }
+  } catch (error) {
+    throw storeErrorOf(error, `Opening ${address.location}`);
+  }
+  return new PostgresBackend({
+    address,
+    timeouts,
+    durability,
+    server,
+    random: options.random ?? systemRandom,
+    timers: options.timers ?? systemTimers,
+  });
+}
+
+interface Parts {
+  readonly address: Address;
+  readonly timeouts: Timeouts;
+  readonly durability: "full" | "relaxed";
+  readonly server: Server;
+  readonly random: Random;
+  readonly timers: Timers;
+}
+
+class PostgresBackend implements Backend {
+  readonly kind = "postgres";
+  readonly #parts: Parts;
+  readonly #shapes: Shapes;
+  /** Of links that were made here, by writer: what serves them. */
+  readonly #pids = new Map<string, number>();
+  readonly #listeners = new Set<Listener>();
+  readonly #own: string;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#shapes = new Shapes(parts.address.schema);
+    this.#own = parts.random.token();
+  }
+
+  async connect(): Promise<Link> {
+    const { address, timeouts, timers, random, durability } = this.#parts;
+    const writer = random.token();
+    const settings = settingsText(sessionSettings(timeouts));
+    try {
+      const client = await connectClient(address, timeouts, nameOf(writer));
+      try {
+        await client.query(settings);
+        const { pid } = await verifyServer(client, address, durability);
+        await verifySchema(client, address);
+        await client.query(`insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`, [
+          writer,
+        ]);
+        const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
+        this.#pids.set(writer, pid);
+        return new PostgresLink({
+          client,
+          shapes: this.#shapes,
+          schema: address.schema,
+          writer,
+          timers,
+          answerMs: timeouts.answerMs,
+          tidy,
+        });
+      } catch (error) {
+        client.connection.stream.destroy();
+        throw error;
+      }
+    } catch (error) {
+      if (error instanceof RepriseError) throw error;
+      const isPassing = isLost(error) || serverErrorOf(error)?.code === NO_MORE;
+      throw isPassing ? new LinkError("lost", { cause: error }) : storeErrorOf(error, `Connecting to ${address.location}`);
+    }
+  }
+
+  async lastBatch(link: Link, writer: string): Promise<number> {
+    const over = postgresLink(link);
+    // One that is gone answers nothing. One that may still hold what it had begun is ended; where that is not allowed it
+    // ends by itself, and is waited for.
+    await over
+      .alone(
+        "select pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = $1 and application_name = $2",
+        [
+          { type: "int", value: this.#pids.get(writer) ?? -1 },
+          { type: "text", value: nameOf(writer) },
+        ],
+      )
+      .catch((error: unknown) => {
+        if (error instanceof LinkError && error.reason === "lost") throw error;
+      });
+    for (let tries = 1; ; tries += 1)
+      try {
+        const batch = await this.#fence(over, writer);
+        this.#pids.delete(writer);
+        return batch;
+      } catch (error) {
+        if (!(error instanceof LinkError) || error.reason === "lost" || tries === PATIENCE) throw error;
+      }
+  }
+
+  /** L3. A number below zero stands for a writer that must write nothing more: -1 for 0, -2 for 1. */
+  async #fence(link: PostgresLink, writer: string): Promise<number> {
+    const { rows } = await link.alone(
+      `insert into ${this.#shapes.table("writers")} as w (writer, batch, mark) values ($1, -1, 0)
+        on conflict (writer) do update set batch = least(w.batch, -1 - w.batch) returning batch`,
+      [{ type: "text", value: writer }],
+    );
+    return -1 - Number(rows[0]?.[0]);
+  }
+
+  async reserve(link: Link, counter: string, count: number): Promise<number> {
+    const { rows } = await postgresLink(link).alone(
+      `insert into ${this.#shapes.table("counters")} as c (name, value) values ($1, $2)
+        on conflict (name) do update set value = c.value + excluded.value returning value`,
+      [
+        { type: "text", value: counter },
+        { type: "int", value: count },
+      ],
+    );
+    return Number(rows[0]?.[0]) - count + 1;
+  }
+
+  async serverTime(link: Link): Promise<number> {
+    const text = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint";
+    const { rows } = await postgresLink(link).alone(text, []);
+    return Number(rows[0]?.[0]);
+  }
+
+  async renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
+    const { tag } = await postgresLink(link).alone(
+      `update ${this.#shapes.table("workers")} set until = $2, doing = coalesce($3, doing) where worker = $1`,
+      [
+        { type: "int", value: worker },
+        { type: "int", value: until },
+        { type: "text", value: doing ?? null },
+      ],
+    );
+    return tag === "UPDATE 1";
+  }
+
+  async notify(link: Link): Promise<void> {
+    await postgresLink(link).alone("select pg_notify($1, $2)", [
+      { type: "text", value: this.#channel },
+      { type: "text", value: this.#own },
+    ]);
+  }
+
+  async listen(heard: () => void): Promise<{ close(): Promise<void> }> {
+    const { address, timeouts, timers } = this.#parts;
+    const listener = new Listener({ address, timeouts, timers, channel: this.#channel, own: this.#own, heard });
+    this.#listeners.add(listener);
+    await listener.start();
+    return {
+      close: () => {
+        this.#listeners.delete(listener);
+        return listener.close();
+      },
+    };
+  }
+
+  get #channel(): string {
+    return `reprise_due_${this.#parts.address.schema}`;
+  }
+
+  async info(link: Link): Promise<BackendInfo> {
+    const { address, server, durability } = this.#parts;
+    const { rows } = await postgresLink(link).alone(
+      `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relkind = 'r'`,
+      [{ type: "text", value: address.schema }],
+    );
+    return { location: address.location, server: server.name, bytes: Number(rows[0]?.[0]), durability };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#listeners].map((listener) => listener.close()));
+  }
+}
+
+/** K4. Whatever user SQL can leave behind on a connection, besides what is prepared. */
+const TIDY = [
+  "reset session authorization",
+  "reset all",
+  "discard temp",
+  "unlisten *",
+  "select pg_advisory_unlock_all()",
+] as const;
+
+/** One statement for all of them. */
+function settingsText(settings: Readonly<Record<string, string>>): string {
+  const calls = Object.entries(settings).map(
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, false)`,
+  );
+  return `select ${calls.join(", ")}`;
+}

@@ -1,0 +1,3 @@
+// reprise/postgres: the PostgreSQL door.
+
+export type { PostgresHandle, PostgresResult } from "./user-handle.ts";

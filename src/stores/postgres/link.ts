@@ -1,0 +1,239 @@
+// Link: one connection to PostgreSQL, and the transaction on it.
+//
+// K1. BEGIN is the first thing sent of a transaction and COMMIT the last, with everything in between where it is known: one
+//     round trip for a batch. The stamp comes before all changes (L3): whoever locks it next knows of all of them.
+// K2. After an error of the server the transaction is rolled back before anything else. Where that is not possible the
+//     connection is broken, and after COMMIT was sent nobody knows.
+// K3. An answer that does not come in time breaks the connection; nothing is ever read from it again.
+// K4. What user SQL may have left on the connection is cleared away before the connection is used again.
+
+import type { Client } from "pg";
+import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
+import { LinkError, type Answer, type Change, type CommitOutcome, type Link } from "../remote/backend.ts";
+import type { Question } from "../remote/query.ts";
+import { bindChange } from "./changes.ts";
+import { isAgain, isLost, isMoved, isUserConstraint, storeErrorOf } from "./errors.ts";
+import { runPipeline, type Prepared, type Result } from "./pipeline.ts";
+import { bindQuestion } from "./questions.ts";
+import { rowsOf } from "./rows.ts";
+import type { Shapes } from "./shapes.ts";
+import { UserHandle } from "./user-handle.ts";
+import { USUAL_PLANNER } from "./driver.ts";
+import { WireWriter, type Bound } from "./wire.ts";
+
+const BEGIN = "begin isolation level read committed read write";
+const BEGIN_READING = "begin isolation level repeatable read read only";
+
+export interface LinkParts {
+  readonly client: Client;
+  readonly shapes: Shapes;
+  /** As it is written in the URL, without quotes. */
+  readonly schema: string;
+  readonly writer: string;
+  readonly timers: Timers;
+  readonly answerMs: number;
+  /** K4. The statements that make the connection as it was. */
+  readonly tidy: readonly string[];
+}
+
+export class PostgresLink implements Link {
+  readonly writer: string;
+  readonly #parts: LinkParts;
+  readonly #wire = new WireWriter();
+  readonly #prepared: Prepared = new Set();
+  #isBroken = false;
+  #isBusy = false;
+  #isOpen = false;
+  #isUntidy = false;
+  #user: UserHandle | undefined;
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+    this.writer = parts.writer;
+    parts.client.once("error", () => this.#break());
+    parts.client.once("end", () => (this.#isBroken = true));
+  }
+
+  get isUsable(): boolean {
+    return !this.#isBroken;
+  }
+
+  async ask(questions: readonly Question[]): Promise<readonly Answer[]> {
+    const bound = questions.map((question) => bindQuestion(this.#parts.shapes, question));
+    const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
+    const results = await this.#explained("Reading", () => this.#exchange([...begin, ...bound], true));
+    return bound.map(({ columns }, index) => rowsOf(columns, (results[begin.length + index] as Result).rows));
+  }
+
+  async read(questions: readonly Question[]): Promise<readonly Answer[]> {
+    if (this.#isOpen) throw new InvariantError("Something was to be read outside of the transaction that is open.");
+    const bound = questions.map((question) => bindQuestion(this.#parts.shapes, question));
+    // One statement sees one snapshot by itself.
+    const around = bound.length > 1;
+    const statements = around ? [this.#plain(BEGIN_READING), ...bound, this.#plain("commit")] : bound;
+    const results = await this.#explained("Reading", () => this.#exchange(statements, around));
+    this.#isOpen = false;
+    return bound.map(({ columns }, index) => rowsOf(columns, (results[index + (around ? 1 : 0)] as Result).rows));
+  }
+
+  async commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+    const { shapes, schema } = this.#parts;
+    const statements = this.#isOpen ? [] : [this.#plain(BEGIN)];
+    statements.push(this.#stamp(batch, mark));
+    for (const change of changes) if (change.rows.length > 0) statements.push(bindChange(shapes, change));
+    statements.push(this.#plain("commit"));
+    let results: readonly Result[];
+    try {
+      await this.#user?.settled();
+      results = await this.#exchange(statements, true);
+    } catch (error) {
+      if (error instanceof LinkError) throw error;
+      if (isMoved(error, schema)) return "moved";
+      if (isAgain(error)) return "again";
+      if (this.#isUntidy && isUserConstraint(error, schema)) throw error;
+      throw storeErrorOf(error, "Committing");
+    }
+    this.#isOpen = false;
+    const tag = results.at(-1)?.tag;
+    if (tag !== "COMMIT") throw new InvariantError(`COMMIT was answered with ${tag}.`);
+    return "committed";
+  }
+
+  async rollback(): Promise<void> {
+    if (!this.#isOpen || this.#isBroken) return;
+    await this.#user?.settled();
+    await this.#rollBack();
+  }
+
+  async userHandle(): Promise<{ readonly db: unknown; close(): void }> {
+    const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
+    const planner = USUAL_PLANNER.map((text) => this.#plain(text));
+    await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));
+    this.#isUntidy = true;
+    const { client, schema } = this.#parts;
+    this.#user = new UserHandle(client, schema, (act) => this.#timed(act));
+    return this.#user;
+  }
+
+  /** One statement of the backend's own, outside of any transaction. */
+  async alone(text: string, values: Bound["values"]): Promise<Result> {
+    if (this.#isOpen) throw new InvariantError("A statement was to run outside of the transaction that is open.");
+    const statement = { shape: this.#parts.shapes.of(text), values };
+    const results = await this.#explained("Asking the server", () => this.#exchange([statement], false));
+    return results[0] as Result;
+  }
+
+  destroy(): void {
+    this.#break();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    await this.#parts.client.end();
+  }
+
+  /** A server's error of a statement is thrown as the store's; those that pass by themselves as a LinkError. */
+  async #explained<T>(what: string, act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      if (isAgain(error)) throw new LinkError("again", { cause: error });
+      throw storeErrorOf(error, what);
+    }
+  }
+
+  async #exchange(statements: readonly Bound[], opens: boolean): Promise<readonly Result[]> {
+    if (this.#isUntidy && !this.#isOpen) await this.#tidyUp();
+    const isOpen = this.#isOpen || opens;
+    try {
+      const results = await this.#send(statements);
+      this.#isOpen = isOpen;
+      return results;
+    } catch (error) {
+      if (error instanceof LinkError) throw error;
+      if (isOpen) await this.#rollBack();
+      throw error;
+    }
+  }
+
+  /** K2 */
+  async #rollBack(): Promise<void> {
+    this.#isOpen = false;
+    try {
+      await this.#send([this.#plain("rollback")]);
+    } catch (error) {
+      this.#break();
+      throw error instanceof LinkError ? error : new LinkError("lost", { cause: error });
+    }
+  }
+
+  /** K4 */
+  async #tidyUp(): Promise<void> {
+    this.#isUntidy = false;
+    this.#user = undefined;
+    try {
+      await this.#send(this.#parts.tidy.map((text) => this.#plain(text)));
+    } catch (error) {
+      this.#break();
+      throw error instanceof LinkError ? error : new LinkError("lost", { cause: error });
+    }
+  }
+
+  #send(statements: readonly Bound[]): Promise<readonly Result[]> {
+    const { client } = this.#parts;
+    return this.#timed(() => runPipeline(client, this.#wire, this.#prepared, statements));
+  }
+
+  /** K3 */
+  async #timed<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#isBroken) throw new LinkError("lost");
+    if (this.#isBusy) throw new InvariantError("Two calls were made on one connection at the same time.");
+    const { timers, answerMs } = this.#parts;
+    this.#isBusy = true;
+    const stop = timers.set(answerMs, () => this.#break(), { ref: false });
+    try {
+      return await act();
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      this.#break();
+      throw new LinkError("lost", { cause: error });
+    } finally {
+      stop();
+      this.#isBusy = false;
+    }
+  }
+
+  #break(): void {
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    this.#isOpen = false;
+    this.#parts.client.connection.stream.destroy();
+  }
+
+  #plain(text: string): Bound {
+    return { shape: this.#parts.shapes.of(text), values: [] };
+  }
+
+  /** L3. A writer that somebody has asked about (`lastBatch`) writes nothing more. */
+  #stamp(batch: number, mark: EpochMs): Bound {
+    const { shapes, writer } = this.#parts;
+    const text = `with done as (
+        insert into ${shapes.table("writers")} as w (writer, batch, mark) values ($1, $2, $3)
+        on conflict (writer) do update set batch = excluded.batch, mark = excluded.mark where w.batch >= 0 returning 1
+      ) select 1 / count(*) from done`;
+    return {
+      shape: shapes.of(text),
+      values: [
+        { type: "text", value: writer },
+        { type: "int", value: batch },
+        { type: "int", value: mark },
+      ],
+    };
+  }
+}
+
+export function postgresLink(link: Link): PostgresLink {
+  if (link instanceof PostgresLink) return link;
+  throw new RepriseError("USAGE", "A link of another backend was given to a PostgreSQL store.");
+}

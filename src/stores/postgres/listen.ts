@@ -1,0 +1,74 @@
+// Listen: hears that another process has made something due, on a connection of its own that is made again when it breaks.
+// A hint and no more: whoever polls finds everything without it.
+
+import type { Client } from "pg";
+import type { Timers } from "../../base/index.ts";
+import type { Address } from "./address.ts";
+import { connectClient, type Timeouts } from "./driver.ts";
+import { quoted } from "./shapes.ts";
+
+const AGAIN_MS = 1_000;
+
+export interface ListenParts {
+  readonly address: Address;
+  readonly timeouts: Timeouts;
+  readonly timers: Timers;
+  readonly channel: string;
+  /** What this process sends along: it does not listen to itself. */
+  readonly own: string;
+  readonly heard: () => void;
+}
+
+export class Listener {
+  readonly #parts: ListenParts;
+  #client: Client | undefined;
+  #isClosed = false;
+  #stop: (() => void) | undefined;
+
+  constructor(parts: ListenParts) {
+    this.#parts = parts;
+  }
+
+  async start(): Promise<void> {
+    const { address, timeouts, channel, own, heard } = this.#parts;
+    try {
+      const client = await connectClient(address, timeouts, "reprise listens");
+      client.on("notification", ({ payload }) => {
+        if (payload !== own && !this.#isClosed) heard();
+      });
+      client.once("end", () => this.#later());
+      client.once("error", () => client.connection.stream.destroy());
+      this.#client = client;
+      if (this.#isClosed) await client.end();
+      else await client.query(`listen ${quoted(channel)}`);
+    } catch {
+      if (this.#client === undefined) this.#later();
+      else this.#client.connection.stream.destroy();
+    }
+  }
+
+  #later(): void {
+    this.#client = undefined;
+    if (this.#isClosed || this.#stop !== undefined) return;
+    const { timers, heard } = this.#parts;
+    this.#stop = timers.set(
+      AGAIN_MS,
+      () => {
+        this.#stop = undefined;
+        void this.start().then(() => {
+          // What was sent in between is lost.
+          if (!this.#isClosed) heard();
+        });
+      },
+      { ref: false },
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stop?.();
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end();
+  }
+}

@@ -1,0 +1,95 @@
+// Migrate: brings our schema to the newest version. Each step is one transaction, under a lock that only migrators of this
+// schema take, that first looks whether another process has done it already. So any number of starters may race, and a kill
+// leaves a whole step or nothing: in PostgreSQL tables are made within transactions too.
+
+import type { Client } from "pg";
+import { RepriseError } from "../../base/index.ts";
+import type { Address } from "./address.ts";
+import { storeErrorOf } from "./errors.ts";
+import { MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
+import { quoted } from "./shapes.ts";
+
+export async function migrate(client: Client, address: Address, mayMigrate: boolean): Promise<void> {
+  try {
+    await client.query("set lock_timeout = 0; set statement_timeout = 0; set synchronous_commit = on");
+    for (;;) {
+      const version = await readVersion(client, address);
+      if (version >= SCHEMA_VERSION) return;
+      if (!mayMigrate) throw olderSchema(address, version);
+      await migrateOnce(client, address, version);
+    }
+  } catch (error) {
+    throw storeErrorOf(error, `Migrating ${address.location}`);
+  }
+}
+
+function olderSchema({ location }: Address, version: number): RepriseError {
+  return new RepriseError(
+    "STORE_OLDER_SCHEMA",
+    `${location} has schema ${version}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
+    { details: { found: version, needed: SCHEMA_VERSION } },
+  );
+}
+
+/** Zero: nothing is there yet. */
+export async function readVersion(client: Client, address: Address): Promise<number> {
+  const { schema } = address;
+  const { rows: relations } = await client.query<{ readonly name: string; readonly columns: string }>(
+    `select c.relname as name, (select string_agg(attname, ',' order by attnum) from pg_catalog.pg_attribute
+        where attrelid = c.oid and attnum > 0 and not attisdropped) as columns
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')`,
+    [schema],
+  );
+  if (relations.length === 0) return 0;
+  const isMeta = relations.some(({ name, columns }) => name === "meta" && columns === "key,value");
+  const { rows: meta } = isMeta
+    ? await client.query<{ key: string; value: string }>(`select key, value from ${quoted(schema)}.meta`)
+    : { rows: [] };
+  const values = new Map(meta.map(({ key, value }) => [key, value]));
+  if (values.get("application") !== "reprise")
+    throw new RepriseError(
+      "STORE_NOT_REPRISE",
+      `The schema ${schema} of ${address.location} belongs to another program; nothing was changed. Name another one with ?schema=.`,
+      { details: { schema, found: relations.slice(0, 10).map(({ name }) => name) } },
+    );
+  const version = Number(values.get("schema"));
+  if (version > SCHEMA_VERSION) throw newerSchema(address, version);
+  return version;
+}
+
+export function newerSchema({ location }: Address, version: number): RepriseError {
+  return new RepriseError(
+    "STORE_NEWER_SCHEMA",
+    `${location} has schema ${version}, this program knows ${SCHEMA_VERSION} at most. Upgrade this program.`,
+    { details: { found: version, known: SCHEMA_VERSION } },
+  );
+}
+
+async function migrateOnce(client: Client, address: Address, from: number): Promise<void> {
+  const { schema } = address;
+  await client.query("begin isolation level read committed read write");
+  try {
+    await client.query("select pg_advisory_xact_lock(hashtextextended('reprise/' || $1, 0))", [schema]);
+    // Under the lock: somebody may have been first.
+    if ((await readVersion(client, address)) === from) {
+      if (!(await hasSchema(client, schema))) await client.query(`create schema ${quoted(schema)}`);
+      await client.query(`set local search_path to ${quoted(schema)}`);
+      await client.query(MIGRATIONS[from] ?? "");
+      await client.query(
+        `insert into meta (key, value) values ('application', 'reprise'), ('schema', '${from + 1}')
+          on conflict (key) do update set value = excluded.value`,
+      );
+    }
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback").catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Whoever may make tables in a schema that was made for them need not be allowed to make schemas. */
+async function hasSchema(client: Client, schema: string): Promise<boolean> {
+  const { rowCount } = await client.query("select 1 from pg_catalog.pg_namespace where nspname = $1", [schema]);
+  return rowCount === 1;
+}

@@ -1,0 +1,194 @@
+// Questions as SQL.
+//
+// Q1. A row that is locked is also read after the lock was granted: PostgreSQL looks at its newest version again. What was
+//     sorted before that may be out of order, so locked rows are sorted once more, outside.
+// Q2. Rows are locked in the order asked for, else in the order of the primary key, so that two do not wait for each other.
+// Q3. `= any(array[…])` instead of `=` where keys are joined: the planner then has no way but to look each key up. With `=`
+//     it walks the whole table while it believes it to be small, and keeps that plan when it no longer is.
+
+import { InvariantError } from "../../base/index.ts";
+import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "../remote/query.ts";
+import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
+import type { OutColumn } from "./rows.ts";
+import { literal, quoted, type Shapes } from "./shapes.ts";
+import type { Bound, Parameter, WireType } from "./wire.ts";
+
+export interface BoundQuestion extends Bound {
+  readonly columns: readonly OutColumn[];
+}
+
+export function bindQuestion(shapes: Shapes, question: Question): BoundQuestion {
+  switch (question.ask) {
+    case "select":
+      return bindSelect(shapes, question);
+    case "lookup":
+      return bindLookup(shapes, question);
+    case "count":
+      return bindCount(shapes, question);
+    case "distinct":
+      return bindDistinct(shapes, question);
+  }
+}
+
+const LOCKS: Readonly<Record<Lock, string>> = {
+  none: "",
+  share: " for share of t",
+  update: " for no key update of t",
+  skip: " for no key update of t skip locked",
+};
+
+const listed = (columns: readonly string[], from = "t"): string =>
+  columns.map((column) => `${from}.${quoted(column)}`).join(", ");
+
+function outColumns(table: TableName, columns: readonly string[]): readonly OutColumn[] {
+  return columns.map((name) => ({ name, type: columnType(table, name) }));
+}
+
+const allColumns = new Map<TableName, readonly OutColumn[]>();
+
+function allOut(table: TableName): readonly OutColumn[] {
+  let all = allColumns.get(table);
+  if (all === undefined) allColumns.set(table, (all = outColumns(table, columnsOf(table))));
+  return all;
+}
+
+/** The conditions, and the values that belong to their places. */
+class Where {
+  readonly values: Parameter[] = [];
+  readonly #table: TableName;
+
+  constructor(table: TableName) {
+    this.#table = table;
+  }
+
+  place(type: WireType, value: Value): string {
+    this.values.push({ type, value });
+    return `$${this.values.length}`;
+  }
+
+  list(type: WireType, values: readonly (readonly Value[])[], column = 0): string {
+    this.values.push({ type, rows: values as readonly Readonly<Record<number, Value>>[], column });
+    return `$${this.values.length}`;
+  }
+
+  text(conditions: readonly Condition[]): string {
+    return conditions.length === 0 ? "" : ` where ${conditions.map((condition) => this.#one(condition)).join(" and ")}`;
+  }
+
+  #one(condition: Condition): string {
+    const column = `t.${quoted(condition.column)}`;
+    if (!("value" in condition || "values" in condition)) return `${column} is ${condition.is}`;
+    const type = columnType(this.#table, condition.column);
+    if ("values" in condition) {
+      if (condition.fixed === true)
+        return condition.values.length === 0 ? "false" : `${column} in (${condition.values.map(literal).join(", ")})`;
+      return `${column} = any(${this.list(
+        type,
+        condition.values.map((value) => [value]),
+      )})`;
+    }
+    const value = condition.fixed === true ? literal(condition.value) : this.place(type, condition.value);
+    return `${column} ${condition.is} ${value}`;
+  }
+}
+
+function ordered(columns: readonly (readonly [column: string, direction: "asc" | "desc"])[], from = "t"): string {
+  return columns.length === 0
+    ? ""
+    : ` order by ${columns.map(([column, direction]) => `${from}.${quoted(column)}${direction === "desc" ? " desc" : ""}`).join(", ")}`;
+}
+
+function byKey(table: TableName): readonly (readonly [string, "asc"])[] {
+  return keyColumns(table).map((column) => [column, "asc"] as const);
+}
+
+function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select): BoundQuestion {
+  const parts = new Where(table);
+  const conditions = parts.text(where);
+  const isLocked = lock !== "none";
+  // Q2. With a limit any rows will do, and sorting all of them to find the first would be the greater evil.
+  const sorted = order ?? (isLocked && limit === undefined ? byKey(table) : []);
+  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${ordered(sorted)}${
+    limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
+  }${LOCKS[lock]}`;
+  // Q1
+  const whole =
+    isLocked && order !== undefined && limit !== 1
+      ? `with locked as materialized (${text}) select * from locked t${ordered(order)}`
+      : text;
+  return { shape: shapes.of(whole), values: parts.values, columns: allOut(table) };
+}
+
+function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): BoundQuestion {
+  const parts = new Where(table);
+  const list = listed(columnsOf(table));
+  const end = `${ordered(byKey(table))}${LOCKS[lock]}`;
+  const different = differentKeys(keys);
+  const [only] = columns;
+  let text: string;
+  if (columns.length === 1 && only !== undefined) {
+    const array = parts.list(columnType(table, only), different);
+    text = `select ${list} from ${shapes.table(table)} t where t.${quoted(only)} = any(${array})${end}`;
+  } else {
+    const arrays = columns.map((column, index) => parts.list(columnType(table, column), different, index));
+    text = `select ${list} from unnest(${arrays.join(", ")}) k (${columns.map(quoted).join(", ")})
+      join ${shapes.table(table)} t on ${sameKey(columns)}${end}`;
+  }
+  return { shape: shapes.of(text), values: parts.values, columns: allOut(table) };
+}
+
+/** Q3 */
+export function sameKey(columns: readonly string[]): string {
+  return columns.map((column) => `t.${quoted(column)} = any(array[k.${quoted(column)}])`).join(" and ");
+}
+
+/** A key that is asked for twice is answered once. */
+function differentKeys(keys: readonly (readonly Value[])[]): readonly (readonly Value[])[] {
+  const [first] = keys;
+  if (first === undefined || keys.length === 1) return keys;
+  const seen = new Map<Value, readonly Value[]>();
+  if (first.length === 1) for (const key of keys) seen.set(key[0] as Value, key);
+  else for (const key of keys) seen.set(JSON.stringify(key), key);
+  return seen.size === keys.length ? keys : [...seen.values()];
+}
+
+function bindCount(shapes: Shapes, question: Count): BoundQuestion {
+  const { table, where, upTo, by = [], least, most } = question;
+  const parts = new Where(table);
+  const from = `from ${shapes.table(table)} t${parts.text(where)}`;
+  const count = { name: "count", type: "int" } as const;
+  if (upTo !== undefined) {
+    const limit = parts.place("int", upTo);
+    const text = `select count(*) from (select 1 ${from} limit ${limit}) counted`;
+    return { shape: shapes.of(text), values: parts.values, columns: [count] };
+  }
+  const figures = ["count(*)"];
+  const columns: OutColumn[] = [...outColumns(table, by), count];
+  for (const [name, column, figure] of [["least", least, "min"] as const, ["most", most, "max"] as const]) {
+    if (column === undefined) continue;
+    figures.push(`${figure}(t.${quoted(column)})`);
+    columns.push({ name, type: columnType(table, column) });
+  }
+  const text =
+    by.length === 0
+      ? `select ${figures.join(", ")} ${from}`
+      : `select ${listed(by)}, ${figures.join(", ")} ${from} group by ${listed(by)} order by ${listed(by)}`;
+  return { shape: shapes.of(text), values: parts.values, columns };
+}
+
+/** From one combination to the next by a seek in the index that begins with them. */
+function bindDistinct(shapes: Shapes, { table, columns, where }: Distinct): BoundQuestion {
+  if (columns.length === 0) throw new InvariantError("A combination of no columns was asked for.");
+  const parts = new Where(table);
+  const conditions = parts.text(where);
+  const list = listed(columns);
+  const select = `select ${list} from ${shapes.table(table)} t${conditions}`;
+  const next = `${conditions === "" ? " where" : " and"} (${list}) > (${listed(columns, "f")})`;
+  const order = `order by ${list} limit 1`;
+  const text = `with recursive found as (
+      (${select} ${order})
+      union all
+      select n.* from found f cross join lateral (${select}${next} ${order}) n
+    ) select * from found`;
+  return { shape: shapes.of(text), values: parts.values, columns: outColumns(table, columns) };
+}

@@ -1,0 +1,309 @@
+// Schema: the tables of remote/tables.ts in PostgreSQL, as numbered migrations. The tour is in sqlite/schema.ts.
+//
+// Texts are compared and ordered byte by byte (collate "C"), as everywhere else. Every key starts with the run's number where
+// there is one. No foreign keys, no defaults: rows come whole.
+//
+// A claim walks a partial index from its front, so every index ends with the key: oldest first among equals. A column that
+// an index mentions, be it in its condition, makes an update of it write to all indexes of the table; `head`, `chain`, `read`
+// and `arrivals` are in none, so that what a held turn writes stays on its page (a HOT update), for which `fillfactor` leaves
+// room. Whatever is claimed leaves a dead entry at the front of an index: the tables that do so are vacuumed early.
+
+/** Statuses people look for among many runs. */
+const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
+
+const BUSY_TABLE = "autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05";
+
+const BOOKS = `
+create table meta (key text collate "C" primary key, value text collate "C" not null);
+create table counters (name text collate "C" primary key, value bigint not null) with (fillfactor = 50);
+create table writers (
+  writer text collate "C" primary key,
+  batch bigint not null,
+  mark bigint not null
+) with (fillfactor = 20);
+create table workers (
+  worker bigint primary key,
+  name text collate "C" not null,
+  until bigint not null,
+  started_at bigint not null,
+  about text collate "C",
+  doing text collate "C"
+) with (fillfactor = 50);
+`;
+
+const RUNS = `
+create table runs (
+  run bigint primary key,
+  id text collate "C" not null,
+  generation bigint not null,
+  definition text collate "C" not null,
+  kind text collate "C" not null,
+  version bigint not null,
+  status text collate "C" not null,
+  parent bigint,
+  parent_command text collate "C",
+  root bigint not null,
+  priority bigint not null,
+  head bigint not null,
+  chain text collate "C" not null,
+  arrivals bigint not null,
+  read bigint not null,
+  unread bigint not null,
+  turn_due bigint not null,
+  turn_token text collate "C",
+  turn_worker bigint,
+  takeovers bigint not null,
+  created_at bigint not null,
+  ended_at bigint,
+  runtime text collate "C" not null,
+  evidence bytea,
+  unique (id, generation)
+) with (fillfactor = 60, ${BUSY_TABLE});
+create index runs_due on runs (definition, version, priority desc, run) where turn_due = 1 and turn_token is null;
+create index runs_suspect on runs (definition, version, run) where turn_due = 2;
+create index runs_held on runs (turn_worker, run) where turn_worker is not null;
+create index runs_by_definition on runs (definition, run);
+create index runs_unhappy on runs (status, run) where ${UNHAPPY};
+create index runs_by_root on runs (root, run);
+create index runs_live on runs (definition, version, run) where ended_at is null;
+
+create table tags (
+  run bigint not null,
+  tag text collate "C" not null,
+  position bigint not null,
+  primary key (run, tag)
+);
+create index tags_by_tag on tags (tag, run);
+
+create table journal (
+  run bigint not null,
+  seq bigint not null,
+  type text collate "C" not null,
+  command text collate "C" not null,
+  data bytea not null,
+  at bigint not null,
+  mark bigint not null,
+  took_ms bigint,
+  primary key (run, seq)
+);
+
+create table inbox (
+  run bigint not null,
+  arrival bigint not null,
+  type text collate "C" not null,
+  target text collate "C" not null,
+  data bytea not null,
+  primary key (run, arrival)
+) with (${BUSY_TABLE});
+create table once (
+  run bigint not null,
+  target text collate "C" not null,
+  at bigint not null,
+  primary key (run, target)
+);
+create index once_by_time on once (at, run, target) where at > 0;
+create table leftovers (run bigint primary key);
+`;
+
+const QUEUES = `
+create table queue (
+  run bigint not null,
+  item text collate "C" not null,
+  kind text collate "C" not null,
+  name text collate "C" not null,
+  priority bigint not null,
+  available_at bigint not null,
+  seq bigint not null,
+  attempt bigint not null,
+  state bigint not null,
+  token text collate "C",
+  worker bigint,
+  takeovers bigint not null,
+  failures bytea,
+  queue text collate "C",
+  key text collate "C",
+  primary key (run, item)
+) with (fillfactor = 80, ${BUSY_TABLE});
+create index queue_ready on queue (name, priority desc, available_at, run, item) where state = 1 and queue is null;
+create index queue_lined on queue (kind, queue, name, priority desc, available_at, run, item)
+  where state = 1 and queue is not null;
+create index queue_parked on queue (kind, queue, key, priority desc, available_at, run, item) where state = 5;
+create index queue_busy on queue (kind, queue, key, state) where state in (2, 6) and queue is not null;
+create index queue_suspect on queue (name, run, item) where state = 4;
+create index queue_delayed on queue (available_at, run, item) where state = 0;
+create index queue_leased on queue (worker, run, item) where state = 2;
+
+create table queues (
+  name text collate "C" primary key,
+  declared text collate "C" not null,
+  limits text collate "C" not null,
+  paused bigint not null
+);
+create table begun (
+  kind text collate "C" not null,
+  queue text collate "C" not null,
+  key text collate "C" not null,
+  until bigint not null,
+  count bigint not null,
+  primary key (kind, queue, key, until)
+) with (fillfactor = 70, ${BUSY_TABLE});
+create index begun_until on begun (until, kind, queue, key);
+create table lanes (
+  kind text collate "C" not null,
+  queue text collate "C" not null,
+  key text collate "C" not null,
+  opens_at bigint not null,
+  primary key (kind, queue, key)
+);
+create index lanes_opening on lanes (opens_at, kind, queue, key);
+create table start_keys (
+  definition text collate "C" not null,
+  kind text collate "C" not null,
+  key text collate "C" not null,
+  id text collate "C" not null,
+  primary key (definition, kind, key)
+);
+`;
+
+const SCHEDULES = `
+create table schedules (
+  name text collate "C" primary key,
+  token text collate "C" not null,
+  definition text collate "C" not null,
+  version bigint not null,
+  input bytea,
+  cron text collate "C",
+  time_zone text collate "C",
+  every bigint,
+  anchor bigint,
+  overlap text collate "C" not null,
+  catch_up text collate "C" not null,
+  jitter bigint not null,
+  paused bigint not null,
+  next_at bigint,
+  due_at bigint,
+  last_at bigint,
+  last_run text collate "C",
+  line text collate "C" not null,
+  created_at bigint not null
+);
+create index schedules_due on schedules (definition, due_at, name) where due_at is not null;
+create index schedules_in_line on schedules (definition, name) where line <> '[]' and paused = 0;
+`;
+
+const STREAMS = `
+create table chunks (
+  run bigint not null,
+  stream text collate "C" not null,
+  position bigint not null,
+  data bytea not null,
+  primary key (run, stream, position)
+);
+create table emitted (
+  run bigint not null,
+  stream text collate "C" not null,
+  count bigint not null,
+  primary key (run, stream)
+) with (fillfactor = 70);
+
+create table outbox (
+  line bigint not null,
+  run bigint not null,
+  seq bigint not null,
+  destination text collate "C" not null,
+  state bigint not null,
+  available_at bigint not null,
+  sent_at bigint not null,
+  attempt bigint not null,
+  token text collate "C",
+  worker bigint,
+  primary key (line, run, seq)
+) with (${BUSY_TABLE});
+create index outbox_next on outbox (destination, available_at, line, run, seq) where state = 1;
+create index outbox_leased on outbox (worker, line, run, seq) where state = 2;
+`;
+
+const GRAPHS = `
+create table checkpoints (
+  run bigint not null,
+  step bigint not null,
+  seq bigint not null,
+  chain text collate "C" not null,
+  key text collate "C" not null,
+  label text collate "C",
+  state bytea,
+  primary key (run, step)
+);
+create unique index checkpoints_key on checkpoints (key);
+create index checkpoints_label on checkpoints (run, label, step) where label is not null;
+create index checkpoints_whole on checkpoints (run, step) where state is not null;
+create table forks (run bigint primary key, origin bigint not null, step bigint not null);
+create index forks_by_origin on forks (origin, run);
+`;
+
+const FLOWS = `
+create table arrivals (
+  run bigint not null,
+  target text collate "C" not null,
+  edge text collate "C" not null,
+  idx bigint not null,
+  kind bigint not null,
+  seq bigint not null,
+  primary key (run, target, edge, idx)
+);
+create table readiness (
+  run bigint not null,
+  node text collate "C" not null,
+  required bigint not null,
+  completed bigint not null,
+  queued bigint,
+  "window" bigint,
+  first_seq bigint,
+  per_entry bigint,
+  primary key (run, node)
+) with (fillfactor = 70);
+`;
+
+const LANGGRAPH = `
+create table langgraph_checkpoints (
+  checkpoint bigint primary key,
+  thread text collate "C" not null,
+  namespace text collate "C" not null,
+  id text collate "C" not null,
+  parent text collate "C",
+  body bigint not null,
+  metadata bigint not null,
+  channels text collate "C" not null,
+  unique (thread, namespace, id)
+);
+create index langgraph_checkpoints_by_thread on langgraph_checkpoints (thread, id, checkpoint);
+create index langgraph_checkpoints_by_id on langgraph_checkpoints (id, checkpoint);
+create table langgraph_values (
+  value bigint primary key,
+  thread text collate "C" not null,
+  place text collate "C" not null,
+  type text collate "C" not null,
+  form text collate "C" not null,
+  data bytea not null
+);
+create index langgraph_values_by_place on langgraph_values (thread, place);
+create table langgraph_writes (
+  thread text collate "C" not null,
+  namespace text collate "C" not null,
+  id text collate "C" not null,
+  task text collate "C" not null,
+  position bigint not null,
+  channel text collate "C" not null,
+  type text collate "C" not null,
+  form text collate "C" not null,
+  data bytea not null,
+  primary key (thread, namespace, id, task, position)
+);
+`;
+
+const FIRST = [BOOKS, RUNS, QUEUES, SCHEDULES, STREAMS, GRAPHS, FLOWS, LANGGRAPH].join("\n");
+
+/** Number n stands at n - 1; run with our schema as the only one looked at. A published migration is never changed. */
+export const MIGRATIONS: readonly string[] = [FIRST];
+
+export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -1,0 +1,41 @@
+// Shapes: the texts of statements, each named once, so that every connection prepares it once and plans it once.
+
+import type { TableName } from "../remote/tables.ts";
+import type { Shape } from "./wire.ts";
+
+/** A caller whose texts never repeat must not fill the memory of the server: beyond this they have no name. */
+const MOST_NAMES = 2_000;
+
+/** One per backend. */
+export class Shapes {
+  /** Quoted. */
+  readonly schema: string;
+  readonly #byText = new Map<string, Shape>();
+
+  constructor(schema: string) {
+    this.schema = quoted(schema);
+  }
+
+  of(text: string): Shape {
+    const known = this.#byText.get(text);
+    if (known !== undefined) return known;
+    if (this.#byText.size >= MOST_NAMES) return { name: undefined, text };
+    const shape = { name: `r${this.#byText.size}`, text };
+    this.#byText.set(text, shape);
+    return shape;
+  }
+
+  table(table: TableName): string {
+    return `${this.schema}.${quoted(table)}`;
+  }
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A text as it stands in a statement; the server takes backslashes as they are. */
+export function literal(value: number | string | null): string {
+  if (value === null) return "null";
+  return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,91 @@
+// Verify: what a server must be and promise before anything is entrusted to it.
+
+import type { Client } from "pg";
+import { RepriseError } from "../../base/index.ts";
+import type { Address } from "./address.ts";
+import { newerSchema } from "./migrate.ts";
+import { SCHEMA_VERSION } from "./schema.ts";
+import { quoted } from "./shapes.ts";
+
+const OLDEST = 150_000;
+
+export interface Server {
+  /** "PostgreSQL 15.18". */
+  readonly name: string;
+  /** Of the process that serves this connection. */
+  readonly pid: number;
+}
+
+interface Facts {
+  readonly number: number;
+  readonly version: string;
+  readonly encoding: string;
+  readonly pid: number;
+  readonly standby: boolean;
+  readonly fsync: string;
+  readonly pages: string;
+  readonly commit: string;
+}
+
+const FACTS = `select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
+    current_setting('server_encoding') as encoding, pg_backend_pid() as pid, pg_is_in_recovery() as standby,
+    current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
+    current_setting('synchronous_commit') as commit`;
+
+/** Before a migration and, with what may have changed since, on every connection. */
+export async function verifyServer(client: Client, address: Address, durability: "full" | "relaxed"): Promise<Server> {
+  const { rows } = await client.query<Facts>(FACTS);
+  const facts = rows[0] as Facts;
+  const { location } = address;
+  if (facts.number < OLDEST)
+    throw new RepriseError(
+      "STORE_LOCATION",
+      `${location} is PostgreSQL ${facts.version}; Reprise needs 15 or newer. Upgrade the server.`,
+      { details: { version: facts.version } },
+    );
+  if (facts.encoding !== "UTF8")
+    throw new RepriseError(
+      "STORE_LOCATION",
+      `${location} has the encoding ${facts.encoding}, which cannot keep every text. Create a database with encoding UTF8.`,
+      { details: { encoding: facts.encoding } },
+    );
+  if (facts.standby)
+    throw new RepriseError("STORE_LOCATION", `${location} is a standby, which only reads. Name the primary server.`);
+  checkPooler(client, address, facts.pid);
+  if (durability === "full") await makeDurable(client, location, facts);
+  return { name: `PostgreSQL ${facts.version}`, pid: facts.pid };
+}
+
+/** A pooler invents the number by which a connection could be cancelled. */
+function checkPooler(client: Client, { location, isPooled }: Address, pid: number): void {
+  const told = (client as unknown as { readonly processID: number }).processID;
+  if (told === pid || isPooled) return;
+  throw new RepriseError(
+    "STORE_LOCATION",
+    `Between this process and ${location} stands a connection pooler. Reprise needs connections of its own: prepared statements, settings and locks belong to them. Name the server itself, or, if the pooler keeps sessions apart, add ?pooler=session.`,
+  );
+}
+
+async function makeDurable(client: Client, location: string, facts: Facts): Promise<void> {
+  const unsafe = [
+    ...(facts.fsync === "on" ? [] : ["fsync"]),
+    ...(facts.pages === "on" ? [] : ["full_page_writes"]),
+  ];
+  if (unsafe.length > 0)
+    throw new RepriseError(
+      "STORE_UNSAFE_DURABILITY",
+      `${location} has ${unsafe.join(" and ")} off: a power cut can lose or damage what was committed. Turn ${unsafe.length > 1 ? "them" : "it"} on, or ask for durability: "relaxed".`,
+      { details: { settings: unsafe } },
+    );
+  // This one is the session's own choice.
+  if (facts.commit === "off") await client.query("set synchronous_commit = on");
+}
+
+/** Somebody may have brought the schema on while this process ran. */
+export async function verifySchema(client: Client, address: Address): Promise<void> {
+  const { rows } = await client.query<{ readonly value: string }>(
+    `select value from ${quoted(address.schema)}.meta where key = 'schema'`,
+  );
+  const version = Number(rows[0]?.value);
+  if (version > SCHEMA_VERSION) throw newerSchema(address, version);
+}
