@@ -30,3 +30,4 @@ export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from 
 export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./remote/tables.ts";
 export { Miss, WorkingSet } from "./remote/working-set.ts";
 export { listQueues, readBacklog } from "./remote/backlog.ts";
+export { openPostgresBackend, type PostgresOptions } from "./postgres/backend.ts";

@@ -43,7 +43,8 @@ function locationOf(url: URL, schema: string): string {
   const shown = new URL(url.href);
   shown.password = "";
   shown.search = "";
-  const database = url.searchParams.get("host") === null ? shown.href : `${shown.href} at ${url.searchParams.get("host")}`;
+  const database =
+    url.searchParams.get("host") === null ? shown.href : `${shown.href} at ${url.searchParams.get("host")}`;
   return schema === DEFAULT_SCHEMA ? database : `${database}?schema=${schema}`;
 }
 

@@ -1,13 +1,6 @@
 // PostgreSQL as a backend: everything in one schema of one database, made and brought up to date when it is opened.
 
-import {
-  RepriseError,
-  systemRandom,
-  systemTimers,
-  type EpochMs,
-  type Random,
-  type Timers,
-} from "../../base/index.ts";
+import { RepriseError, systemRandom, systemTimers, type EpochMs, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS, sessionSettings, type Timeouts } from "./driver.ts";
@@ -36,27 +29,13 @@ const NO_MORE = "53300";
 /** How often `lastBatch` waits for a lock before it says that it could not find out. */
 const PATIENCE = 12;
 
+/** Nothing is asked of the server before the first connection is. */
 export async function openPostgresBackend(options: PostgresOptions): Promise<Backend> {
-  const address = addressOf(options.url);
-  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-  const durability = options.durability ?? "full";
-  let server: Server;
-  try {
-    const client = await connectClient(address, timeouts, "reprise migrates");
-    try {
-      server = await verifyServer(client, address, durability);
-      await migrate(client, address, options.migrate ?? true);
-    } finally {
-      await client.end();
-    }
-  } catch (error) {
-    throw storeErrorOf(error, `Opening ${address.location}`);
-  }
   return new PostgresBackend({
-    address,
-    timeouts,
-    durability,
-    server,
+    address: addressOf(options.url),
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    durability: options.durability ?? "full",
+    mayMigrate: options.migrate ?? true,
     random: options.random ?? systemRandom,
     timers: options.timers ?? systemTimers,
   });
@@ -66,7 +45,7 @@ interface Parts {
   readonly address: Address;
   readonly timeouts: Timeouts;
   readonly durability: "full" | "relaxed";
-  readonly server: Server;
+  readonly mayMigrate: boolean;
   readonly random: Random;
   readonly timers: Timers;
 }
@@ -79,6 +58,9 @@ class PostgresBackend implements Backend {
   readonly #pids = new Map<string, number>();
   readonly #listeners = new Set<Listener>();
   readonly #own: string;
+  /** Whether the schema was found, or brought, up to date. */
+  #isReady = false;
+  #server: Server | undefined;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -87,38 +69,49 @@ class PostgresBackend implements Backend {
   }
 
   async connect(): Promise<Link> {
-    const { address, timeouts, timers, random, durability } = this.#parts;
-    const writer = random.token();
-    const settings = settingsText(sessionSettings(timeouts));
+    const { address } = this.#parts;
     try {
-      const client = await connectClient(address, timeouts, nameOf(writer));
-      try {
-        await client.query(settings);
-        const { pid } = await verifyServer(client, address, durability);
-        await verifySchema(client, address);
-        await client.query(`insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`, [
-          writer,
-        ]);
-        const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
-        this.#pids.set(writer, pid);
-        return new PostgresLink({
-          client,
-          shapes: this.#shapes,
-          schema: address.schema,
-          writer,
-          timers,
-          answerMs: timeouts.answerMs,
-          tidy,
-        });
-      } catch (error) {
-        client.connection.stream.destroy();
-        throw error;
-      }
+      if (!this.#isReady) await this.#prepare();
+      return await this.#connect();
     } catch (error) {
       if (error instanceof RepriseError) throw error;
       const isPassing = isLost(error) || serverErrorOf(error)?.code === NO_MORE;
-      throw isPassing ? new LinkError("lost", { cause: error }) : storeErrorOf(error, `Connecting to ${address.location}`);
+      throw isPassing ? new LinkError("lost", { cause: error }) : storeErrorOf(error, `Opening ${address.location}`);
     }
+  }
+
+  async #prepare(): Promise<void> {
+    const { address, timeouts, durability, mayMigrate } = this.#parts;
+    const client = await connectClient(address, timeouts, "reprise migrates");
+    try {
+      await verifyServer(client, address, durability);
+      await migrate(client, address, mayMigrate);
+      this.#isReady = true;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async #connect(): Promise<Link> {
+    const { address, timeouts, timers, random, durability } = this.#parts;
+    const writer = random.token();
+    const settings = settingsText(sessionSettings(timeouts));
+    const client = await connectClient(address, timeouts, nameOf(writer));
+    try {
+      await client.query(settings);
+      this.#server = await verifyServer(client, address, durability);
+      await verifySchema(client, address);
+      const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`;
+      await client.query(insert, [writer]);
+    } catch (error) {
+      client.connection.stream.destroy();
+      throw error;
+    }
+    this.#pids.set(writer, this.#server.pid);
+    const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
+    const { schema } = address;
+    const { answerMs } = timeouts;
+    return new PostgresLink({ client, shapes: this.#shapes, schema, writer, timers, answerMs, tidy });
   }
 
   async lastBatch(link: Link, writer: string): Promise<number> {
@@ -211,14 +204,15 @@ class PostgresBackend implements Backend {
   }
 
   async info(link: Link): Promise<BackendInfo> {
-    const { address, server, durability } = this.#parts;
+    const { address, durability } = this.#parts;
     const { rows } = await postgresLink(link).alone(
       `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
         from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
         where n.nspname = $1 and c.relkind = 'r'`,
       [{ type: "text", value: address.schema }],
     );
-    return { location: address.location, server: server.name, bytes: Number(rows[0]?.[0]), durability };
+    const server = this.#server?.name ?? "PostgreSQL";
+    return { location: address.location, server, bytes: Number(rows[0]?.[0]), durability };
   }
 
   async close(): Promise<void> {

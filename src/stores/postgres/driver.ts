@@ -59,8 +59,8 @@ const PLANNER = {
 export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) => `set local ${name} to default`);
 
 export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
-  const pg = await loadDriver();
-  const client = new pg.Client({
+  const DriverClient = await loadDriver();
+  const client = new DriverClient({
     connectionString: address.url,
     application_name: name,
     connectionTimeoutMillis: timeouts.connectMs,
@@ -78,9 +78,10 @@ export async function connectClient(address: Address, timeouts: Timeouts, name: 
   return client;
 }
 
-async function loadDriver(): Promise<typeof import("pg")> {
+async function loadDriver(): Promise<typeof Client> {
   try {
-    return await import("pg");
+    const driver = await import("pg");
+    return driver.Client;
   } catch (error) {
     throw new RepriseError(
       "DRIVER_MISSING",

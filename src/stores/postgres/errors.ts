@@ -62,7 +62,10 @@ const BY_CODE: Readonly<Record<string, { code: ErrorCode; text: string }>> = {
   "3D000": { code: "STORE_IO", text: "there is no such database; create it" },
   "28P01": { code: "STORE_IO", text: "the server does not accept the password" },
   "28000": { code: "STORE_IO", text: "the server does not accept the role" },
-  "53300": { code: "STORE_BUSY", text: "the server has no connection left; raise max_connections or start fewer workers" },
+  "53300": {
+    code: "STORE_BUSY",
+    text: "the server has no connection left; raise max_connections or start fewer workers",
+  },
   "57P03": { code: "STORE_IO", text: "the server is starting or stopping" },
 };
 
@@ -80,7 +83,8 @@ export function storeErrorOf(error: unknown, what: string): Error {
   const known = code === undefined ? undefined : BY_CODE[code];
   if (known !== undefined) return new RepriseError(known.code, `${what}: ${known.text}.`, options);
   const text = error instanceof Error ? error.message : String(error);
-  if (code === undefined) return new RepriseError("STORE_IO", `${what}: ${text}. Check the server and the connection.`, options);
+  if (code === undefined)
+    return new RepriseError("STORE_IO", `${what}: ${text}. Check the server and the connection.`, options);
   // A statement that the server does not accept is our bug.
   return new InvariantError(`${what}: ${text}`, options);
 }

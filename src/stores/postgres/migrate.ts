@@ -5,21 +5,17 @@
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
 import type { Address } from "./address.ts";
-import { storeErrorOf } from "./errors.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
 export async function migrate(client: Client, address: Address, mayMigrate: boolean): Promise<void> {
-  try {
-    await client.query("set lock_timeout = 0; set statement_timeout = 0; set synchronous_commit = on");
-    for (;;) {
-      const version = await readVersion(client, address);
-      if (version >= SCHEMA_VERSION) return;
-      if (!mayMigrate) throw olderSchema(address, version);
-      await migrateOnce(client, address, version);
-    }
-  } catch (error) {
-    throw storeErrorOf(error, `Migrating ${address.location}`);
+  // However long others take.
+  await client.query("set lock_timeout = 0; set statement_timeout = 0");
+  for (;;) {
+    const version = await readVersion(client, address);
+    if (version >= SCHEMA_VERSION) return;
+    if (!mayMigrate) throw olderSchema(address, version);
+    await migrateOnce(client, address, version);
   }
 }
 

@@ -61,7 +61,8 @@ export function objectionTo(sql: string, schema: string): string | undefined {
   const [first = "", second = "", third = "", fourth = ""] = tokens.map((token) => token.toLowerCase());
   const refused = REFUSED[first];
   const isSavepoint = first === "rollback" && ALLOWED.has(`rollback ${second === "work" ? third : second}`);
-  if (refused !== undefined && !isSavepoint && (!ALLOWED.has(`${first} ${second}`) || third === "session")) return refused;
+  if (refused !== undefined && !isSavepoint && (!ALLOWED.has(`${first} ${second}`) || third === "session"))
+    return refused;
   if (first === "create" && [second, third, fourth].some((word) => TEMPORARY.has(word)))
     return "makes something temporary, which would outlive the transaction";
   if (tokens.some((token, index) => tokens[index + 1] === "." && isName(token, schema)))

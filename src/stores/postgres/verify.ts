@@ -67,10 +67,7 @@ function checkPooler(client: Client, { location, isPooled }: Address, pid: numbe
 }
 
 async function makeDurable(client: Client, location: string, facts: Facts): Promise<void> {
-  const unsafe = [
-    ...(facts.fsync === "on" ? [] : ["fsync"]),
-    ...(facts.pages === "on" ? [] : ["full_page_writes"]),
-  ];
+  const unsafe = [...(facts.fsync === "on" ? [] : ["fsync"]), ...(facts.pages === "on" ? [] : ["full_page_writes"])];
   if (unsafe.length > 0)
     throw new RepriseError(
       "STORE_UNSAFE_DURABILITY",

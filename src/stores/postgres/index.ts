@@ -1,3 +1,0 @@
-// reprise/postgres: the PostgreSQL door.
-
-export type { PostgresHandle, PostgresResult } from "./user-handle.ts";

@@ -1,0 +1,945 @@
+// What every backend promises (src/stores/remote/backend.ts), as plain data: run on each database, and on the simulated one.
+
+import assert from "node:assert/strict";
+import {
+  columnsOf,
+  LinkError,
+  type Backend,
+  type Change,
+  type Link,
+  type Question,
+  type TableName,
+  type WireRow,
+} from "../../src/stores/index.ts";
+
+export interface BackendWorld {
+  readonly backend: Backend;
+  /** Another process: a second backend on the same database. */
+  readonly other: Backend;
+  /** Closed after the case. */
+  connect(backend?: Backend): Promise<Link>;
+}
+
+export interface BackendCase {
+  readonly name: string;
+  run(world: BackendWorld): Promise<void>;
+}
+
+// ── rows ──
+
+export function runRow(run: number, more: WireRow = {}): WireRow {
+  return {
+    run,
+    id: `run-${run}`,
+    generation: 0,
+    definition: "order",
+    kind: "workflow",
+    version: 1,
+    status: "queued",
+    parent: null,
+    parent_command: null,
+    root: run,
+    priority: 0,
+    head: 1,
+    chain: "c0",
+    arrivals: 0,
+    read: 0,
+    unread: 0,
+    turn_due: 1,
+    turn_token: null,
+    turn_worker: null,
+    takeovers: 0,
+    created_at: 1_700_000_000_000,
+    ended_at: null,
+    runtime: "{}",
+    evidence: null,
+    ...more,
+  };
+}
+
+export function entryRow(run: number, seq: number, data: string | Uint8Array = "{}"): WireRow {
+  return { run, seq, type: "RunStarted", command: "", data, at: 1, mark: 2, took_ms: null };
+}
+
+export function itemRow(run: number, item: string, more: WireRow = {}): WireRow {
+  return {
+    run,
+    item,
+    kind: "task",
+    name: "charge",
+    priority: 0,
+    available_at: 0,
+    seq: 1,
+    attempt: 0,
+    state: 1,
+    token: null,
+    worker: null,
+    takeovers: 0,
+    failures: null,
+    queue: null,
+    key: null,
+    ...more,
+  };
+}
+
+let lastBatch = 0;
+
+async function put(link: Link, table: TableName, rows: readonly WireRow[]): Promise<void> {
+  await written(link, [{ change: "insert", table, rows }]);
+}
+
+async function written(link: Link, changes: readonly Change[]): Promise<void> {
+  assert.equal(await link.commit((lastBatch += 1), 0, changes), "committed");
+}
+
+/** Outside of any transaction, payloads as text. */
+async function readOne(link: Link, question: Question): Promise<readonly WireRow[]> {
+  const [answer = []] = await link.read([question]);
+  return answer.map(readable);
+}
+
+function readable(row: WireRow): WireRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column,
+      value instanceof Uint8Array ? Buffer.from(value).toString() : value,
+    ]),
+  );
+}
+
+const allOf = (table: TableName): Question => ({ ask: "select", table, where: [], lock: "none" });
+const runs = (numbers: readonly number[], lock: "none" | "share" | "update" | "skip"): Question => ({
+  ask: "lookup",
+  table: "runs",
+  columns: ["run"],
+  keys: numbers.map((run) => [run]),
+  lock,
+});
+const column = (rows: readonly WireRow[], name: string): unknown[] => rows.map((row) => row[name]);
+const headTo = (run: number, head: number): Change => ({
+  change: "update",
+  table: "runs",
+  columns: ["head"],
+  rows: [{ run, head }],
+});
+
+/** Whether it has not answered before everything that could answer by itself has. */
+async function isWaiting(answer: Promise<unknown>, link: Link): Promise<boolean> {
+  let isSettled = false;
+  const settle = (): void => {
+    isSettled = true;
+  };
+  answer.then(settle, settle);
+  // Round trips on another connection: the time in which the other would have answered.
+  for (let trip = 0; trip < 20; trip += 1) await link.read([{ ask: "count", table: "meta", where: [] }]);
+  return !isSettled;
+}
+
+async function expectLost(act: Promise<unknown>): Promise<void> {
+  await assert.rejects(act, (error) => error instanceof LinkError && error.reason === "lost");
+}
+
+// ── cases ──
+
+const READING: readonly BackendCase[] = [
+  {
+    name: "what is inserted is read back as it was: numbers, texts, bytes and nulls",
+    async run({ connect }) {
+      const link = await connect();
+      const bytes = Buffer.from([0, 255, 10, 92, 39, 128]);
+      const texts = ["", "it's", 'a "quote"', "back\\slash", "é\u{1f600}", "{a,b}", "NULL", "$1", "line\nbreak"];
+      await put(link, "runs", [
+        runRow(1, { created_at: 2 ** 53 - 1, head: -5, evidence: "text as bytes" }),
+        runRow(2 ** 40, { id: "x".repeat(255), turn_worker: 0, turn_token: "" }),
+      ]);
+      await put(link, "journal", [entryRow(1, 1, bytes), entryRow(1, 2, ""), entryRow(1, 3, "x".repeat(100_000))]);
+      await put(
+        link,
+        "tags",
+        texts.map((tag, position) => ({ run: 1, tag, position })),
+      );
+      const [first, second] = await readOne(link, runs([1, 2 ** 40], "none"));
+      assert.deepEqual({ ...first }, runRow(1, { created_at: 2 ** 53 - 1, head: -5, evidence: "text as bytes" }));
+      assert.deepEqual({ ...second }, runRow(2 ** 40, { id: "x".repeat(255), turn_worker: 0, turn_token: "" }));
+      const [entries = []] = await link.read([
+        { ask: "select", table: "journal", where: [], order: [["seq", "asc"]], lock: "none" },
+      ]);
+      assert.deepEqual(Buffer.from(entries[0]?.["data"] as Uint8Array), bytes);
+      assert.ok(entries[1]?.["data"] instanceof Uint8Array && entries[1]["data"].length === 0);
+      assert.equal((entries[2]!["data"] as Uint8Array).length, 100_000);
+      const tags = await readOne(link, {
+        ask: "select",
+        table: "tags",
+        where: [],
+        order: [["position", "asc"]],
+        lock: "none",
+      });
+      assert.deepEqual(column(tags, "tag"), texts);
+      assert.deepEqual(Object.keys(tags[0] ?? {}), columnsOf("tags"));
+    },
+  },
+  {
+    name: "every table can be written, read, changed and emptied",
+    async run({ connect }) {
+      const link = await connect();
+      const { TABLES } = await import("../../src/stores/index.ts");
+      for (const [name, shape] of Object.entries(TABLES)) {
+        const table = name as TableName;
+        const key: readonly string[] = shape.key;
+        const columns = Object.entries(shape.columns) as [string, { type: string; nullable: boolean }][];
+        const row: WireRow = Object.fromEntries(
+          columns.map(([column, { type }], index) => [column, type === "int" ? 700 + index : `v${index}`]),
+        );
+        // As little as a row can have.
+        const bareWith = (int: number, text: string): WireRow =>
+          Object.fromEntries(
+            columns.map(([column, { type, nullable }]) => [column, nullable ? null : type === "int" ? int : text]),
+          );
+        const bare = bareWith(9, "w");
+        await put(link, table, [row, bare]);
+        const found = async (): Promise<readonly WireRow[]> =>
+          readOne(link, {
+            ask: "lookup",
+            table,
+            columns: key,
+            keys: [row, bare].map((it) => key.map((column) => it[column] as string)),
+            lock: "none",
+          } as Question);
+        assert.deepEqual(
+          new Set((await found()).map((it) => JSON.stringify(it))),
+          new Set([row, bare].map((it) => JSON.stringify(it))),
+        );
+        const set = columns.map(([column]) => column).filter((column) => !key.includes(column));
+        const keys = (it: WireRow): WireRow => Object.fromEntries(key.map((column) => [column, it[column] ?? null]));
+        if (set.length > 0) {
+          const changed = { ...bareWith(11, "x"), ...keys(row) };
+          await written(link, [{ change: "update", table, columns: set, rows: [changed], expect: set, old: [row] }]);
+          assert.ok(
+            (await found()).some((it) => JSON.stringify(it) === JSON.stringify(changed)),
+            table,
+          );
+        }
+        await written(link, [{ change: "delete", table, rows: [keys(row), keys(bare)] }]);
+        assert.deepEqual(await found(), []);
+      }
+    },
+  },
+  {
+    name: "conditions choose rows, and an order and a limit are kept",
+    async run({ connect }) {
+      const link = await connect();
+      await put(link, "queue", [
+        itemRow(1, "a", { priority: 5, available_at: 30 }),
+        itemRow(1, "b", { priority: 5, available_at: 10, worker: 7, state: 2 }),
+        itemRow(2, "a", { priority: 9, available_at: 20, queue: "mail", key: "k" }),
+        itemRow(3, "a", { priority: 1, available_at: 40, name: "ship" }),
+      ]);
+      const found = async (question: Omit<Extract<Question, { ask: "select" }>, "ask" | "table" | "lock">) =>
+        (
+          await readOne(link, {
+            ask: "select",
+            table: "queue",
+            lock: "none",
+            order: [
+              ["run", "asc"],
+              ["item", "asc"],
+            ],
+            ...question,
+          })
+        ).map((row) => `${String(row["run"])}${String(row["item"])}`);
+      assert.deepEqual(await found({ where: [] }), ["1a", "1b", "2a", "3a"]);
+      assert.deepEqual(await found({ where: [{ column: "name", is: "=", value: "ship" }] }), ["3a"]);
+      assert.deepEqual(await found({ where: [{ column: "name", is: "<>", value: "ship", fixed: true }] }), [
+        "1a",
+        "1b",
+        "2a",
+      ]);
+      assert.deepEqual(await found({ where: [{ column: "priority", is: ">", value: 5 }] }), ["2a"]);
+      assert.deepEqual(await found({ where: [{ column: "priority", is: ">=", value: 5 }] }), ["1a", "1b", "2a"]);
+      assert.deepEqual(await found({ where: [{ column: "priority", is: "<", value: 5 }] }), ["3a"]);
+      assert.deepEqual(await found({ where: [{ column: "priority", is: "<=", value: 5 }] }), ["1a", "1b", "3a"]);
+      assert.deepEqual(await found({ where: [{ column: "queue", is: "null" }] }), ["1a", "1b", "3a"]);
+      assert.deepEqual(await found({ where: [{ column: "queue", is: "not null" }] }), ["2a"]);
+      assert.deepEqual(await found({ where: [{ column: "run", is: "in", values: [3, 1, 99] }] }), ["1a", "1b", "3a"]);
+      assert.deepEqual(await found({ where: [{ column: "state", is: "in", values: [2, 6], fixed: true }] }), ["1b"]);
+      assert.deepEqual(await found({ where: [{ column: "name", is: "in", values: [] }] }), []);
+      assert.deepEqual(await found({ where: [{ column: "name", is: "in", values: [], fixed: true }] }), []);
+      assert.deepEqual(
+        await found({
+          where: [
+            { column: "state", is: "=", value: 1, fixed: true },
+            { column: "queue", is: "null" },
+          ],
+          order: [
+            ["priority", "desc"],
+            ["available_at", "asc"],
+          ],
+          limit: 1,
+        }),
+        ["1a"],
+      );
+      assert.deepEqual(
+        await found({
+          where: [],
+          order: [
+            ["priority", "desc"],
+            ["available_at", "asc"],
+          ],
+          limit: 3,
+        }),
+        ["2a", "1b", "1a"],
+      );
+    },
+  },
+  {
+    name: "texts are told apart, compared and ordered byte by byte",
+    async run({ connect }) {
+      const link = await connect();
+      // "\uffff" before "\u{10000}": the order of bytes, which is not that of UTF-16.
+      const tags = ["A", "B", "a", "a ", "a\u0301", "b", "ß", "ä", "\uffff", "\u{10000}"];
+      await put(
+        link,
+        "tags",
+        tags.toReversed().map((tag, position) => ({ run: 1, tag, position })),
+      );
+      const ordered: Question = { ask: "select", table: "tags", where: [], order: [["tag", "asc"]], lock: "none" };
+      assert.deepEqual(column(await readOne(link, ordered), "tag"), tags);
+      const looked: Question = {
+        ask: "lookup",
+        table: "tags",
+        columns: ["run", "tag"],
+        keys: tags.map((tag) => [1, tag]),
+        lock: "none",
+      };
+      assert.deepEqual(column(await readOne(link, looked), "tag"), tags);
+      const after: Question = {
+        ask: "select",
+        table: "tags",
+        where: [{ column: "tag", is: ">", value: "a" }],
+        order: [["tag", "asc"]],
+        limit: 2,
+        lock: "none",
+      };
+      assert.deepEqual(column(await readOne(link, after), "tag"), ["a ", "a\u0301"]);
+      assert.deepEqual(
+        column(await readOne(link, { ask: "distinct", table: "tags", columns: ["tag"], where: [] }), "tag"),
+        tags,
+      );
+    },
+  },
+  {
+    name: "a lookup answers each row that is there once, in the order of the key",
+    async run({ connect }) {
+      const link = await connect();
+      await put(link, "runs", [runRow(3), runRow(1), runRow(2, { definition: "mail" }), runRow(10)]);
+      await put(link, "queue", [itemRow(2, "b"), itemRow(1, "c"), itemRow(2, "a"), itemRow(1, "a")]);
+      assert.deepEqual(column(await readOne(link, runs([10, 2, 77, 2, 1], "none")), "run"), [1, 2, 10]);
+      assert.deepEqual(await readOne(link, runs([], "none")), []);
+      const byDefinition: Question = {
+        ask: "lookup",
+        table: "runs",
+        columns: ["definition"],
+        keys: [["order"], ["order"]],
+        lock: "none",
+      };
+      assert.deepEqual(column(await readOne(link, byDefinition), "run"), [1, 3, 10]);
+      const items: Question = {
+        ask: "lookup",
+        table: "queue",
+        columns: ["run", "item"],
+        keys: [
+          [2, "b"],
+          [1, "c"],
+          [9, "a"],
+          [2, "a"],
+          [2, "b"],
+        ],
+        lock: "none",
+      };
+      assert.deepEqual(
+        (await readOne(link, items)).map((row) => [row["run"], row["item"]]),
+        [
+          [1, "c"],
+          [2, "a"],
+          [2, "b"],
+        ],
+      );
+      const byRun: Question = { ask: "lookup", table: "queue", columns: ["run"], keys: [[2]], lock: "none" };
+      assert.deepEqual(column(await readOne(link, byRun), "item"), ["a", "b"]);
+    },
+  },
+  {
+    name: "rows are counted, by group, with the least and the most, and no further than asked",
+    async run({ connect }) {
+      const link = await connect();
+      const none = { ask: "count", table: "queue", where: [] } as const;
+      assert.deepEqual(await readOne(link, none), [{ count: 0 }]);
+      assert.deepEqual(await readOne(link, { ...none, least: "available_at", most: "name" }), [
+        { count: 0, least: null, most: null },
+      ]);
+      await put(link, "queue", [
+        itemRow(1, "a", { available_at: 5 }),
+        itemRow(1, "b", { available_at: 3, name: "ship" }),
+        itemRow(2, "a", { available_at: 4, state: 2, worker: 1 }),
+      ]);
+      assert.deepEqual(await readOne(link, { ...none, where: [{ column: "state", is: "=", value: 1 }] }), [
+        { count: 2 },
+      ]);
+      assert.deepEqual(await readOne(link, { ...none, upTo: 2 }), [{ count: 2 }]);
+      assert.deepEqual(await readOne(link, { ...none, least: "available_at", most: "available_at" }), [
+        { count: 3, least: 3, most: 5 },
+      ]);
+      assert.deepEqual(await readOne(link, { ...none, by: ["name", "state"], least: "available_at" }), [
+        { name: "charge", state: 1, count: 1, least: 5 },
+        { name: "charge", state: 2, count: 1, least: 4 },
+        { name: "ship", state: 1, count: 1, least: 3 },
+      ]);
+      assert.deepEqual(
+        await readOne(link, { ...none, by: ["name"], where: [{ column: "run", is: ">", value: 9 }] }),
+        [],
+      );
+    },
+  },
+  {
+    name: "every combination of values is found once",
+    async run({ connect }) {
+      const link = await connect();
+      const lined = (run: number, queue: string, name: string): WireRow => itemRow(run, "a", { queue, name });
+      await put(link, "queue", [
+        lined(1, "mail", "send"),
+        lined(2, "mail", "send"),
+        lined(3, "mail", "archive"),
+        lined(4, "disk", "send"),
+        itemRow(5, "a", { name: "free" }),
+        itemRow(6, "a", { name: "busy", state: 2, worker: 3 }),
+      ]);
+      assert.deepEqual(
+        await readOne(link, {
+          ask: "distinct",
+          table: "queue",
+          columns: ["queue", "name"],
+          where: [
+            { column: "state", is: "=", value: 1, fixed: true },
+            { column: "queue", is: "not null" },
+            { column: "kind", is: "=", value: "task" },
+          ],
+        }),
+        [
+          { queue: "disk", name: "send" },
+          { queue: "mail", name: "archive" },
+          { queue: "mail", name: "send" },
+        ],
+      );
+      assert.deepEqual(
+        await readOne(link, {
+          ask: "distinct",
+          table: "queue",
+          columns: ["worker"],
+          where: [{ column: "state", is: "=", value: 2, fixed: true }],
+        }),
+        [{ worker: 3 }],
+      );
+      const nothing: Question = { ask: "distinct", table: "runs", columns: ["definition"], where: [] };
+      assert.deepEqual(await readOne(link, nothing), []);
+    },
+  },
+  {
+    name: "several questions are answered in their order, in a transaction and outside",
+    async run({ connect }) {
+      const link = await connect();
+      await put(link, "runs", [runRow(1), runRow(2)]);
+      const questions: readonly Question[] = [
+        runs([2], "none"),
+        { ask: "count", table: "runs", where: [] },
+        runs([1], "none"),
+      ];
+      for (const answers of [await link.read(questions), await link.ask(questions)]) {
+        assert.equal(answers.length, 3);
+        assert.deepEqual(
+          [column(answers[0]!, "run"), answers[1], column(answers[2]!, "run")],
+          [[2], [{ count: 2 }], [1]],
+        );
+      }
+      await link.rollback();
+    },
+  },
+];
+
+const WRITING: readonly BackendCase[] = [
+  {
+    name: "updates and deletes touch the rows they name and the columns they name",
+    async run({ connect }) {
+      const link = await connect();
+      await put(link, "runs", [runRow(1), runRow(2), runRow(3)]);
+      await written(link, [
+        {
+          change: "update",
+          table: "runs",
+          columns: ["head", "turn_token"],
+          rows: [
+            { run: 3, head: 30, turn_token: "t3" },
+            { run: 1, head: 10, turn_token: null },
+          ],
+        },
+        { change: "delete", table: "runs", rows: [{ run: 2 }, { run: 99 }] },
+      ]);
+      assert.deepEqual(await readOne(link, runs([1, 2, 3], "none")), [
+        runRow(1, { head: 10 }),
+        runRow(3, { head: 30, turn_token: "t3" }),
+      ]);
+    },
+  },
+  {
+    name: "a row that is not as expected: nothing of the commit is written",
+    async run({ backend, connect }) {
+      const link = await connect();
+      await put(link, "runs", [runRow(1, { turn_token: "mine" }), runRow(2)]);
+      await put(link, "queue", [itemRow(1, "a")]);
+      const before = lastBatch;
+      const update = (old: readonly WireRow[]): Change => ({
+        change: "update",
+        table: "runs",
+        columns: ["head"],
+        rows: [
+          { run: 1, head: 5 },
+          { run: 2, head: 5 },
+        ],
+        expect: ["head", "turn_token"],
+        old,
+      });
+      const asIs = [
+        { head: 1, turn_token: "mine" },
+        { head: 1, turn_token: null },
+      ];
+      const entry: Change = { change: "insert", table: "journal", rows: [entryRow(1, 2)] };
+      const moved = async (...changes: readonly Change[]): Promise<void> => {
+        assert.equal(await link.commit((lastBatch += 1), 0, changes), "moved");
+        assert.deepEqual(column(await readOne(link, allOf("runs")), "head"), [1, 1]);
+        assert.deepEqual(await readOne(link, allOf("journal")), []);
+      };
+      await moved(entry, update([asIs[0]!, { head: 2, turn_token: null }]));
+      await moved(update([asIs[0]!, { head: 1, turn_token: "stolen" }]), entry);
+      await moved(entry, update([{ head: 1, turn_token: null }, asIs[1]!]));
+      await moved(entry, {
+        change: "delete",
+        table: "queue",
+        rows: [{ run: 1, item: "a" }],
+        expect: ["token"],
+        old: [{ token: "t" }],
+      });
+      await moved(entry, {
+        change: "update",
+        table: "runs",
+        columns: ["head"],
+        rows: [{ run: 77, head: 5 }],
+        expect: ["head"],
+        old: [{ head: 1 }],
+      });
+      // In the order of the rows, whatever that is.
+      await written(link, [
+        {
+          change: "update",
+          table: "runs",
+          columns: ["head"],
+          rows: [
+            { run: 2, head: 20 },
+            { run: 1, head: 10 },
+          ],
+          expect: ["head", "turn_token"],
+          old: [asIs[1]!, asIs[0]!],
+        },
+        {
+          change: "delete",
+          table: "queue",
+          rows: [{ run: 1, item: "a" }],
+          expect: ["token", "state"],
+          old: [{ token: null, state: 1 }],
+        },
+        entry,
+      ]);
+      assert.deepEqual(
+        (await readOne(link, runs([1, 2], "none"))).map((row) => row["head"]),
+        [10, 20],
+      );
+      assert.deepEqual(await readOne(link, allOf("queue")), []);
+      const looker = await connect();
+      assert.equal(await backend.lastBatch(looker, link.writer), lastBatch);
+      assert.ok(before < lastBatch);
+    },
+  },
+  {
+    name: "what is there already is not written again, and nothing beside it",
+    async run({ connect }) {
+      const link = await connect();
+      await put(link, "runs", [runRow(1)]);
+      const twice: readonly Change[][] = [
+        [{ change: "insert", table: "runs", rows: [runRow(2), runRow(1, { id: "new" })] }],
+        [
+          { change: "insert", table: "journal", rows: [entryRow(1, 1)] },
+          { change: "insert", table: "runs", rows: [runRow(5, { id: "run-1" })] },
+        ],
+        [{ change: "insert", table: "journal", rows: [entryRow(1, 1), entryRow(1, 1)] }],
+      ];
+      for (const changes of twice) {
+        assert.equal(await link.commit((lastBatch += 1), 0, changes), "moved");
+        assert.equal(link.isUsable, true);
+      }
+      assert.deepEqual(column(await readOne(link, allOf("runs")), "run"), [1]);
+      assert.deepEqual(await readOne(link, allOf("journal")), []);
+      await put(link, "runs", [runRow(5, { id: "run-1", generation: 1 })]);
+    },
+  },
+  {
+    name: "of two that insert the same row at the same time one finds that it is there",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      const changes: readonly Change[] = [{ change: "insert", table: "runs", rows: [runRow(1)] }];
+      for (const link of [one, two]) await link.ask([runs([1], "update")]);
+      const outcomes = await Promise.all([
+        one.commit((lastBatch += 1), 0, changes),
+        two.commit((lastBatch += 1), 0, changes),
+      ]);
+      assert.deepEqual(outcomes.toSorted(), ["committed", "moved"]);
+    },
+  },
+  {
+    name: "a commit without changes is stamped too",
+    async run({ backend, connect }) {
+      const [link, looker] = [await connect(), await connect()];
+      assert.equal(await link.commit(41, 7, []), "committed");
+      assert.equal(await link.commit(42, 7, [{ change: "insert", table: "runs", rows: [] }]), "committed");
+      const [writer] = await readOne(looker, {
+        ask: "lookup",
+        table: "writers",
+        columns: ["writer"],
+        keys: [[link.writer]],
+        lock: "none",
+      });
+      assert.equal(writer?.["mark"], 7);
+      assert.equal(await backend.lastBatch(looker, link.writer), 42);
+    },
+  },
+  {
+    name: "a large batch is written and read whole",
+    async run({ connect }) {
+      const link = await connect();
+      const numbers = Array.from({ length: 5_000 }, (_, index) => index + 1);
+      await put(
+        link,
+        "runs",
+        numbers.map((run) => runRow(run)),
+      );
+      await written(link, [
+        {
+          change: "update",
+          table: "runs",
+          columns: ["head"],
+          rows: numbers.map((run) => ({ run, head: run })),
+          expect: ["head"],
+          old: numbers.map(() => ({ head: 1 })),
+        },
+        { change: "insert", table: "journal", rows: numbers.map((run) => entryRow(run, 2, `{"run":${run}}`)) },
+      ]);
+      const [found = [], entries = []] = await link.ask([
+        runs(numbers, "update"),
+        {
+          ask: "lookup",
+          table: "journal",
+          columns: ["run", "seq"],
+          keys: numbers.map((run) => [run, 2]),
+          lock: "none",
+        },
+      ]);
+      await link.rollback();
+      assert.deepEqual(column(found, "head"), numbers);
+      assert.deepEqual(
+        entries.map(({ data }) => Buffer.from(data as Uint8Array).toString()),
+        numbers.map((run) => `{"run":${run}}`),
+      );
+    },
+  },
+];
+
+const LOCKING: readonly BackendCase[] = [
+  {
+    name: "who asks for a locked row waits, and then sees what was committed",
+    async run({ connect, other }) {
+      const [one, two, looker] = [await connect(), await connect(other), await connect()];
+      await put(one, "runs", [runRow(1), runRow(2)]);
+      await one.ask([runs([1], "update")]);
+      const waiting = two.ask([runs([1, 2], "update"), allOf("journal")]);
+      assert.equal(await isWaiting(waiting, looker), true);
+      await written(one, [headTo(1, 9), { change: "insert", table: "journal", rows: [entryRow(1, 2)] }]);
+      const [locked = [], entries = []] = await waiting;
+      assert.deepEqual(column(locked, "head"), [9, 1]);
+      assert.equal(entries.length, 1);
+      await written(two, [headTo(2, 8)]);
+    },
+  },
+  {
+    name: "a row that changed so that it is no longer meant is left out once its lock is had",
+    async run({ connect, other }) {
+      const [one, two, looker] = [await connect(), await connect(other), await connect()];
+      await put(one, "queue", [itemRow(1, "a"), itemRow(2, "a")]);
+      const ready: Question = {
+        ask: "select",
+        table: "queue",
+        where: [{ column: "state", is: "=", value: 1, fixed: true }],
+        order: [
+          ["run", "asc"],
+          ["item", "asc"],
+        ],
+        lock: "update",
+      };
+      await one.ask([ready]);
+      const waiting = two.ask([ready]);
+      assert.equal(await isWaiting(waiting, looker), true);
+      await written(one, [
+        {
+          change: "update",
+          table: "queue",
+          columns: ["state", "token"],
+          rows: [{ run: 1, item: "a", state: 2, token: "t" }],
+        },
+      ]);
+      const [found = []] = await waiting;
+      assert.deepEqual(column(found, "run"), [2]);
+      await two.rollback();
+    },
+  },
+  {
+    name: "who skips what is locked never waits and gets what is free, in order",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      await put(
+        one,
+        "queue",
+        [1, 2, 3, 4, 5, 6].map((run) => itemRow(run, "a", { priority: run % 2 })),
+      );
+      const claim = (limit: number): Question => ({
+        ask: "select",
+        table: "queue",
+        where: [
+          { column: "state", is: "=", value: 1, fixed: true },
+          { column: "queue", is: "null" },
+          { column: "name", is: "=", value: "charge" },
+        ],
+        order: [
+          ["priority", "desc"],
+          ["available_at", "asc"],
+          ["run", "asc"],
+          ["item", "asc"],
+        ],
+        limit,
+        lock: "skip",
+      });
+      const [mine = []] = await one.ask([claim(2)]);
+      const [theirs = []] = await two.ask([claim(3)]);
+      assert.deepEqual(
+        [column(mine, "run"), column(theirs, "run")],
+        [
+          [1, 3],
+          [5, 2, 4],
+        ],
+      );
+      const [rest = []] = await one.ask([claim(5)]);
+      assert.deepEqual(new Set(column(rest, "run")), new Set([1, 3, 6]));
+      await one.rollback();
+      await two.rollback();
+    },
+  },
+  {
+    name: "a shared lock lets others share, and keeps the row as it is",
+    async run({ connect, other }) {
+      const [one, two, three, looker] = [await connect(), await connect(other), await connect(), await connect()];
+      await put(one, "runs", [runRow(1)]);
+      await one.ask([runs([1], "share")]);
+      await two.ask([runs([1], "share")]);
+      const waiting = three.commit((lastBatch += 1), 0, [headTo(1, 4)]);
+      assert.equal(await isWaiting(waiting, looker), true);
+      await one.rollback();
+      assert.equal(await isWaiting(waiting, looker), true);
+      await two.rollback();
+      assert.equal(await waiting, "committed");
+    },
+  },
+  {
+    name: "a rollback frees what was locked, and the link begins anew",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      await put(one, "runs", [runRow(1)]);
+      await one.ask([runs([1], "update")]);
+      await one.rollback();
+      await one.rollback();
+      const [locked = []] = await two.ask([runs([1], "skip")]);
+      assert.equal(locked.length, 1);
+      await written(two, [headTo(1, 3)]);
+      const [seen = []] = await one.ask([runs([1], "update")]);
+      assert.deepEqual(column(seen, "head"), [3]);
+      await one.rollback();
+    },
+  },
+  {
+    name: "a commit that was not written frees what was locked",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      await put(one, "runs", [runRow(1), runRow(2)]);
+      await one.ask([runs([1], "update")]);
+      assert.equal(
+        await one.commit((lastBatch += 1), 0, [{ change: "insert", table: "runs", rows: [runRow(2)] }]),
+        "moved",
+      );
+      const [locked = []] = await two.ask([runs([1], "skip")]);
+      assert.equal(locked.length, 1);
+      await two.rollback();
+    },
+  },
+  {
+    name: "of two that wait for each other one is told to try again, and the other goes on",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      await put(one, "runs", [runRow(1), runRow(2)]);
+      await one.ask([runs([1], "update")]);
+      await two.ask([runs([2], "update")]);
+      const attempt = async (link: Link, run: number): Promise<string> => {
+        try {
+          await link.ask([runs([run], "update")]);
+          return await link.commit((lastBatch += 1), 0, [headTo(run, 5)]);
+        } catch (error) {
+          assert.ok(error instanceof LinkError);
+          return error.reason;
+        }
+      };
+      const outcomes = await Promise.all([attempt(one, 2), attempt(two, 1)]);
+      assert.deepEqual(outcomes.toSorted(), ["again", "committed"]);
+      for (const link of [one, two]) {
+        assert.equal(link.isUsable, true);
+        await link.ask([runs([1, 2], "update")]);
+        await link.rollback();
+      }
+    },
+  },
+];
+
+const LOSING: readonly BackendCase[] = [
+  {
+    name: "a link that is destroyed answers nothing more, and what it had locked is free",
+    async run({ connect, other }) {
+      const [one, two] = [await connect(), await connect(other)];
+      await put(one, "runs", [runRow(1)]);
+      await one.ask([runs([1], "update")]);
+      assert.equal(one.isUsable, true);
+      one.destroy();
+      assert.equal(one.isUsable, false);
+      await expectLost(one.ask([runs([1], "none")]));
+      await expectLost(one.read([runs([1], "none")]));
+      await expectLost(one.commit((lastBatch += 1), 0, []));
+      const [free = []] = await two.ask([runs([1], "update")]);
+      assert.equal(free.length, 1);
+      await two.rollback();
+    },
+  },
+  {
+    name: "a writer's last batch is the one that is in, and nothing of it gets in after the answer",
+    async run({ backend, other, connect }) {
+      const [one, looker, another] = [await connect(), await connect(), await connect(other)];
+      assert.equal(await backend.lastBatch(looker, (await connect()).writer), 0);
+      assert.equal(await one.commit(5, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]), "committed");
+      assert.equal(await one.commit(6, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]), "moved");
+      assert.equal(await backend.lastBatch(looker, one.writer), 5);
+      const late = one.commit(7, 0, [{ change: "insert", table: "runs", rows: [runRow(2)] }]);
+      const outcome = await late.catch((error: unknown) => (error instanceof LinkError ? error.reason : error));
+      assert.ok(outcome === "moved" || outcome === "lost", String(outcome));
+      assert.equal(await other.lastBatch(another, one.writer), 5);
+      assert.deepEqual(column(await readOne(looker, allOf("runs")), "run"), [1]);
+    },
+  },
+  {
+    name: "what is said of a batch that was under way stays true",
+    async run({ backend, connect, other }) {
+      const [one, holder, looker] = [await connect(), await connect(other), await connect()];
+      await put(one, "runs", [runRow(1)]);
+      await holder.ask([runs([1], "update")]);
+      const commit = one.commit(1_000_000, 0, [headTo(1, 2)]);
+      const settled = commit.catch((error: unknown) => (error instanceof LinkError ? error.reason : error));
+      assert.equal(await isWaiting(commit, looker), true);
+      const asked = backend.lastBatch(looker, one.writer);
+      await isWaiting(asked, await connect());
+      await holder.rollback();
+      const isIn = (await asked) === 1_000_000;
+      const outcome = await settled;
+      assert.ok(outcome === "committed" ? isIn : outcome === "lost" || !isIn, String(outcome));
+      const reader = await connect();
+      assert.deepEqual(column(await readOne(reader, allOf("runs")), "head"), [isIn ? 2 : 1]);
+    },
+  },
+];
+
+const SMALL: readonly BackendCase[] = [
+  {
+    name: "numbers of a counter are handed out once",
+    async run({ backend, other, connect }) {
+      const [one, two] = [await connect(), await connect(other)];
+      assert.equal(await backend.reserve(one, "runs", 10), 1);
+      assert.equal(await other.reserve(two, "runs", 1), 11);
+      assert.equal(await backend.reserve(one, "workers", 1), 1);
+      const firsts = await Promise.all(
+        [backend, other].map(async (of, index) => {
+          const taken: number[] = [];
+          for (let round = 0; round < 20; round += 1) taken.push(await of.reserve(index === 0 ? one : two, "runs", 3));
+          return taken;
+        }),
+      );
+      const all = firsts.flat().toSorted((a, b) => a - b);
+      assert.deepEqual(
+        all,
+        Array.from({ length: 40 }, (_, index) => 12 + index * 3),
+      );
+    },
+  },
+  {
+    name: "a lease is renewed where there is one",
+    async run({ backend, connect }) {
+      const link = await connect();
+      await put(link, "workers", [{ worker: 1, name: "w", until: 5, started_at: 1, about: "a", doing: null }]);
+      assert.equal(await backend.renewLease(link, 1, 50, "busy"), true);
+      assert.equal(await backend.renewLease(link, 1, 60, undefined), true);
+      assert.equal(await backend.renewLease(link, 1, 60, undefined), true);
+      assert.equal(await backend.renewLease(link, 2, 60, undefined), false);
+      assert.deepEqual(await readOne(link, allOf("workers")), [
+        { worker: 1, name: "w", until: 60, started_at: 1, about: "a", doing: "busy" },
+      ]);
+    },
+  },
+  {
+    name: "the server tells its time, where it is and how large",
+    async run({ backend, connect }) {
+      const link = await connect();
+      assert.ok(Number.isSafeInteger(await backend.serverTime(link)));
+      const { location, server, bytes } = await backend.info(link);
+      assert.ok(location !== "" && server !== "" && bytes >= 0);
+      assert.ok(!location.includes("secret"));
+    },
+  },
+  {
+    name: "others hear of what is made known, and nobody hears of its own",
+    async run({ backend, other, connect }) {
+      if (backend.notify === undefined || backend.listen === undefined || other.listen === undefined) return;
+      const link = await connect();
+      const heard: string[] = [];
+      let tell: () => void = () => {};
+      const once = new Promise<void>((resolve) => (tell = resolve));
+      const own = await backend.listen(() => heard.push("own"));
+      const theirs = await other.listen(() => {
+        heard.push("theirs");
+        tell();
+      });
+      await backend.notify(link);
+      await once;
+      await Promise.all([own.close(), theirs.close()]);
+      assert.deepEqual(heard, ["theirs"]);
+    },
+  },
+];
+
+export const BACKEND_CASES: readonly BackendCase[] = [...READING, ...WRITING, ...LOCKING, ...LOSING, ...SMALL];

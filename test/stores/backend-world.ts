@@ -1,0 +1,31 @@
+// Runs the cases of backends on one of them.
+
+import { expect, test } from "vitest";
+import type { Backend, Link } from "../../src/stores/index.ts";
+import { BACKEND_CASES } from "./backend-cases.ts";
+
+export interface OpenBackends {
+  readonly backend: Backend;
+  readonly other: Backend;
+}
+
+/** One test per case, each on a database that is empty. */
+export function testBackend(open: () => Promise<OpenBackends>): void {
+  for (const { name, run } of BACKEND_CASES)
+    test(name, async () => {
+      const { backend, other } = await open();
+      const links: Link[] = [];
+      const connect = async (of: Backend = backend): Promise<Link> => {
+        const link = await of.connect();
+        links.push(link);
+        return link;
+      };
+      try {
+        await run({ backend, other, connect });
+      } finally {
+        for (const link of links) link.destroy();
+        await Promise.all([backend.close(), other.close()]);
+      }
+      expect(links.length).toBeGreaterThan(0);
+    });
+}

@@ -1,0 +1,25 @@
+// PostgreSQL as a backend: the cases of all backends.
+
+import { afterAll, beforeAll } from "vitest";
+import { TABLES } from "../../src/stores/index.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
+import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
+import { testBackend } from "./backend-world.ts";
+
+describeOn("postgres", "a backend on PostgreSQL", () => {
+  let database: FreshDatabase;
+  beforeAll(async () => {
+    database = await freshDatabase("postgres");
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  testBackend(async () => {
+    const { url } = database;
+    const backend = await openPostgresBackend({ url });
+    await (await backend.connect()).close();
+    // Making the tables takes longer than all cases.
+    const emptied = Object.keys(TABLES).filter((table) => table !== "meta");
+    await database.run(`truncate ${emptied.map((table) => `reprise."${table}"`).join(", ")}`);
+    return { backend, other: await openPostgresBackend({ url }) };
+  });
+});
