@@ -40,6 +40,8 @@ export async function devWorker(file: string, options: GlobalOptions): Promise<n
   const engine = await createEngine({
     store: { "~open": async (given) => (store = await source["~open"](given)) },
     definitions,
+    // One person, one machine: nobody else is there to take what has a label.
+    worker: { labels: "any" },
     logger: log,
     ...payloadOptions(),
     ...(await loadEngineOptions(file)),

@@ -39,6 +39,8 @@ export async function run(
   const engine = await createEngine({
     store: options.store,
     definitions,
+    // One person, one machine: nobody else is there to take what has a label.
+    worker: { labels: "any" },
     ...payloadOptions(),
     ...(await loadEngineOptions(file)),
   });

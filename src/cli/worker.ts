@@ -6,7 +6,15 @@ import { RepriseError, toMs, type Duration } from "../base/index.ts";
 import { createEngine, sqlitePathOf } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
 import { graphRunBody } from "../graph/index.ts";
-import { DEFAULT_QUEUE, isTask, queue, taskBody, type Queue, type RepriseEvent } from "../kernel/index.ts";
+import {
+  DEFAULT_QUEUE,
+  isTask,
+  queue,
+  taskBody,
+  type Queue,
+  type RepriseEvent,
+  type TaskBody,
+} from "../kernel/index.ts";
 import { isWorkflow, workflowBody } from "../workflow/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
@@ -19,6 +27,7 @@ import { countOf, plain, showValue } from "./text.ts";
 export interface WorkerOptions extends GlobalOptions {
   readonly concurrency?: number;
   readonly queues?: readonly string[];
+  readonly labels?: readonly string[];
   readonly lease?: Duration;
   readonly grace: Duration;
   readonly events?: boolean;
@@ -29,6 +38,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
   toMs(options.grace, "--grace");
   const definitions = await loadDefinitions(file);
   const queues = options.queues?.map((name) => queueCalled(name, definitions));
+  for (const label of options.labels ?? []) checkLabel(label, definitions);
   const log = logLines(options.json);
   if (options.events === true) logEvents(log);
   const engine = await createEngine({
@@ -41,6 +51,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
       ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
       ...(options.lease !== undefined && { lease: options.lease }),
       ...(queues && { queues }),
+      ...(options.labels && { labels: options.labels }),
     },
   });
   onInterrupt({
@@ -60,6 +71,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
     flows: namesOf(definitions, "flow"),
     tasks: namesOf(definitions, "task"),
     queues: options.queues ?? null,
+    labels: options.labels ?? [],
   });
   return new Promise<number>(() => {});
 }
@@ -67,12 +79,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
 /** The queue itself, with its limits, as a task, a workflow or a node of a flow of the file names it. */
 function queueCalled(name: string, definitions: Loaded): Queue {
   if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
-  const there = definitions.flatMap((one) => {
-    if (isFlow(one))
-      return [...flowBody(one).nodes.values()].flatMap(({ line }) => (line === undefined ? [] : [line.queue]));
-    const { line } = isTask(one) ? taskBody(one) : isWorkflow(one) ? workflowBody(one) : graphRunBody(one);
-    return line === undefined ? [] : [line.queue];
-  });
+  const there = definitions.flatMap(routedIn).flatMap(({ line }) => (line === undefined ? [] : [line.queue]));
   const found = there.find((one) => one.name === name);
   if (found !== undefined) return found;
   const names = [...new Set([DEFAULT_QUEUE, ...there.map((one) => one.name)])].join(", ");
@@ -80,6 +87,19 @@ function queueCalled(name: string, definitions: Loaded): Queue {
     "USAGE",
     `--queues: nothing in this file waits in a queue called ${name}; there are: ${names}.`,
   );
+}
+
+/** Whatever of a definition is claimed by itself. */
+function routedIn(one: Loaded[number]): readonly Pick<TaskBody, "line" | "label">[] {
+  if (isFlow(one)) return [{ line: undefined, label: flowBody(one).label }, ...flowBody(one).nodes.values()];
+  return [isTask(one) ? taskBody(one) : isWorkflow(one) ? workflowBody(one) : graphRunBody(one)];
+}
+
+function checkLabel(label: string, definitions: Loaded): void {
+  const labels = definitions.flatMap(routedIn).flatMap((one) => (one.label === undefined ? [] : [one.label]));
+  if (labels.includes(label)) return;
+  const there = labels.length === 0 ? "nothing in it has one" : `there are: ${[...new Set(labels)].join(", ")}`;
+  throw new RepriseError("USAGE", `--labels: nothing in this file has the label ${label}; ${there}.`);
 }
 
 /** Nobody could ever start a run there. */

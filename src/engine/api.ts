@@ -371,6 +371,8 @@ export interface WorkerSettings {
   concurrency?: number;
   /** Works only on tasks and workflows of these queues; `queue("default")` is everything without one. Default: all. */
   queues?: readonly Queue[];
+  /** The labels it has: work with a label is taken only by workers that have it. `"any"`: all there are. Default: none. */
+  labels?: readonly string[] | "any";
   /** How long a dead worker's work stays its own; default 15 seconds. */
   lease?: Duration;
 }

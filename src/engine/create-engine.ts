@@ -12,7 +12,7 @@ import {
   toMs,
   type PayloadCodec,
 } from "../base/index.ts";
-import type { AnyTask, Definition, Logger, Queue } from "../kernel/index.ts";
+import { Labels, type AnyTask, type Definition, type Logger, type Queue } from "../kernel/index.ts";
 import { Registry, type OutboxHandler } from "../worker/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
@@ -39,7 +39,7 @@ function checkObject(value: unknown, expected: string): void {
 function workerSettings(worker: false | WorkerSettings = {}): WorkerSettings {
   if (worker === false) return {};
   checkObject(worker, "worker: expected false, or an object of settings");
-  checkOptionNames(worker, ["concurrency", "lease", "queues"], "worker");
+  checkOptionNames(worker, ["concurrency", "labels", "lease", "queues"], "worker");
   return worker;
 }
 
@@ -162,6 +162,7 @@ export async function createEngine<const Defs extends Definition | AnyTask>(
     leaseMs: checkLease(settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease")),
     guardMode: guardMode(options.guard),
     queues: queueNames(registry, settings.queues),
+    labels: Labels.of(settings.labels),
     heartbeats: true,
     polls: true,
     determinism: process.env["NODE_ENV"] === "production" ? "per-type" : "strict",

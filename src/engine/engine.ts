@@ -20,6 +20,7 @@ import {
 import {
   checkDeadline,
   forkedOf,
+  Labels,
   lineOf,
   parse,
   registerSecrets,
@@ -146,7 +147,8 @@ export class EngineCore implements Engine {
     const parts = { clock: systemClock, timers: systemTimers, random, durability: "relaxed" } as const;
     const store = await storeOf("sqlite::memory:")["~open"](parts);
     const scratch = { ...this.#parts, store, timers: systemTimers, works: true, polls: false, heartbeats: true };
-    const core = new EngineCore({ ...scratch, outbox: new Map(), newSalt: undefined });
+    const everything = { queues: undefined, labels: Labels.any };
+    const core = new EngineCore({ ...scratch, ...everything, outbox: new Map(), newSalt: undefined });
     return Object.assign(core, { store });
   }
 
@@ -215,7 +217,7 @@ export class EngineCore implements Engine {
     const line = lineOf(body.line, parsed, `${body.kind} ${body.name}`);
     const messages = await signalsOf(body, options.signals, this.#handleHost.limits);
     const beginsLater = line !== undefined || beginning.delayMs !== undefined;
-    const claim = beginsLater ? undefined : this.worker.preclaim(body.name);
+    const claim = beginsLater ? undefined : this.worker.preclaim(body);
     const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, "start");
     const salt = newSalt?.();
     const { singleton } = beginning;

@@ -11,6 +11,7 @@ import {
   checkPolicy,
   checkVersion,
   isTask,
+  labelOption,
   lineOptions,
   taskBody,
   type Definition,
@@ -29,6 +30,8 @@ export interface FlowOptions<Input, Parsed> {
   version?: number;
   /** The whole time a run may take. */
   deadline?: Duration;
+  /** Only workers that have this label take its runs and its nodes; a node may have another. Default: any worker. */
+  label?: string;
 }
 
 /** The part of a flow the engine runs; reached by `flowBody`. */
@@ -37,6 +40,7 @@ export interface FlowBody {
   readonly version: number;
   readonly schema: Schema<never, unknown>;
   readonly deadlineMs: number | undefined;
+  readonly label: string | undefined;
   readonly nodes: ReadonlyMap<string, FlowNode>;
   readonly regions: Regions;
 }
@@ -87,13 +91,14 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   options: FlowOptions<Input, Parsed>,
 ): FlowBuilder<Name, Input, Part<"input", Parsed>> {
   checkName(name, "flow name");
-  checkOptionNames(options, ["deadline", "input", "version"], `Flow ${name}`);
+  checkOptionNames(options, ["deadline", "input", "label", "version"], `Flow ${name}`);
   if (typeof options.input?.["~standard"]?.validate !== "function")
     throw new RepriseError(
       "BAD_OPTIONS",
       `Flow ${name}: expected a schema as input, got ${inspect(options.input, { depth: 0 })}. Without one, use typed<T>().`,
     );
   checkVersion(options.version, `Flow ${name}`);
+  labelOption(options, `Flow ${name}`);
   const input: FlowNode = {
     id: "input",
     work: { kind: "input" },
@@ -101,6 +106,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
     gate: undefined,
     policy: {},
     line: undefined,
+    label: undefined,
   };
   const draft: Draft = {
     flow: name,
@@ -138,7 +144,8 @@ function builder(draft: Draft): object {
 
 function withAction(draft: Draft, name: string, given: unknown, run: unknown): Draft {
   const what = whatOf(draft, name);
-  const { needs, policy, line, options } = needsOf(draft, given, ["catch", "queue", "retry", "timeout"], what);
+  const allowed = ["catch", "label", "queue", "retry", "timeout"];
+  const { needs, policy, line, label, options } = needsOf(draft, given, allowed, what);
   const recover = options["catch"];
   if (recover !== undefined) checkFunction(recover, `${what}: catch`);
   const work: NodeWork = {
@@ -146,7 +153,7 @@ function withAction(draft: Draft, name: string, given: unknown, run: unknown): D
     run: checkFunction(run, what),
     recover: recover as Function | undefined,
   };
-  return withNode(draft, name, { work, needs, policy, line });
+  return withNode(draft, name, { work, needs, policy, line, label });
 }
 
 function withCall(draft: Draft, name: string, given: unknown, called: unknown, input: unknown): Draft {
@@ -164,16 +171,16 @@ function withCall(draft: Draft, name: string, given: unknown, called: unknown, i
       "BAD_OPTIONS",
       `${what}: retry and timeout are for tasks. A child has its own: give ${(called as Definition).name} a deadline, or retry inside it.`,
     );
-  const line = isTask(called) ? taskBody(called).line : undefined;
-  const own = isTask(called) ? { ...taskBody(called).policy, ...policy } : {};
+  const ofTask = isTask(called) ? taskBody(called) : undefined;
+  const own = ofTask === undefined ? {} : { ...ofTask.policy, ...policy };
   const work: NodeWork = { kind: "call", definition: called as Definition, input: checkFunction(input, what) as never };
-  return withNode(draft, name, { work, needs, policy: own, line });
+  return withNode(draft, name, { work, needs, policy: own, line: ofTask?.line, label: ofTask?.label });
 }
 
 function withSpread(draft: Draft, name: string, given: unknown, items: unknown, run: unknown): Draft {
   const what = whatOf(draft, name);
-  const allowed = ["concurrency", "queue", "retry", "settle", "timeout"];
-  const { needs, policy, line, options } = needsOf(draft, given, allowed, what);
+  const allowed = ["concurrency", "label", "queue", "retry", "settle", "timeout"];
+  const { needs, policy, line, label, options } = needsOf(draft, given, allowed, what);
   const { concurrency, settle = false } = options as { concurrency?: unknown; settle?: unknown };
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && (concurrency as number) >= 1))
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a concurrency of 1 or more, got ${inspect(concurrency)}.`);
@@ -200,6 +207,7 @@ function withSpread(draft: Draft, name: string, given: unknown, items: unknown, 
     needs,
     policy: { ...ofTask?.policy, ...policy },
     line: line ?? ofTask?.line,
+    label: label ?? ofTask?.label,
   });
   return withNode(spreading, name, { work: { kind: "barrier", spread: name, settle }, needs: [] });
 }
@@ -274,12 +282,13 @@ function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<strin
     throw new RepriseError("BAD_FLOW", `${what} stands inside a branch. A flow has one output, after all branches.`);
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
   const { nodes } = addNode(draft, { id: OUTPUT, work, needs: needsOf(draft, needs, [], what).needs });
-  const { version, deadline, input } = draft.options;
+  const { version, deadline, label, input } = draft.options;
   const body: FlowBody = {
     name: draft.flow,
     version: version ?? 1,
     schema: input,
     deadlineMs: deadline === undefined ? undefined : checkDeadline(deadline, `Flow ${draft.flow}`),
+    label,
     nodes: new Map(nodes.map((node) => [node.id, node])),
     regions: regionsOf(nodes),
   };
@@ -289,7 +298,7 @@ function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<strin
 /** No name of a node: those have no brackets. */
 export const OUTPUT = "[output]";
 
-type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "line">>;
+type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "line" | "label">>;
 
 function withNode(draft: Draft, name: string, node: NewNode): Draft {
   checkNodeName(name, whatOf(draft, name));
@@ -298,8 +307,9 @@ function withNode(draft: Draft, name: string, node: NewNode): Draft {
   return { ...addNode(draft, { id: name, ...node }), names: new Set([...draft.names, name]) };
 }
 
-function addNode(draft: Draft, { id, work, needs, policy = {}, line }: NewNode & { readonly id: string }): Draft {
-  return { ...draft, nodes: [...draft.nodes, { id, work, needs, gate: draft.gate, policy, line }] };
+function addNode(draft: Draft, node: NewNode & { readonly id: string }): Draft {
+  const { id, work, needs, policy = {}, line, label } = node;
+  return { ...draft, nodes: [...draft.nodes, { id, work, needs, gate: draft.gate, policy, line, label }] };
 }
 
 function whatOf(draft: Draft, name: string): string {
@@ -310,6 +320,7 @@ interface Needed {
   readonly needs: readonly string[];
   readonly policy: Policy;
   readonly line: LineOptions | undefined;
+  readonly label: string | undefined;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
@@ -338,6 +349,7 @@ function needsOf(draft: Draft, given: unknown, allowed: readonly string[], what:
     needs: [...new Set(needs as string[])],
     policy,
     line: lineOptions({ queue: options["queue"] }, what),
+    label: labelOption(options, what),
     options,
   };
 }

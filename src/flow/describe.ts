@@ -32,6 +32,8 @@ export interface FlowNodeDescription {
   /** Of an action: it has a `catch`. */
   readonly catches: boolean;
   readonly queue: string | null;
+  /** Which workers take it, where that is said of the node itself. */
+  readonly label: string | null;
 }
 
 /** A way from one node to another, as `describeFlow` gives it; both by `id`. */
@@ -50,6 +52,8 @@ export interface FlowDescription {
   readonly name: string;
   readonly version: number;
   readonly deadlineMs: number | null;
+  /** Which workers take its runs and nodes. */
+  readonly label: string | null;
   /** In the order written. */
   readonly nodes: readonly FlowNodeDescription[];
   readonly edges: readonly FlowEdgeDescription[];
@@ -68,12 +72,13 @@ export interface FlowDescription {
  * ```
  */
 export function describeFlow(definition: { readonly kind: "flow"; readonly name: string }): FlowDescription {
-  const { name, version, deadlineMs, nodes } = flowBody(definition);
+  const { name, version, deadlineMs, label, nodes } = flowBody(definition);
   const shown = [...nodes.values()].filter(isShown);
   return {
     name,
     version,
     deadlineMs: deadlineMs ?? null,
+    label: label ?? null,
     nodes: shown.filter(({ id }) => id !== OUTPUT).map(nodeOf),
     edges: shown.flatMap((node) =>
       edgesInto(node).map(({ source, side }) => ({
@@ -108,6 +113,7 @@ function nodeOf(node: FlowNode): FlowNodeDescription {
     calls: called === undefined || typeof called === "function" ? null : calledOf(called),
     by: work.kind === "when" ? functionWords(work.test) : work.kind === "spread" ? functionWords(work.items) : null,
     ...optionsOf(policy, line),
+    label: node.label ?? null,
     concurrency: work.kind === "spread" ? (work.window ?? null) : null,
     settle: work.kind === "spread" && work.settle,
     catches: work.kind === "action" && work.recover !== undefined,

@@ -41,6 +41,8 @@ export interface FlowNode {
   readonly gate: Gate | undefined;
   readonly policy: Policy;
   readonly line: LineOptions | undefined;
+  /** Its own; else the flow's holds. */
+  readonly label: string | undefined;
 }
 
 /** N1. Its id is its source. */

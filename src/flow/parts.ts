@@ -40,9 +40,11 @@ type With<F, New extends AnyPart> =
     : never;
 type Fresh<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
 
-/** What may be said of an action beside what it needs: retries, a time limit, a queue, what to do when it has failed. */
+/** What may be said of an action beside what it needs: retries, a time limit, a queue, a label, what to do when it has failed. */
 export type ActionOptions<P extends AnyPart, R extends readonly string[], T> = Policy & {
   queue?: Queue;
+  /** Only workers that have this label take it; default: the flow's. */
+  label?: string;
   /** Gives the value instead, when all attempts have failed. */
   catch?: (error: Error, given: Given<P, R>) => NoInfer<T>;
 };
@@ -54,6 +56,8 @@ export interface SpreadOptions<Settle extends boolean> extends Policy {
   /** A failed item stands in the result as such, instead of failing the run. */
   settle?: Settle;
   queue?: Queue;
+  /** Only workers that have this label take it; default: the flow's. */
+  label?: string;
 }
 
 /** A flow being written: nodes may need what stands above them, and `output` makes it a definition. */

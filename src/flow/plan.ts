@@ -29,8 +29,8 @@ export type Plan = Omit<CompleteWrite, "write" | "run" | "fence">;
 export interface PlanHost {
   readonly record: Pick<RunRecord, "id" | "parent" | "parentCommand" | "priority">;
   readonly limits: PayloadLimits | undefined;
-  /** A lease for a node that may become ready; undefined leaves it to whoever has time. */
-  claim(node: FlowNode): Claim | undefined;
+  /** A lease for a node that may become ready; undefined leaves it to whoever has time. `label`: its own, or the flow's. */
+  claim(node: FlowNode, route: string, label: string | undefined): Claim | undefined;
 }
 
 /** What came of a node. */
@@ -173,7 +173,7 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
   const { claim: first, ...node } = queuedAs(body, head, host);
   const claims = first === undefined ? [] : [first];
   while (claims.length > 0 && claims.length < Math.min(length, window)) {
-    const claim = host.claim(head);
+    const claim = host.claim(head, node.name, labelOf(body, head));
     if (claim === undefined) break;
     claims.push(claim);
   }
@@ -346,10 +346,14 @@ function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
 export function queuedAs(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
   const { priority } = host.record;
   const line = node.line && lineOf(node.line, undefined, `Flow ${body.name}: node ${node.id}`);
-  const name = nodeRoute(body.name, body.version, line?.queue);
+  const name = nodeRoute(body.name, body.version, line?.queue, node.label);
   if (line !== undefined) return { name, priority, line };
-  const claim = host.claim(node);
+  const claim = host.claim(node, name, labelOf(body, node));
   return { name, priority, ...(claim && { claim }) };
+}
+
+function labelOf(body: FlowBody, node: FlowNode): string | undefined {
+  return node.label ?? body.label;
 }
 
 function keptText(node: string, value: unknown, limits: PayloadLimits | undefined): string {

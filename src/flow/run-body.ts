@@ -24,6 +24,7 @@ export function flowRunBody(definition: Definition): WorkflowBody {
         ports: {},
         determinism: undefined,
         line: undefined,
+        label: body.label,
         deadlineMs: body.deadlineMs,
       }),
     );

@@ -1,7 +1,7 @@
 // What can be wrong with the options of a graph and of its nodes, refused where it is written.
 
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
-import { checkDeadline, checkPolicy, lineOptions, type Policy } from "../kernel/index.ts";
+import { checkDeadline, checkPolicy, labelOption, lineOptions, type Policy } from "../kernel/index.ts";
 import { checkPorts } from "../workflow/index.ts";
 import { misfit, type Channel, type Channels } from "./channel.ts";
 import type { Effects, GraphOptions } from "./definition.ts";
@@ -11,6 +11,7 @@ const OPTIONS = [
   "deadline",
   "fold",
   "key",
+  "label",
   "maxConcurrentNodes",
   "maxSteps",
   "output",
@@ -36,6 +37,7 @@ export function checkOptions(name: string, options: GraphOptions<any, any, any>)
       "a graph has no place where code would wait for it. Wait for a promise() in a node, or put it into a workflow that starts the graph.",
     );
   lineOptions(options, what);
+  labelOption(options, what);
   for (const count of ["maxSteps", "maxConcurrentNodes", "queueDepth", "version"] as const) {
     const value = options[count];
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))

@@ -8,6 +8,7 @@
 import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
   checkDeadline,
+  labelOption,
   lineOptions,
   type Awaitable,
   type Definition,
@@ -179,6 +180,8 @@ export interface GraphOptions<C, Output, M> {
   queue?: Queue;
   /** What the queue's limits per key count by. */
   key?: (input: Changes<C>) => string;
+  /** Only workers that have this label take it; default: any worker. */
+  label?: string;
   /** In which order changes of one step are folded; default as written. */
   fold?: "written" | "order-key";
 }
@@ -216,6 +219,7 @@ export interface GraphBody {
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
   readonly line: LineOptions | undefined;
+  readonly label: string | undefined;
   readonly fold: "written" | "order-key";
   readonly nodes: ReadonlyMap<string, GraphNode>;
   /** By node; START under "". */
@@ -313,6 +317,7 @@ function bodyOf({ name, options, nodes, edges, joins }: Draft): GraphBody {
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
     line: lineOptions(options, `Graph ${name}`),
+    label: labelOption(options, `Graph ${name}`),
     fold: options.fold ?? "written",
     nodes,
     edges: new Map([...edges].map(([from, written]) => [from, withoutSpareJoins(written)])),

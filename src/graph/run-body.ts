@@ -44,6 +44,7 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     schema: inputSchema(body),
     ports: body.ports,
     line: body.line,
+    label: body.label,
     deadlineMs: body.deadlineMs,
     // Nodes end in any order and their code need not be deterministic: commands are matched by id alone.
     determinism: "per-type",

@@ -208,6 +208,7 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {
   readAbout,

@@ -11,6 +11,7 @@ import {
   type RetryPolicy,
 } from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
+import { labelOption } from "./label.ts";
 import { lineOptions, type LineOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
 
@@ -53,6 +54,8 @@ export interface TaskOptions<Input, Parsed> extends Policy {
   queue?: Queue;
   /** What the queue's limits per key count by. */
   key?: (input: Parsed) => string;
+  /** Only workers that have this label take it; default: any worker. */
+  label?: string;
 }
 
 /** What `task()` makes: work that any worker may claim. */
@@ -71,6 +74,7 @@ export interface TaskBody {
   readonly policy: Policy;
   readonly priority: number;
   readonly line: LineOptions | undefined;
+  readonly label: string | undefined;
 }
 const BODY = Symbol("reprise.task");
 
@@ -130,7 +134,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected a function as the last argument, got ${typeof run}.`);
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Task ${name}: expected an object of options, got ${typeof options}.`);
-  checkOptionNames(options, ["input", "key", "priority", "queue", "retry", "timeout"], `Task ${name}`);
+  checkOptionNames(options, ["input", "key", "label", "priority", "queue", "retry", "timeout"], `Task ${name}`);
   checkPolicy(options, `Task ${name}`);
   checkPriority(options.priority, `Task ${name}`);
   const body: TaskBody = {
@@ -142,6 +146,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
     },
     priority: options.priority ?? 0,
     line: lineOptions(options, `Task ${name}`),
+    label: labelOption(options, `Task ${name}`),
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });
 }

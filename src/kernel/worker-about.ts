@@ -16,7 +16,7 @@ export interface WorkerAbout {
   readonly destinations: readonly string[];
   /** Undefined: all. */
   readonly queues?: readonly string[];
-  readonly labels: readonly string[];
+  readonly labels?: readonly string[];
   /** What it knows and does not claim, because it works on other queues or does not have the label. */
   readonly leaves: readonly LeftToOthers[];
   readonly concurrency: number;
@@ -50,7 +50,7 @@ export function readAbout(text: string | undefined): WorkerAbout | undefined {
   const about = readObject<WorkerAbout>(text);
   const isWhole = about !== undefined && Array.isArray(about.definitions) && Array.isArray(about.items);
   if (!isWhole) return undefined;
-  return { ...about, destinations: about.destinations ?? [], labels: about.labels ?? [], leaves: about.leaves ?? [] };
+  return { ...about, destinations: about.destinations ?? [], leaves: about.leaves ?? [] };
 }
 
 /** Whether this worker would take it. */

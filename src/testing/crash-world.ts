@@ -3,7 +3,7 @@
 
 import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
 import { guardMode, Redaction, storeOf } from "../engine/index.ts";
-import type { AnyTask, Definition } from "../kernel/index.ts";
+import { Labels, type AnyTask, type Definition } from "../kernel/index.ts";
 import type { World } from "./life.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime } from "./virtual-clock.ts";
@@ -32,6 +32,7 @@ export async function createCrashWorld(
     salted: false,
     works: true,
     queues: undefined,
+    labels: Labels.any,
     concurrency: 256,
     leaseMs: 0,
     outbox: new Map(),

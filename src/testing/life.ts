@@ -8,7 +8,7 @@
 
 import { idleMs, RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
 import { EngineCore, queueNames, registryOf, runtimeText, type checkOutbox, type Redaction } from "../engine/index.ts";
-import type { AnyTask, Definition, Logger, Queue, Store } from "../kernel/index.ts";
+import type { AnyTask, Definition, Labels, Logger, Queue, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createMortal, type Cut, type Mortal } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";
@@ -29,6 +29,7 @@ export interface World {
   readonly works: boolean;
   readonly concurrency: number;
   readonly queues: readonly Queue[] | undefined;
+  readonly labels: Labels;
   readonly leaseMs: number;
   readonly guard: GuardMode;
   readonly outbox: ReturnType<typeof checkOutbox>;
@@ -86,6 +87,7 @@ export class Life {
       works,
       concurrency,
       queues: queueNames(registry, world.queues),
+      labels: world.labels,
       leaseMs,
       guardMode: guard,
       heartbeats: false,

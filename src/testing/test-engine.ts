@@ -24,7 +24,15 @@ import {
   type Schedule,
   type ScheduleInfo,
 } from "../engine/index.ts";
-import type { AnyTask, Definition, Logger, Queue, Store, JournalEntry } from "../kernel/index.ts";
+import {
+  Labels,
+  type AnyTask,
+  type Definition,
+  type JournalEntry,
+  type Logger,
+  type Queue,
+  type Store,
+} from "../kernel/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import { Crashed, Life, type World } from "./life.ts";
 import type { Cut } from "./mortal.ts";
@@ -72,6 +80,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY,
     guard: guardMode(options.guard),
     queues: settings.queues,
+    labels: Labels.of(settings.labels ?? "any"),
     outbox: checkOutbox(options.outbox),
     leaseMs: settings.lease === undefined ? DEFAULT_LEASE_MS : toMs(settings.lease, "worker.lease"),
   };

@@ -4,8 +4,8 @@ import type { WorkerAbout } from "../kernel/index.ts";
 import type { Served } from "./served.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-export function aboutText(options: WorkerOptions, { definitions, items }: Served): string {
-  const { host, pid, queues, concurrency, leaseMs, outbox } = options;
+export function aboutText(options: WorkerOptions, { definitions, items, left }: Served): string {
+  const { host, pid, queues, labels, concurrency, leaseMs, outbox } = options;
   const about: WorkerAbout = {
     host,
     pid,
@@ -13,8 +13,8 @@ export function aboutText(options: WorkerOptions, { definitions, items }: Served
     items,
     destinations: [...(outbox ?? new Map<string, unknown>()).keys()],
     ...(queues && { queues }),
-    labels: [],
-    leaves: [],
+    ...(labels.names && { labels: labels.names }),
+    leaves: left,
     concurrency,
     leaseMs,
   };

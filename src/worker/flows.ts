@@ -42,6 +42,7 @@ import { NodeInputs } from "./node-inputs.ts";
 import { runNode, type StartedChild } from "./node-work.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
+import type { Served } from "./served.ts";
 import type { Slots } from "./slots.ts";
 import { brokenBy, submitStop } from "./stopping-runs.ts";
 import type { TaskHost } from "./tasks.ts";
@@ -55,6 +56,7 @@ export interface FlowsHost {
   readonly slots: Slots;
   readonly tasks: TaskPool;
   readonly claimer: Claimer;
+  readonly served: Served;
   readonly limits: PayloadLimits | undefined;
   /** A lease this worker may give itself; undefined while it may not. */
   newClaim(): Claim | undefined;
@@ -286,7 +288,7 @@ export class Flows {
   // ── commits (FW2) ──
 
   #planHost({ record }: FlowRun, claims: Claims): PlanHost {
-    return { record, limits: this.#host.limits, claim: (node) => claims.for(node) };
+    return { record, limits: this.#host.limits, claim: (...asked) => claims.for(...asked) };
   }
 
   #commit(run: FlowRun, fence: NodeFence, plan: Plan, claims: Claims): void {
@@ -416,9 +418,11 @@ class Claims {
     this.#host = host;
   }
 
-  for({ work }: FlowNode): Claim | undefined {
-    const { slots, claimer } = this.#host;
+  for({ work }: FlowNode, route: string, label: string | undefined): Claim | undefined {
+    const { slots, claimer, served } = this.#host;
     const takesSlot = work.kind === "action" || work.kind === "spread" || work.kind === "call";
+    // What is only derived in memory is done where its last input came from, whatever queue that worker is for.
+    if (takesSlot ? !served.hasItem(route) : !served.hasLabel(label)) return undefined;
     // Work that already waits goes first.
     if (takesSlot && (slots.free <= 0 || claimer.wants("items"))) {
       claimer.note("items");

@@ -4,7 +4,7 @@
 // K2. Work that already waits goes first, and what stands in a line waits with the others.
 
 import type { Random } from "../base/index.ts";
-import type { Claim, Line } from "../kernel/index.ts";
+import type { Claim, DefinitionVersion, Line } from "../kernel/index.ts";
 import type { Claimer } from "./claimer.ts";
 import type { Served } from "./served.ts";
 import type { Slots } from "./slots.ts";
@@ -42,16 +42,16 @@ export class Preclaims {
   }
 
   /** For a run about to be started here; undefined when it is better left to the queue. */
-  run(definition: string): Claim | undefined {
+  run({ name, version }: DefinitionVersion): Claim | undefined {
     const hasRoom = this.#host.runsHeld() < HELD_LIMIT;
-    return hasRoom && this.#host.served.hasDefinition(definition) ? this.newClaim() : undefined;
+    return hasRoom && this.#host.served.hasDefinition(name, version) ? this.newClaim() : undefined;
   }
 
   /** K2. With a claim goes a slot. */
   task(name: string, line: Line | undefined): Claim | undefined {
     const { served, slots } = this.#host;
     const isTaken =
-      line === undefined && served.hasTask(name) && slots.free > 0 && !this.#host.claimer().wants("items");
+      line === undefined && served.hasItem(name) && slots.free > 0 && !this.#host.claimer().wants("items");
     const claim = isTaken ? this.newClaim() : undefined;
     if (claim === undefined) this.#host.claimer().note("items");
     else slots.take();

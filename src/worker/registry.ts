@@ -139,6 +139,11 @@ export class Registry {
   findTask(name: string): TaskBody | undefined {
     return this.#tasks.get(name);
   }
+  getTask(name: string): TaskBody {
+    const body = this.#tasks.get(name);
+    if (body !== undefined) return body;
+    throw new RepriseError("UNKNOWN_TASK", `No task is called ${name}.`);
+  }
 
   /** The input a task will be given, or undefined when the task is not registered. */
   acceptTask(task: AnyTask, input: unknown): Accepted | undefined {
@@ -157,9 +162,9 @@ export class Registry {
   /** How a node of a flow stands in the queue; where the flow is not here, as one without wishes. */
   nodeQueueing(definition: string, version: number, item: string): Partial<Pick<NewItem, "name" | "line">> {
     const body = this.#flows.get(nodeRoute(definition, version));
-    const options = body && findRef(body, item)?.head.region.head.line;
-    const line = lineOf(options, undefined, `node ${item}`);
-    return line === undefined ? {} : { name: nodeRoute(definition, version, line.queue), line };
+    const node = body && findRef(body, item)?.head.region.head;
+    const line = lineOf(node?.line, undefined, `node ${item}`);
+    return { name: nodeRoute(definition, version, line?.queue, node?.label), ...(line && { line }) };
   }
 
   acceptChild(definition: Definition, input: unknown): Accepted | undefined {

@@ -1,7 +1,7 @@
 // What a worker is made of.
 
 import type { Random, Timers } from "../base/index.ts";
-import type { EndStatus, EndEntry, RunRecord, Store } from "../kernel/index.ts";
+import type { EndStatus, EndEntry, Labels, RunRecord, Store } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
 import type { OutboxHandler } from "./deliveries.ts";
 import type { Registry } from "./registry.ts";
@@ -19,6 +19,7 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** The names of the queues it works on; undefined: all. */
   readonly queues: readonly string[] | undefined;
+  readonly labels: Labels;
   readonly leaseMs: number;
   readonly heartbeats: boolean;
   readonly polls: boolean;

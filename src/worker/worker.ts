@@ -12,6 +12,7 @@ import {
   isScheduled,
   type Arrival,
   type Claim,
+  type DefinitionVersion,
   type ClaimedItem,
   type EndStatus,
   type EndEntry,
@@ -41,6 +42,7 @@ import { childRun, nextRun } from "./new-run.ts";
 import { turnWanted } from "./nodes-of-run.ts";
 import { HELD_LIMIT, Preclaims } from "./preclaims.ts";
 import { Pump } from "./pump.ts";
+import { versionOf } from "./registry.ts";
 import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
@@ -91,7 +93,7 @@ export class Worker {
     this.#store = options.store;
     this.#meter = new WorkMeter(options.store.now());
     this.#log = new WorkerLog(options.log);
-    this.#served = new Served(options.registry, options.queues);
+    this.#served = new Served(options.registry, options.queues, options.labels);
     this.#slots = new Slots(options.concurrency);
     this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
     const { store, timers, polls } = options;
@@ -200,6 +202,7 @@ export class Worker {
       slots: this.#slots,
       tasks: this.#tasks,
       claimer: this.#claimer,
+      served: this.#served,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       newClaim: () => this.#preclaims.newClaim(),
       mayStart: () => !this.#draining && !this.#stopped,
@@ -267,7 +270,7 @@ export class Worker {
   }
 
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
-  preclaim(definition: string): Claim | undefined {
+  preclaim(definition: DefinitionVersion): Claim | undefined {
     return this.#preclaims.run(definition);
   }
 
@@ -326,13 +329,15 @@ export class Worker {
     unclaimTask: (): void => this.#slots.give(),
     abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
       this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
-    preclaimChild: ({ line, definition }: ChildAsk) =>
-      line === undefined ? this.preclaim(definition.name) : undefined,
+    preclaimChild: ({ line, definition }: ChildAsk) => {
+      const body = this.#options.registry.findWorkflow(definition.name, versionOf(definition));
+      return line === undefined && body !== undefined ? this.preclaim(body) : undefined;
+    },
     newChild: (ask: ChildAsk): NewRun => childRun(this.#options, ask),
     newGeneration: ({ definition }: RunRecord, { version, input }: Continued): Omit<NextGeneration, "carried"> => {
       const { started, runtime } = nextRun(this.#options, definition, version, input);
       // Runs that already wait go first: one that continues for ever must not keep them out.
-      const claim = this.#claimer.wants("turns") ? undefined : this.preclaim(definition);
+      const claim = this.#claimer.wants("turns") ? undefined : this.preclaim({ name: definition, version });
       return { version, started, runtime, ...(claim && { claim }) };
     },
     runOperation: (run: HotRun, ask: OperationAsk): void => {

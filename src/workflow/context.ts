@@ -195,6 +195,8 @@ export interface WorkflowOptions<Input, Parsed, M, State> {
   queue?: Queue;
   /** What the queue's limits per key count by. */
   key?: (input: Parsed) => string;
+  /** Only workers that have this label take it; default: any worker. */
+  label?: string;
   /** For the whole run, from its start; a start may say otherwise. */
   deadline?: Duration;
   /** Default: strict, except with NODE_ENV=production. `verify` and `replay` are always strict. */

@@ -4,6 +4,7 @@ import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
   checkDeadline,
   checkVersion,
+  labelOption,
   lineOptions,
   type Definition,
   type LineOptions,
@@ -46,6 +47,7 @@ export interface WorkflowBody {
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;
   readonly line: LineOptions | undefined;
+  readonly label: string | undefined;
   readonly deadlineMs: number | undefined;
 }
 
@@ -125,7 +127,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
   checkOptionNames(
     options,
-    ["deadline", "determinism", "input", "key", "ports", "queue", "state", "version"],
+    ["deadline", "determinism", "input", "key", "label", "ports", "queue", "state", "version"],
     `Workflow ${name}`,
   );
   const { determinism } = options;
@@ -145,6 +147,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     ports: options.ports ?? {},
     determinism,
     line: lineOptions(options, `Workflow ${name}`),
+    label: labelOption(options, `Workflow ${name}`),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Workflow ${name}`),
   };
   return Object.freeze({ kind: "workflow", name, [BODY]: body });

@@ -120,11 +120,13 @@ test("a description is plain data, and runs none of the flow's code", () => {
     settle: false,
     catches: false,
     queue: null,
+    label: null,
   };
   expect(described).toEqual({
     name: "quiet",
     version: 3,
     deadlineMs: 1_000,
+    label: null,
     nodes: [
       { ...plain, id: "a", name: "a", kind: "inline", needs: ["input"] },
       { ...plain, id: "b?", name: "b", kind: "when", needs: ["a"], by: "refuse" },

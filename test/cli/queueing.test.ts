@@ -55,6 +55,10 @@ test("what makes no sense is refused", async () => {
       ["worker", DEFINITIONS, "--queues", "mail"],
       /--queues: nothing in this file waits in a queue called mail; there are: default/,
     ],
+    [
+      ["worker", DEFINITIONS, "--labels", "gpu"],
+      /--labels: nothing in this file has the label gpu; nothing in it has one/,
+    ],
   ] as const) {
     const { code, stderr } = await store.cli(...args);
     expect([args, code]).toEqual([args, 2]);

@@ -5,7 +5,7 @@
 
 import { RepriseError, type Random } from "../../src/base/index.ts";
 import { EngineCore, Redaction, registryOf } from "../../src/engine/index.ts";
-import type { AnyTask, Definition, Store } from "../../src/kernel/index.ts";
+import { Labels, type AnyTask, type Definition, type Store } from "../../src/kernel/index.ts";
 import type { OutboxHandler } from "../../src/worker/index.ts";
 import type { Chance } from "../replay/seeded.ts";
 import { stream } from "./chance.ts";
@@ -161,6 +161,7 @@ export class SimProcess {
       works: true,
       concurrency,
       queues: undefined,
+      labels: Labels.any,
       leaseMs,
       guardMode: "off",
       heartbeats: true,

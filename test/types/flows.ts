@@ -83,8 +83,8 @@ const all = base
   .call("called", ["input"], child, ({ input }) => input.names[0] ?? "nobody")
   .call("sub", ["input"], csvImport, () => ({ url: "x" }))
   .spread("children", ["input"], ({ input }) => input.names, child)
-  .spread("tasks", { needs: ["input"], queue: narrow }, ({ input }) => [input.n], double)
-  .action("caught", { needs: ["input"], catch: (error) => error.message.length }, async () => 1)
+  .spread("tasks", { needs: ["input"], queue: narrow, label: "gpu" }, ({ input }) => [input.n], double)
+  .action("caught", { needs: ["input"], label: "eu", catch: (error) => error.message.length }, async () => 1)
   .inline("nothing", [], () => null)
   .output(["doubled", "called", "sub", "children", "tasks", "caught", "nothing"], (given) => given);
 same<
@@ -138,6 +138,10 @@ export const branches = base
 
 // ── names above only ──
 
+// @ts-expect-error what is derived in memory goes with what it is derived from
+base.inline("label", { needs: ["input"], label: "gpu" }, () => 1);
+// @ts-expect-error a child has the label of its own definition
+base.call("label", { needs: ["input"], label: "gpu" }, child, () => "nobody");
 // @ts-expect-error nothing of this name stands above
 base.inline("x", ["nobody"], () => 1);
 // @ts-expect-error below, not above

@@ -10,6 +10,7 @@ graph("build", {
   // The key knows the input: a first change of the channels.
   key: ({ team, size }) => `${team?.toUpperCase() ?? "none"} ${size?.toFixed()}`,
   version: 2,
+  label: "gpu",
   deadline: "1 hour",
   ports: { go: promise<number>(), words: stream<string>() },
 })
@@ -25,5 +26,7 @@ graph("wrong", { state: {}, ports: { add: signal<number>() } });
 graph("wrong", { state: {}, ports: { total: query<number>() } });
 // @ts-expect-error a graph answers no updates
 graph("wrong", { state: {}, ports: { set: update<number>() } });
+// @ts-expect-error nodes run where their run is: they have no label of their own
+graph("wrong", { state: {} }).node("fit", { label: "gpu" }, () => ({}));
 // @ts-expect-error the input has no such channel
 graph("wrong", { state: { team: last("") }, queue: builds, key: (input) => input.tema });

@@ -30,6 +30,7 @@ import {
   type ScheduleOptions,
   type Status,
   type Undo,
+  type Task,
 } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { crashEverywhere, createTestEngine, expectReplay, saveJournal, storeCases, stub } from "reprise/testing";
@@ -238,16 +239,19 @@ const parsedKey = task(
   () => 1,
 );
 const annotated = task("annotated", { queue: mail, key: (to: string) => to }, (_ctx, to: string) => to.length);
-const inLine = workflow("in line", { queue: mail, key: (to: string) => to }, async (ctx, to: string) =>
+const labelled = task("labelled", { label: "gpu", queue: mail, key: (n: number) => `${n}` }, (_ctx, n: number) => n);
+same<typeof labelled, Task<"labelled", number, number>>();
+const inLine = workflow("in line", { queue: mail, key: (to: string) => to, label: "eu" }, async (ctx, to: string) =>
   ctx.task(annotated, to),
 );
 
 export async function queues(): Promise<void> {
   await using engine = await createEngine({
     store: "sqlite::memory:",
-    definitions: [inLine, annotated, parsedKey],
-    worker: { queues: [mail, queue("default")] },
+    definitions: [inLine, annotated, parsedKey, labelled],
+    worker: { queues: [mail, queue("default")], labels: ["gpu", "eu"] },
   });
+  await using _any = await createEngine({ store: "sqlite::memory:", definitions: [inLine], worker: { labels: "any" } });
   await engine.start(inLine, "ann", { delay: "1 hour", singleton: "ann", priority: 1 });
   await engine.start(inLine, "ann", { debounce: { key: "ann", by: "10 s" }, tags: ["x"] });
   await engine.queue(mail).pause();

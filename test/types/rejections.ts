@@ -87,6 +87,12 @@ task("t", { queue: queue("mail"), key: (order: Order) => order.cents }, (_ctx, o
 task("t", { input: z.object({ n: z.number() }), queue: queue("mail"), key: ({ m }) => String(m) }, () => 1);
 // @ts-expect-error a worker's queues are made by queue()
 void createEngine({ store: "sqlite::memory:", definitions: [bare], worker: { queues: ["mail"] } });
+// @ts-expect-error a label is one name
+task("t", { label: ["gpu", "eu"] }, () => 1);
+// @ts-expect-error a label is a name
+workflow("w", { label: 7 }, async () => 1);
+// @ts-expect-error a worker's labels are a list
+void createEngine({ store: "sqlite::memory:", definitions: [bare], worker: { labels: "gpu" } });
 // @ts-expect-error limits are a record
 void engine.queue("mail").limit(5);
 

@@ -39,6 +39,7 @@ export function addWorkingCommands(program: Command): void {
     .argument("<file>", "a module; every workflow, graph and task it exports is registered")
     .option("--concurrency <count>", "how many tasks and operations run at once (default: 256)", positiveNumber)
     .option("--queues <names>", "only work of these queues; several with commas (default: all)", collect)
+    .option("--labels <names>", "also work that has one of these labels; several with commas", collect)
     .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 15 s)")
     .option("--grace <duration>", "how long work may take to finish when told to stop", "30 s")
     .option("--events", "also a line for everything that happens to runs")
@@ -47,6 +48,7 @@ export function addWorkingCommands(program: Command): void {
       examples(
         "worker order.ts --store sqlite:shop.db",
         "worker order.ts --concurrency 64 --queues mail,default --json",
+        "worker order.ts --labels gpu,eu",
       ),
     )
     .action(
