@@ -14,6 +14,7 @@ const SLOW = [
   "test/slow/**",
   "test/cli/**",
   "test/servers/**",
+  "test/stores/mysql/**",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",

@@ -1,0 +1,164 @@
+// MysqlBackend: a MySQL or MariaDB database as the port (remote/backend.ts) wants it.
+//
+// B1. A writer that somebody asked about is closed: its line says so, under its lock, and a commit whose bytes are still under
+//     way finds that out (L3). Its connection is killed as well, so that nobody waits for what it would do.
+
+import { RepriseError, type EpochMs, type Random, type Timers } from "../../base/index.ts";
+import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
+import { addressOf, type Address } from "./address.ts";
+import { DEFAULT_TIMEOUTS, Wire, type Timeouts } from "./driver.ts";
+import { errnoOf, storeErrorOf } from "./errors.ts";
+import { MysqlLink, mysqlLink } from "./link.ts";
+import { migrate } from "./migrate.ts";
+import { PREFIX } from "./schema.ts";
+import { prepareSession, type Server } from "./session.ts";
+import { literal, tableOf, textLiteral } from "./sql-text.ts";
+
+export interface MysqlBackendOptions {
+  readonly url: string;
+  readonly random: Random;
+  /** Real ones: they time the answers of the server. */
+  readonly timers: Timers;
+  readonly durability: "full" | "relaxed";
+  /** Bring an older schema up to date; true unless said otherwise. */
+  readonly migrate?: boolean;
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+/** How long a starter waits for another's migration. */
+const MIGRATION_PATIENCE_S = 60;
+
+/** Nothing is opened yet: the first `connect` looks at the server and brings the schema up to date. */
+export function openMysqlBackend(options: MysqlBackendOptions): Backend {
+  return new MysqlBackend(options);
+}
+
+class MysqlBackend implements Backend {
+  readonly kind = "mysql";
+  readonly #options: MysqlBackendOptions;
+  readonly #address: Address;
+  readonly #timeouts: Timeouts;
+  /** B1. What `KILL` calls the connection of a writer of ours. */
+  readonly #threads = new Map<string, number>();
+  #server: Server | undefined;
+  #migration: Promise<void> | undefined;
+
+  constructor(options: MysqlBackendOptions) {
+    this.#options = options;
+    this.#address = addressOf(options.url);
+    this.#timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  }
+
+  async connect(): Promise<Link> {
+    const { location } = this.#address;
+    const { random, durability } = this.#options;
+    let wire: Wire | undefined;
+    try {
+      wire = await this.#open();
+      this.#server = await prepareSession(wire, location, durability, this.#timeouts);
+      await (this.#migration ??= this.#migrate());
+      const writer = random.token();
+      await wire.run([`insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`]);
+      this.#threads.set(writer, wire.threadId);
+      const { maxPacket } = this.#server;
+      return new MysqlLink({ wire, writer, maxPacket, kill: (threadId) => void this.#kill(threadId) });
+    } catch (error) {
+      wire?.destroy();
+      if (error instanceof RepriseError || error instanceof LinkError) throw error;
+      // Only what somebody must act on is for good: a wrong password, a database that is not there.
+      if (!FOR_GOOD.has(errnoOf(error) ?? 0)) throw new LinkError("lost", { cause: error });
+      throw storeErrorOf(error, `Connecting to ${location}`);
+    }
+  }
+
+  /** Once; over a connection of its own, because making tables may take longer than any answer. */
+  async #migrate(): Promise<void> {
+    const patient = { ...this.#timeouts, answerMs: this.#timeouts.answerMs + MIGRATION_PATIENCE_S * 1_000 };
+    let wire: Wire | undefined;
+    try {
+      wire = await Wire.open(this.#address, this.#options.timers, patient);
+      await prepareSession(wire, this.#address.location, this.#options.durability, this.#timeouts);
+      await migrate(wire, this.#address, {
+        migrate: this.#options.migrate ?? true,
+        patienceS: MIGRATION_PATIENCE_S,
+      });
+    } catch (error) {
+      this.#migration = undefined;
+      throw error;
+    } finally {
+      await wire?.close();
+    }
+  }
+
+  #open(): Promise<Wire> {
+    return Wire.open(this.#address, this.#options.timers, this.#timeouts);
+  }
+
+  /** B1 */
+  async lastBatch(link: Link, writer: string): Promise<number> {
+    const threadId = this.#threads.get(writer);
+    if (threadId !== undefined && threadId !== mysqlLink(link).threadId) await this.#kill(threadId);
+    const line = `where writer=${textLiteral(writer)}`;
+    const [, , found] = await mysqlLink(link).alone([
+      "start transaction",
+      `update ${tableOf("writers")} set mark=-1 ${line}`,
+      `select batch from ${tableOf("writers")} ${line}`,
+      "commit",
+    ]);
+    this.#threads.delete(writer);
+    return Number(found?.rows[0]?.[0] ?? 0);
+  }
+
+  /** Ends a connection of ours in the server; that it is gone already, or the server is, is as good. */
+  async #kill(threadId: number): Promise<void> {
+    let wire: Wire | undefined;
+    try {
+      wire = await this.#open();
+      await wire.run([`kill connection ${threadId}`]);
+    } catch {
+      // The lock on the writer's line is waited for in any case.
+    } finally {
+      wire?.destroy();
+    }
+  }
+
+  async reserve(link: Link, counter: string, count: number): Promise<number> {
+    const [, last] = await mysqlLink(link).alone([
+      `insert into ${tableOf("counters")} (name, value) values (${textLiteral(counter)}, last_insert_id(${count}))
+       on duplicate key update value = last_insert_id(value + ${count})`,
+      "select last_insert_id()",
+    ]);
+    return Number(last?.rows[0]?.[0]) - count + 1;
+  }
+
+  async serverTime(link: Link): Promise<number> {
+    const [now] = await mysqlLink(link).alone(["select cast(unix_timestamp(now(3)) * 1000 as signed)"]);
+    return Number(now?.rows[0]?.[0]);
+  }
+
+  async renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
+    const also = doing === undefined ? "" : `, doing=${literal(doing)}`;
+    const [renewed] = await mysqlLink(link).alone([
+      `update ${tableOf("workers")} set until=${until}${also} where worker=${worker}`,
+    ]);
+    return renewed?.written?.affectedRows === 1;
+  }
+
+  async info(link: Link): Promise<BackendInfo> {
+    const [size] = await mysqlLink(link).alone([
+      `select cast(coalesce(sum(data_length + index_length), 0) as signed) from information_schema.tables
+       where table_schema = database() and table_name like '${PREFIX.replace("_", String.raw`\_`)}%'`,
+    ]);
+    const { location } = this.#address;
+    const server = this.#server?.version ?? "";
+    return { location, server, bytes: Number(size?.rows[0]?.[0]), durability: this.#options.durability };
+  }
+
+  close(): Promise<void> {
+    this.#threads.clear();
+    return Promise.resolve();
+  }
+}
+
+/** Access denied, no such database, no right to it. */
+const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1146, 1251, 1698]);

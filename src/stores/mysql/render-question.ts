@@ -1,0 +1,259 @@
+// Render question: a question of the port as statements of MySQL and MariaDB, and their rows as its answer.
+//
+// RQ1. Rows are locked in the order of the primary key (L1): found by it they come in it; found by anything else, they are
+//      found first and locked afterwards.
+// RQ2. A long list of keys is asked for in parts: both servers give up on ranges, and look at everything, when there are too
+//      many.
+
+import { invariant } from "../../base/index.ts";
+import type { Answer, WireRow, WireValue } from "../remote/backend.ts";
+import { compareValues } from "../remote/evaluate.ts";
+import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "../remote/query.ts";
+import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
+import type { RawRow } from "./driver.ts";
+import { asked, forced, ordered, pickIndex } from "./pick-index.ts";
+import { literal, nameOf, namesOf, tableOf } from "./sql-text.ts";
+
+export interface Rendered {
+  readonly statements: readonly string[];
+  /** The rows of each statement, in order. */
+  read(results: readonly (readonly RawRow[])[]): Answer | Unfinished;
+}
+
+/** More has to be asked before there is an answer. */
+export class Unfinished {
+  readonly next: Rendered;
+  constructor(next: Rendered) {
+    this.next = next;
+  }
+}
+
+export function renderQuestion(question: Question): Rendered {
+  switch (question.ask) {
+    case "select":
+      return renderSelect(question);
+    case "lookup":
+      return renderLookup(question);
+    case "count":
+      return renderCount(question);
+    case "distinct":
+      return renderDistinct(question);
+  }
+}
+
+// `lock in share mode` is how both servers spell it.
+const LOCKS: Readonly<Record<Lock, string>> = {
+  none: "",
+  share: " lock in share mode",
+  update: " for update",
+  skip: " for update skip locked",
+};
+
+function renderSelect({ table, where, order, limit, lock }: Select): Rendered {
+  const conditions = where.map((condition) => asked(table, condition));
+  const sorted = ordered(table, order ?? []);
+  const columns = columnsOf(table);
+  const text = [
+    `select ${namesOf(columns)} from ${tableOf(table)}${forced(pickIndex(table, conditions, sorted))}`,
+    whereOf(conditions),
+    orderOf(sorted),
+    limit === undefined ? "" : ` limit ${limit}`,
+    LOCKS[lock],
+  ].join("");
+  return { statements: [text], read: ([rows = []]) => rowsOf(table, columns, rows) };
+}
+
+/** RQ2 */
+const KEYS_AT_ONCE = 400;
+/** An order within parentheses counts only with a limit. */
+const ALL = "18446744073709551615";
+
+function renderLookup({ table, columns, keys, lock }: Lookup): Rendered {
+  const all = columnsOf(table);
+  const primary = keyColumns(table);
+  const isByKey = columns.every((column, at) => primary[at] === column);
+  // In order, so that the parts are, too.
+  const sorted = keys.length > KEYS_AT_ONCE ? keys.toSorted(compareKeys) : keys;
+  const statements: string[] = [];
+  for (let at = 0; at < sorted.length; at += KEYS_AT_ONCE) {
+    const found = isOneOf(columns, sorted.slice(at, at + KEYS_AT_ONCE));
+    const order = ` order by ${namesOf(primary)}`;
+    if (isByKey)
+      statements.push(
+        `select ${namesOf(all)} from ${tableOf(table)} force index (primary) where ${found}${order}${LOCKS[lock]}`,
+      );
+    else {
+      const index = pickIndex(
+        table,
+        columns.map((column) => ({ column, is: "=", value: 0 })),
+      );
+      const from = `${tableOf(table)}${forced(index)} where ${found}`;
+      statements.push(
+        lock === "none"
+          ? `select ${namesOf(all)} from ${from}${order}`
+          : // RQ1
+            `select ${all.map((column) => `t.${nameOf(column)}`).join(",")} from (select ${namesOf(primary)} from ${from}${order} limit ${ALL}) k straight_join ${tableOf(table)} t force index (primary) on ${primary.map((column) => `t.${nameOf(column)}=k.${nameOf(column)}`).join(" and ")} where ${isOneOf(columns, sorted.slice(at, at + KEYS_AT_ONCE), "t.")}${LOCKS[lock]}`,
+      );
+    }
+  }
+  return {
+    statements,
+    read: (results) => {
+      const rows = results.flatMap((part) => rowsOf(table, all, part));
+      return isByKey && !isRepeated(sorted) ? rows : inKeyOrder(primary, rows);
+    },
+  };
+}
+
+/** Keys asked for twice in different parts answer twice. */
+function isRepeated(keys: readonly (readonly Value[])[]): boolean {
+  return keys.length > KEYS_AT_ONCE;
+}
+
+function inKeyOrder(primary: readonly string[], rows: readonly WireRow[]): Answer {
+  const keyOf = (row: WireRow): readonly Value[] => primary.map((column) => row[column] as Value);
+  const sorted = rows.toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));
+  return sorted.filter((row, at) => at === 0 || compareKeys(keyOf(row), keyOf(sorted[at - 1]!)) !== 0);
+}
+
+function compareKeys(a: readonly Value[], b: readonly Value[]): number {
+  for (const [at, value] of a.entries()) {
+    const order = compareValues(value, b[at] ?? null);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+function isOneOf(columns: readonly string[], keys: readonly (readonly Value[])[], alias = ""): string {
+  const [first] = columns;
+  invariant(first !== undefined, "a lookup names its columns");
+  if (columns.length === 1) return `${alias}${nameOf(first)} in (${keys.map(([value]) => literal(value!)).join(",")})`;
+  const tuple = columns.map((column) => `${alias}${nameOf(column)}`).join(",");
+  return `(${tuple}) in (${keys.map((key) => `(${key.map(literal).join(",")})`).join(",")})`;
+}
+
+function renderCount({ table, where, upTo, by, least, most }: Count): Rendered {
+  const conditions = where.map((condition) => asked(table, condition));
+  const grouped = by ?? [];
+  const edge = least ?? most;
+  const order = [...grouped, ...(edge === undefined ? [] : [edge])].map((column) => [column, "asc"] as const);
+  const from = `${tableOf(table)}${forced(pickIndex(table, conditions, order))}${whereOf(conditions)}`;
+  const parts = [
+    ...grouped.map(nameOf),
+    "count(*)",
+    ...(least === undefined ? [] : [`min(${nameOf(least)})`]),
+    ...(most === undefined ? [] : [`max(${nameOf(most)})`]),
+  ];
+  const columns = [
+    ...grouped,
+    "count",
+    ...(least === undefined ? [] : ["least"]),
+    ...(most === undefined ? [] : ["most"]),
+  ];
+  const text =
+    upTo === undefined
+      ? `select ${parts.join(",")} from ${from}${grouped.length === 0 ? "" : ` group by ${namesOf(grouped)} order by ${namesOf(grouped)}`}`
+      : `select count(*) from (select 1 from ${from} limit ${upTo}) counted`;
+  const typeOf = (column: string): ColumnKind => {
+    if (column === "count") return "int";
+    if (column === "least" || column === "most") return columnType(table, (column === "least" ? least : most)!);
+    return columnType(table, column);
+  };
+  const kinds = columns.map(typeOf);
+  return { statements: [text], read: ([rows = []]) => rows.map((row) => rowOf(columns, kinds, row)) };
+}
+
+// A recursive query cannot seek from one value to the next on MariaDB (its range would depend on the row outside), and the
+// servers' own loose scan is theirs to choose. A variable set by the statement before is a constant to both.
+const SEEKS_AT_ONCE = 8;
+
+function renderDistinct({ table, columns, where }: Distinct): Rendered {
+  const conditions = where.map((condition) => asked(table, condition));
+  const order = columns.map((column) => [column, "asc"] as const);
+  const from = `${tableOf(table)}${forced(pickIndex(table, conditions, order))}`;
+  const kinds = columns.map((column) => columnType(table, column));
+  const variablesOf = (seek: number): readonly string[] => columns.map((_, at) => `@reprise_${seek}_${at}`);
+  const seek = (number: number, after: readonly string[] | undefined): string =>
+    `select ${namesOf(columns)} into ${variablesOf(number).join(",")} from ${from}${whereOf(conditions, after && beyond(columns, after))}${orderOf(order)} limit 1`;
+  const seeks = Array.from({ length: SEEKS_AT_ONCE }, (_, number) => number);
+  const part = (found: readonly WireRow[]): Rendered => ({
+    statements: [
+      `set ${seeks
+        .flatMap(variablesOf)
+        .map((variable) => `${variable}=null`)
+        .join(",")}`,
+      ...seeks.map((number) => seek(number, number > 0 ? variablesOf(number - 1) : literalsOf(columns, found.at(-1)))),
+      `select ${seeks.flatMap(variablesOf).join(",")}`,
+    ],
+    read: (results) => {
+      const values = results.at(-1)?.[0] ?? [];
+      const answer = [...found];
+      for (const number of seeks) {
+        const next = rowOf(columns, kinds, values.slice(number * columns.length, (number + 1) * columns.length));
+        if (Object.values(next).includes(null)) return answer;
+        answer.push(next);
+      }
+      return new Unfinished(part(answer));
+    },
+  });
+  return part([]);
+}
+
+function literalsOf(columns: readonly string[], row: WireRow | undefined): readonly string[] | undefined {
+  return row && columns.map((column) => literal(row[column]!));
+}
+
+/** Behind a combination, each part one range of the index; behind null there is nothing. */
+function beyond(columns: readonly string[], last: readonly string[]): string {
+  const ranges = columns.map((column, at) => {
+    const same = columns.slice(0, at).map((earlier, place) => `${nameOf(earlier)}=${last[place]}`);
+    return `(${[...same, `${nameOf(column)}>${last[at]}`].join(" and ")})`;
+  });
+  return ranges.join(" or ");
+}
+
+function whereOf(conditions: readonly Condition[], also?: string): string {
+  const texts = conditions.map(conditionText);
+  if (also !== undefined) texts.push(`(${also})`);
+  return texts.length === 0 ? "" : ` where ${texts.join(" and ")}`;
+}
+
+function conditionText(condition: Condition): string {
+  const column = nameOf(condition.column);
+  switch (condition.is) {
+    case "null":
+      return `${column} is null`;
+    case "not null":
+      return `${column} is not null`;
+    case "in":
+      return condition.values.length === 0 ? "false" : `${column} in (${condition.values.map(literal).join(",")})`;
+    default:
+      return `${column}${condition.is}${literal(condition.value)}`;
+  }
+}
+
+function orderOf(order: readonly (readonly [string, string])[]): string {
+  if (order.length === 0) return "";
+  return ` order by ${order.map(([column, direction]) => `${nameOf(column)}${direction === "desc" ? " desc" : ""}`).join(",")}`;
+}
+
+type ColumnKind = ReturnType<typeof columnType>;
+
+function rowsOf(table: TableName, columns: readonly string[], rows: readonly RawRow[]): Answer {
+  if (rows.length === 0) return [];
+  const kinds = columns.map((column) => columnType(table, column));
+  return rows.map((row) => rowOf(columns, kinds, row));
+}
+
+function rowOf(columns: readonly string[], kinds: readonly ColumnKind[], raw: RawRow): WireRow {
+  const row: WireRow = {};
+  for (let at = 0; at < columns.length; at++) row[columns[at]!] = valueOf(kinds[at]!, raw[at]);
+  return row;
+}
+
+function valueOf(kind: ColumnKind, raw: RawRow[number] = null): WireValue {
+  if (raw === null || typeof raw === "number") return raw;
+  if (typeof raw === "string") return kind === "int" ? Number(raw) : raw;
+  // Our texts are bytes to the server (M1).
+  return kind === "payload" ? raw : kind === "text" ? raw.toString("utf8") : Number(raw.toString("latin1"));
+}

@@ -1,0 +1,345 @@
+// Schema: what a Reprise database looks like on MySQL and MariaDB, as numbered migrations. The tour is in sqlite/schema.ts.
+//
+// M1. Texts are bytes (VARBINARY, LONGBLOB): every collation both servers have takes `run-a` and `run-a ` for the same (C7).
+// M2. There are no partial indexes: what SQLite says in `where` stands first in the key, and all a claim compares or sorts by
+//     stands before the rest. `urgency` is the priority turned round, because MariaDB has descending indexes only since
+//     10.8, and without one a claim would lock whatever it sorts.
+// M3. A statement that changes the schema commits by itself, so a migration may be killed between any two of them. Each can
+//     be run again, and the number of the schema is written last.
+// M4. Every table carries `MARK`: with it, it is ours; without it, somebody else's that has our name.
+//
+// Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); those of items and nodes are put together
+// from names. A key may have 3,072 bytes, those of the primary key at its end included: beyond that the servers sort.
+// Texts in no key have no limit.
+
+/** M4. The comment on each of our tables. */
+export const MARK = "reprise";
+export const PREFIX = "reprise_";
+
+const INT = "bigint not null";
+const MAYBE_INT = "bigint null";
+const KIND = "varbinary(64) not null";
+/** Tokens, hashes, ids that programs make. */
+const TOKEN = "varbinary(255) not null";
+const MAYBE_TOKEN = "varbinary(255) null";
+const NAME = "varbinary(600) not null";
+const MAYBE_NAME = "varbinary(600) null";
+const ID = "varbinary(765) not null";
+const MAYBE_ID = "varbinary(765) null";
+/** Items, nodes, targets, edges. */
+const PLACE = "varbinary(1100) not null";
+/** What a node is claimed by: the names of its flow and its queue, and a version. */
+const ROUTE = "varbinary(1224) not null";
+const LONG = "longblob not null";
+const MAYBE_LONG = "longblob null";
+
+const URGENCY = "bigint generated always as (-`priority`) stored";
+
+/** Statuses people look for among many runs. They have a column, so that the others move in no index. */
+export const UNHAPPY: readonly string[] = ["paused", "blocked", "determinism_violation", "failed"];
+const UNHAPPY_COLUMN = `varbinary(64) generated always as (case when \`status\` in ('${UNHAPPY.join("', '")}') then \`status\` end) stored`;
+
+type Columns = readonly string[];
+
+interface NewTable {
+  readonly name: string;
+  readonly columns: Readonly<Record<string, string>>;
+  readonly primary: Columns;
+  readonly unique?: Readonly<Record<string, Columns>>;
+  readonly indexes?: Readonly<Record<string, Columns>>;
+}
+
+const FIRST: readonly NewTable[] = [
+  { name: "meta", columns: { key: NAME, value: LONG }, primary: ["key"] },
+  { name: "counters", columns: { name: NAME, value: INT }, primary: ["name"] },
+  { name: "writers", columns: { writer: TOKEN, batch: INT, mark: INT }, primary: ["writer"] },
+  {
+    name: "workers",
+    columns: { worker: INT, name: NAME, until: INT, started_at: INT, about: MAYBE_LONG, doing: MAYBE_LONG },
+    primary: ["worker"],
+  },
+  {
+    name: "runs",
+    columns: {
+      run: INT,
+      id: ID,
+      generation: INT,
+      definition: NAME,
+      kind: KIND,
+      version: INT,
+      status: KIND,
+      parent: MAYBE_INT,
+      parent_command: MAYBE_LONG,
+      root: INT,
+      priority: INT,
+      head: INT,
+      chain: TOKEN,
+      arrivals: INT,
+      read: INT,
+      unread: INT,
+      turn_due: INT,
+      turn_token: MAYBE_TOKEN,
+      turn_worker: MAYBE_INT,
+      takeovers: INT,
+      created_at: INT,
+      ended_at: MAYBE_INT,
+      runtime: LONG,
+      evidence: MAYBE_LONG,
+      urgency: URGENCY,
+      unhappy: UNHAPPY_COLUMN,
+    },
+    primary: ["run"],
+    unique: { runs_by_id: ["id", "generation"] },
+    // The primary key ends every index by itself: oldest first among equals.
+    indexes: {
+      runs_due: ["turn_due", "turn_token", "definition", "version", "urgency"],
+      runs_held: ["turn_worker"],
+      runs_by_definition: ["definition"],
+      runs_unhappy: ["unhappy"],
+      runs_by_root: ["root"],
+      runs_live: ["ended_at", "definition", "version"],
+    },
+  },
+  {
+    name: "tags",
+    columns: { run: INT, tag: NAME, position: INT },
+    primary: ["run", "tag"],
+    indexes: { tags_by_tag: ["tag", "run"] },
+  },
+  {
+    name: "journal",
+    columns: {
+      run: INT,
+      seq: INT,
+      type: KIND,
+      command: LONG,
+      data: LONG,
+      at: INT,
+      mark: INT,
+      took_ms: MAYBE_INT,
+    },
+    primary: ["run", "seq"],
+  },
+  {
+    name: "queue",
+    columns: {
+      run: INT,
+      item: PLACE,
+      kind: KIND,
+      name: ROUTE,
+      priority: INT,
+      available_at: INT,
+      seq: INT,
+      attempt: INT,
+      state: INT,
+      token: MAYBE_TOKEN,
+      worker: MAYBE_INT,
+      takeovers: INT,
+      failures: MAYBE_LONG,
+      queue: MAYBE_NAME,
+      key: MAYBE_NAME,
+      urgency: URGENCY,
+    },
+    primary: ["run", "item"],
+    // Of two that serve alike the first is taken.
+    indexes: {
+      queue_leased: ["worker"],
+      queue_ready: ["state", "queue", "name", "urgency", "available_at"],
+      queue_lined: ["state", "kind", "queue", "name", "urgency", "available_at"],
+      // Also counts what is busy.
+      queue_parked: ["state", "kind", "queue", "key", "urgency", "available_at"],
+      queue_delayed: ["state", "available_at"],
+    },
+  },
+  {
+    name: "inbox",
+    columns: { run: INT, arrival: INT, type: KIND, target: LONG, data: LONG },
+    primary: ["run", "arrival"],
+  },
+  {
+    name: "once",
+    columns: { run: INT, target: PLACE, at: INT },
+    primary: ["run", "target"],
+    indexes: { once_by_time: ["at"] },
+  },
+  { name: "leftovers", columns: { run: INT }, primary: ["run"] },
+  { name: "queues", columns: { name: NAME, declared: LONG, limits: LONG, paused: INT }, primary: ["name"] },
+  {
+    name: "begun",
+    columns: { kind: KIND, queue: NAME, key: NAME, until: INT, count: INT },
+    primary: ["kind", "queue", "key", "until"],
+    indexes: { begun_until: ["until"] },
+  },
+  {
+    name: "lanes",
+    columns: { kind: KIND, queue: NAME, key: NAME, opens_at: INT },
+    primary: ["kind", "queue", "key"],
+    indexes: { lanes_opening: ["opens_at"] },
+  },
+  {
+    name: "start_keys",
+    columns: { definition: NAME, kind: KIND, key: NAME, id: ID },
+    primary: ["definition", "kind", "key"],
+  },
+  {
+    name: "schedules",
+    columns: {
+      name: NAME,
+      token: TOKEN,
+      definition: NAME,
+      version: INT,
+      input: MAYBE_LONG,
+      cron: MAYBE_LONG,
+      time_zone: MAYBE_LONG,
+      every: MAYBE_INT,
+      anchor: MAYBE_INT,
+      overlap: KIND,
+      catch_up: KIND,
+      jitter: INT,
+      paused: INT,
+      next_at: MAYBE_INT,
+      due_at: MAYBE_INT,
+      last_at: MAYBE_INT,
+      last_run: MAYBE_ID,
+      line: LONG,
+      created_at: INT,
+    },
+    primary: ["name"],
+    indexes: { schedules_due: ["definition", "due_at"] },
+  },
+  {
+    name: "chunks",
+    columns: { run: INT, stream: PLACE, position: INT, data: LONG },
+    primary: ["run", "stream", "position"],
+  },
+  { name: "emitted", columns: { run: INT, stream: PLACE, count: INT }, primary: ["run", "stream"] },
+  {
+    name: "outbox",
+    columns: {
+      line: INT,
+      run: INT,
+      seq: INT,
+      destination: NAME,
+      state: INT,
+      available_at: INT,
+      sent_at: INT,
+      attempt: INT,
+      token: MAYBE_TOKEN,
+      worker: MAYBE_INT,
+    },
+    primary: ["line", "run", "seq"],
+    indexes: { outbox_next: ["state", "destination", "available_at"], outbox_leased: ["worker"] },
+  },
+  {
+    name: "checkpoints",
+    columns: { run: INT, step: INT, seq: INT, chain: TOKEN, key: TOKEN, label: MAYBE_NAME, state: MAYBE_LONG },
+    primary: ["run", "step"],
+    unique: { checkpoints_key: ["key"] },
+    indexes: { checkpoints_label: ["run", "label", "step"] },
+  },
+  {
+    name: "forks",
+    columns: { run: INT, origin: INT, step: INT },
+    primary: ["run"],
+    indexes: { forks_by_origin: ["origin"] },
+  },
+  {
+    name: "arrivals",
+    columns: { run: INT, target: PLACE, edge: PLACE, idx: INT, kind: INT, seq: INT },
+    primary: ["run", "target", "edge", "idx"],
+  },
+  {
+    name: "readiness",
+    columns: {
+      run: INT,
+      node: PLACE,
+      required: INT,
+      completed: INT,
+      queued: MAYBE_INT,
+      window: MAYBE_INT,
+      first_seq: MAYBE_INT,
+      per_entry: MAYBE_INT,
+    },
+    primary: ["run", "node"],
+  },
+  {
+    name: "langgraph_checkpoints",
+    columns: {
+      checkpoint: INT,
+      thread: ID,
+      namespace: PLACE,
+      id: TOKEN,
+      parent: MAYBE_TOKEN,
+      body: INT,
+      metadata: INT,
+      channels: LONG,
+    },
+    primary: ["checkpoint"],
+    unique: { langgraph_checkpoints_key: ["thread", "namespace", "id"] },
+    indexes: { langgraph_checkpoints_by_thread: ["thread", "id"], langgraph_checkpoints_by_id: ["id"] },
+  },
+  {
+    name: "langgraph_values",
+    // A place has a namespace, a channel and a version in it.
+    columns: { value: INT, thread: ID, place: "varbinary(2300) not null", type: LONG, form: KIND, data: LONG },
+    primary: ["value"],
+    indexes: { langgraph_values_by_place: ["thread", "place"] },
+  },
+  {
+    name: "langgraph_writes",
+    columns: {
+      thread: ID,
+      namespace: PLACE,
+      id: TOKEN,
+      task: TOKEN,
+      position: INT,
+      channel: LONG,
+      type: LONG,
+      form: KIND,
+      data: LONG,
+    },
+    primary: ["thread", "namespace", "id", "task", "position"],
+  },
+];
+
+function quoted(names: Columns): string {
+  return names.map((name) => `\`${name}\``).join(", ");
+}
+
+function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable): string {
+  const parts = [
+    ...Object.entries(columns).map(([column, type]) => `\`${column}\` ${type}`),
+    `primary key (${quoted(primary)})`,
+    ...Object.entries(unique).map(([index, parts]) => `unique key \`${index}\` (${quoted(parts)})`),
+    ...Object.entries(indexes).map(([index, parts]) => `key \`${index}\` (${quoted(parts)})`),
+  ];
+  // M3
+  return `create table if not exists \`${PREFIX}${name}\` (
+  ${parts.join(",\n  ")}
+) engine=InnoDB row_format=dynamic default charset=binary comment='${MARK}'`;
+}
+
+/** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
+export const MIGRATIONS: readonly (readonly string[])[] = [FIRST.map(create)];
+
+export const SCHEMA_VERSION: number = MIGRATIONS.length;
+
+export interface Index {
+  readonly name: string;
+  /** The primary key's columns end it. */
+  readonly columns: Columns;
+}
+
+/** By table, without prefix; the primary key first. */
+export const INDEXES: ReadonlyMap<string, readonly Index[]> = new Map(
+  FIRST.map(({ name, primary, unique, indexes }) => [
+    name,
+    [
+      { name: "PRIMARY", columns: primary },
+      ...Object.entries({ ...unique, ...indexes }).map(([index, columns]) => ({
+        name: index,
+        columns: [...columns, ...primary.filter((column) => !columns.includes(column))],
+      })),
+    ],
+  ]),
+);

@@ -1,0 +1,144 @@
+// Session: what a connection must be like before anything is written over it.
+//
+// S1. READ COMMITTED, set and read back on every connection (C5): at the default, the last arrival at a join saw 2 of 2 ready
+//     and read 1 of 2 inputs, and an empty poll kept producers waiting.
+// S2. A server that would lose acknowledged commits in a power cut is refused, unless that was asked for by name.
+// S3. Nothing of the server's configuration changes what our statements mean: modes, limits and time zone are our own.
+
+import { RepriseError } from "../../base/index.ts";
+import type { RawRow, Timeouts, Wire } from "./driver.ts";
+
+export interface Server {
+  readonly isMariaDb: boolean;
+  /** As it calls itself. */
+  readonly version: string;
+  /** The longest text that it takes at once, in bytes. */
+  readonly maxPacket: number;
+}
+
+const OLDEST = { MariaDB: [10, 6], MySQL: [8, 0] } as const;
+/** The largest payload there is has 8 MiB, and may be written in hexadecimal. */
+const SMALLEST_PACKET = 16 * 1_048_576;
+
+const MODES = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
+
+function settings(isMariaDb: boolean, { lockMs, idleInTransactionMs }: Timeouts): Readonly<Record<string, string>> {
+  return {
+    sql_mode: `'${MODES}'`,
+    time_zone: "'+00:00'",
+    autocommit: "1",
+    completion_type: "0",
+    innodb_lock_wait_timeout: String(Math.ceil(lockMs / 1_000)),
+    unique_checks: "1",
+    sql_safe_updates: "0",
+    sql_select_limit: "default",
+    // Lists of keys stay ranges of an index, however long they are.
+    ...(isMariaDb
+      ? {
+          in_predicate_conversion_threshold: "0",
+          idle_transaction_timeout: String(Math.ceil(idleInTransactionMs / 1_000)),
+        }
+      : { range_optimizer_max_mem_size: "0" }),
+  };
+}
+
+/** S1, S3. Checks, and sets what is ours to set; the same on every connection. */
+export async function prepareSession(
+  wire: Wire,
+  location: string,
+  durability: "full" | "relaxed",
+  timeouts: Timeouts,
+): Promise<Server> {
+  const [version] = await wire.run(["select version()"]);
+  const server = serverOf(String(version?.rows[0]?.[0]), location);
+  const set = Object.entries(settings(server.isMariaDb, timeouts)).map(([name, value]) => `${name}=${value}`);
+  const [, , found] = await wire.run([
+    "set session transaction isolation level read committed",
+    `set session ${set.join(", ")}`,
+    `show variables where variable_name in ('${VARIABLES.join("', '")}')`,
+  ]);
+  const variables = new Map(found!.rows.map(([name, value]) => [asText(name), asText(value)]));
+  checkSession(variables, location);
+  checkServer(variables, location);
+  if (durability === "full") checkDurability(variables, location);
+  return { ...server, maxPacket: Number(variables.get("max_allowed_packet")) };
+}
+
+function asText(value: RawRow[number] = null): string {
+  return value instanceof Buffer ? value.toString("utf8") : String(value);
+}
+
+function serverOf(version: string, location: string): Omit<Server, "maxPacket"> {
+  const isMariaDb = /mariadb/i.test(version);
+  const name = isMariaDb ? "MariaDB" : "MySQL";
+  // Some proxies put 5.5.5- before MariaDB's version.
+  const [, major = "0", minor = "0"] = /^(?:5\.5\.5-)?(\d+)\.(\d+)/.exec(version) ?? [];
+  const [oldestMajor, oldestMinor] = OLDEST[name];
+  if (Number(major) > oldestMajor || (Number(major) === oldestMajor && Number(minor) >= oldestMinor))
+    return { isMariaDb, version: `${name} ${version}` };
+  throw new RepriseError(
+    "STORE_LOCATION",
+    `${location} is ${name} ${version}; expected ${name} ${oldestMajor}.${oldestMinor} or newer, which can skip locked rows. Upgrade the server.`,
+    { details: { version } },
+  );
+}
+
+const VARIABLES: readonly string[] = [
+  "transaction_isolation",
+  "tx_isolation",
+  "sql_mode",
+  "innodb_flush_log_at_trx_commit",
+  "innodb_doublewrite",
+  "innodb_page_size",
+  "log_bin",
+  "sync_binlog",
+  "binlog_format",
+  "max_allowed_packet",
+  "wsrep_on",
+];
+
+/** S1 */
+function checkSession(variables: ReadonlyMap<string, string>, location: string): void {
+  const isolation = variables.get("transaction_isolation") ?? variables.get("tx_isolation");
+  if (isolation === "READ-COMMITTED" && variables.get("sql_mode") === MODES) return;
+  throw new RepriseError(
+    "STORE_LOCATION",
+    `${location}: expected a session that is READ-COMMITTED and in modes ${MODES}, got ${isolation} and ${variables.get("sql_mode")}. Something between us and the server changes what we ask for.`,
+  );
+}
+
+function checkServer(variables: ReadonlyMap<string, string>, location: string): void {
+  const refuse = (problem: string): never => {
+    throw new RepriseError("STORE_LOCATION", `${location}: ${problem}`);
+  };
+  if (variables.get("wsrep_on") === "ON")
+    refuse(
+      "a Galera cluster, in which a lock taken on one node is not one on another. Name a server that stands alone.",
+    );
+  if (variables.get("log_bin") === "ON" && variables.get("binlog_format") === "STATEMENT")
+    refuse("binlog_format is STATEMENT, which cannot record READ COMMITTED. Set it to ROW.");
+  if (Number(variables.get("innodb_page_size")) < 16_384)
+    refuse("innodb_page_size is below 16384: keys of 3,072 bytes do not fit. Use a server with larger pages.");
+  if (Number(variables.get("max_allowed_packet")) < SMALLEST_PACKET)
+    refuse(
+      `max_allowed_packet is ${variables.get("max_allowed_packet")}: a large payload would not get through. Set it to ${SMALLEST_PACKET} or more.`,
+    );
+}
+
+/** S2. With a binary log, a transaction that is not in it is rolled back when the server recovers. */
+function checkDurability(variables: ReadonlyMap<string, string>, location: string): void {
+  const wanted: (readonly [name: string, expected: readonly string[]])[] = [
+    ["innodb_flush_log_at_trx_commit", ["1"]],
+    ["innodb_doublewrite", ["ON", "1", "DETECT_AND_RECOVER"]],
+    ...(variables.get("log_bin") === "ON" ? [["sync_binlog", ["1"]] as const] : []),
+  ];
+  for (const [name, expected] of wanted) {
+    const found = variables.get(name) ?? "";
+    if (!expected.includes(found))
+      throw new RepriseError(
+        "STORE_UNSAFE_DURABILITY",
+        `${location}: expected ${name} = ${expected[0]}, the server has ${found}: commits would not survive a power cut. Set it on the server, or ask for durability: "relaxed".`,
+        { details: { setting: name, expected: expected[0], found } },
+      );
+  }
+}

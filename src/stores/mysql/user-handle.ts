@@ -1,0 +1,79 @@
+// UserHandle: what the function of ctx.tx may do on our connection.
+//
+// U1. It works while its function runs and never again. Statements go one after the other, also when they are not awaited.
+// U2. Each is one statement, and none of those that end a transaction: on MySQL that is whatever changes the schema, too. A
+//     procedure that hides such a thing is found out at the commit, where our savepoint is missing.
+// U3. A deadlock and a lock that was not got in time end the transaction (1205 only half of it): after one of them the handle
+//     takes nothing more, and nothing is committed.
+
+import { LinkError } from "../remote/backend.ts";
+import { RepriseError } from "../../base/index.ts";
+import type { Wire } from "./driver.ts";
+import { endsTransaction } from "./errors.ts";
+import { objectionTo } from "./user-sql.ts";
+
+export interface MysqlResult<Row> {
+  readonly rows: Row[];
+  /** How many rows were found and written; 0 for a query. */
+  readonly affectedRows: number;
+  /** The number the server gave to the first new row; 0 when it gave none. */
+  readonly insertId: number;
+}
+
+/** What the function of `ctx.tx(name, mysql, …)` is given. */
+export interface MysqlHandle {
+  /** Runs one statement in the transaction; each `?` stands for the next of `values`. */
+  query<Row = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<MysqlResult<Row>>;
+}
+
+export class UserHandle {
+  readonly db: MysqlHandle;
+  readonly #wire: Wire;
+  #isOver = false;
+  #isBroken = false;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+    this.db = {
+      query: <Row>(sql: string, values: readonly unknown[] = []) => {
+        const answer = this.#last.then(() => this.#run<Row>(sql, values));
+        this.#last = answer.catch(() => undefined);
+        return answer;
+      },
+    };
+  }
+
+  /** U3 */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  close(): void {
+    this.#isOver = true;
+  }
+
+  /** Once nothing that was begun is under way any more. */
+  async settled(): Promise<void> {
+    this.#isOver = true;
+    await this.#last;
+  }
+
+  async #run<Row>(sql: string, values: readonly unknown[]): Promise<MysqlResult<Row>> {
+    if (this.#isOver) throw new RepriseError("USAGE", "query was called after its ctx.tx had ended. Await it inside.");
+    if (this.#isBroken)
+      throw new RepriseError(
+        "USAGE",
+        "query was called after the server had ended the transaction. Let its error through.",
+      );
+    const objection = objectionTo(sql);
+    if (objection !== undefined) throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${objection}.`);
+    try {
+      const { rows, written } = await this.#wire.runUser(sql, values);
+      return { rows: rows as Row[], affectedRows: written?.affectedRows ?? 0, insertId: written?.insertId ?? 0 };
+    } catch (error) {
+      if (error instanceof LinkError || endsTransaction(error)) this.#isBroken = true;
+      throw error;
+    }
+  }
+}

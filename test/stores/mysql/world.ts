@@ -1,0 +1,94 @@
+// A database of its own on the shared MariaDB, with our schema in it, a backend, and connections that can look behind it.
+
+import { createConnection, type Connection } from "mysql2/promise";
+import { systemRandom, systemTimers } from "../../../src/base/index.ts";
+import type { Backend, WireRow } from "../../../src/stores/index.ts";
+import { openMysqlBackend, type MysqlBackendOptions } from "../../../src/stores/mysql/backend.ts";
+import { freshDatabase, type FreshDatabase } from "../../servers/index.ts";
+
+export interface MysqlWorld extends AsyncDisposable {
+  readonly database: FreshDatabase;
+  readonly backend: Backend;
+  open(options?: Partial<MysqlBackendOptions>): Backend;
+  /** A connection that knows nothing of us. */
+  raw(): Promise<Connection>;
+}
+
+export async function createMysqlWorld(options: Partial<MysqlBackendOptions> = {}): Promise<MysqlWorld> {
+  const database = await freshDatabase("mysql");
+  const connections: Connection[] = [];
+  const open = (others: Partial<MysqlBackendOptions> = {}): Backend =>
+    openMysqlBackend({
+      url: database.url,
+      random: systemRandom,
+      timers: systemTimers,
+      durability: "full",
+      ...options,
+      ...others,
+    });
+  return {
+    database,
+    backend: open(),
+    open,
+    raw: async () => {
+      const connection = await createConnection({ uri: database.url, multipleStatements: true, rowsAsArray: true });
+      connections.push(connection);
+      return connection;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const connection of connections) connection.destroy();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function runRow(run: number, more: WireRow = {}): WireRow {
+  return {
+    run,
+    id: `run-${run}`,
+    generation: 0,
+    definition: "shop",
+    kind: "workflow",
+    version: 1,
+    status: "queued",
+    parent: null,
+    parent_command: null,
+    root: run,
+    priority: 0,
+    head: 1,
+    chain: "c",
+    arrivals: 0,
+    read: 0,
+    unread: 0,
+    turn_due: 1,
+    turn_token: null,
+    turn_worker: null,
+    takeovers: 0,
+    created_at: 1,
+    ended_at: null,
+    runtime: "",
+    evidence: null,
+    ...more,
+  };
+}
+
+export function itemRow(run: number, item: string, more: WireRow = {}): WireRow {
+  return {
+    run,
+    item,
+    kind: "task",
+    name: "pack",
+    priority: 0,
+    available_at: 1,
+    seq: 1,
+    attempt: 0,
+    state: 1,
+    token: null,
+    worker: null,
+    takeovers: 0,
+    failures: null,
+    queue: null,
+    key: null,
+    ...more,
+  };
+}
