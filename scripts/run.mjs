@@ -86,6 +86,7 @@ const commands = {
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.bench.json"]],
     ["bench", [".reprise/bench/main.js", ...args]],
   ],
+  sim: (args) => [["sim", [SOURCES, "test/simulation/main.ts", ...args]]],
   cli: (args) => [["cli", [SOURCES, "src/cli/main.ts", ...args]]],
 };
 

@@ -45,11 +45,11 @@ export class Outside {
   readonly #byKey = new Map<string, Set<string>>();
   calls = 0;
 
-  deliver(payload: unknown, dedupKey: string): void {
+  readonly deliver = (payload: unknown, dedupKey: string): void => {
     this.calls += 1;
     const said = this.#byKey.get(dedupKey) ?? new Set();
     this.#byKey.set(dedupKey, said.add(JSON.stringify(payload)));
-  }
+  };
 
   /** I20, I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
   *problems(journals: Iterable<readonly Entry[]>): Iterable<string> {
@@ -98,11 +98,13 @@ export function* journalProblems(all: ReadonlyMap<RunRecord, readonly Entry[]>):
     if (!hasEnded(status)) yield `I16 run ${id} has not ended: ${status}`;
     if (journal.length !== head || journal.some(({ seq }, index) => seq !== index + 1))
       yield `I7 run ${id}: journal has gaps`;
-    const settled = new Set<string>();
+    const settled = new Map<string, string>();
     for (const { type, command, seq } of journal) {
+      // What failed is void then, and done again.
+      if (type === "RunRetried") for (const [each, as] of settled) if (as.endsWith("Failed")) settled.delete(each);
       if (!isTerminal(type) || type === "SignalReceived") continue;
       if (settled.has(command)) yield `I13 run ${id}: ${command} is settled again by entry ${seq} ${type}`;
-      settled.add(command);
+      settled.set(command, type);
     }
   }
 }

@@ -26,6 +26,13 @@ export class Client {
     await this.#lane.sleep(ms);
   }
 
+  /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
+  async tell(what: string, call: (core: EngineCore) => Promise<void>): Promise<void> {
+    await this.ask(what, async (core) => (await call(core), true)).catch((error: { code?: string }) => {
+      if (error.code !== "RUN_ENDED" && error.code !== "ALREADY_RESOLVED") throw error;
+    });
+  }
+
   /** The answer, or an error that is one. */
   async ask<T>(what: string, call: (core: EngineCore) => Promise<T>): Promise<T> {
     for (;;) {

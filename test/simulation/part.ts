@@ -1,7 +1,6 @@
 // Part: a piece of a workload. It says what runs there are, what is asked of them from outside, and how each must end.
 
 import type { AnyTask, Database, Definition, Entry, RunRecord } from "../../src/kernel/index.ts";
-import type { OutboxHandler } from "../../src/worker/index.ts";
 import type { Chance } from "../replay/seeded.ts";
 import type { Client } from "./client.ts";
 import type { Machine } from "./process.ts";
@@ -34,9 +33,10 @@ export interface PartHost {
   readonly chance: Chance;
   readonly database: Database<any>;
   readonly kind: "sqlite" | "remote";
-  readonly outside: OutboxHandler;
   /** How much of it: 1 is the usual size. */
   readonly scale: number;
+  /** What graphs come to in a world without faults, by run; not given in that world itself. */
+  readonly expected: ReadonlyMap<string, string> | undefined;
 }
 
 export function between(chance: Chance, low: number, high: number): number {

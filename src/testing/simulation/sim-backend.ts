@@ -240,6 +240,11 @@ export class SimLink implements Link {
     });
   }
 
+  /** A transaction that sees one moment until `rollback`. */
+  snapshot(): Promise<void> {
+    return this.call("ask", async () => (this.#transaction ??= this.#database.begin()).keepMoment());
+  }
+
   read(questions: readonly Question[]): Promise<readonly Answer[]> {
     return this.call("read", () => Promise.resolve(questions.map((question) => this.#database.answer(question))));
   }

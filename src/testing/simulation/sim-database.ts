@@ -85,15 +85,18 @@ export class SimTransaction {
     return this.#isEnded;
   }
 
+  /** From now on plain reads see this moment. */
+  keepMoment(): void {
+    this.#snapshot ??= new Map([...this.#database.tables()].map((table) => [table.name, table.snapshot()]));
+  }
+
   async ask(question: Question): Promise<Answer> {
     await this.#begin();
     const table = this.#database.table(question.table);
-    if (question.ask === "count" || question.ask === "distinct" || question.lock === "none")
-      return plainAnswer(
-        question,
-        (name) => this.#plainRows(name),
-        this.#database.isolation === "rr" ? undefined : table,
-      );
+    if (question.ask === "count" || question.ask === "distinct" || question.lock === "none") {
+      if (this.#database.isolation === "rr") this.keepMoment();
+      return plainAnswer(question, (name) => this.#plainRows(name), this.#snapshot === undefined ? table : undefined);
+    }
     const found = candidates(question, table);
     const limit = question.ask === "select" ? (question.limit ?? Infinity) : Infinity;
     const rows: SimRow[] = [];
@@ -173,9 +176,7 @@ export class SimTransaction {
   }
 
   #plainRows(name: TableName): Iterable<SimRow> {
-    if (this.#database.isolation !== "rr") return this.#database.table(name).all();
-    this.#snapshot ??= new Map([...this.#database.tables()].map((table) => [table.name, table.snapshot()]));
-    return this.#snapshot.get(name)!.values();
+    return this.#snapshot?.get(name)!.values() ?? this.#database.table(name).all();
   }
 
   async #lockRow(
@@ -272,7 +273,9 @@ function lookupRows(question: Question & { ask: "lookup" }, table: SimTable): It
 }
 
 function lookedUp(question: Question & { ask: "lookup" }, rows: Iterable<SimRow>): SimRow[] {
-  const wanted = new Set(question.keys.map((key) => JSON.stringify(key)));
+  // Nothing is equal to NULL.
+  const keys = question.keys.filter((key) => !key.includes(null));
+  const wanted = new Set(keys.map((key) => JSON.stringify(key)));
   return [...rows].filter((row) => wanted.has(JSON.stringify(question.columns.map((column) => row[column]))));
 }
 

@@ -8,6 +8,7 @@ import {
   columnsOf,
   columnType,
   keyColumns,
+  TABLES,
   type Condition,
   type TableName,
   type WireRow,
@@ -191,11 +192,15 @@ function rank(unit: number): number {
 export function stored(table: TableName, given: SimRow, columns: readonly string[] = columnsOf(table)): WireRow {
   const row: WireRow = {};
   for (const column of columns) {
-    const value = given[column];
-    if (value === undefined) throw refused(table, column, value, "a value");
+    const value = given[column] ?? null;
+    if (value === null && !isNullable(table, column)) throw refused(table, column, value, "a value");
     row[column] = value === null ? null : storedValue(table, column, value);
   }
   return row;
+}
+
+function isNullable(table: TableName, column: string): boolean {
+  return (TABLES[table].columns as Readonly<Record<string, { readonly nullable: boolean }>>)[column]!.nullable;
 }
 
 function storedValue(table: TableName, column: string, value: number | string | Uint8Array): WireValue {

@@ -2,7 +2,9 @@
 
 import type { Part, PartHost } from "../part.ts";
 import { bankPart } from "./bank.ts";
+import { cancelPart, retryPart } from "./control.ts";
 import { flowsPart } from "./flows.ts";
+import { graphsPart } from "./graphs.ts";
 import { collectPart, updatesPart } from "./messages.ts";
 import { programsPart } from "./programs.ts";
 
@@ -12,4 +14,7 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["updates", updatesPart],
   ["bank", bankPart],
   ["flows", flowsPart],
+  ["graphs", graphsPart],
+  ["cancel", cancelPart],
+  ["retry", retryPart],
 ]);

@@ -1,0 +1,47 @@
+// Coverage: which feature has met which fault, over many seeds. A pair that never met was not tried.
+
+import { FAULTS } from "./faults.ts";
+import type { SimReport } from "./simulate.ts";
+
+export class Coverage {
+  readonly #met = new Map<string, Map<string, number>>();
+  readonly totals = { seeds: 0, runs: 0, commits: 0, steps: 0, virtualMs: 0, faults: 0 };
+  readonly #fired = new Map<string, number>();
+
+  add({ features, fired, runs, commits, steps, virtualMs }: SimReport): void {
+    this.totals.seeds += 1;
+    this.totals.runs += runs;
+    this.totals.commits += commits;
+    this.totals.steps += steps;
+    this.totals.virtualMs += virtualMs;
+    this.totals.faults += fired.length;
+    const kinds = fired.map((name) => name.slice(0, name.indexOf(":")));
+    for (const kind of kinds) this.#fired.set(kind, (this.#fired.get(kind) ?? 0) + 1);
+    for (const feature of features) {
+      const met = this.#met.get(feature) ?? new Map<string, number>();
+      this.#met.set(feature, met);
+      for (const kind of new Set(kinds)) met.set(kind, (met.get(kind) ?? 0) + 1);
+    }
+  }
+
+  /** How often faults of each kind have fired. */
+  get fired(): Readonly<Record<string, number>> {
+    return Object.fromEntries(FAULTS.map((kind) => [kind, this.#fired.get(kind) ?? 0]));
+  }
+
+  /** Seeds in which the feature and the fault were both there. */
+  get table(): Readonly<Record<string, Readonly<Record<string, number>>>> {
+    return Object.fromEntries(
+      [...this.#met]
+        .toSorted()
+        .map(([feature, met]) => [feature, Object.fromEntries(FAULTS.map((kind) => [kind, met.get(kind) ?? 0]))]),
+    );
+  }
+
+  /** Pairs that never met; `abort` is of no concern to SQLite, which has no such thing. */
+  get blanks(): readonly string[] {
+    return Object.entries(this.table).flatMap(([feature, met]) =>
+      Object.entries(met).flatMap(([kind, count]) => (count === 0 ? [`${feature} × ${kind}`] : [])),
+    );
+  }
+}

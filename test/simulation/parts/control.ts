@@ -1,0 +1,112 @@
+// Runs that are stopped from outside while they work: cancelled, paused and resumed, retried after they have failed.
+
+import { FatalError, task, workflow } from "reprise";
+import { between, expectOutput, type Part, type PartHost } from "../part.ts";
+
+const idOf = (name: string, index: number): string => `${name}-${index}`;
+
+/** Told to stop somewhere: what it has done it undoes, and it ends as cancelled, or as completed when that was too late. */
+export function cancelPart({ chance, scale }: PartHost): Part {
+  const count = Math.max(1, Math.round(between(chance, 1, 3) * scale));
+  const steps = Array.from({ length: count }, () => between(chance, 1, 5));
+  return {
+    name: "cancel",
+    features: ["cancel", "undo", "task", "start"],
+    definitions: (machine) => {
+      const step = task("step", async (_ctx, n: number) => (await machine.work("step"), n));
+      const undone = task("undone", async (_ctx, _n: number) => machine.work("undone"));
+      const long = workflow("long", async (ctx, upTo: number) => {
+        for (let n = 1; n <= upTo; n += 1) {
+          await ctx.task(step, n, { undo: undone });
+          await ctx.sleep(100);
+        }
+        return "done";
+      });
+      return [long, step, undone];
+    },
+    async drive(client) {
+      await Promise.all(
+        steps.map(async (upTo, index) => {
+          const id = idOf("long", index);
+          await client.sleep(chance.below(1_000));
+          await client.ask(`start ${id}`, (core) => core.start("long", upTo as never, { id }));
+          await client.sleep(chance.below(1_500));
+          await client.tell(`cancel ${id}`, (core) => core.run("long" as never, id).cancel());
+        }),
+      );
+    },
+    *judge(ends) {
+      for (const index of steps.keys()) {
+        const id = idOf("long", index);
+        const end = ends.get(id);
+        const status = end?.record.status;
+        if (status === "completed") yield* expectOutput(id, end, "done");
+        else if (status !== "cancelled")
+          yield `run ${id} was told to stop and is ${status ?? "not there"}: ${end?.error ?? ""}`;
+        if (end === undefined) continue;
+        // Whatever was done and then undone stands in the journal as two tasks.
+        const tasks = end.journal.filter(({ type }) => type === "TaskCompleted").length;
+        if (status === "completed" && tasks !== steps[index])
+          yield `run ${id} has ${tasks} tasks, expected ${steps[index]}`;
+      }
+    },
+  };
+}
+
+/** Fails for good until the world is mended, and is then told to go on; steps that were done are not done again. */
+export function retryPart({ chance, scale }: PartHost): Part {
+  const count = Math.max(1, Math.round(between(chance, 1, 2) * scale));
+  /** What does not fail any more, by run. */
+  const mended = new Set<number>();
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  return {
+    name: "retry",
+    features: ["run.retry", "pause", "resume", "start"],
+    definitions: (machine) => {
+      const fragile = task("fragile", async (_ctx, n: number) => {
+        await machine.work("fragile");
+        if (!mended.has(n)) throw new FatalError("broken");
+        return n;
+      });
+      const retried = workflow("retried", async (ctx, n: number) => {
+        const before = await ctx.run("before", () => n);
+        await ctx.sleep(50);
+        return [before, await ctx.task(fragile, n)];
+      });
+      return [fragile, retried];
+    },
+    async drive(client) {
+      await Promise.all(
+        indexes.map(async (index) => {
+          const id = idOf("retried", index);
+          await client.ask(`start ${id}`, (core) => core.start("retried", index as never, { id }));
+          if (chance.happens(0.5)) {
+            await client.sleep(chance.below(300));
+            await client.tell(`pause ${id}`, (core) => core.run("retried" as never, id).pause());
+            await client.sleep(chance.below(1_000));
+            await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
+          }
+          // It ends as failed, sooner or later.
+          for (;;) {
+            const info = await client.ask(`look at ${id}`, (core) => core.find(id));
+            if (info?.status === "failed") break;
+            if (info?.status === "blocked" || info?.status === "paused")
+              await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
+            await client.sleep(300);
+          }
+          mended.add(index);
+          await client
+            .tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry())
+            // It lives again already; nobody was told.
+            .catch((error: { code?: string }) => {
+              if (error.code !== "NOT_RETRYABLE") throw error;
+            });
+        }),
+      );
+    },
+    *judge(ends) {
+      for (const index of indexes)
+        yield* expectOutput(idOf("retried", index), ends.get(idOf("retried", index)), [index, index]);
+    },
+  };
+}
