@@ -1,7 +1,7 @@
 // WorkingSet: the rows of one transaction, in memory. The rules speak to it in words (words.ts) as they speak to SQLite.
 //
-// W1. Nothing is guessed: whoever asks for what was not loaded gets a `Miss` with the question that would load it, or for
-//     rows somebody assumed, a commit that checks them.
+// W1. Nothing is guessed: whoever asks for what was not loaded, or not as firmly as is needed, gets a `Miss`, and the
+//     question that would load it is noted. Rows that somebody assumed are checked by the commit.
 // W2. An answer is what the database said, with everything changed here applied: the same as if each change had been written
 //     at once.
 // W3. `reset` forgets every change and keeps what was loaded: the whole list is applied anew after a miss.
@@ -10,134 +10,61 @@
 import { invariant } from "../../base/index.ts";
 import type { Answer, Change } from "./backend.ts";
 import { compareValues, matches } from "./evaluate.ts";
-import type { Count, Distinct, Lock, Lookup, Question, Select } from "./query.ts";
-import {
-  columnsOf,
-  keyColumns,
-  TABLES,
-  type AnyRow,
-  type ColumnName,
-  type RowOf,
-  type TableName,
-  type Value,
-} from "./tables.ts";
+import { FIRMNESS, keyText, newHeld, OURS, Table, UNASKED, type Firmness, type Held, type Known } from "./held.ts";
+import { mergeQuestions } from "./merge-questions.ts";
+import { EXPECTED, netChanges } from "./net-changes.ts";
+import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./query.ts";
+import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
 
-/** W1. Not a failure: the runner loads what is asked for. */
+/** W1. Not a failure: the runner loads what is wanted. */
 export class Miss extends Error {
-  readonly question: Question;
-  constructor(question: Question) {
+  constructor() {
     super("not loaded");
-    this.question = question;
-  }
-}
-
-interface Held {
-  readonly table: Table;
-  /** As the database has it; undefined when it has no such row. */
-  base: AnyRow | undefined;
-  /** As it is here. A copy, once it was changed. */
-  row: AnyRow | undefined;
-  /** Columns that were set; undefined while none was. */
-  dirty: Set<string> | undefined;
-  /** Not loaded but remembered: the commit checks `EXPECTED`. */
-  assumed: boolean;
-  /** Somebody looked at it, or changed it. */
-  used: boolean;
-  /** Undefined when the database has said whether there is such a row; else where it stands until somebody asks. */
-  unasked: string | undefined;
-}
-
-/** What is remembered of a selection that was loaded. */
-interface Known {
-  readonly limit: number;
-  readonly rows: readonly Held[];
-  /** Fewer came than were asked for: there are no others. */
-  readonly isWhole: boolean;
-}
-
-/** Columns that rows are found by besides their key. Never changed while a row exists. */
-const FOUND_BY: Partial<Record<TableName, readonly string[]>> = { runs: ["id"], checkpoints: ["key"] };
-
-/** What of an assumed row others may change, and whoever changes anything else changes too. */
-const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>> = {
-  runs: ["head", "turn_token", "arrivals", "status"],
-  queue: ["token"],
-};
-
-class Table {
-  readonly name: TableName;
-  readonly rows = new Map<string, Held>();
-  readonly indexes = new Map<string, Map<Value, Set<Held>>>();
-  /** Lookups by other columns than the key, and runs all of whose rows are here. */
-  readonly asked = new Set<string>();
-  readonly selected = new Map<string, Known>();
-  readonly counted = new Map<string, Answer>();
-
-  constructor(name: TableName) {
-    this.name = name;
-    const { key, columns } = TABLES[name];
-    if ("run" in columns && (key as readonly string[]).length > 1) this.indexes.set("run", new Map());
-    for (const column of FOUND_BY[name] ?? []) this.indexes.set(column, new Map());
-  }
-
-  hold(held: Held, row: AnyRow): void {
-    for (const [column, index] of this.indexes) {
-      const value = row[column]!;
-      const set = index.get(value);
-      if (set === undefined) index.set(value, new Set([held]));
-      else set.add(held);
-    }
   }
 }
 
 export class WorkingSet {
   readonly #tables = new Map<TableName, Table>();
-  #touched: Held[] = [];
+  readonly #fresh = new Set<Value>();
+  #touched = new Set<Held>();
+  #wanted: Question[] = [];
 
   // ── asking ──
 
   /** By primary key. */
   get<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
-    const held = this.#table(table).rows.get(keyText(key));
-    if (held !== undefined) {
-      this.#use(held);
-      return held.row as RowOf<T> | undefined;
-    }
-    if (this.#isWhole(table, key)) return undefined;
-    throw new Miss({ ask: "lookup", table, columns: keyColumns(table), keys: [key], lock });
+    const held = this.#known(table, lock, key);
+    if (held === undefined) this.miss(lookup(table, keyColumns(table), [key], lock));
+    if (held === "none") return undefined;
+    this.#use(held);
+    return held.row as RowOf<T> | undefined;
   }
 
-  /** Misses for all of them at once, instead of one by one. */
-  need<T extends TableName>(table: T, lock: Lock, keys: readonly (readonly Value[])[]): void {
-    const { rows } = this.#table(table);
-    const missing = keys.filter((key) => !rows.has(keyText(key)) && !this.#isWhole(table, key));
-    if (missing.length > 0) throw new Miss({ ask: "lookup", table, columns: keyColumns(table), keys: missing, lock });
+  /** All rows with these values, of columns that rows are found by. */
+  find<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
+    if (!this.#isFound(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));
+    const index = this.#table(table).indexes.get(columns.join());
+    invariant(index !== undefined, "rows are looked up by columns that are not indexed", { table, columns });
+    return this.#alive<T>(index.rows.get(keyText(key)) ?? [], UNASKED, []);
   }
 
-  /** All rows with this value, of a column that rows are found by. */
-  find<T extends TableName>(table: T, column: ColumnName<T>, value: Value, lock: Lock): RowOf<T>[] {
-    const { asked, indexes } = this.#table(table);
-    if (!asked.has(lookupText(column, value)))
-      throw new Miss({ ask: "lookup", table, columns: [column], keys: [[value]], lock });
-    const index = indexes.get(column);
-    invariant(index !== undefined, "rows are looked up by a column that is not indexed", { table, column });
-    return this.#alive<T>(index.get(value) ?? []);
+  /** In the order asked for; without one, in any. `ahead`: load at least that many, others will be wanted soon. */
+  select<T extends TableName>(question: Select<T>, ahead = 0): RowOf<T>[] {
+    const rows = this.trySelect(question, ahead);
+    if (rows === undefined) throw new Miss();
+    return rows;
   }
 
-  /** As `need`, by another column. */
-  needFound<T extends TableName>(table: T, column: ColumnName<T>, values: readonly Value[], lock: Lock): void {
-    const { asked } = this.#table(table);
-    const keys = values.filter((value) => !asked.has(lookupText(column, value))).map((value) => [value]);
-    if (keys.length > 0) throw new Miss({ ask: "lookup", table, columns: [column], keys, lock });
-  }
-
-  /** In the order asked for; without one, in any. */
-  select<T extends TableName>(question: Select<T>): RowOf<T>[] {
-    const { table, where, order = [], limit = Number.POSITIVE_INFINITY } = question;
+  /** As `select`; undefined when it is not known, which is noted. */
+  trySelect<T extends TableName>(question: Select<T>, ahead = 0): RowOf<T>[] | undefined {
+    const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = question;
     const known = this.#table(table).selected.get(selectText(question));
-    if (known === undefined || !this.#covers(known, question, limit))
-      throw new Miss(known === undefined ? question : further(question, known));
-    const rows = this.#alive<T>(this.#candidates(question)).filter((row) => matches(where, row as AnyRow));
+    const rows = this.#alive<T>(this.#candidates(question), FIRMNESS[lock], where);
+    const isKnown = known === undefined ? this.#isFresh(where) : covers(known, question, limit);
+    if (!isKnown && (known === undefined || order.length > 0 || rows.length < limit)) {
+      this.#wanted.push(known === undefined ? reaching(question, ahead) : further(question, known, ahead));
+      return undefined;
+    }
     rows.sort((a, b) => {
       for (const [column, direction] of order) {
         const difference = compareValues((a as AnyRow)[column]!, (b as AnyRow)[column]!);
@@ -148,45 +75,150 @@ export class WorkingSet {
     return rows.length > limit ? rows.slice(0, limit) : rows;
   }
 
-  /** One answer, adjusted by what was changed here; only plain counts can be. */
+  /** Whether all rows of a selection are here. */
+  isWhole(question: Select): boolean {
+    return this.#table(question.table).selected.get(selectText(question))?.isWhole ?? this.#isFresh(question.where);
+  }
+
+  /** Of a row looked up with `skip`: somebody else has it. */
+  isTaken(table: TableName, ...key: readonly Value[]): boolean {
+    return this.#table(table).taken.has(keyText(key));
+  }
+
+  /** Whether `find` would answer. */
+  isFound(table: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
+    return this.#isFound(table, columns, key, lock);
+  }
+
+  /** Rows with these values that are here, whatever else there may be. */
+  here<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[]): RowOf<T>[] {
+    return this.#alive<T>(this.#table(table).indexes.get(columns.join())?.rows.get(keyText(key)) ?? [], UNASKED, []);
+  }
+
+  /** The rows that came with a selection, as they are now and as far as they still match. */
+  loaded<T extends TableName>(question: Select<T>): RowOf<T>[] {
+    const known = this.#table(question.table).selected.get(selectText(question));
+    return this.#alive<T>(known?.rows ?? [], UNASKED, question.where);
+  }
+
+  /** A row as the database has it, if it was loaded. */
+  before<T extends TableName>(table: T, ...key: readonly Value[]): RowOf<T> | undefined {
+    return this.#table(table).rows.get(keyText(key))?.base as RowOf<T> | undefined;
+  }
+
+  /** A row that is known not to be there, or no more. */
+  isGone(table: TableName, ...key: readonly Value[]): boolean {
+    const held = this.#table(table).rows.get(keyText(key));
+    return held !== undefined && held.row === undefined && (held.firmness !== UNASKED || held.dropped !== undefined);
+  }
+
+  /** One answer, adjusted by what was changed here; without `by` and `upTo`. */
   count<T extends TableName>(question: Count<T>): number {
     invariant(question.by === undefined && question.upTo === undefined, "this count cannot be adjusted");
-    const [answer] = this.counts(question);
-    let count = Number(answer!["count"]);
-    for (const { table, base, row } of this.#touched) {
-      if (table.name !== question.table) continue;
-      if (base !== undefined && matches(question.where, base)) count -= 1;
-      if (row !== undefined && matches(question.where, row)) count += 1;
+    return Number(this.groups(question)[0]!["count"]);
+  }
+
+  /** Counts by group, adjusted by what was changed here; `least` and `most` are not. */
+  groups<T extends TableName>(question: Count<T>): Answer {
+    const { table, where, by = [] } = question;
+    const groups = new Map(this.counts(question).map((answer) => [groupText(by, answer as AnyRow), { ...answer }]));
+    const add = (row: AnyRow | undefined, change: number): void => {
+      if (row === undefined || !matches(where, row)) return;
+      const text = groupText(by, row);
+      const group = groups.get(text) ?? { ...Object.fromEntries(by.map((column) => [column, row[column]!])), count: 0 };
+      group["count"] = Number(group["count"]) + change;
+      groups.set(text, group);
+    };
+    const changed = [...this.#touched].filter((held) => held.table.name === table);
+    // What were they? Only the database knows.
+    const blindly = changed.filter(({ dropped, patch }) => (dropped ?? patch) !== undefined);
+    if (blindly.length > 0) this.miss(lookup(table, keyColumns(table), blindly.map(blindKey), "update"));
+    for (const { base, row } of changed) {
+      add(base, -1);
+      add(row, 1);
     }
-    return count;
+    const all = [...groups.values()];
+    return question.by === undefined ? all : all.filter(({ count }) => Number(count) > 0);
   }
 
   /** As the database counted; what was changed here is not in it. */
   counts<T extends TableName>(question: Count<T> | Distinct<T>): Answer {
-    const answer = this.#table(question.table).counted.get(JSON.stringify(question));
-    if (answer === undefined) throw new Miss(question);
+    const answer = this.tryCounts(question);
+    if (answer === undefined) throw new Miss();
     return answer;
+  }
+
+  tryCounts<T extends TableName>(question: Count<T> | Distinct<T>): Answer | undefined {
+    const answer = this.#table(question.table).counted.get(JSON.stringify(question));
+    if (answer === undefined) this.#wanted.push(question);
+    return answer;
+  }
+
+  /** Rows of a table that match, changed or made here and nowhere else. */
+  changed<T extends TableName>(table: T, where: readonly Condition[]): { was: RowOf<T>[]; is: RowOf<T>[] } {
+    const was: RowOf<T>[] = [];
+    const is: RowOf<T>[] = [];
+    for (const { table: its, base, row } of this.#touched) {
+      if (its.name !== table || base === row) continue;
+      if (base !== undefined && matches(where, base)) was.push(base as RowOf<T>);
+      if (row !== undefined && matches(where, row)) is.push(row as RowOf<T>);
+    }
+    return { was, is };
+  }
+
+  // ── wanting ──
+
+  /** Notes what is not known of a question. */
+  want(question: Question): void {
+    if (question.ask === "select") return void this.trySelect(question);
+    if (question.ask !== "lookup") return void this.tryCounts(question);
+    const { table, columns, keys, lock } = question;
+    const isByKey = columns.join() === keyColumns(table).join();
+    const missing = keys.filter((key) =>
+      isByKey ? this.#known(table, lock, key) === undefined : !this.#isFound(table, columns, key, lock),
+    );
+    if (missing.length > 0) this.#wanted.push({ ...question, keys: missing });
+  }
+
+  wantRows(table: TableName, lock: Lock, keys: readonly (readonly Value[])[]): void {
+    this.want(lookup(table, keyColumns(table), keys, lock));
+  }
+
+  wantFound(table: TableName, columns: readonly string[], keys: readonly (readonly Value[])[], lock: Lock): void {
+    this.want(lookup(table, columns, keys, lock));
+  }
+
+  /** A miss when any of it is not known: for all of it at once, instead of one by one. */
+  need(wanting: () => void): void {
+    const before = this.#wanted.length;
+    wanting();
+    if (this.#wanted.length > before) throw new Miss();
+  }
+
+  miss(question: Question): never {
+    this.#wanted.push(question);
+    throw new Miss();
+  }
+
+  /** What was wanted since the last time, merged, in the order rows are to be locked. */
+  takeWanted(): readonly Question[] {
+    const wanted = mergeQuestions(this.#wanted);
+    this.#wanted = [];
+    return wanted;
   }
 
   // ── changing ──
 
   /** False when a row with its key is known to be there; nobody needs to have asked, the commit finds out. */
   insert<T extends TableName>(table: T, row: RowOf<T>): boolean {
-    const key = keyColumns(table).map((column) => (row as AnyRow)[column]!);
-    const { rows } = this.#table(table);
-    const held = rows.get(keyText(key));
-    if (held?.row !== undefined) return false;
-    if (held === undefined) {
-      const made = this.#hold(table, keyText(key), row as AnyRow);
-      made.unasked = keyText(key);
-      made.row = row as AnyRow;
-      this.#touch(made);
-      return true;
-    }
-    held.table.hold(held, row as AnyRow);
+    const held = this.#hold(table, keyText(keyColumns(table).map((column) => (row as AnyRow)[column]!)));
+    if (held.row !== undefined) return false;
+    held.table.index(held, row as AnyRow);
     held.row = row as AnyRow;
+    held.patch = undefined;
     // In place of one that was removed.
-    held.dirty = held.base === undefined ? undefined : new Set(columnsOf(table).filter((name) => !isKey(table, name)));
+    if (held.base !== undefined)
+      held.dirty = new Set(columnsOf(table).filter((name) => !keyColumns(table).includes(name)));
     this.#touch(held);
     return true;
   }
@@ -206,6 +238,29 @@ export class WorkingSet {
     this.#touch(held);
   }
 
+  /** Sets columns of a row, if there is one, without asking for it. */
+  patch<T extends TableName>(table: T, key: readonly Value[], values: Partial<RowOf<T>>): void {
+    const held = this.#hold(table, keyText(key));
+    if (held.row !== undefined) return this.update(table, held.row as RowOf<T>, values);
+    if (held.firmness !== UNASKED || held.dropped !== undefined || this.#isRunKnown(table, key, OURS)) return;
+    held.patch = { ...held.patch, ...keyRow(table, key), ...(values as AnyRow) };
+    this.#touch(held);
+  }
+
+  /** Removes a row, if there is one, without asking for it. */
+  drop(table: TableName, key: readonly Value[]): void {
+    const held = this.#hold(table, keyText(key));
+    held.row = undefined;
+    held.patch = undefined;
+    if (held.firmness === UNASKED && !this.#isRunKnown(table, key, OURS)) held.dropped = keyRow(table, key);
+    this.#touch(held);
+  }
+
+  /** A run that this transaction makes: nothing of it is in the database. */
+  makeRun(run: number): void {
+    this.#fresh.add(run);
+  }
+
   // ── learning ──
 
   /** What the database answered to a question; after `reset`. */
@@ -213,31 +268,50 @@ export class WorkingSet {
     const table = this.#table(question.table);
     if (question.ask === "count" || question.ask === "distinct")
       return void table.counted.set(JSON.stringify(question), answer);
-    const rows = answer.map((row) => this.#load(question.table, row as AnyRow));
-    if (question.ask === "lookup") return this.#learnKeys(table, question);
+    const firmness = FIRMNESS[question.lock];
+    const rows = answer.map((row) => this.#load(table, row as AnyRow, firmness));
+    if (question.ask === "lookup") return this.#learnKeys(table, question, new Set(rows));
     const limit = question.limit ?? Number.POSITIVE_INFINITY;
-    table.selected.set(selectText(question), { limit, rows, isWhole: rows.length < limit });
+    const isWhole = rows.length < limit;
+    table.selected.set(selectText(question), { limit, rows, isWhole });
     const [only] = question.where;
-    if (question.where.length === 1 && only?.column === "run" && only.is === "=" && rows.length < limit)
-      table.asked.add(lookupText("run", only.value));
+    if (isWhole && question.where.length === 1 && only?.column === "run" && only.is === "=" && question.lock !== "skip")
+      table.asked.set(lookupText(["run"], [only.value]), firmness);
   }
 
-  #learnKeys(table: Table, { columns, keys }: Lookup): void {
+  #learnKeys(table: Table, { columns, keys, lock }: Lookup, answered: ReadonlySet<Held>): void {
     const isByKey = columns.join() === keyColumns(table.name).join();
-    for (const key of keys)
-      if (!isByKey) table.asked.add(lookupText(columns[0]!, key[0]!));
-      else if (!table.rows.has(keyText(key))) table.rows.set(keyText(key), absent(table));
+    const index = table.indexes.get(columns.join());
+    for (const key of keys) {
+      const text = keyText(key);
+      if (!isByKey && lock !== "skip") table.asked.set(lookupText(columns, key), FIRMNESS[lock]);
+      if (isByKey && lock === "skip" && !answered.has(this.#hold(table.name, text))) table.taken.add(text);
+      if (lock === "skip") continue;
+      for (const held of isByKey ? [this.#hold(table.name, text)] : (index?.rows.get(text) ?? []))
+        if (!answered.has(held) && held.firmness <= FIRMNESS[lock]) {
+          // It was there when somebody looked, and is no more.
+          held.base = held.row = undefined;
+          held.firmness = FIRMNESS[lock];
+          held.assumed = false;
+        }
+    }
   }
 
   /** A row this process wrote last, if nobody else has changed it; the commit finds out. */
   assume<T extends TableName>(table: T, row: RowOf<T>): void {
     invariant(EXPECTED[table] !== undefined, "rows of this table cannot be assumed", { table });
-    this.#load(table, row as AnyRow).assumed = true;
+    const held = this.#hold(table, keyText(keyColumns(table).map((column) => (row as AnyRow)[column]!)));
+    if (held.firmness === OURS) return;
+    this.#load(held.table, row as AnyRow, OURS).assumed = true;
   }
 
-  /** Nobody has this id: the commit finds out, because the insert would be refused. */
-  assumeAbsent<T extends TableName>(table: T, column: ColumnName<T>, value: Value): void {
-    this.#table(table).asked.add(lookupText(column, value));
+  /** Nobody has this: the commit finds out, because the insert would be refused. */
+  assumeAbsent(table: TableName, columns: readonly string[], key: readonly Value[]): void {
+    if (columns.join() !== keyColumns(table).join()) this.#table(table).asked.set(lookupText(columns, key), OURS);
+    else {
+      const held = this.#hold(table, keyText(key));
+      if (held.firmness === UNASKED) held.firmness = OURS;
+    }
   }
 
   // ── the end ──
@@ -247,42 +321,23 @@ export class WorkingSet {
     for (const held of this.#touched) {
       held.row = held.base;
       held.dirty = undefined;
+      held.patch = undefined;
+      held.dropped = undefined;
       held.used = false;
-      if (held.unasked !== undefined) held.table.rows.delete(held.unasked);
+      if (held.firmness === UNASKED) held.table.rows.delete(held.key);
     }
-    this.#touched = [];
+    this.#touched = new Set();
+    this.#wanted = [];
   }
 
-  /** Rows that were changed, inserted or looked at, as they are now; for whoever wants to assume them next time. */
+  /** Rows as they are now; for whoever wants to assume them next time. */
   *current<T extends TableName>(table: T): Iterable<RowOf<T>> {
     for (const { row } of this.#table(table).rows.values()) if (row !== undefined) yield row as RowOf<T>;
   }
 
-  /** W4. Removed rows first, then changed ones, then new ones; tables in the order they are locked (L1). */
+  /** W4 */
   changes(): readonly Change[] {
-    const removed = new Map<TableName, Held[]>();
-    const inserted = new Map<TableName, Held[]>();
-    const updated = new Map<string, { readonly table: TableName; readonly columns: readonly string[]; rows: Held[] }>();
-    const updates = (held: Held, columns: readonly string[]): void => {
-      const shape = `${held.table.name} ${String(held.assumed)} ${columns.join()}`;
-      const group = updated.get(shape);
-      if (group === undefined) updated.set(shape, { table: held.table.name, columns, rows: [held] });
-      else group.rows.push(held);
-    };
-    for (const held of this.#touched) {
-      const { name } = held.table;
-      if (held.base === undefined) {
-        if (held.row !== undefined) push(inserted, name, held);
-      } else if (held.row === undefined) push(removed, name, held);
-      else if (held.dirty !== undefined && held.dirty.size > 0) updates(held, [...held.dirty].sort());
-      // Nothing was changed, and yet something was decided by it.
-      else if (held.assumed) updates(held, [EXPECTED[name]![0]]);
-    }
-    return [
-      ...[...removed].flatMap(([table, rows]) => deletesOf(table, rows)),
-      ...[...updated.values()].map(({ table, columns, rows }) => updateOf(table, columns, rows)),
-      ...[...inserted].map(([table, rows]): Change => ({ change: "insert", table, rows: rows.map(({ row }) => row!) })),
-    ].sort((a, b) => ORDER[a.table] - ORDER[b.table] || KINDS[a.change] - KINDS[b.change]);
+    return netChanges(this.#touched);
   }
 
   // ── inside ──
@@ -293,28 +348,50 @@ export class WorkingSet {
     return table;
   }
 
-  #hold(name: TableName, key: string, row: AnyRow): Held {
+  /** "none": all rows it could be among are here. Undefined: nobody knows, or not firmly enough. */
+  #known(name: TableName, lock: Lock, key: readonly Value[]): Held | "none" | undefined {
+    const held = this.#table(name).rows.get(keyText(key));
+    if (held !== undefined) {
+      if (held.firmness >= FIRMNESS[lock]) return held;
+      // Made or removed here without asking: that much is known.
+      if (held.firmness === UNASKED && (held.row !== undefined || held.dropped !== undefined)) return held;
+    }
+    return this.#isRunKnown(name, key, FIRMNESS[lock]) ? "none" : undefined;
+  }
+
+  #isFound(name: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
+    if (columns.length === 1 && columns[0] === "run" && this.#fresh.has(key[0]!)) return true;
+    return (this.#table(name).asked.get(lookupText(columns, key)) ?? UNASKED) >= FIRMNESS[lock];
+  }
+
+  /** Whether all rows of the run of this key are here. */
+  #isRunKnown(name: TableName, key: readonly Value[], firmness: Firmness): boolean {
+    if (keyColumns(name)[0] !== "run") return false;
+    const run = key[0]!;
+    return this.#fresh.has(run) || (this.#table(name).asked.get(lookupText(["run"], [run])) ?? UNASKED) >= firmness;
+  }
+
+  #isFresh(where: readonly Condition[]): boolean {
+    return where.some((one) => one.column === "run" && one.is === "=" && this.#fresh.has(one.value));
+  }
+
+  /** There from now on, if only to say that nobody knows. */
+  #hold(name: TableName, key: string): Held {
     const table = this.#table(name);
-    const held = absent(table);
-    table.rows.set(key, held);
-    table.hold(held, row);
+    let held = table.rows.get(key);
+    if (held === undefined) table.rows.set(key, (held = newHeld(table, key, UNASKED)));
     return held;
   }
 
-  /** Loaded again, a row stays what it is here. */
-  #load(name: TableName, row: AnyRow): Held {
-    const key = keyText(keyColumns(name).map((column) => row[column]!));
-    const held = this.#table(name).rows.get(key);
-    if (held?.base !== undefined) return held;
-    if (held !== undefined) {
-      // It was absent when somebody asked, and is there now.
-      held.table.hold(held, row);
-      held.base = held.row = row;
-      return held;
-    }
-    const loaded = this.#hold(name, key, row);
-    loaded.base = loaded.row = row;
-    return loaded;
+  /** What was known as firmly stays what it is. */
+  #load(table: Table, row: AnyRow, firmness: Firmness): Held {
+    const held = this.#hold(table.name, keyText(keyColumns(table.name).map((column) => row[column]!)));
+    if (held.firmness >= firmness && !(held.assumed && firmness === OURS)) return held;
+    if (held.base === undefined) table.index(held, row);
+    held.base = held.row = row;
+    held.firmness = firmness;
+    held.assumed = false;
+    return held;
   }
 
   #held(name: TableName, row: AnyRow): Held {
@@ -328,122 +405,72 @@ export class WorkingSet {
   }
 
   #touch(held: Held): void {
-    if (held.used) return;
     held.used = true;
-    this.#touched.push(held);
-  }
-
-  /** Whether all rows of the run of this key are here. */
-  #isWhole(table: TableName, key: readonly Value[]): boolean {
-    return keyColumns(table)[0] === "run" && this.#table(table).asked.has(lookupText("run", key[0]!));
+    this.#touched.add(held);
   }
 
   *#candidates({ table, where }: Pick<Select, "table" | "where">): Iterable<Held> {
     const { indexes, rows } = this.#table(table);
-    const run = where.find((one) => one.column === "run" && one.is === "=");
-    const index = run === undefined ? undefined : indexes.get("run");
-    yield* index === undefined ? rows.values() : (index.get((run as { value: Value }).value) ?? []);
+    for (const one of where) {
+      const index = one.is === "=" ? indexes.get(one.column) : undefined;
+      if (index !== undefined && one.is === "=") return yield* index.rows.get(keyText([one.value])) ?? [];
+    }
+    yield* rows.values();
   }
 
-  #alive<T extends TableName>(some: Iterable<Held>): RowOf<T>[] {
+  #alive<T extends TableName>(some: Iterable<Held>, firmness: Firmness, where: readonly Condition[]): RowOf<T>[] {
     const rows: RowOf<T>[] = [];
     for (const held of some) {
-      if (held.row === undefined) continue;
+      if (held.row === undefined || (held.base !== undefined && held.firmness < firmness)) continue;
+      if (!matches(where, held.row)) continue;
       this.#use(held);
       rows.push(held.row as RowOf<T>);
     }
     return rows;
   }
+}
 
-  /** W2. Whether what was loaded is enough to answer with: rows that do not match any more may have hidden others. */
-  #covers(known: Known, { where }: Pick<Select, "where">, limit: number): boolean {
-    if (known.isWhole) return true;
-    let matching = 0;
-    for (const { row } of known.rows) if (row !== undefined && matches(where, row)) matching += 1;
-    return matching >= limit;
-  }
+/** W2. Whether what was loaded is enough to answer with: rows that match no more, or stand elsewhere, may have hidden others. */
+function covers(known: Known, { where, order = [] }: Pick<Select, "where" | "order">, limit: number): boolean {
+  if (known.isWhole) return true;
+  let matching = 0;
+  for (const { base, row } of known.rows)
+    if (row !== undefined && matches(where, row) && order.every(([column]) => row[column] === base?.[column]))
+      matching += 1;
+  return matching >= limit;
+}
+
+function reaching(question: Select, ahead: number): Select {
+  return question.limit === undefined || question.limit >= ahead ? question : { ...question, limit: ahead };
 }
 
 /** As many again as are gone, and some. */
-function further(question: Select, known: Known): Select {
-  return { ...question, limit: known.limit * 2 + (question.limit ?? 0) };
+function further(question: Select, known: Known, ahead: number): Select {
+  if (question.limit === undefined) return question;
+  return { ...question, limit: Math.max(known.limit * 2 + question.limit, ahead) };
 }
 
-function absent(table: Table): Held {
-  return { table, base: undefined, row: undefined, dirty: undefined, assumed: false, used: false, unasked: undefined };
+function blindKey({ table, dropped, patch }: Held): readonly Value[] {
+  return keyColumns(table.name).map((column) => (dropped ?? patch)![column]!);
 }
 
-function push<K>(groups: Map<K, Held[]>, key: K, held: Held): void {
-  const group = groups.get(key);
-  if (group === undefined) groups.set(key, [held]);
-  else group.push(held);
+function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {
+  return { ask: "lookup", table, columns, keys, lock };
 }
 
-function deletesOf(table: TableName, rows: readonly Held[]): readonly Change[] {
-  const keys = keyColumns(table);
-  const deletion = (some: readonly Held[], expect?: readonly string[]): Change[] =>
-    some.length === 0
-      ? []
-      : [
-          {
-            change: "delete",
-            table,
-            rows: some.map(({ base }) => pick(base!, keys)),
-            ...(expect && { expect, old: some.map(({ base }) => pick(base!, expect)) }),
-          },
-        ];
-  return [
-    ...deletion(rows.filter(({ assumed }) => !assumed)),
-    ...deletion(
-      rows.filter(({ assumed }) => assumed),
-      EXPECTED[table],
-    ),
-  ];
+function keyRow(table: TableName, key: readonly Value[]): AnyRow {
+  return Object.fromEntries(keyColumns(table).map((column, index) => [column, key[index]!]));
 }
 
-function updateOf(table: TableName, columns: readonly string[], rows: readonly Held[]): Change {
-  const named = [...keyColumns(table), ...columns];
-  const expect = rows[0]!.assumed ? EXPECTED[table] : undefined;
-  return {
-    change: "update",
-    table,
-    columns,
-    rows: rows.map(({ row }) => pick(row!, named)),
-    ...(expect && { expect, old: rows.map(({ base }) => pick(base!, expect)) }),
-  };
-}
-
-function pick(row: AnyRow, columns: readonly string[]): AnyRow {
-  const picked: AnyRow = {};
-  for (const column of columns) picked[column] = row[column]!;
-  return picked;
-}
-
-/** L1 */
-const ORDER = Object.fromEntries(
-  ["runs", "queues", ...Object.keys(TABLES).filter((name) => name !== "runs" && name !== "queues")].map(
-    (name, index) => [name, index],
-  ),
-) as Record<TableName, number>;
-const KINDS = { delete: 0, update: 1, insert: 2 } as const;
-
-function isKey(table: TableName, column: string): boolean {
-  return keyColumns(table).includes(column);
-}
-
-/** No text of ours holds a line feed between two parts that could be taken for another key: lengths keep them apart. */
-function keyText(key: readonly Value[]): string {
-  if (key.length === 1) return String(key[0]);
-  let text = "";
-  for (const part of key) text += typeof part === "string" ? `${part.length}:${part}` : `${String(part)};`;
-  return text;
-}
-
-function lookupText(column: string, value: Value): string {
-  return `${column}=${String(value)}`;
+function lookupText(columns: readonly string[], key: readonly Value[]): string {
+  return `${columns.join()}=${keyText(key)}`;
 }
 
 /** The same whatever the limit. */
 function selectText({ where, order, lock }: Select): string {
   return JSON.stringify([where, order, lock]);
+}
+
+function groupText(by: readonly string[], row: AnyRow): string {
+  return JSON.stringify(by.map((column) => row[column]));
 }

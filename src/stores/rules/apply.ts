@@ -30,13 +30,16 @@ import { applyTurn } from "./turn.ts";
 
 /** In order. What completions keep in memory is written before anything else looks. */
 export function apply(tx: Tx, writes: readonly Write[]): readonly Outcome[] {
-  const outcomes = writes.map((write) => {
-    if (write.write === "complete") return applyComplete(tx, write);
-    saveFlows(tx);
-    return applyOne(tx, write);
-  });
+  const outcomes = writes.map((write) => applyNext(tx, write));
   saveFlows(tx);
   return outcomes;
+}
+
+/** Of several in order; after the last one come the flows. */
+export function applyNext(tx: Tx, write: Write): Outcome {
+  if (write.write === "complete") return applyComplete(tx, write);
+  saveFlows(tx);
+  return applyOne(tx, write);
 }
 
 function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {

@@ -1,0 +1,320 @@
+// Selections: the questions several words, and the footprint of a write, have in common. Conditions of partial indexes are
+// `fixed`.
+
+import { SUSPECT_AFTER } from "../../kernel/index.ts";
+import type { Condition, Distinct, Lock, Select } from "./query.ts";
+
+export const equal = (column: string, value: number | string): Condition => ({ column, is: "=", value });
+export const fixed = (column: string, value: number | string): Condition => ({ column, is: "=", value, fixed: true });
+export const none = (column: string): Condition => ({ column, is: "null" });
+export const some = (column: string): Condition => ({ column, is: "not null" });
+
+/** SQLite takes a negative limit for none. */
+export function atMost(limit: number): { readonly limit?: number } {
+  return limit < 0 ? {} : { limit };
+}
+
+// ── runs ──
+
+export function newestOfId(lock: Lock, id: string): Select<"runs"> {
+  return {
+    ask: "select",
+    table: "runs",
+    where: [equal("id", id)],
+    order: [["generation", "desc"]],
+    limit: 1,
+    lock,
+  };
+}
+
+export function newestChild(lock: Lock, id: string, parent: number): Select<"runs"> {
+  const question = newestOfId(lock, id);
+  return { ...question, where: [...question.where, equal("parent", parent)] };
+}
+
+const DUE: readonly Condition[] = [fixed("turn_due", 1), none("turn_token")];
+const SUSPECT: readonly Condition[] = [fixed("turn_due", 2), none("turn_token")];
+
+export function dueTurns(lock: Lock, definition: string, version: number, limit: number): Select<"runs"> {
+  return {
+    ask: "select",
+    table: "runs",
+    where: [...DUE, equal("definition", definition), equal("version", version)],
+    order: [
+      ["priority", "desc"],
+      ["run", "asc"],
+    ],
+    limit,
+    lock,
+  };
+}
+
+export function suspectTurn(lock: Lock, definition: string, version: number): Select<"runs"> {
+  return {
+    ask: "select",
+    table: "runs",
+    where: [...SUSPECT, equal("definition", definition), equal("version", version)],
+    order: [["run", "asc"]],
+    limit: 1,
+    lock,
+  };
+}
+
+export const DUE_DEFINITIONS: Distinct<"runs"> = {
+  ask: "distinct",
+  table: "runs",
+  columns: ["definition"],
+  where: DUE,
+};
+export const SUSPECT_DEFINITIONS: Distinct<"runs"> = {
+  ask: "distinct",
+  table: "runs",
+  columns: ["definition"],
+  where: [fixed("turn_due", 2)],
+};
+
+export function heldSuspects(worker: number): Select<"runs"> {
+  return {
+    ask: "select",
+    table: "runs",
+    where: [some("turn_worker"), equal("turn_worker", worker), { column: "takeovers", is: ">=", value: SUSPECT_AFTER }],
+    limit: 1,
+    lock: "none",
+  };
+}
+
+// ── the queue ──
+
+export function itemsOfRun(lock: Lock, run: number, limit: number): Select<"queue"> {
+  return { ask: "select", table: "queue", where: [equal("run", run)], order: [["item", "asc"]], limit, lock };
+}
+
+const IN_TURN = [
+  ["priority", "desc"],
+  ["available_at", "asc"],
+  ["run", "asc"],
+  ["item", "asc"],
+] as const;
+
+export function readyItems(lock: Lock, name: string, limit: number): Select<"queue"> {
+  const where = [fixed("state", 1), none("queue"), equal("name", name)];
+  return { ask: "select", table: "queue", where, order: IN_TURN, limit, lock };
+}
+
+export const READY_NAMES: Distinct<"queue"> = {
+  ask: "distinct",
+  table: "queue",
+  columns: ["name"],
+  where: [fixed("state", 1), none("queue")],
+};
+
+export function suspectItem(lock: Lock, name: string): Select<"queue"> {
+  return {
+    ask: "select",
+    table: "queue",
+    where: [fixed("state", 4), equal("name", name)],
+    order: [
+      ["run", "asc"],
+      ["item", "asc"],
+    ],
+    limit: 1,
+    lock,
+  };
+}
+
+export const SUSPECT_NAMES: Distinct<"queue"> = {
+  ask: "distinct",
+  table: "queue",
+  columns: ["name"],
+  where: [fixed("state", 4)],
+};
+
+export function leasedSuspects(worker: number): Select<"queue"> {
+  return {
+    ask: "select",
+    table: "queue",
+    where: [fixed("state", 2), equal("worker", worker), { column: "takeovers", is: ">=", value: SUSPECT_AFTER }],
+    limit: 1,
+    lock: "none",
+  };
+}
+
+export function leasedItems(lock: Lock, worker: number): Select<"queue"> {
+  return {
+    ask: "select",
+    table: "queue",
+    where: [fixed("state", 2), equal("worker", worker)],
+    order: [
+      ["run", "asc"],
+      ["item", "asc"],
+    ],
+    lock,
+  };
+}
+
+/** Not only what is due: the one after tells when to look again. */
+export function delayedItems(limit: number): Select<"queue"> {
+  return {
+    ask: "select",
+    table: "queue",
+    where: [fixed("state", 0)],
+    order: [
+      ["available_at", "asc"],
+      ["run", "asc"],
+      ["item", "asc"],
+    ],
+    limit,
+    lock: "none",
+  };
+}
+
+// ── lines ──
+
+export const LINED: readonly Condition[] = [fixed("state", 1), some("queue")];
+
+export function linesOf(kind: string): Distinct<"queue"> {
+  return { ask: "distinct", table: "queue", columns: ["queue", "name"], where: [...LINED, equal("kind", kind)] };
+}
+
+export function linedItems(lock: Lock, kind: string, queue: string, name: string, limit: number): Select<"queue"> {
+  const where = [...LINED, equal("kind", kind), equal("queue", queue), equal("name", name)];
+  return { ask: "select", table: "queue", where, order: IN_TURN, limit, lock };
+}
+
+export function parkedItems(lock: Lock, kind: string, queue: string, key: string, limit: number): Select<"queue"> {
+  const where = [fixed("state", 5), equal("kind", kind), equal("queue", queue), equal("key", key)];
+  return { ask: "select", table: "queue", where, order: IN_TURN, limit, lock };
+}
+
+/** What stands in line for the gates of a kind, and is parked. */
+export function parkedOfKind(kind: string): Select<"queue"> {
+  return { ask: "select", table: "queue", where: [fixed("state", 5), equal("kind", kind)], limit: 1, lock: "none" };
+}
+
+export function busyItems(kind: string, queue: string, key?: string): readonly Condition[] {
+  return [
+    { column: "state", is: "in", values: [2, 6], fixed: true },
+    some("queue"),
+    equal("kind", kind),
+    equal("queue", queue),
+    ...(key === undefined ? [] : [equal("key", key)]),
+  ];
+}
+
+export function begunAt(kind: string, queue: string, key: string, now: number): Select<"begun"> {
+  const where = [equal("kind", kind), equal("queue", queue), equal("key", key), after("until", now)];
+  return { ask: "select", table: "begun", where, lock: "none" };
+}
+
+function after(column: string, value: number): Condition {
+  return { column, is: ">", value };
+}
+
+export function dueLanes(lock: Lock, now: number, limit: number): Select<"lanes"> {
+  return {
+    ask: "select",
+    table: "lanes",
+    where: [{ column: "opens_at", is: "<=", value: now }],
+    order: [["opens_at", "asc"]],
+    limit,
+    lock,
+  };
+}
+
+export const NEXT_LANE: Select<"lanes"> = {
+  ask: "select",
+  table: "lanes",
+  where: [some("opens_at")],
+  order: [["opens_at", "asc"]],
+  limit: 1,
+  lock: "none",
+};
+
+// ── the outbox ──
+
+/** The last one, which cannot be taken out while it is locked: whoever stands behind it stands behind something. */
+export function lastOfLine(lock: Lock, line: number): Select<"outbox"> {
+  return {
+    ask: "select",
+    table: "outbox",
+    where: [equal("line", line)],
+    order: [
+      ["run", "desc"],
+      ["seq", "desc"],
+    ],
+    limit: 1,
+    lock,
+  };
+}
+
+export function firstOfLine(lock: Lock, line: number): Select<"outbox"> {
+  return {
+    ask: "select",
+    table: "outbox",
+    where: [equal("line", line)],
+    order: [
+      ["run", "asc"],
+      ["seq", "asc"],
+    ],
+    limit: 1,
+    lock,
+  };
+}
+
+export function outgoingTo(lock: Lock, destination: string, now: number, limit: number): Select<"outbox"> {
+  return {
+    ask: "select",
+    table: "outbox",
+    where: [fixed("state", 1), equal("destination", destination), { column: "available_at", is: "<=", value: now }],
+    order: [
+      ["available_at", "asc"],
+      ["line", "asc"],
+    ],
+    limit,
+    lock,
+  };
+}
+
+export function outgoingAfter(destination: string, now: number): Select<"outbox"> {
+  return {
+    ask: "select",
+    table: "outbox",
+    where: [fixed("state", 1), equal("destination", destination), after("available_at", now)],
+    order: [["available_at", "asc"]],
+    limit: 1,
+    lock: "none",
+  };
+}
+
+// ── what a run has ──
+
+export function lastChunkOf(run: number, stream: string): Select<"chunks"> {
+  return {
+    ask: "select",
+    table: "chunks",
+    where: [equal("run", run), equal("stream", stream)],
+    order: [["position", "desc"]],
+    limit: 1,
+    lock: "none",
+  };
+}
+
+export function onceOfRun(run: number, limit: number): Select<"once"> {
+  return { ask: "select", table: "once", where: [equal("run", run)], order: [["target", "asc"]], limit, lock: "none" };
+}
+
+/** Ids of messages, which go over to the next generation. */
+export function idsOfRun(run: number): Select<"once"> {
+  const where: Condition[] = [equal("run", run), { column: "at", is: ">", value: 0, fixed: true }];
+  return { ask: "select", table: "once", where, lock: "none" };
+}
+
+export function inboxFrom(run: number, arrival: number): Select<"inbox"> {
+  return {
+    ask: "select",
+    table: "inbox",
+    where: [equal("run", run), after("arrival", arrival)],
+    order: [["arrival", "asc"]],
+    lock: "none",
+  };
+}

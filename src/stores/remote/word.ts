@@ -1,0 +1,101 @@
+// Word: what a statement of SQLite is here, a function over rows.
+
+import { InvariantError } from "../../base/index.ts";
+import type { Write } from "../../kernel/index.ts";
+import type { Bound, Statement } from "../rules/statements.ts";
+import type { Lock } from "./query.ts";
+import type { TableName } from "./tables.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+/**
+ * `write`: under the locks of the runs it is about. `claim`: takes what is free and never waits. `read`: locks nothing.
+ */
+export type Mode = "write" | "claim" | "read";
+
+export interface Speech {
+  readonly ws: WorkingSet;
+  readonly mode: Mode;
+  /** What is to be claimed: looked for by name, where SQLite first asks which names there are. */
+  readonly writes: readonly Write[];
+  /** Of a worker that is registered. */
+  readonly nextWorker: number | undefined;
+  /** How a row of a table is looked at. */
+  readonly lock: (table: TableName) => Lock;
+}
+
+/**
+ * What a row is looked at with. Tables that are not named change only under the lock of their run's row, or of their
+ * queue's (`begun`, `lanes`).
+ */
+const LOCKS: Readonly<Record<Mode, Partial<Record<TableName, Lock>>>> = {
+  write: {
+    runs: "update",
+    queue: "update",
+    queues: "update",
+    schedules: "update",
+    start_keys: "update",
+    outbox: "update",
+    workers: "share",
+    leftovers: "update",
+  },
+  claim: { queue: "skip", outbox: "skip", workers: "share" },
+  read: {},
+};
+
+export function lockOf(mode: Mode, table: TableName): Lock {
+  return LOCKS[mode][table] ?? "none";
+}
+
+type Spoken<T> = (...values: never[]) => T;
+
+function never(): never {
+  throw new InvariantError("A word is used in a way the rules never use it.");
+}
+
+const UNUSED: Statement = { get: never, all: never, run: never };
+
+/** Rows; `get` is the first. */
+export function rows(all: Spoken<readonly unknown[]>): Statement {
+  const spoken = all as (...values: Bound[]) => unknown[];
+  return { ...UNUSED, all: spoken, get: (...values) => spoken(...values)[0] };
+}
+
+/** One row or none. */
+export function one(get: Spoken<unknown>): Statement {
+  const spoken = get as (...values: Bound[]) => unknown;
+  return {
+    ...UNUSED,
+    get: spoken,
+    all: (...values) => {
+      const row = spoken(...values);
+      return row === undefined ? [] : [row];
+    },
+  };
+}
+
+/** Whether there is something, as `select 1`. */
+export function is(found: Spoken<boolean>): Statement {
+  return one(((...values: never[]) => (found(...values) ? PRESENT : undefined)) as Spoken<unknown>);
+}
+
+const PRESENT = { 1: 1 };
+
+/** A change; answers how many rows. */
+export function change(run: Spoken<number>): Statement {
+  const spoken = run as (...values: Bound[]) => number;
+  return { ...UNUSED, run: (...values) => ({ changes: spoken(...values), lastInsertRowid: 0 }) };
+}
+
+/** A change nobody counts. */
+export function just(run: Spoken<void>): Statement {
+  const spoken = run as (...values: Bound[]) => void;
+  return {
+    ...UNUSED,
+    run: (...values) => {
+      spoken(...values);
+      return UNCOUNTED;
+    },
+  };
+}
+
+export const UNCOUNTED = { changes: 1, lastInsertRowid: 0 };

@@ -1,0 +1,250 @@
+// Words about items: how they get into the queue, are claimed, come back and go.
+
+import { DEADLINE_ITEM } from "../../kernel/index.ts";
+import {
+  delayedItems,
+  DUE_DEFINITIONS,
+  dueTurns,
+  equal,
+  heldSuspects,
+  itemsOfRun,
+  leasedSuspects,
+  READY_NAMES,
+  readyItems,
+  SUSPECT_DEFINITIONS,
+  SUSPECT_NAMES,
+  suspectItem,
+  suspectTurn,
+} from "./selections.ts";
+import type { RowOf } from "./tables.ts";
+import { wantedNames, wantedVersions } from "./wanted.ts";
+import { change, is, just, one, rows, type Speech } from "./word.ts";
+
+type QueueRow = RowOf<"queue">;
+
+/** As `ReadyItem` of rules/claim.ts names its columns. */
+export function asReadyItem(row: QueueRow): object {
+  const { run, item, name, priority, seq, attempt, failures, queue, key } = row;
+  return { run, item, name, priority, availableAt: row.available_at, seq, attempt, failures, queue, key };
+}
+
+const BLANK = { attempt: 0, token: null, worker: null, takeovers: 0, failures: null, queue: null, key: null } as const;
+
+export function queueWords(speech: Speech) {
+  const { ws, mode, lock } = speech;
+  const free = mode === "claim" ? "skip" : "none";
+  const find = (run: number, item: string): QueueRow | undefined => ws.get("queue", lock("queue"), run, item);
+  const held = (run: number, item: string, token: string): QueueRow | undefined => {
+    const row = find(run, item);
+    return row?.token === token ? row : undefined;
+  };
+  const set = (run: number, item: string, values: Partial<QueueRow>): number => {
+    const row = find(run, item);
+    if (row === undefined) return 0;
+    ws.update("queue", row, values);
+    return 1;
+  };
+  /** Of the run, in these states; changes all of them. */
+  const setAll = (where: readonly QueueRow[], values: Partial<QueueRow>): number => {
+    for (const row of where) ws.update("queue", row, values);
+    return where.length;
+  };
+
+  return {
+    insertItem: just(
+      (
+        run: number,
+        item: string,
+        kind: string,
+        name: string,
+        priority: number,
+        at: number,
+        seq: number,
+        state: number,
+        token: string | null,
+        worker: number | null,
+      ) =>
+        void ws.insert("queue", {
+          ...BLANK,
+          run,
+          item,
+          kind,
+          name,
+          priority,
+          available_at: at,
+          seq,
+          state,
+          token,
+          worker,
+        }),
+    ),
+    insertLined: just(
+      (
+        run: number,
+        item: string,
+        kind: string,
+        name: string,
+        priority: number,
+        at: number,
+        seq: number,
+        state: number,
+        queue: string | null,
+        key: string | null,
+      ) =>
+        void ws.insert("queue", {
+          ...BLANK,
+          run,
+          item,
+          kind,
+          name,
+          priority,
+          available_at: at,
+          seq,
+          state,
+          queue,
+          key,
+        }),
+    ),
+    itemToken: one((run: number, item: string) => {
+      const row = find(run, item);
+      return row && { token: row.token };
+    }),
+    itemState: one((run: number, item: string) => {
+      const row = find(run, item);
+      return row && { state: row.state, attempt: row.attempt, availableAt: row.available_at, failures: row.failures };
+    }),
+    heldItem: is((run: number, item: string, token: string) => held(run, item, token) !== undefined),
+    lineOfItem: one((run: number, item: string) => {
+      const row = find(run, item);
+      return row && { kind: row.kind, queue: row.queue, key: row.key };
+    }),
+    endItem: change((run: number, item: string, token: string) => {
+      const row = held(run, item, token);
+      if (row === undefined) return 0;
+      ws.remove("queue", row);
+      return 1;
+    }),
+    dropItem: just((run: number, item: string) => ws.drop("queue", [run, item])),
+    returnItem: change(
+      (
+        state: number,
+        at: number,
+        attempt: number,
+        failures: string | null,
+        run: number,
+        item: string,
+        token: string,
+      ) => {
+        const row = held(run, item, token);
+        if (row === undefined) return 0;
+        const back = { state, available_at: at, attempt, takeovers: 0, token: null, worker: null };
+        ws.update("queue", row, failures === null ? back : { ...back, failures });
+        return 1;
+      },
+    ),
+    claimItem: change((token: string, worker: number, run: number, item: string) =>
+      set(run, item, { state: 2, token, worker }),
+    ),
+    readyItem: change((run: number, item: string) => set(run, item, { state: 1 })),
+    stopItem: change((run: number, item: string) => set(run, item, { state: 3, token: null, worker: null })),
+    stopNodes: change((run: number) =>
+      setAll(
+        ws
+          .select({
+            ask: "select",
+            table: "queue",
+            where: [equal("run", run), equal("kind", "task"), { column: "state", is: "in", values: [1, 4, 5] }],
+            lock: lock("queue"),
+          })
+          // Of flows alone: the tasks of a workflow are answers its code waits for.
+          .filter(({ name }) => name.includes("\n")),
+        { state: 3 },
+      ),
+    ),
+    resumeItems: change((run: number) =>
+      setAll(
+        ws.select({
+          ask: "select",
+          table: "queue",
+          where: [equal("run", run), equal("state", 3)],
+          lock: lock("queue"),
+        }),
+        { state: 1, takeovers: 0 },
+      ),
+    ),
+    hasItems: is((run: number) => ws.select(itemsOfRun(lock("queue"), run, 1), 1_000).length > 0),
+    hasWork: is((run: number) => {
+      const where = [equal("run", run), equal("kind", "task")];
+      return ws.select({ ask: "select", table: "queue", where, limit: 1, lock: "none" }, 8).length > 0;
+    }),
+
+    // runs that have not begun
+    isUnbegun: one((run: number) => {
+      const row = find(run, "Start");
+      return row !== undefined && [0, 1, 5].includes(row.state) ? { queue: row.queue, key: row.key } : undefined;
+    }),
+    admitRun: change((run: number) => set(run, "Start", { state: 6 })),
+    postponeStart: change(
+      (at: number, name: string, priority: number, queue: string | null, key: string | null, run: number) =>
+        set(run, "Start", { state: 0, available_at: at, name, priority, queue, key }),
+    ),
+
+    // what is due
+    dueItems: rows((now: number, limit: number) => {
+      const due = ws.select(delayedItems(limit), limit + 1).filter((row) => row.available_at <= now);
+      // Runs before items (L1). Looked at again once they are locked: somebody else may have fired them.
+      ws.need(() => {
+        ws.wantRows(
+          "runs",
+          lock("runs"),
+          due.map(({ run }) => [run]),
+        );
+        ws.wantRows(
+          "queue",
+          lock("queue"),
+          // A deadline cancels what has not begun.
+          due.flatMap(({ run, item }) =>
+            item === DEADLINE_ITEM
+              ? [
+                  [run, item],
+                  [run, "Start"],
+                ]
+              : [[run, item]],
+          ),
+        );
+      });
+      return due.map(({ run, item, kind, name }) => ({ run, item, kind, name }));
+    }),
+    nextDue: one(() => ({ at: ws.select(delayedItems(1))[0]?.available_at ?? null })),
+
+    // claims
+    dueDefinitions: rows(() => {
+      const wanted = wantedVersions(speech.writes);
+      return namesOf(wanted?.map(({ name }) => name) ?? ws.counts(DUE_DEFINITIONS).map((row) => row["definition"]!));
+    }),
+    dueTurns: rows((definition: string, version: number, limit: number) =>
+      ws.select(dueTurns(free, definition, version, limit)).map(({ run, priority }) => ({ run, priority })),
+    ),
+    suspectDefinitions: rows(() => {
+      const wanted = wantedVersions(speech.writes);
+      return namesOf(
+        wanted?.map(({ name }) => name) ?? ws.counts(SUSPECT_DEFINITIONS).map((row) => row["definition"]!),
+      );
+    }),
+    suspectTurns: rows((definition: string, version: number) =>
+      ws.select(suspectTurn(free, definition, version)).map(({ run }) => ({ run })),
+    ),
+    heldSuspect: is((worker: number) => ws.select(heldSuspects(worker)).length > 0),
+    readyNames: rows(() => namesOf(wantedNames(speech.writes) ?? ws.counts(READY_NAMES).map((row) => row["name"]!))),
+    readyItems: rows((name: string, limit: number) => ws.select(readyItems(free, name, limit)).map(asReadyItem)),
+    suspectNames: rows(() =>
+      namesOf(wantedNames(speech.writes) ?? ws.counts(SUSPECT_NAMES).map((row) => row["name"]!)),
+    ),
+    suspectItems: rows((name: string) => ws.select(suspectItem(free, name)).map(asReadyItem)),
+    leasedSuspect: is((worker: number) => ws.select(leasedSuspects(worker)).length > 0),
+  };
+}
+
+function namesOf(names: readonly unknown[]): readonly { readonly value: unknown }[] {
+  return [...new Set(names)].map((value) => ({ value }));
+}

@@ -1,0 +1,218 @@
+// Words about runs that come to be: starts, next generations, keys of starts; and about their tags.
+
+import { DEADLINE_ITEM } from "../../kernel/index.ts";
+import { idsOfRun, newestChild, newestOfId } from "./selections.ts";
+import type { RowOf } from "./tables.ts";
+import { asRunRow } from "./words-runs.ts";
+import { change, just, one, rows, type Speech } from "./word.ts";
+
+type RunsRow = RowOf<"runs">;
+
+/** What a run begins with, whoever starts it. */
+const BLANK = {
+  generation: 0,
+  parent: null,
+  parent_command: null,
+  priority: 0,
+  arrivals: 0,
+  read: 0,
+  unread: 0,
+  turn_token: null,
+  turn_worker: null,
+  takeovers: 0,
+  ended_at: null,
+  evidence: null,
+} as const satisfies Partial<RunsRow>;
+
+export function startWords({ ws, lock }: Speech) {
+  const insert = (row: RunsRow): void => {
+    ws.makeRun(row.run);
+    ws.insert("runs", row);
+  };
+
+  const firstOf = (id: string): RunsRow | undefined => ws.find("runs", ["id", "generation"], [id, 0], lock("runs"))[0];
+
+  const newestOf = (id: string): RunsRow | undefined => {
+    // Whoever has no first generation there has none but what was made here.
+    const isMadeHere =
+      ws.isFound("runs", ["id", "generation"], [id, 0], lock("runs")) &&
+      ws.here("runs", ["id"], [id]).every(({ run }) => ws.before("runs", run) === undefined);
+    if (!isMadeHere) return ws.select(newestOfId(lock("runs"), id))[0];
+    return ws.here("runs", ["id"], [id]).sort((a, b) => b.generation - a.generation)[0];
+  };
+
+  const tagsOf = (run: number): RowOf<"tags">[] =>
+    ws.find("tags", ["run"], [run], "none").sort((a, b) => a.position - b.position);
+
+  const insertTag = (run: number, tag: string): void => {
+    const tags = tagsOf(run);
+    if (tags.every((one) => one.tag !== tag))
+      ws.insert("tags", { run, tag, position: (tags.at(-1)?.position ?? 0) + 1 });
+  };
+
+  /** An item goes over to another run. */
+  const moveItem = (to: number, from: number, item: string, state: number | undefined): number => {
+    const row = ws.get("queue", lock("queue"), from, item);
+    if (row === undefined || (state !== undefined && row.state !== state)) return 0;
+    ws.remove("queue", row);
+    ws.insert("queue", { ...row, run: to });
+    return 1;
+  };
+
+  return {
+    insertRun: change(
+      (
+        run: number,
+        id: string,
+        definition: string,
+        kind: string,
+        version: number,
+        status: string,
+        parent: number | null,
+        command: string | null,
+        root: number,
+        priority: number,
+        chain: string,
+        due: number,
+        token: string | null,
+        worker: number | null,
+        now: number,
+        runtime: string,
+      ) => {
+        if (firstOf(id) !== undefined) return 0;
+        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
+        const born = { parent, parent_command: command, root, priority, head: 1, chain, created_at: now, runtime };
+        insert({ ...BLANK, run, id, definition, kind, version, status, ...born, ...turn });
+        return 1;
+      },
+    ),
+    insertExpected: just(
+      (
+        run: number,
+        id: string,
+        definition: string,
+        kind: string,
+        version: number,
+        root: number,
+        chain: string,
+        now: number,
+        runtime: string,
+      ) => {
+        const born = { root, head: 0, chain, turn_due: 0, created_at: now, runtime };
+        insert({ ...BLANK, run, id, definition, kind, version, status: "expected", ...born });
+      },
+    ),
+    startExpected: change(
+      (
+        version: number,
+        status: string,
+        parent: number | null,
+        command: string | null,
+        root: number,
+        priority: number,
+        chain: string,
+        due: number,
+        token: string | null,
+        worker: number | null,
+        now: number,
+        runtime: string,
+        run: number,
+      ) => {
+        const row = ws.get("runs", lock("runs"), run);
+        if (row?.status !== "expected") return 0;
+        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
+        const born = { parent, parent_command: command, root, priority, head: 1, chain, created_at: now, runtime };
+        ws.update("runs", row, { version, status, ...born, ...turn });
+        return 1;
+      },
+    ),
+    insertNext: just(
+      (
+        run: number,
+        version: number,
+        status: string,
+        chain: string,
+        due: number,
+        token: string | null,
+        worker: number | null,
+        now: number,
+        runtime: string,
+        old: number,
+      ) => {
+        const row = ws.get("runs", lock("runs"), old);
+        if (row === undefined) return;
+        const { id, definition, kind, parent, parent_command, root, priority } = row;
+        const same = { id, definition, kind, parent, parent_command, root, priority, generation: row.generation + 1 };
+        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
+        insert({ ...BLANK, ...same, ...turn, run, version, status, head: 1, chain, created_at: now, runtime });
+      },
+    ),
+    moveOnce: change((to: number, from: number) => {
+      const ids = ws.select(idsOfRun(from));
+      for (const id of ids) {
+        ws.remove("once", id);
+        ws.insert("once", { ...id, run: to });
+      }
+      return ids.length;
+    }),
+    moveTimer: change((to: number, from: number, item: string) => moveItem(to, from, item, undefined)),
+    movePlace: change((to: number, from: number, item: string) => {
+      // Both rows of the old one go over: asked for together.
+      ws.need(() =>
+        ws.wantRows("queue", lock("queue"), [
+          [from, item],
+          [from, DEADLINE_ITEM],
+        ]),
+      );
+      return moveItem(to, from, item, 6);
+    }),
+
+    newestRun: one((id: string) => {
+      const row = newestOf(id);
+      return row && asRunRow(row);
+    }),
+    newestStatus: one((id: string) => {
+      const row = newestOf(id);
+      return row && { run: row.run, status: row.status, definition: row.definition, kind: row.kind };
+    }),
+    runOfGeneration: one((id: string, generation: number) => {
+      const [row] = ws.find("runs", ["id", "generation"], [id, generation], lock("runs"));
+      return row && asRunRow(row);
+    }),
+    firstOfId: one((id: string) => {
+      const row = firstOf(id);
+      return row && { run: row.run };
+    }),
+    childById: one((id: string, parent: number) => {
+      const [row] = ws.select(newestChild(lock("runs"), id, parent));
+      return row && { run: row.run };
+    }),
+    firstGeneration: one((run: number) => {
+      const row = ws.get("runs", lock("runs"), run);
+      if (row === undefined) return undefined;
+      if (row.generation === 0) return { run };
+      // A run's number never changes: seen is enough.
+      const [first] = ws.find("runs", ["id", "generation"], [row.id, 0], "none");
+      return first && { run: first.run };
+    }),
+
+    insertTag: just(insertTag),
+    tagsOf: rows((run: number) => tagsOf(run).map(({ tag }) => ({ tag }))),
+    copyTags: just((to: number, from: number) => {
+      for (const { tag } of tagsOf(from)) insertTag(to, tag);
+    }),
+    dropTags: just((run: number) => {
+      for (const tag of tagsOf(run)) ws.remove("tags", tag);
+    }),
+
+    startKey: one((definition: string, kind: string, key: string) => {
+      const row = ws.get("start_keys", lock("start_keys"), definition, kind, key);
+      return row && { id: row.id };
+    }),
+    keepStartKey: just((definition: string, kind: string, key: string, id: string) => {
+      const row = ws.get("start_keys", lock("start_keys"), definition, kind, key);
+      if (row === undefined) ws.insert("start_keys", { definition, kind, key, id });
+      else ws.update("start_keys", row, { id });
+    }),
+  };
+}

@@ -1,0 +1,50 @@
+// Words: every statement the rules are written in, over the rows of a transaction.
+//
+// V1. A word means what its SQL text in SQLite says: the same rows, in the same order, under the same names.
+// V2. A word that needs what nobody has loaded misses (W1), for all that the rules will ask for next where it knows.
+// V3. Rows are locked as `Mode` says; nothing is changed that was not locked, or is checked by the commit.
+
+import type { Write } from "../../kernel/index.ts";
+import type { Statements } from "../rules/statements.ts";
+import { checkpointWords } from "./words-checkpoints.ts";
+import { flowWords } from "./words-flows.ts";
+import { lineWords } from "./words-lines.ts";
+import { messageWords } from "./words-messages.ts";
+import { queueWords } from "./words-queue.ts";
+import { readWords } from "./words-reads.ts";
+import { runWords } from "./words-runs.ts";
+import { scheduleWords } from "./words-schedules.ts";
+import { startWords } from "./words-starts.ts";
+import { streamWords } from "./words-streams.ts";
+import { sweepWords } from "./words-sweep.ts";
+import { workerWords } from "./words-workers.ts";
+import { lockOf, type Mode, type Speech } from "./word.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+export type { Mode } from "./word.ts";
+
+export interface Hints {
+  /** The list that is applied. */
+  readonly writes?: readonly Write[];
+  /** The number of a worker that is registered. */
+  readonly nextWorker?: number;
+}
+
+export function wordsOf(ws: WorkingSet, mode: Mode, hints: Hints = {}): Statements {
+  const { writes = [], nextWorker } = hints;
+  const speech: Speech = { ws, mode, writes, nextWorker, lock: (table) => lockOf(mode, table) };
+  return {
+    ...runWords(speech),
+    ...startWords(speech),
+    ...messageWords(speech),
+    ...queueWords(speech),
+    ...lineWords(speech),
+    ...flowWords(speech),
+    ...checkpointWords(speech),
+    ...streamWords(speech),
+    ...scheduleWords(speech),
+    ...workerWords(speech),
+    ...sweepWords(speech),
+    ...readWords(speech),
+  };
+}
