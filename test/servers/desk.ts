@@ -2,10 +2,7 @@
 // desk (a socket) where the processes that run test files ask; without a desk, whoever asks starts a server itself.
 
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { ServerKind } from "./kinds.ts";
 import type { TestServer } from "./server.ts";
@@ -19,7 +16,8 @@ export interface SharedServer {
 
 type Answer = { readonly server: SharedServer } | { readonly problem: string };
 
-/** Where the desk is: set for every process that the test run starts. */
+const HOST = "127.0.0.1";
+/** The desk's port: set for every process that the test run starts. */
 const DESK = "REPRISE_TEST_SERVERS";
 
 const known = new Map<ServerKind, Promise<SharedServer>>();
@@ -38,7 +36,7 @@ async function start(kind: ServerKind): Promise<TestServer> {
 }
 
 async function ask(desk: string, kind: ServerKind): Promise<SharedServer> {
-  const socket = connect(desk);
+  const socket = connect(Number(desk), HOST);
   socket.end(kind);
   const answer = JSON.parse(await text(socket)) as Answer;
   if ("problem" in answer) throw new Error(answer.problem);
@@ -47,7 +45,6 @@ async function ask(desk: string, kind: ServerKind): Promise<SharedServer> {
 
 /** vitest's global set-up: opens the desk, and answers how to close it. Starts no server. */
 export default async function setUp(): Promise<() => Promise<void>> {
-  const folder = mkdtempSync(join(tmpdir(), "reprise-desk-"));
   const started = new Map<ServerKind, Promise<TestServer>>();
   const answer = async (kind: ServerKind): Promise<Answer> => {
     try {
@@ -66,15 +63,13 @@ export default async function setUp(): Promise<() => Promise<void>> {
       () => undefined,
     );
   });
-  const path = join(folder, "desk");
-  desk.listen(path);
+  desk.listen(0, HOST);
   await once(desk, "listening");
   desk.unref();
-  process.env[DESK] = path;
+  process.env[DESK] = String((desk.address() as AddressInfo).port);
   return async () => {
     delete process.env[DESK];
     desk.close();
-    rmSync(folder, { recursive: true, force: true });
     const servers = await Promise.allSettled(started.values());
     await Promise.all(servers.map((it) => (it.status === "fulfilled" ? it.value[Symbol.asyncDispose]() : undefined)));
   };
