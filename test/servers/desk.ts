@@ -31,8 +31,10 @@ export async function sharedServer(kind: ServerKind): Promise<SharedServer> {
 }
 
 async function start(kind: ServerKind): Promise<TestServer> {
-  const { startServer } = await import("./server.ts");
-  return startServer(kind);
+  const { fastFolder, startServer } = await import("./server.ts");
+  // It lies in memory: what was logged long ago shall not stay there.
+  const settings = kind === "postgres" ? { max_wal_size: "256MB" } : {};
+  return startServer(kind, { under: fastFolder(), settings });
 }
 
 async function ask(desk: string, kind: ServerKind): Promise<SharedServer> {

@@ -12,16 +12,16 @@
 //   await server.kill();
 //   await server.start();
 //
-// `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts): never stop that one
-// and never change its settings. `startServer(kind)` starts a server for one test, which may be killed, deafened,
-// configured, wrapped and started again (server.ts). `startProxy(url)` stands between a client and a server and spoils
+// `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts), with its files in
+// memory: never stop that one and never change its settings. `startServer(kind)` starts a server for one test, on disk
+// unless told otherwise, which may be killed, deafened, configured, wrapped and started again (server.ts). `startProxy(url)` stands between a client and a server and spoils
 // what passes (proxy.ts). `npm test` installs what is missing (scripts/servers.mjs).
 //
 // Outside vitest every file but describe.ts (and so this one) can be imported as it is, and `node test/servers/serve.ts
 // postgres` prints the address of a server that lives as long as its input stays open.
 //
 // S1. A server and its folder are gone when the process that started it is, however it ended.
-// S2. Servers run at the durability of production; what wants less says so in its settings.
+// S2. Servers have the durability settings of production; what wants less says so in its settings.
 // S3. Text is not compared as bytes by default: a store that forgets to ask for bytes fails here, not at a user's.
 // S4. A missing server is a skip with a reason; in CI it is a failure.
 
@@ -30,4 +30,4 @@ export { describeOn } from "./describe.ts";
 export { sharedServer, type SharedServer } from "./desk.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
 export { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage, type Rule } from "./proxy.ts";
-export { startServer, type ServerOptions, type TestServer } from "./server.ts";
+export { fastFolder, startServer, type ServerOptions, type TestServer } from "./server.ts";

@@ -1,15 +1,20 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { ask } from "./ask.ts";
-import { describeOn, freshDatabase, sharedServer, startServer } from "./index.ts";
+import { describeOn, fastFolder, freshDatabase, sharedServer, startServer } from "./index.ts";
 import { isAlive, treeOf } from "./processes.ts";
 
 const TIMEOUT = 240_000;
 const SERVE = fileURLToPath(new URL("./serve.ts", import.meta.url));
+
+async function firstLineOf(output: Readable): Promise<string> {
+  for await (const line of createInterface(output)) return line;
+  throw new Error("Expected a line; the process ended without one.");
+}
 
 for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
@@ -31,7 +36,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       const name = isMysql ? "innodb-flush-log-at-trx-commit" : "fsync";
       const query = isMysql ? "select @@innodb_flush_log_at_trx_commit" : "show fsync";
       const [weak, strong] = isMysql ? [2, 1] : ["off", "on"];
-      await using server = await startServer(kind, { settings: { [name]: weak } });
+      await using server = await startServer(kind, { settings: { [name]: weak }, under: fastFolder() });
       expect(await ask(server.url, query)).toEqual([weak]);
       await server.stop();
       expect(server.pid).toBeUndefined();
@@ -41,18 +46,20 @@ for (const kind of ["postgres", "mysql"] as const) {
 
     test("a server can be run by another program, in another environment", { timeout: TIMEOUT }, async () => {
       const script = 'echo "wrapped in $MOOD"; exec "$@"';
-      const options = { wrap: ["/bin/sh", "-c", script, "sh"], env: { MOOD: "silk" } };
+      const options = { wrap: ["/bin/sh", "-c", script, "sh"], env: { MOOD: "silk" }, under: fastFolder() };
       await using server = await startServer(kind, options);
       expect(await ask(server.url, "select 1")).toEqual([1]);
       expect(server.log()).toContain("wrapped in silk");
     });
 
     test("a server that cannot start says why, and leaves nothing behind", { timeout: TIMEOUT }, async () => {
-      await expect(startServer(kind, { settings: { "no-such-setting": 1 } })).rejects.toThrow(/no.such.setting/);
+      await expect(startServer(kind, { settings: { "no-such-setting": 1 }, under: fastFolder() })).rejects.toThrow(
+        /no.such.setting/,
+      );
     });
 
     test("a deaf server answers when it may go on", { timeout: TIMEOUT }, async () => {
-      await using server = await startServer(kind);
+      await using server = await startServer(kind, { under: fastFolder() });
       server.signal("SIGSTOP");
       let isAnswered = false;
       const answer = ask(server.url, "select 1").finally(() => {
@@ -68,7 +75,7 @@ for (const kind of ["postgres", "mysql"] as const) {
     test("a server is gone when its owner was killed, even a deaf one", { timeout: TIMEOUT }, async () => {
       const owner = spawn(process.execPath, [SERVE, kind], { stdio: ["pipe", "pipe", "inherit"] });
       onTestFinished(() => void owner.kill("SIGKILL"));
-      const [line] = (await once(createInterface(owner.stdout), "line")) as [string];
+      const line = await firstLineOf(owner.stdout);
       const { pid, folder } = JSON.parse(line) as { readonly pid: number; readonly folder: string };
       const processes = treeOf(pid);
       expect(processes).toContain(pid);

@@ -1,9 +1,19 @@
-// One real server: in a folder of its own under the machine's folder for temporary files, on a free loopback port,
-// at the durability it would have in production. Its keeper ends it with the process that started it.
+// One real server: in a folder of its own, by default on the disk for temporary files, on a free loopback port, at the
+// durability it would have in production. Its keeper ends it with the process that started it.
 
 import { execFileSync, fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+} from "node:fs";
 import { hash, randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -17,7 +27,7 @@ import { isAlive, signalTree, treeOf } from "./processes.ts";
 export interface ServerOptions {
   /** The server's own settings, by its own names: `{ fsync: "off" }`, `{ "innodb-flush-log-at-trx-commit": 2 }`. */
   readonly settings?: Settings;
-  /** The folder in which the server's folder is made: a file system that can be filled. */
+  /** The folder in which the server's folder is made: `fastFolder()`, or a file system that can be filled. */
   readonly under?: string;
   /** A program that runs the server: `["strace", "-f", …]`. */
   readonly wrap?: readonly string[];
@@ -240,6 +250,18 @@ class KeptServer implements TestServer {
 }
 
 const TEMPLATES = fileURLToPath(new URL("../../.reprise/servers", import.meta.url));
+
+const MEMORY = "/dev/shm";
+
+/**
+ * A folder in memory where the machine has room for one, else the one for temporary files. What a killed process wrote is
+ * still there, and the server syncs as it would on a disk; but syncing costs nothing, which on a busy disk is a tenth.
+ */
+export function fastFolder(): string {
+  if (!existsSync(MEMORY)) return tmpdir();
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize >= 2 ** 31 ? MEMORY : tmpdir();
+}
 
 interface Account {
   readonly name: string;
