@@ -123,7 +123,7 @@ const mysql: Kind = {
     try {
       for (const statement of statements) await connection.query(statement);
     } finally {
-      connection.destroy();
+      await connection.end().catch(() => connection.destroy());
     }
   },
 };
