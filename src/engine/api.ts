@@ -373,7 +373,7 @@ export interface WorkerSettings {
   queues?: readonly Queue[];
   /** The labels it has: work with a label is taken only by workers that have it. `"any"`: all there are. Default: none. */
   labels?: readonly string[] | "any";
-  /** How long a dead worker's work stays its own; default 15 seconds. */
+  /** How long a dead worker's work stays its own; default 10 seconds. */
   lease?: Duration;
 }
 

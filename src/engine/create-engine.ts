@@ -23,7 +23,8 @@ import { checkRedact } from "./redaction.ts";
 import { storeOf } from "./store-url.ts";
 
 export const DEFAULT_CONCURRENCY = 256;
-export const DEFAULT_LEASE_MS = 15_000;
+/** LS2 */
+export const DEFAULT_LEASE_MS = 10_000;
 
 /** What a run's row says about the process that started it; never hashed. */
 export function runtimeText(): string {

@@ -30,7 +30,7 @@ export async function retryRun({ host, id }: Steered): Promise<void> {
     // Together: one transaction, children first.
     const outcomes = await Promise.all(writes.map((write) => worker.pump.submit(write)));
     for (const [index, { run, items }] of writes.entries())
-      if (outcomes[index]?.status === "committed") worker.runs.retried(run, items);
+      if (outcomes[index]?.status === "committed") worker.runs.steering.retried(run, items);
     const taken = outcomes.find((outcome) => outcome.status === "taken");
     if (taken !== undefined)
       throw new RepriseError(

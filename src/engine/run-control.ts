@@ -25,7 +25,7 @@ export async function pauseRun({ host, id }: Steered): Promise<void> {
   host.checkOpen();
   const { worker } = host;
   const outcome = await worker.pump.submit({ write: "pause", id });
-  if (outcome.status === "committed") return worker.runs.paused(outcome.run);
+  if (outcome.status === "committed") return worker.runs.steering.paused(outcome.run);
   if (outcome.status === "no-run") throw notFound(id);
   throw hasEnded(outcome.as)
     ? ended(id, outcome.as, "be paused")
@@ -36,7 +36,7 @@ export async function resumeRun({ host, id }: Steered): Promise<void> {
   host.checkOpen();
   const { worker } = host;
   const outcome = await worker.pump.submit({ write: "resume", id });
-  if (outcome.status === "committed") return worker.runs.resumed(outcome.run);
+  if (outcome.status === "committed") return worker.runs.steering.resumed(outcome.run);
   if (outcome.status === "no-run") throw notFound(id);
   if (hasEnded(outcome.as)) throw ended(id, outcome.as, "be resumed");
   throw new RepriseError("USAGE", `Run ${id} is ${outcome.as}; only a blocked, violated or paused run can be resumed.`);
@@ -55,7 +55,7 @@ export async function terminateRun({ host, id }: Steered, reason: string | undef
     answer: entryData.childFailedData(id, new CancelledError(`Run ${id} was terminated${said}`)),
     cancel: entryData.cancelRequestedData(`Its parent ${id} was terminated${said}`),
   });
-  if (outcome.status === "committed") return worker.runs.terminated(outcome.record, outcome.told);
+  if (outcome.status === "committed") return worker.runs.steering.terminated(outcome.record, outcome.told);
   if (outcome.status === "ended") throw ended(id, outcome.as, "be terminated");
   throw notFound(id);
 }

@@ -8,6 +8,7 @@ import { CancelledError, encode, type EpochMs, type Timers } from "../base/index
 import {
   emit,
   isObserved,
+  type ClaimedItem,
   type ClaimedTurn,
   type EndStatus,
   type EndEntry,
@@ -29,7 +30,6 @@ import {
   type Guard,
   type ExecutionHost,
   type LogLevel,
-  type PauseEvidence,
   type Recorded,
   type WorkflowBody,
 } from "../workflow/index.ts";
@@ -43,6 +43,7 @@ import { firstEntryOf } from "./new-run.ts";
 import type { Pump } from "./pump.ts";
 import type { Registry } from "./registry.ts";
 import { RunCache } from "./run-cache.ts";
+import { Steering } from "./steering.ts";
 import { StoppingRuns } from "./stopping-runs.ts";
 import { endUnbegun, findEarlyCancel } from "./unbegun.ts";
 import type { TaskPool } from "./task-pool.ts";
@@ -80,10 +81,22 @@ export class HeldRuns {
   readonly #loading = new LoadingRuns();
   #stopped = false;
 
+  /** R5 */
+  #leaving = false;
+  readonly steering: Steering;
   readonly #stopping: StoppingRuns;
 
   constructor(host: HeldRunsHost) {
     this.#host = host;
+    this.steering = new Steering(host, {
+      runs: this.#runs,
+      loading: this.#loading,
+      isLeaving: () => this.#leaving,
+      evict: (run) => this.#evict(run, false),
+      forget: (run) => this.#forget(run),
+      loadInbox: (run) => this.#loadInbox(run),
+      arrived: (run) => this.arrived(run),
+    });
     this.#stopping = new StoppingRuns(host, {
       isOver: () => this.#stopped,
       letGo: (run) => {
@@ -113,6 +126,12 @@ export class HeldRuns {
   /** R5. Code of a node is at work that waits for nothing: not for a call that is done and will not be delivered any more. */
   get areNodesBusy(): boolean {
     return this.#runs.held().some(({ execution }) => execution.nodes?.isBusy === true);
+  }
+
+  /** R5. Each run is given back as soon as nothing of it is at work here, not when the last of them has ended. */
+  leave(): void {
+    this.#leaving = true;
+    for (const run of this.#runs.held()) run.pause();
   }
 
   find(run: RunNumber): HotRun | undefined {
@@ -207,11 +226,12 @@ export class HeldRuns {
       emit(isNew ? { event: "run.started", run, definition } : { event: "run.resumed", run, definition, entries });
     }
     const hot = this.#hold(record, execution, token, readBefore(record, inbox));
-    if (paused) this.#steer(hot, true);
+    if (paused) this.steering.steer(hot, true);
+    if (this.#leaving) hot.pause();
     this.#applyInbox(hot, inbox);
     if (!arrived) return;
     this.#loadInbox(hot);
-    this.#look([hot]).catch((error: unknown) => this.#host.report(error));
+    this.steering.look([hot]).catch((error: unknown) => this.#host.report(error));
   }
 
   #newExecution(body: WorkflowBody, record: RunRecord, recorded: Recorded, given?: ExecutionHost): Execution {
@@ -272,7 +292,9 @@ export class HeldRuns {
     if (outcome.status !== "committed") return this.#evict(run, true);
     const { localItems, children, released } = run.committed();
     this.#host.onMoved(run.record);
-    for (const item of localItems) this.#host.tasks.start(item, true);
+    for (const item of localItems)
+      if (this.#leaving) this.#leaveItem(run, item);
+      else this.#host.tasks.start(item, true);
     this.adoptChildren(children, outcome.children);
     for (const { kind, availableAt } of write.items) if (kind === "timer") this.#host.dueAt(availableAt);
     for (const { to } of write.messages) if (typeof to === "number") this.arrived(to);
@@ -292,6 +314,13 @@ export class HeldRuns {
     else if (run.isParked) this.#giveBackParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.wants("turns") || this.#host.claimer.wants("items")) this.#host.pump.kick();
+  }
+
+  /** Claimed for this worker by a commit that was under way when it began to drain. */
+  #leaveItem(run: HotRun, { item, token, attempt }: ClaimedItem): void {
+    this.#host.hotRunHost.unclaimTask();
+    this.#host.insist({ write: "item-back", run: run.record.run, item, token, attempt });
+    run.taskLeft();
   }
 
   /** The next generation, here or wherever somebody has room for it. */
@@ -370,65 +399,7 @@ export class HeldRuns {
   /** Learns what others did to the runs held here. */
   async checkHeld(): Promise<void> {
     this.#loading.allArrived();
-    await this.#look(this.#runs.held());
-  }
-
-  async #look(held: readonly HotRun[]): Promise<void> {
-    if (held.length === 0) return;
-    const asked = new Map(held.map(({ record, token }) => [record.run, token]));
-    for (const { run, status, arrivals, token } of await this.#host.store.pulse([...asked.keys()])) {
-      const hot = this.#runs.get(run);
-      // Claimed anew meanwhile: what was read is older than that, and says nothing about it.
-      if (hot?.token === undefined || hot.token !== asked.get(run)) continue;
-      if (token !== hot.token) {
-        this.#evict(hot, false);
-        continue;
-      }
-      this.#steer(hot, status === "paused");
-      if (arrivals > hot.read) this.#loadInbox(hot);
-    }
-  }
-
-  #steer(hot: HotRun, paused: boolean): void {
-    if (hot.isPaused === paused) return;
-    if (paused) hot.pause();
-    else hot.unpause();
-    if (!paused) hot.nodes?.waitAnew();
-    else if (isObserved()) emit({ event: "run.paused", run: hot.record.id });
-  }
-
-  /** The run was paused here: its code stops at once. */
-  paused(run: RunNumber): void {
-    this.#loading.paused(run, true);
-    const hot = this.#runs.get(run);
-    if (hot?.token !== undefined) this.#steer(hot, true);
-  }
-
-  /** G5. Until that is durable it goes on; a crash before leaves it running, and it waits anew. */
-  pauseItself({ token, record, isPaused, nodes }: HotRun, evidence: PauseEvidence): void {
-    if (isPaused) return;
-    const { id, run } = record;
-    const own = { token, evidence: encode({ status: "paused", ...evidence }) };
-    this.#host.pump.submit({ write: "pause", id, own }).then(
-      ({ status }) => {
-        if (status !== "committed") return;
-        this.#host.log("warn", evidence.message, { run: id, status: "paused" });
-        this.paused(run);
-        this.#host.onUnheld(record);
-      },
-      (error: unknown) => {
-        this.#host.report(error);
-        nodes?.waitAnew();
-      },
-    );
-  }
-
-  resumed(run: RunNumber): void {
-    this.#loading.paused(run, false);
-    const hot = this.#runs.get(run);
-    if (hot?.token !== undefined) this.#steer(hot, false);
-    this.#host.claimer.want("items");
-    this.arrived(run);
+    await this.steering.look(this.#runs.held());
   }
 
   nodeQueueing({ definition, version }: RunRecord, item: string): Partial<Pick<NewItem, "name" | "line">> {
@@ -437,24 +408,6 @@ export class HeldRuns {
 
   queueing(task: string, input: unknown): Partial<Pick<NewItem, "priority" | "line">> {
     return this.#host.registry.queueing(task, input);
-  }
-
-  /** V1. A failed run lives again. */
-  retried(run: RunNumber, items: readonly NewItem[]): void {
-    for (const { kind, availableAt } of items) if (kind === "timer") this.#host.dueAt(availableAt);
-    this.#host.claimer.want("turns", "items", "due");
-    this.arrived(run);
-  }
-
-  /** C2. The run was ended by somebody; `told` got a message. */
-  terminated(record: RunRecord, told: readonly RunNumber[]): void {
-    const hot = this.#runs.get(record.run);
-    if (hot !== undefined) this.#forget(hot);
-    this.#host.tasks.abandon(record.run, () => new CancelledError("The run was terminated."));
-    this.#host.claimer.freed();
-    if (isObserved()) emit({ event: "run.ended", run: record.id, definition: record.definition, status: "cancelled" });
-    for (const run of told) this.arrived(run);
-    this.#host.onUnheld(record);
   }
 
   /** Something arrived for a run: it may be held here, or its turn may be due. */
@@ -481,6 +434,7 @@ export class HeldRuns {
 
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
+    if (this.#leaving) return this.#host.insist({ write: "turn-back", run: record.run, token });
     if (record.kind === "flow") return this.#adoptFlow(record, first, token);
     const body = this.#host.registry.getWorkflow(record.definition, record.version);
     const execution = this.#newExecution(body, record, freshJournal(first));

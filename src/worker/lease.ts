@@ -1,4 +1,9 @@
 // Lease: this worker's one row, renewed by heartbeat; and taking over from workers that stopped renewing theirs.
+//
+// LS1. A lease is renewed three times before it runs out.
+// LS2. What a dead worker held is taken over at the latest one heartbeat of some other worker after its lease has run out, which
+//      is at the latest one lease after it died. Heartbeats are at most 3.4 s apart: with the default lease of 10 s that is
+//      less than 14 s, and with any other less than the lease and 4 s.
 
 import type { Timers } from "../base/index.ts";
 import { emit, isObserved, type Store } from "../kernel/index.ts";
@@ -24,6 +29,8 @@ export interface LeaseHost {
 
 /** Heartbeats per lease: two may be missed. */
 const BEATS = 3;
+/** Others are looked at as often as with the default lease, however long this worker's own is (LS2). */
+const BEAT_MS = 3_333;
 
 export class Lease {
   readonly #host: LeaseHost;
@@ -71,7 +78,7 @@ export class Lease {
 
   #schedule(): void {
     if (this.#stopped) return;
-    this.#cancel = this.#host.timers.set(this.#host.leaseMs / BEATS, () => {
+    this.#cancel = this.#host.timers.set(Math.min(Math.floor(this.#host.leaseMs / BEATS), BEAT_MS), () => {
       this.#beat()
         .catch((error: unknown) => this.#host.failed(error))
         .finally(() => this.#schedule());

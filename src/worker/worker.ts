@@ -4,7 +4,8 @@
 // It does not own the rules of a commit (kernel) or of replay (workflow).
 //
 // R4. At most `concurrency` user functions at once, at most `HELD_LIMIT` runs held.
-// R5. Draining starts nothing new; what is at work may finish, then everything is given back.
+// R5. Draining starts nothing new; what is at work may finish. A run with nothing at work is given back at once, everything
+//     else when it is done, or the time is up.
 // R6. After a failure of the store everything held is given up, and the worker goes on under a new number.
 
 import { CancelledError, type EpochMs } from "../base/index.ts";
@@ -33,6 +34,7 @@ import { mayHold } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
 import { Insistence, INSIST_MS } from "./insistence.ts";
+import { intakeOf } from "./intake.ts";
 import { ItemWatch } from "./item-watch.ts";
 import type { Continued } from "./run-end.ts";
 import { Lease } from "./lease.ts";
@@ -175,8 +177,8 @@ export class Worker {
       log: options.log,
       report: (error) => this.#log.report(error),
     });
-    this.#claimer = new Claimer(this.#claimerHost());
     this.#solitude = new Solitude(timers, () => this.pump.kick());
+    this.#claimer = new Claimer(this.#claimerHost());
     this.#runs = new HeldRuns({
       ...options,
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
@@ -302,20 +304,17 @@ export class Worker {
       roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
       roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
       newToken: () => this.#preclaims.newToken(),
-      onTurn: (turn) => {
-        if (turn.suspect) this.#solitude.begin(String(turn.record.run));
-        this.#runs.take(turn);
-      },
-      onItem: (item) => {
-        if (item.suspect) this.#solitude.begin(`${item.run} ${item.item}`);
-        this.#slots.take();
-        if (item.kind === "node") this.#flows.start(item);
-        else this.#tasks.start(item, false);
-      },
-      onMessage: (message) => {
-        this.#slots.take();
-        this.#deliveries.deliver(message);
-      },
+      ...intakeOf({
+        solitude: this.#solitude,
+        slots: this.#slots,
+        mayStart: () => !this.#draining,
+        now: () => this.#store.now(),
+        startTurn: (turn) => this.#runs.take(turn),
+        startItem: (item) => (item.kind === "node" ? this.#flows.start(item) : this.#tasks.start(item, false)),
+        startMessage: (message) => this.#deliveries.deliver(message),
+        insist: (write) => this.#insistence.on(write),
+        submit: (write) => void this.pump.submit(write).catch((error: unknown) => this.#log.report(error)),
+      }),
       onArrival: (run) => this.#runs.arrived(run),
       onNextDue: (at) => this.#lookOut.dueAt(at),
       failed: (error) => this.#log.report(error),
@@ -324,7 +323,7 @@ export class Worker {
 
   readonly #hotRunHost = {
     now: (): EpochMs => this.#store.now(),
-    pauseItself: (run: HotRun, evidence: PauseEvidence): void => this.#runs.pauseItself(run, evidence),
+    pauseItself: (run: HotRun, evidence: PauseEvidence): void => this.#runs.steering.pauseItself(run, evidence),
     preclaimTask: (name: string, line: Line | undefined): Claim | undefined => this.#preclaims.task(name, line),
     unclaimTask: (): void => this.#slots.give(),
     abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
@@ -420,6 +419,7 @@ export class Worker {
   async drain(graceMs: number): Promise<boolean> {
     this.#draining = true;
     this.pump.holdDeliveries();
+    this.#runs.leave();
     const { timers } = this.#options;
     const finished = await Promise.race([
       Promise.all([this.#slots.idle(), this.#nodesRest()]).then(() => true),

@@ -2,9 +2,9 @@
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow, type RepriseEvent } from "reprise";
+import { createEngine, promise, queue, task, workflow, type RepriseEvent } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { collect, createFolder, createFreezer, createGate, rejection, watchEvents } from "./world.ts";
+import { collect, createFolder, createFreezer, createGate, rejection, storeAround, watchEvents } from "./world.ts";
 
 /** Two workers share these; who runs something is told by what it answers. */
 function createSubject(kind: "task" | "operation") {
@@ -127,6 +127,89 @@ test("drain lets what is at work finish, starts nothing new, and gives the rest 
   expect(await engine.run(two, "run-1").result()).toEqual(["slow", "next"]);
   expect(executions).toBe(2);
 });
+
+test("a run that has nothing at work is given back when its worker drains, while another one's work goes on there", async () => {
+  using folder = createFolder();
+  const store = `sqlite:${folder.file("shared.db")}`;
+  const [long, short] = [createGate<string>(), createGate<string>()];
+  const at = (where: string) => ({
+    long: workflow("long", async (ctx) => ctx.run("work", () => long.wait())),
+    short: workflow("short", async (ctx) => [
+      await ctx.run("work", () => short.wait()),
+      await ctx.run("where", () => where),
+    ]),
+  });
+  const [first, second] = [at("first"), at("second")];
+  await using leaving = await createEngine({ store, definitions: [first.long, first.short] });
+  const waited = (await leaving.start(first.long)).result();
+  const run = await leaving.start(first.short, undefined, { id: "short-1" });
+  await Promise.all([long.reached, short.reached]);
+  const drained = leaving.drain({ grace: "10 minutes" });
+  await using staying = await createEngine({ store, definitions: [second.long, second.short] });
+  short.open("worked");
+  expect(await staying.run(second.short, "short-1").result()).toEqual(["worked", "second"]);
+  expect(await run.verify()).toMatchObject({ status: "same" });
+  long.open("worked too");
+  await drained;
+  expect(await waited).toBe("worked too");
+});
+
+test.each(["task", "run"] as const)(
+  "a %s that was claimed while its worker began to drain is not begun there, and given back at once",
+  async (kind) => {
+    using folder = createFolder();
+    const path = folder.file("shared.db");
+    const begun: string[] = [];
+    const long = createGate();
+    const at = (where: string) => {
+      // In a line: what is in none, the run would claim for its worker itself.
+      const work = task("work", { queue: queue("line") }, () => void begun.push(where));
+      return {
+        work,
+        busy: workflow("busy", async (ctx) => ctx.run("work", () => long.wait())),
+        one: workflow("one", async (ctx) =>
+          kind === "task" ? ctx.task(work) : ctx.run("work", () => void begun.push(where)),
+        ),
+      };
+    };
+    const [first, second] = [at("first"), at("second")];
+    const asked = kind === "task" ? "claim-items" : "claim-turns";
+    let [isHeld, hold, claimed] = [false, createGate(), createGate()];
+    const slow = storeAround(async (writes, apply) => {
+      const outcomes = await apply();
+      const claim = outcomes[writes.findIndex(({ write }) => write === asked)];
+      const taken = kind === "task" ? (claim as { items: readonly unknown[] } | undefined)?.items : claim;
+      if (!isHeld || ((taken ?? []) as readonly unknown[]).length === 0) return outcomes;
+      claimed.open();
+      await hold.opened;
+      return outcomes;
+    }, path);
+    await using leaving = await createEngine({ store: slow, definitions: [first.busy, first.one, first.work] });
+    const busy = (await leaving.start(first.busy)).result();
+    await long.reached;
+    isHeld = true;
+    // By another program, so that the worker has to claim it.
+    await using client = await createEngine({
+      store: `sqlite:${path}`,
+      definitions: [first.one, first.work],
+      worker: false,
+    });
+    await client.start(first.one, undefined, { id: "one-1" });
+    await claimed.opened;
+    const drained = leaving.drain({ grace: "10 minutes" });
+    isHeld = false;
+    hold.open();
+    await using staying = await createEngine({
+      store: `sqlite:${path}`,
+      definitions: [second.busy, second.one, second.work],
+    });
+    await staying.run(second.one, "one-1").result();
+    expect(begun).toEqual(["second"]);
+    long.open();
+    await drained;
+    await busy;
+  },
+);
 
 test("a client that waits for 600 runs is told of every end, whoever ran them", async () => {
   using folder = createFolder();

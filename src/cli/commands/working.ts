@@ -40,7 +40,7 @@ export function addWorkingCommands(program: Command): void {
     .option("--concurrency <count>", "how many tasks and operations run at once (default: 256)", positiveNumber)
     .option("--queues <names>", "only work of these queues; several with commas (default: all)", collect)
     .option("--labels <names>", "also work that has one of these labels; several with commas", collect)
-    .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 15 s)")
+    .option("--lease <duration>", "how long the work of a dead worker stays its own (default: 10 s)")
     .option("--grace <duration>", "how long work may take to finish when told to stop", "30 s")
     .option("--events", "also a line for everything that happens to runs")
     .addHelpText(

@@ -1,0 +1,155 @@
+// How long it takes until the work of a dead worker is somebody else's, under virtual time and with real heartbeats.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemRandom, systemTimers } from "../../src/base/index.ts";
+import { DEFAULT_LEASE_MS, EngineCore, Redaction, registryOf } from "../../src/engine/index.ts";
+import { Labels, readAbout, readDoing, type Store } from "../../src/kernel/index.ts";
+import { openSqliteStore } from "../../src/stores/index.ts";
+import { createVirtualTime, type VirtualTime } from "../../src/testing/virtual-clock.ts";
+import { task, workflow, type Definition } from "reprise";
+import { createFolder, macrotask } from "./world.ts";
+
+const BOUND_MS = 15_000;
+const BEAT_MS = Math.floor(DEFAULT_LEASE_MS / 3);
+
+let time: VirtualTime;
+let folder: ReturnType<typeof createFolder>;
+let cores: { readonly core: EngineCore; readonly store: Store }[];
+
+beforeEach(() => {
+  time = createVirtualTime();
+  folder = createFolder();
+  cores = [];
+});
+afterEach(async () => {
+  for (const { core, store } of cores) {
+    core.crash();
+    await store.close();
+  }
+  folder[Symbol.dispose]();
+});
+
+async function startWorker(name: string, definitions: readonly unknown[], leaseMs = DEFAULT_LEASE_MS) {
+  const machine = { clock: time.clock, timers: systemTimers, random: systemRandom };
+  const store = await openSqliteStore({ ...machine, path: folder.file("shared.db"), durability: "relaxed" });
+  const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+  const core = new EngineCore({
+    store,
+    timers: time.timers,
+    random: systemRandom,
+    registry: registryOf(definitions),
+    logger: quiet,
+    redaction: new Redaction(),
+    name,
+    host: name,
+    pid: 7,
+    runtime: "{}",
+    works: true,
+    concurrency: 8,
+    queues: undefined,
+    labels: Labels.of(["gpu"]),
+    leaseMs,
+    guardMode: "off",
+    heartbeats: true,
+    polls: false,
+    determinism: "strict",
+  });
+  cores.push({ core, store });
+  await core.begin();
+  return { core, store };
+}
+
+/** From timer to timer, with everything done in between that can be. */
+async function advance(ms: number, until: () => boolean = () => false): Promise<void> {
+  const end = time.now() + ms;
+  while (!until()) {
+    for (let turn = 0; turn < 30; turn++) await macrotask();
+    if (until()) return;
+    const next = Math.min(time.nextAt() ?? end, end);
+    if (time.now() >= end) return;
+    time.advanceTo(Math.max(next, time.now()));
+  }
+}
+
+function programOf(begun: string[], where: string, waits: boolean) {
+  const work = task("work", () => {
+    begun.push(where);
+    return waits ? new Promise<string>(() => {}) : where;
+  });
+  return { both: workflow("both", async (ctx) => ctx.task(work)), work };
+}
+
+test.each([0, 0.1, 0.5, 0.9, 0.99])(
+  "a worker that dies at %d of a heartbeat loses its work to another within 15 seconds",
+  async (part) => {
+    const begun: string[] = [];
+    const dead = programOf(begun, "dead", true);
+    const alive = programOf(begun, "alive", false);
+    const first = await startWorker("first", [dead.both, dead.work]);
+    await advance(1_234);
+    await startWorker("second", [alive.both, alive.work]);
+    await first.core.start(dead.both as Definition, undefined as never, { id: "run-1" });
+    await advance(20_000 + Math.floor((part * DEFAULT_LEASE_MS) / 3));
+    expect(begun).toEqual(["dead"]);
+    const diedAt = time.now();
+    first.core.crash();
+    await advance(60_000, () => begun.length > 1);
+    expect(begun).toEqual(["dead", "alive"]);
+    expect(time.now() - diedAt).toBeLessThanOrEqual(BOUND_MS);
+  },
+);
+
+test("a worker with a long lease of its own takes over from one with the default lease as soon as others do", async () => {
+  const begun: string[] = [];
+  const dead = programOf(begun, "dead", true);
+  const alive = programOf(begun, "alive", false);
+  const first = await startWorker("first", [dead.both, dead.work]);
+  await startWorker("second", [alive.both, alive.work], 600_000);
+  await first.core.start(dead.both as Definition, undefined as never, { id: "run-1" });
+  await advance(33_333);
+  const diedAt = time.now();
+  first.core.crash();
+  await advance(300_000, () => begun.length > 1);
+  expect(time.now() - diedAt).toBeLessThanOrEqual(BOUND_MS);
+});
+
+test("a worker that lives is never taken over, however long its work takes", async () => {
+  const begun: string[] = [];
+  const slow = programOf(begun, "slow", true);
+  const other = programOf(begun, "other", false);
+  const first = await startWorker("first", [slow.both, slow.work]);
+  await startWorker("second", [other.both, other.work]);
+  await first.core.start(slow.both as Definition, undefined as never, { id: "run-1" });
+  await advance(300_000);
+  expect(begun).toEqual(["slow"]);
+});
+
+test("the store knows what a worker takes, and after a heartbeat what it has done and has in hand", async () => {
+  const begun: string[] = [];
+  const quick = programOf(begun, "quick", false);
+  const slow = workflow("slow", async (ctx) => ctx.run("wait", () => new Promise<void>(() => {})));
+  const { core, store } = await startWorker("first", [quick.both, quick.work, slow]);
+  for (let n = 0; n < 5; n++) await core.start(quick.both as Definition, undefined as never);
+  await core.start(slow as Definition, undefined as never);
+  await advance(BEAT_MS + 1);
+  const [worker] = await store.listWorkers();
+  expect(readAbout(worker?.about)).toEqual({
+    host: "first",
+    pid: 7,
+    definitions: [
+      { name: "both", version: 1 },
+      { name: "slow", version: 1 },
+    ],
+    items: ["work"],
+    destinations: [],
+    labels: ["gpu"],
+    leaves: [],
+    concurrency: 8,
+    leaseMs: DEFAULT_LEASE_MS,
+  });
+  const doing = readDoing(worker?.doing);
+  expect(doing).toMatchObject({ runsEnded: 5, steps: 5, runsHeld: 1, atWork: 1, isDraining: false });
+  expect(doing?.overMs).toBe(BEAT_MS);
+  await advance(BEAT_MS + 1);
+  expect(readDoing((await store.listWorkers())[0]?.doing)).toMatchObject({ runsEnded: 0, steps: 0, runsHeld: 1 });
+});
