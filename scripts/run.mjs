@@ -15,6 +15,7 @@ const SLOW = [
   "test/cli/**",
   "test/servers/**",
   "test/stores/mysql/**",
+  "test/stores/remote.test.ts",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",

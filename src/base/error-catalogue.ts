@@ -259,6 +259,11 @@ export const ERROR_CATALOGUE = {
     summary: "The database file was replaced or removed while it was open.",
     next: "Restart this process, and replace the file only while nothing has it open.",
   },
+  STORE_UNREACHABLE: {
+    family: "store",
+    summary: "The database server did not answer for longer than a call waits for it.",
+    next: "Check that the server runs and that this machine reaches it; workers go on by themselves when it is back.",
+  },
   STORE_UNSAFE_DURABILITY: {
     family: "store",
     summary: "The store does not keep acknowledged commits through a power cut.",

@@ -13,6 +13,12 @@ export interface OpenOptions {
   readonly durability: "full" | "relaxed";
   /** What payloads are written and read with. */
   readonly codec?: PayloadCodec | undefined;
+  /** Open also without the codec the payloads were written with; they can be neither read nor written then. */
+  readonly locked?: boolean;
+  /** False: refuse a store whose schema is not the newest, instead of bringing it up to date. */
+  readonly migrate?: boolean;
+  /** Whose time counts where there is a server: its own, or that of `clock` (tests, whose time is virtual). */
+  readonly time?: "server" | "given";
 }
 
 /** A database to open; made by `sqlite(path)`. */

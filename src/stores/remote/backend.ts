@@ -73,6 +73,8 @@ export interface Link {
   read(questions: readonly Question[]): Promise<readonly Answer[]>;
   /** L3. Writes, stamps and commits, beginning a transaction if there is none, in as few round trips as the database can. */
   commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome>;
+  /** Begins a transaction that only reads: whatever is asked in it, without a lock, is of one moment. `rollback` ends it. */
+  snapshot?(): Promise<void>;
   /** Ends a transaction that wrote nothing. */
   rollback(): Promise<void>;
   /** The user's handle on this transaction (`ctx.tx`); begins it. It refuses to end it, and our own tables. */

@@ -89,7 +89,7 @@ interface ItemRow {
 }
 
 /** By the number on their row: 4 is handed out alone, 5 waits for others of its key. */
-const ITEM_STATES = ["delayed", "ready", "leased", "stopped", "ready", "ready"] as const;
+export const ITEM_STATES = ["delayed", "ready", "leased", "stopped", "ready", "ready"] as const;
 
 export function readItems(
   sql: Statements,

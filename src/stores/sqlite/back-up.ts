@@ -27,6 +27,16 @@ export async function backUpFile(waiting: Waiting, path: string, to: string, onP
 }
 
 async function intoNewFile(target: string, work: () => Promise<void>): Promise<void> {
+  createNewFile(target);
+  try {
+    await work();
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw storeErrorOf(error, `Backing up to ${target}`);
+  }
+}
+
+export function createNewFile(target: string): void {
   try {
     closeSync(openSync(target, "wx", 0o600));
   } catch (error) {
@@ -37,12 +47,6 @@ async function intoNewFile(target: string, work: () => Promise<void>): Promise<v
     throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, {
       cause: error,
     });
-  }
-  try {
-    await work();
-  } catch (error) {
-    rmSync(target, { force: true });
-    throw storeErrorOf(error, `Backing up to ${target}`);
   }
 }
 

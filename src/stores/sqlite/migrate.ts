@@ -48,15 +48,24 @@ function migrateOnce(db: DatabaseSync, from: number): void {
   try {
     // Under the lock: somebody may have been first.
     if (schemaVersion(db) === from) {
-      const version = from + 1;
-      db.exec(MIGRATIONS[from] ?? "");
-      db.exec(`insert into meta (key, value) values ('application', 'reprise'), ('schema', '${version}')
-               on conflict (key) do update set value = excluded.value`);
-      db.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
+      applyMigration(db, from);
     }
     db.exec("commit");
   } catch (error) {
     if (db.isTransaction) db.exec("rollback");
     throw error;
   }
+}
+
+function applyMigration(db: DatabaseSync, from: number): void {
+  const version = from + 1;
+  db.exec(MIGRATIONS[from] ?? "");
+  db.exec(`insert into meta (key, value) values ('application', 'reprise'), ('schema', '${version}')
+           on conflict (key) do update set value = excluded.value`);
+  db.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
+}
+
+/** In an empty database nobody else has open. */
+export function createSchema(db: DatabaseSync): void {
+  for (let version = 0; version < SCHEMA_VERSION; version += 1) applyMigration(db, version);
 }

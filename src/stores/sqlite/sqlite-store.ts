@@ -6,14 +6,7 @@
 // S3. A poll that finds nothing writes nothing.
 
 import { resolve } from "node:path";
-import {
-  RepriseError,
-  type Clock,
-  type EpochMs,
-  type PayloadCodec,
-  type Random,
-  type Timers,
-} from "../../base/index.ts";
+import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
 import type {
   Backlog,
   Chunk,
@@ -78,6 +71,7 @@ import {
 import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { Session, type SqliteTx } from "./session.ts";
+import { isPoll, isWorthRepeating, writeSingly } from "../rules/singly.ts";
 import { readEmitted, readStream } from "../rules/streams.ts";
 import { SqliteThreads } from "./threads.ts";
 import { transact } from "./transact.ts";
@@ -160,7 +154,11 @@ export class SqliteStore implements Store, ThreadStore {
       return await this.#session.transact("Committing", (tx) => apply(tx, writes));
     } catch (error) {
       if (writes.length === 1 || !isWorthRepeating(error)) throw error;
-      return this.#writeSingly(writes);
+      // S2
+      return writeSingly(writes, async (write) => {
+        const [outcome] = await this.#session.transact("Committing", (tx) => apply(tx, [write]));
+        return outcome!;
+      });
     }
   }
 
@@ -171,32 +169,6 @@ export class SqliteStore implements Store, ThreadStore {
       const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
       return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined;
     });
-  }
-
-  /** S2 */
-  async #writeSingly(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    const outcomes: (Outcome | undefined)[] = [];
-    const failed: { index: number; error: unknown }[] = [];
-    for (const [index, write] of writes.entries()) {
-      try {
-        outcomes.push(...(await this.#session.transact("Committing", (tx) => apply(tx, [write]))));
-      } catch (error) {
-        outcomes.push(undefined);
-        failed.push({ index, error });
-        if (!isWorthRepeating(error)) break;
-      }
-    }
-    const [first] = failed;
-    if (first === undefined) return outcomes as Outcome[];
-    const { code, message } = first.error as RepriseError;
-    throw new RepriseError(
-      code,
-      `Write ${first.index} of ${writes.length} failed, the others stand on their own: ${message}`,
-      {
-        cause: first.error,
-        details: { failed: failed.map(({ index }) => index), outcomes },
-      },
-    );
   }
 
   registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
@@ -360,23 +332,4 @@ export class SqliteStore implements Store, ThreadStore {
   close(): Promise<void> {
     return this.#session.close();
   }
-}
-
-const POLLS: ReadonlySet<Write["write"]> = new Set<Write["write"]>([
-  "claim-turns",
-  "claim-items",
-  "claim-messages",
-  "fire-due",
-  "admit",
-]);
-
-function isPoll({ write }: Write): boolean {
-  return POLLS.has(write);
-}
-
-/** Not when the store itself is out of reach: then every write would wait as long and fail alike. */
-function isWorthRepeating(error: unknown): boolean {
-  if (!(error instanceof RepriseError)) return false;
-  if (error.code === "STORE_BUSY" || error.code === "STORE_REPLACED" || error.code === "USAGE") return false;
-  return error.details?.["unresolved"] !== true;
 }

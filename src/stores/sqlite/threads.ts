@@ -16,7 +16,7 @@ import type {
 import { plain } from "../rules/rows.ts";
 import type { Session, SqliteTx } from "./session.ts";
 import type { Statements } from "./statements.ts";
-import { isSameRow, rowOf, serializedOf, type PayloadRow } from "./thread-payload.ts";
+import { isSameRow, rowOf, serializedOf, type PayloadRow } from "../thread-payload.ts";
 
 /** In SQLite a blob is greater than every text. */
 const AFTER_EVERY_TEXT = new Uint8Array(0);

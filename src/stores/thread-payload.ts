@@ -1,8 +1,8 @@
 // Thread payload: from the bytes of a foreign serializer to text a codec can take, and back (T4).
 
 import { isUtf8 } from "node:buffer";
-import { SEALED, unreadableReason } from "../../base/index.ts";
-import type { Serialized } from "../threads.ts";
+import { SEALED, unreadableReason } from "../base/index.ts";
+import type { Serialized } from "./threads.ts";
 
 export interface PayloadRow {
   readonly type: string;

@@ -1,0 +1,135 @@
+// Links: a few connections, each with its own kind of work, so that nothing urgent waits behind something long.
+//
+// K1. A link is used by one call at a time; who comes while all are in use waits in line.
+// K2. `beat` has a link of its own: a heartbeat never waits behind a batch.
+// K3. A link that failed is not used again: the next one who needs one makes a new connection.
+
+import { RepriseError } from "../../base/index.ts";
+import { LinkError, type Backend, type Link } from "./backend.ts";
+
+/**
+ * What links are for. `claim`: polls, and what is done now and then. `small`: numbers, and what became of a commit. `user`: `ctx.tx`, where a transaction lasts as long as a
+ * function of the user's.
+ */
+export type Lane = "write" | "claim" | "read" | "beat" | "small" | "user";
+
+export type LaneSizes = Readonly<Record<Lane, number>>;
+
+/** A link and the number of its last batch (L3). */
+export interface WriteLink {
+  readonly link: Link;
+  batch: number;
+}
+
+interface LaneState {
+  readonly idle: WriteLink[];
+  /** Links there are, in use or not, and those that are being made. */
+  count: number;
+  readonly line: (() => void)[];
+}
+
+export class Links {
+  readonly #backend: Backend;
+  readonly #sizes: LaneSizes;
+  readonly #lanes: Record<Lane, LaneState> = {
+    write: lane(),
+    claim: lane(),
+    read: lane(),
+    beat: lane(),
+    small: lane(),
+    user: lane(),
+  };
+  #closed = false;
+
+  constructor(backend: Backend, sizes: LaneSizes) {
+    this.#backend = backend;
+    this.#sizes = sizes;
+  }
+
+  /** The first one, before anybody needs it: what `connect` refuses is refused here. */
+  async open(): Promise<void> {
+    const link = await this.#backend.connect();
+    this.#lanes.write.count += 1;
+    this.#lanes.write.idle.push({ link, batch: 0 });
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  async use<T>(name: Lane, work: (link: WriteLink) => Promise<T>): Promise<T> {
+    const taken = await this.#take(name);
+    try {
+      return await work(taken);
+    } catch (error) {
+      if (error instanceof LinkError && error.reason === "lost") taken.link.destroy();
+      throw error;
+    } finally {
+      this.#give(name, taken);
+    }
+  }
+
+  async #take(name: Lane): Promise<WriteLink> {
+    const state = this.#lanes[name];
+    for (;;) {
+      if (this.#closed) throw closed();
+      const idle = state.idle.pop();
+      if (idle !== undefined) {
+        if (idle.link.isUsable) return idle;
+        state.count -= 1;
+        continue;
+      }
+      if (state.count < this.#sizes[name]) break;
+      await new Promise<void>((resolve) => state.line.push(resolve));
+    }
+    state.count += 1;
+    try {
+      const made = { link: await this.#backend.connect(), batch: 0 };
+      if (!this.#closed) return made;
+      await made.link.close().catch(() => undefined);
+      throw closed();
+    } catch (error) {
+      state.count -= 1;
+      state.line.shift()?.();
+      throw error;
+    }
+  }
+
+  #give(name: Lane, taken: WriteLink): void {
+    const state = this.#lanes[name];
+    if (this.#closed) void taken.link.close().catch(() => undefined);
+    else if (taken.link.isUsable) state.idle.push(taken);
+    else state.count -= 1;
+    state.line.shift()?.();
+  }
+
+  /** Links of every other kind that nobody uses; answers their writers, which are of no more use. */
+  async closeOthers(kept: Lane): Promise<readonly string[]> {
+    const writers: string[] = [];
+    for (const [name, state] of Object.entries(this.#lanes))
+      if (name !== kept)
+        for (const { link } of state.idle.splice(0)) {
+          state.count -= 1;
+          if (link.isUsable) writers.push(link.writer);
+          await link.close().catch(() => undefined);
+        }
+    return writers;
+  }
+
+  /** Links in use are closed when they come back. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const state of Object.values(this.#lanes)) {
+      for (const resolve of state.line.splice(0)) resolve();
+      for (const { link } of state.idle.splice(0)) await link.close().catch(() => undefined);
+    }
+  }
+}
+
+function lane(): LaneState {
+  return { idle: [], count: 0, line: [] };
+}
+
+function closed(): RepriseError {
+  return new RepriseError("USAGE", "The store is closed.");
+}

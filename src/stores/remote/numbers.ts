@@ -1,0 +1,61 @@
+// Numbers: of runs, workers and whatever else SQLite counts by itself, taken from the database in blocks.
+//
+// N1. A number is handed out once, whoever asks; one that was reserved and not used is gone.
+// N2. Blocks are small while little happens and are not kept for long: older runs have lower numbers, but for the moment two
+//     processes share.
+
+import type { Clock } from "../../base/index.ts";
+
+const SMALLEST = 8;
+const LARGEST = 1_024;
+const KEPT_MS = 1_000;
+
+export interface Block {
+  /** The first number that is free. */
+  next: number;
+  readonly end: number;
+}
+
+const NONE: Block = { next: 0, end: 0 };
+
+export class Numbers {
+  readonly #clock: Clock;
+  readonly #reserve: (count: number) => Promise<number>;
+  #block: Block = NONE;
+  #reservedAt = Number.NEGATIVE_INFINITY;
+  #size = SMALLEST;
+
+  constructor(clock: Clock, reserve: (count: number) => Promise<number>) {
+    this.#clock = clock;
+    this.#reserve = reserve;
+  }
+
+  /** So many numbers in a row. */
+  async take(count: number): Promise<Block> {
+    if (count === 0) return NONE;
+    const mine = this.#cut(count);
+    if (mine !== undefined) return mine;
+    this.#size = this.#isFresh ? Math.min(LARGEST, this.#size * 2) : SMALLEST;
+    const size = Math.max(count, this.#size);
+    const first = await this.#reserve(size);
+    this.#block = { next: first, end: first + size };
+    this.#reservedAt = this.#clock.monotonic();
+    return this.#cut(count)!;
+  }
+
+  /** What was not used goes back, if nobody has taken any since. */
+  giveBack({ next, end }: Block): void {
+    if (end === this.#block.next && next < end) this.#block.next = next;
+  }
+
+  get #isFresh(): boolean {
+    return this.#clock.monotonic() - this.#reservedAt < KEPT_MS;
+  }
+
+  #cut(count: number): Block | undefined {
+    const { next, end } = this.#block;
+    if (!this.#isFresh || end - next < count) return undefined;
+    this.#block.next += count;
+    return { next, end: next + count };
+  }
+}

@@ -1,0 +1,162 @@
+// Prune: families go as a whole (C8). Everything with one root has ended, and ended before a moment, nothing of it is still to
+// be sent, and no fork of any of it stays (FK4). From the newest on: a fork has a higher number than the run it comes from.
+//
+// E1. Looked at without locks first; what seems to go is locked, looked at again, and then goes. Nobody can join a family all
+//     of whose runs have ended: that takes the turn of one of them, and with it the lock of its row.
+
+import type { EpochMs } from "../../base/index.ts";
+import type { PruneOptions, RunNumber } from "../../kernel/index.ts";
+import { forgetRun, sweepLeftovers } from "../rules/sweep.ts";
+import type { Reader } from "./reader.ts";
+import { equal, lookup } from "./reads.ts";
+import type { Runner, Work } from "./runner.ts";
+import type { RowOf } from "./tables.ts";
+import { spoken } from "./spoken.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+/** How many run numbers one look, and one transaction, is about. */
+const WINDOW = 500;
+const WHAT = "Pruning";
+
+type RunRow = RowOf<"runs">;
+
+export async function prune(
+  runner: Runner,
+  reader: Reader,
+  highest: RunNumber,
+  endedBefore: EpochMs,
+  { dryRun = false, onProgress }: PruneOptions,
+): Promise<{ readonly runs: number }> {
+  let runs = 0;
+  const ids = new Set<string>();
+  // In a dry run, the forks that would be gone by now.
+  const gone = new Set<RunNumber>();
+  for (let upTo = highest + 1; upTo > 0; upTo -= WINDOW) {
+    const from = Math.max(0, upTo - WINDOW);
+    const families = await oldFamilies(reader, from, upTo, endedBefore);
+    if (dryRun) runs += await countGone(reader, families, gone);
+    else if (families.length > 0)
+      for (const { id } of await runner.run(forgetting(families, endedBefore))) {
+        runs += 1;
+        ids.add(id);
+      }
+    onProgress?.(highest - from, highest);
+  }
+  if (dryRun) return { runs };
+  // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
+  while (await runner.run(spoken(WHAT, sweepLeftovers)));
+  await forgetStartKeys(runner, reader, [...ids]);
+  return { runs };
+}
+
+type Family = readonly RunRow[];
+
+/** Newest first; forks are looked at when they are about to go. */
+async function oldFamilies(
+  reader: Reader,
+  from: RunNumber,
+  upTo: RunNumber,
+  endedBefore: EpochMs,
+): Promise<readonly Family[]> {
+  const window = await reader.rows(WHAT, {
+    ask: "select",
+    table: "runs",
+    where: [
+      { column: "run", is: ">=", value: from },
+      { column: "run", is: "<", value: upTo },
+    ],
+    order: [["run", "desc"]],
+    lock: "none",
+  });
+  const roots = window.filter((row) => row.root === row.run && isOver(row, endedBefore)).map(({ run }) => run);
+  if (roots.length === 0) return [];
+  const members = await reader.rows(WHAT, lookup("runs", ["root"], keysOf(roots)));
+  const families = Map.groupBy(members, ({ root }) => root);
+  const old = roots
+    .map((root) => families.get(root) ?? [])
+    .filter((family) => family.length > 0 && family.every((row) => isOver(row, endedBefore)));
+  if (old.length === 0) return [];
+  const sending = await reader.rows(WHAT, lookup("outbox", ["line"], keysOf(old.flat().map(({ run }) => run))));
+  const lines = new Set(sending.map(({ line }) => line));
+  return old.filter((family) => !family.some(({ run }) => lines.has(run)));
+}
+
+function keysOf(runs: readonly RunNumber[]): readonly (readonly [RunNumber])[] {
+  return runs.map((run) => [run] as const);
+}
+
+/** How many would go, if what is in `gone` had gone. */
+async function countGone(reader: Reader, families: readonly Family[], gone: Set<RunNumber>): Promise<number> {
+  if (families.length === 0) return 0;
+  const numbers = families.flat().map(({ run }) => run);
+  const forks = await reader.rows(WHAT, lookup("forks", ["origin"], keysOf(numbers)));
+  let runs = 0;
+  for (const family of families) {
+    const stays = family.some(({ run }) => forks.some((fork) => fork.origin === run && !gone.has(fork.run)));
+    if (stays) continue;
+    runs += family.length;
+    for (const { run } of family) gone.add(run);
+  }
+  return runs;
+}
+
+/** Since when nothing is to be expected of it. A run that was only expected is over when nobody starts it. */
+function isOver({ ended_at: endedAt, status, created_at: createdAt }: RunRow, endedBefore: EpochMs): boolean {
+  const over = endedAt ?? (status === "expected" ? createdAt : undefined);
+  return over !== undefined && over < endedBefore;
+}
+
+/** E1. Answers what has gone. */
+function forgetting(families: readonly Family[], endedBefore: EpochMs): Work<Family> {
+  return spoken(WHAT, (tx, ws) => {
+    const numbers = families.flat().map(({ run }) => run);
+    ws.need(() => ws.wantRows("runs", "update", keysOf(numbers.toSorted((a, b) => a - b))));
+    const forgotten: RunRow[] = [];
+    for (const family of families) {
+      if (!family.every(({ run }) => mayGo(ws, run, endedBefore))) continue;
+      for (const row of family) forgetRun(tx, row.run);
+      forgotten.push(...family);
+    }
+    return forgotten;
+  });
+}
+
+function mayGo(ws: WorkingSet, run: RunNumber, endedBefore: EpochMs): boolean {
+  const row = ws.get("runs", "update", run);
+  if (row === undefined || !isOver(row, endedBefore)) return false;
+  return ws.select(only("outbox", "line", run)).length === 0 && ws.select(only("forks", "origin", run)).length === 0;
+}
+
+function only<T extends "outbox" | "forks">(table: T, column: string, value: number) {
+  return { ask: "select", table, where: [equal(column, value)], lock: "none" } as const;
+}
+
+/** Keys of starts whose run is gone. */
+async function forgetStartKeys(runner: Runner, reader: Reader, ids: readonly string[]): Promise<void> {
+  for (let from = 0; from < ids.length; from += WINDOW) {
+    const some = ids.slice(from, from + WINDOW).map((id) => [id]);
+    const [keys = [], runs = []] = await reader.read(WHAT, [
+      lookup("start_keys", ["id"], some),
+      lookup("runs", ["id"], some),
+    ]);
+    const there = new Set(runs.map((row) => row["id"]));
+    const gone = (keys as unknown as RowOf<"start_keys">[]).filter(({ id }) => !there.has(id));
+    if (gone.length > 0) await runner.run(spoken(WHAT, (_tx, ws) => dropStartKeys(ws, gone)));
+  }
+}
+
+/** Only those that still lead to the same run, which did not come back. */
+function dropStartKeys(ws: WorkingSet, gone: readonly RowOf<"start_keys">[]): void {
+  for (const { id } of gone) ws.find("runs", ["id"], [id], "update");
+  ws.need(() =>
+    ws.wantRows(
+      "start_keys",
+      "update",
+      gone.map(({ definition, kind, key }) => [definition, kind, key]),
+    ),
+  );
+  for (const { definition, kind, key, id } of gone) {
+    const row = ws.get("start_keys", "update", definition, kind, key);
+    if (row?.id === id && ws.find("runs", ["id"], [id], "update").length === 0) ws.remove("start_keys", row);
+  }
+}

@@ -1,0 +1,91 @@
+// Rekey: every payload is read and written anew with today's codec, some rows per transaction, while work goes on.
+//
+// The text stays what it was, and with it every mark and every chain.
+
+import { RepriseError, unreadableReason } from "../../base/index.ts";
+import type { OnProgress, Rekeyed, RunNumber } from "../../kernel/index.ts";
+import { CODEC_NOTE, type Seal } from "../seal.ts";
+import { PAYLOADS } from "./border.ts";
+import { readCodecNotes } from "./describe.ts";
+import { pagesOf } from "./pages.ts";
+import type { Reader } from "./reader.ts";
+import type { Runner } from "./runner.ts";
+import { spoken } from "./spoken.ts";
+import { keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+const ROWS = 200;
+const WHAT = "Rekeying";
+
+export async function rekey(
+  runner: Runner,
+  reader: Reader,
+  seal: Seal | undefined,
+  onProgress: OnProgress = () => undefined,
+): Promise<Rekeyed> {
+  if (seal === undefined)
+    throw new RepriseError("BAD_OPTIONS", "There is nothing to write payloads with: open the store with a `codec`.");
+  if (!seal.isOpen) seal.refuse();
+  const counts = await reader.read(
+    WHAT,
+    [...PAYLOADS].map(([table, column]) => ({ ask: "count", table, where: [{ column, is: "not null" }] })),
+  );
+  const total = counts.reduce((sum, [row]) => sum + Number(row!["count"]), 0);
+  let payloads = 0;
+  let unreadable = 0;
+  for (const [table, column] of PAYLOADS)
+    for await (const page of pagesOf(async (question) => (await reader.read(WHAT, [question]))[0]!, table, ROWS)) {
+      const rows = (page as readonly AnyRow[]).filter((row) => row[column] !== null);
+      if (rows.length === 0) continue;
+      const done = await runner.run(spoken(WHAT, (_tx, ws) => rewrite(ws, table, column, rows)));
+      payloads += done.payloads;
+      unreadable += done.unreadable;
+      onProgress(Math.min(payloads + unreadable, total), total);
+    }
+  if (unreadable === 0) await forgetOthers(runner, reader, seal);
+  return { payloads, unreadable };
+}
+
+/** Under the locks of their runs: nobody changes them meanwhile. */
+function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonly AnyRow[]): Rekeyed {
+  const keys = rows.map((row) => keyColumns(table).map((name) => row[name]!));
+  const isOfRuns = keyColumns(table)[0] === "run";
+  if (isOfRuns) {
+    const runs = [...new Set(keys.map(([run]) => run as RunNumber))].toSorted((a, b) => a - b);
+    ws.need(() =>
+      ws.wantRows(
+        "runs",
+        "update",
+        runs.map((run) => [run]),
+      ),
+    );
+  }
+  const lock = isOfRuns && table !== "runs" ? "none" : "update";
+  ws.need(() => ws.wantRows(table, lock, keys));
+  let payloads = 0;
+  let unreadable = 0;
+  for (const key of keys) {
+    const row = ws.get(table, lock, ...(key as Value[])) as AnyRow | undefined;
+    const text = row?.[column];
+    if (typeof text !== "string") continue;
+    if (unreadableReason(text) !== undefined) unreadable += 1;
+    else {
+      ws.update(table, row as never, { [column]: text } as never);
+      payloads += 1;
+    }
+  }
+  return { payloads, unreadable };
+}
+
+/** The old keys are not needed any more. */
+async function forgetOthers(runner: Runner, reader: Reader, seal: Seal): Promise<void> {
+  const others = (await readCodecNotes(reader)).filter(({ name }) => name !== seal.codec.name);
+  await runner.run(
+    spoken(WHAT, (_tx, ws) => {
+      for (const { name } of others) {
+        const row = ws.get("meta", "update", CODEC_NOTE + name) as RowOf<"meta"> | undefined;
+        if (row !== undefined) ws.remove("meta", row);
+      }
+    }),
+  );
+}

@@ -1,0 +1,286 @@
+// RemoteStore: the port on a database behind a network. What each write does is in ../rules, what is special about a database
+// in its `Backend`; here is what lies between.
+//
+// S1. A list of writes is one transaction, perhaps together with other lists (batches.ts); claims are their own.
+// S2. A call whose connection breaks is done again where that is safe, and looked up where it is not (outcomes.ts, A8).
+// S3. Heartbeats have a link of their own.
+
+import type { EpochMs } from "../../base/index.ts";
+import type {
+  Backlog,
+  Chunk,
+  DueSchedules,
+  Entry,
+  InboxRow,
+  InputsAsked,
+  ItemState,
+  NewCheckpoint,
+  NodeInput,
+  OnProgress,
+  OutcomeOf,
+  Problem,
+  PruneOptions,
+  QueueState,
+  Readiness,
+  Rekeyed,
+  RunFilter,
+  RunNumber,
+  RunPulse,
+  RunRecord,
+  ScheduleRecord,
+  Store,
+  StoreInfo,
+  TransactOutcome,
+  TurnWrite,
+  VersionCount,
+  WorkerInfo,
+  Write,
+} from "../../kernel/index.ts";
+import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
+import { readReadiness } from "../rules/flow-reads.ts";
+import { findRun } from "../rules/read.ts";
+import { hasNothingToReap, listWorkers, reap, releaseWorker, type Reaped } from "../rules/reap.ts";
+import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
+import { readEmitted } from "../rules/streams.ts";
+import type { Threads, ThreadStore } from "../threads.ts";
+import type { Backend } from "./backend.ts";
+import { listQueues, readBacklog, type Read } from "./backlog.ts";
+import { describe } from "./describe.ts";
+import { listRuns } from "./list-runs.ts";
+import { prune } from "./prune.ts";
+import * as reads from "./reads.ts";
+import { rekey } from "./rekey.ts";
+import { backUp, check } from "./scratch-copy.ts";
+import { Session, type RemoteStoreOptions } from "./session.ts";
+import { spoken } from "./spoken.ts";
+import { RemoteThreads } from "./threads.ts";
+import { transact } from "./transact.ts";
+
+/** More than any run has. */
+const EVERYTHING = Number.MAX_SAFE_INTEGER;
+
+/** Opens a store on a database that a backend reaches; both are closed together. */
+export async function openRemoteStore(backend: Backend, options: RemoteStoreOptions): Promise<RemoteStore> {
+  return new RemoteStore(await Session.open(backend, options));
+}
+
+export class RemoteStore implements Store, ThreadStore {
+  readonly kind: string;
+  readonly #session: Session;
+  readonly #threads: RemoteThreads;
+
+  constructor(session: Session) {
+    this.#session = session;
+    this.kind = session.backend.kind;
+    const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
+    this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
+  }
+
+  get "~threads"(): Threads {
+    return this.#threads;
+  }
+
+  now(): EpochMs {
+    return this.#session.now();
+  }
+
+  async write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }> {
+    this.#session.refuseClosed();
+    return (await this.#session.batches.write(writes)) as { [K in keyof W]: OutcomeOf<W[K]> };
+  }
+
+  transact(
+    call: (db: unknown) => unknown,
+    write: (result: unknown) => TurnWrite | undefined,
+  ): Promise<TransactOutcome> {
+    return transact(this.#session.runner, call, write);
+  }
+
+  // ── workers (S3) ──
+
+  async registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
+    const session = this.#session;
+    await session.catchUp();
+    const worker = await session.reserve("workers", 1);
+    await session.runner.run({
+      what: "Registering a worker",
+      isOrdered: true,
+      lane: "beat",
+      apply: (ws, now) => {
+        ws.reset();
+        const times = { until: now + leaseMs, started_at: now };
+        ws.insert("workers", { worker, name, ...times, about: about ?? null, doing: null });
+        return { result: undefined };
+      },
+    });
+    session.memory.addWorker(worker);
+    return worker;
+  }
+
+  async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
+    const session = this.#session;
+    await session.catchUp();
+    const isThere = await session.small(
+      (link) => session.backend.renewLease(link, worker, session.now() + leaseMs, doing),
+      "beat",
+    );
+    if (!isThere) session.memory.dropWorker(worker);
+    return isThere;
+  }
+
+  listWorkers(): Promise<readonly WorkerInfo[]> {
+    return this.#session.reader.speak("Listing workers", listWorkers);
+  }
+
+  async releaseWorker(worker: number): Promise<void> {
+    this.#session.memory.dropWorker(worker);
+    await this.#session.runner.run(spoken("Releasing a worker", (tx) => releaseWorker(tx, worker)));
+  }
+
+  async reap(self: number): Promise<Reaped> {
+    const session = this.#session;
+    await session.catchUp();
+    const isIdle = await session.reader.speak("Reaping", (sql) => hasNothingToReap(sql, session.now(), self));
+    if (isIdle) return { workers: 0, turns: 0, items: 0 };
+    return session.runner.run(spoken("Reaping", (tx) => reap(tx, self)));
+  }
+
+  // ── reading ──
+
+  findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
+    return this.#session.reader.speak("Finding a run", (sql) => findRun(sql, id, generation));
+  }
+
+  countVersions(): Promise<readonly VersionCount[]> {
+    return reads.countVersions(this.#session.reader);
+  }
+
+  listRuns(filter: RunFilter): Promise<readonly RunRecord[]> {
+    return listRuns(this.#session.reader, filter);
+  }
+
+  readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]> {
+    return reads.readJournal(this.#session.reader, run, after, limit);
+  }
+
+  readCheckpoints(run: RunNumber, after: number, limit = EVERYTHING): Promise<readonly NewCheckpoint[]> {
+    return this.#session.reader.speak("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+  }
+
+  findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
+    return this.#session.reader.speak("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+  }
+
+  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
+    return this.#session.reader.speak("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
+  }
+
+  readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
+    return reads.readSteps(this.#session.reader, run, after, upTo, limit);
+  }
+
+  readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]> {
+    return reads.readInbox(this.#session.reader, run, after);
+  }
+
+  readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]> {
+    return reads.readStream(this.#session.reader, run, stream, after, limit);
+  }
+
+  readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
+    return this.#session.reader.speak("Reading a run's streams", (sql) => readEmitted(sql, run));
+  }
+
+  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]> {
+    return reads.readInputs(this.#session.reader, asked);
+  }
+
+  readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
+    return this.#session.reader.speak("Reading readiness", (sql) => readReadiness(sql, run));
+  }
+
+  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
+    return reads.readPulses(this.#session.reader, runs);
+  }
+
+  itemTokens(
+    items: readonly { readonly run: RunNumber; readonly item: string }[],
+  ): Promise<readonly (string | undefined)[]> {
+    return reads.readItemTokens(this.#session.reader, items);
+  }
+
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
+    return reads.readItems(this.#session.reader, run, items);
+  }
+
+  hasChanged(): boolean {
+    return this.#session.wakeUps.look();
+  }
+
+  findSchedule(name: string): Promise<ScheduleRecord | undefined> {
+    return this.#session.reader.speak("Finding a schedule", (sql) => findSchedule(sql, name));
+  }
+
+  listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
+    return this.#session.reader.speak("Listing schedules", (sql) => listSchedules(sql, after, limit));
+  }
+
+  dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
+    const now = this.now();
+    return this.#session.reader.speak("Looking at schedules", (sql) => findDueSchedules(sql, now, definitions, limit));
+  }
+
+  listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
+    return listQueues(this.#read("Listing queues"), upTo);
+  }
+
+  readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
+    return readBacklog(this.#read("Looking at what waits"), upTo);
+  }
+
+  #read(what: string): Read {
+    return (questions) => this.#session.reader.read(what, questions);
+  }
+
+  // ── care ──
+
+  async prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
+    const { runner, reader } = this.#session;
+    return prune(runner, reader, await this.#highestRun(), endedBefore, options);
+  }
+
+  async #highestRun(): Promise<RunNumber> {
+    const question = reads.lookup("counters", ["name"], [["runs"]]);
+    const [row] = await this.#session.reader.rows("Looking at runs", question);
+    return row?.value ?? 0;
+  }
+
+  backup(path: string, onProgress?: OnProgress): Promise<void> {
+    return backUp(this.#session.links, this.#session.options, path, onProgress);
+  }
+
+  rekey(onProgress?: OnProgress): Promise<Rekeyed> {
+    const { runner, reader, seal } = this.#session;
+    return rekey(runner, reader, seal, onProgress);
+  }
+
+  async info(): Promise<StoreInfo> {
+    const { backend, reader } = this.#session;
+    return describe(reader, this.kind, await this.#session.small((link) => backend.info(link)));
+  }
+
+  async check(onProgress?: OnProgress): Promise<readonly Problem[]> {
+    const { seal, links, options, clock } = this.#session;
+    // The hash chain is that of the text.
+    if (seal?.isOpen === false) seal.refuse();
+    return check(
+      links,
+      { ...options, clock: { now: () => clock.now(), monotonic: () => options.clock.monotonic() } },
+      onProgress,
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}

@@ -1,0 +1,155 @@
+// Scratch copy: the whole store, as it is at one moment, in a SQLite file. A backup is such a file, and `check` is SQLite's own
+// on one that is thrown away: every invariant is written once.
+//
+// V1. One snapshot: page by page where the database can hold one open, else in one answer.
+// V2. Payloads are copied as they lie there, sealed or not: the place they are sealed with is the same.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { OnProgress, Problem } from "../../kernel/index.ts";
+import { createNewFile } from "../sqlite/back-up.ts";
+import { storeErrorOf } from "../sqlite/errors.ts";
+import { createSchema } from "../sqlite/migrate.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../sqlite/sqlite-store.ts";
+import type { Answer, Link } from "./backend.ts";
+import type { Links } from "./links.ts";
+import { pagesOf, type Ask } from "./pages.ts";
+import { patiently, type Waiting } from "./patience.ts";
+import type { Select } from "./query.ts";
+import { columnsOf, TABLES, type TableName } from "./tables.ts";
+
+/** What SQLite has besides, or counts by itself. */
+const LEFT_OUT: ReadonlySet<TableName> = new Set<TableName>(["meta", "counters", "writers"]);
+const COPIED = (Object.keys(TABLES) as TableName[]).filter((table) => !LEFT_OUT.has(table));
+const PAGE = 2_000;
+
+export type CopyOptions = Waiting & Pick<SqliteStoreOptions, "codec" | "locked">;
+
+/** A backup; the target must not exist. */
+export async function backUp(links: Links, waiting: Waiting, path: string, onProgress?: OnProgress): Promise<void> {
+  const target = resolve(path);
+  createNewFile(target);
+  try {
+    await copyInto(links, waiting, target, onProgress);
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw storeErrorOf(error, `Backing up to ${target}`);
+  }
+}
+
+export async function check(links: Links, options: CopyOptions, onProgress?: OnProgress): Promise<readonly Problem[]> {
+  const folder = mkdtempSync(join(tmpdir(), "reprise-check-"));
+  try {
+    const path = join(folder, "copy.db");
+    await copyInto(links, options, path);
+    const store = await openSqliteStore({ ...options, path, durability: "relaxed" });
+    try {
+      return await store.check(onProgress);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function copyInto(links: Links, waiting: Waiting, path: string, onProgress?: OnProgress): Promise<void> {
+  return patiently(waiting, "Copying the store", () =>
+    links.use("user", async ({ link }) => {
+      rmSync(path, { force: true });
+      const copy = new Copy(path);
+      try {
+        await inOneMoment(link, (ask) => copy.fill(ask, onProgress));
+      } finally {
+        copy.close();
+      }
+    }),
+  );
+}
+
+/** V1 */
+async function inOneMoment(link: Link, work: (ask: Ask) => Promise<void>): Promise<void> {
+  if (link.snapshot === undefined) {
+    const tables = Object.keys(TABLES) as TableName[];
+    const all = await link.read(tables.map((table): Select => ({ ask: "select", table, where: [], lock: "none" })));
+    const left = new Map<TableName, Answer>(tables.map((table, index) => [table, all[index]!]));
+    return work((question) => {
+      const rows = left.get(question.table) ?? [];
+      left.delete(question.table);
+      return Promise.resolve(question.ask === "count" ? [{ count: rows.length }] : rows);
+    });
+  }
+  await link.snapshot();
+  try {
+    await work(async (question) => (await link.ask([question]))[0]!);
+  } finally {
+    if (link.isUsable) await link.rollback();
+  }
+}
+
+class Copy {
+  readonly #db: DatabaseSync;
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path);
+    // Nobody sees it before it is whole; `close` makes it durable.
+    this.#db.exec("pragma journal_mode = off; pragma synchronous = off;");
+    createSchema(this.#db);
+  }
+
+  async fill(ask: Ask, onProgress: OnProgress = () => undefined): Promise<void> {
+    this.#db.exec("begin");
+    for (const [index, table] of COPIED.entries()) {
+      const insert = this.#insertInto(table);
+      for await (const page of pagesOf(ask, table, PAGE)) for (const row of ordered(table, page)) insert(row);
+      onProgress(index + 1, COPIED.length);
+    }
+    await this.#fillMeta(ask);
+    this.#db.exec("commit");
+  }
+
+  #insertInto(table: TableName): (row: Answer[number]) => void {
+    const columns = columnsOf(table).filter((column) => table !== "tags" || column !== "position");
+    const statement = this.#db.prepare(
+      `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
+    );
+    return (row) => void statement.run(...columns.map((column) => row[column] as SQLInputValue));
+  }
+
+  /** What the codecs left, the numbers that are gone, and the time. */
+  async #fillMeta(ask: Ask): Promise<void> {
+    const note = this.#db.prepare("insert into meta (key, value) values (?, ?) on conflict (key) do nothing");
+    for await (const page of pagesOf(ask, "meta", PAGE))
+      for (const { key, value } of page) if (String(key).startsWith("codec ")) note.run(String(key), String(value));
+    for await (const page of pagesOf(ask, "counters", PAGE))
+      for (const { name, value } of page) this.#keepNumber(String(name), Number(value));
+    let mark = 0;
+    for await (const page of pagesOf(ask, "writers", PAGE))
+      for (const row of page) mark = Math.max(mark, Number(row["mark"]));
+    this.#db.prepare("insert into writers (writer, batch, mark) values ('', 0, ?)").run(mark);
+  }
+
+  #keepNumber(counter: string, last: number): void {
+    if (counter === "runs")
+      this.#db.prepare("insert into meta (key, value) values ('highest run', ?)").run(String(last));
+    if (counter === "workers") {
+      this.#db.exec("delete from sqlite_sequence where name = 'workers'");
+      this.#db.prepare("insert into sqlite_sequence (name, seq) values ('workers', ?)").run(last);
+    }
+  }
+
+  close(): void {
+    if (this.#db.isTransaction) this.#db.exec("rollback");
+    // The next commit writes with a real fsync, and everything before it.
+    this.#db.exec("pragma synchronous = full; pragma journal_mode = wal;");
+    this.#db.close();
+  }
+}
+
+/** Tags lie in the order of their rows. */
+function ordered(table: TableName, page: Answer): Answer {
+  if (table !== "tags") return page;
+  return page.toSorted((a, b) => Number(a["run"]) - Number(b["run"]) || Number(a["position"]) - Number(b["position"]));
+}
