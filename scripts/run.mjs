@@ -16,6 +16,7 @@ const SLOW = [
   "test/servers/**",
   "test/stores/mysql/**",
   "test/stores/remote.test.ts",
+  "test/stores/words.test.ts",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",

@@ -29,6 +29,7 @@ export {
 export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./remote/query.ts";
 export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./remote/tables.ts";
 export { tryApply, tryWith, type Applied, type Attempt, type AttemptOptions } from "./remote/attempt.ts";
+export { wantFootprint } from "./remote/footprint.ts";
 export { wordsOf, type Hints, type Mode } from "./remote/words.ts";
 export { Miss, WorkingSet } from "./remote/working-set.ts";
 export { listQueues, readBacklog } from "./remote/backlog.ts";

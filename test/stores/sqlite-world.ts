@@ -20,7 +20,7 @@ export interface SqliteWorldOptions {
   readonly durability?: "full" | "relaxed";
   readonly codec?: PayloadCodec;
   /** Stands between the cases and every store they open. */
-  readonly wrap?: (store: Store, clock: { now(): number }) => Store;
+  readonly wrap?: (store: Store, clock: { now(): number }, path: string) => Store;
 }
 
 export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld {
@@ -34,7 +34,7 @@ export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld
     const { durability, codec } = options;
     const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
     const store = await openSqliteStore({ path, ...ports, codec, ...(durability === undefined ? {} : { durability }) });
-    return wrap(store, time.clock);
+    return wrap(store, time.clock, path);
   }
 
   return {

@@ -32,6 +32,18 @@ export function newestChild(lock: Lock, id: string, parent: number): Select<"run
   return { ...question, where: [...question.where, equal("parent", parent)] };
 }
 
+const LIVE = ["expected", "queued", "running", "waiting", "paused", "blocked", "determinism_violation"] as const;
+
+export function liveChildren(lock: Lock, root: number, parent: number): Select<"runs"> {
+  return {
+    ask: "select",
+    table: "runs",
+    where: [equal("root", root), equal("parent", parent), { column: "status", is: "in", values: LIVE }],
+    order: [["run", "asc"]],
+    lock,
+  };
+}
+
 const DUE: readonly Condition[] = [fixed("turn_due", 1), none("turn_token")];
 const SUSPECT: readonly Condition[] = [fixed("turn_due", 2), none("turn_token")];
 
@@ -152,6 +164,26 @@ export function leasedItems(lock: Lock, worker: number): Select<"queue"> {
   };
 }
 
+/** Nodes that wait, and tasks. */
+export function waitingTasks(lock: Lock, run: number): Select<"queue"> {
+  const where: Condition[] = [
+    equal("run", run),
+    equal("kind", "task"),
+    { column: "state", is: "in", values: [1, 4, 5] },
+  ];
+  return { ask: "select", table: "queue", where, lock };
+}
+
+export function stoppedItems(lock: Lock, run: number): Select<"queue"> {
+  return { ask: "select", table: "queue", where: [equal("run", run), equal("state", 3)], lock };
+}
+
+/** Whether there is any: nothing comes or goes while its run is locked. */
+export function anyTask(run: number): Select<"queue"> {
+  const where = [equal("run", run), equal("kind", "task")];
+  return { ask: "select", table: "queue", where, limit: 1, lock: "none" };
+}
+
 /** Not only what is due: the one after tells when to look again. */
 export function delayedItems(limit: number): Select<"queue"> {
   return {
@@ -184,6 +216,32 @@ export function linedItems(lock: Lock, kind: string, queue: string, name: string
 export function parkedItems(lock: Lock, kind: string, queue: string, key: string, limit: number): Select<"queue"> {
   const where = [fixed("state", 5), equal("kind", kind), equal("queue", queue), equal("key", key)];
   return { ask: "select", table: "queue", where, order: IN_TURN, limit, lock };
+}
+
+export function parkedOfQueue(lock: Lock, kind: string, queue: string): Select<"queue"> {
+  const where = [fixed("state", 5), equal("kind", kind), equal("queue", queue)];
+  return { ask: "select", table: "queue", where, lock };
+}
+
+export function lanesOf(kind: string, queue: string): Select<"lanes"> {
+  return { ask: "select", table: "lanes", where: [equal("kind", kind), equal("queue", queue)], lock: "none" };
+}
+
+/** What no rate counts any more. */
+export function forgettable(now: number): Select<"begun"> {
+  return {
+    ask: "select",
+    table: "begun",
+    where: [{ column: "until", is: "<=", value: now }],
+    order: [
+      ["until", "asc"],
+      ["kind", "asc"],
+      ["queue", "asc"],
+      ["key", "asc"],
+    ],
+    limit: 20,
+    lock: "skip",
+  };
 }
 
 /** What stands in line for the gates of a kind, and is parked. */

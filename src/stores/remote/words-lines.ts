@@ -10,8 +10,9 @@ import {
   busyItems,
   dueLanes,
   equal,
-  fixed,
+  forgettable,
   itemsOfRun,
+  lanesOf,
   leasedItems,
   LINED,
   linedItems,
@@ -19,6 +20,7 @@ import {
   NEXT_LANE,
   parkedItems,
   parkedOfKind,
+  parkedOfQueue,
   some,
 } from "./selections.ts";
 import type { RowOf } from "./tables.ts";
@@ -26,7 +28,7 @@ import { change, is, just, one, rows, type Speech } from "./word.ts";
 import { asReadyItem } from "./words-queue.ts";
 
 const UNLIMITED = "{}";
-const FORGET_AT_ONCE = 20;
+const FORGET_AHEAD = 200;
 
 interface KeyCount {
   readonly kind: string;
@@ -161,12 +163,7 @@ export function lineWords({ ws, mode, lock }: Speech) {
       return unpark(kind, queue, key, limit);
     }),
     unparkQueue: change((kind: string, queue: string) => {
-      const parked = ws.select({
-        ask: "select",
-        table: "queue",
-        where: [fixed("state", 5), equal("kind", kind), equal("queue", queue)],
-        lock: lock("queue"),
-      });
+      const parked = ws.select(parkedOfQueue(lock("queue"), kind, queue));
       for (const row of parked) ws.update("queue", row, { state: 1 });
       return parked.length;
     }),
@@ -186,22 +183,7 @@ export function lineWords({ ws, mode, lock }: Speech) {
       };
     }),
     forgetBegun: just((now: number) => {
-      const old = ws.select(
-        {
-          ask: "select",
-          table: "begun",
-          where: [{ column: "until", is: "<=", value: now }],
-          order: [
-            ["until", "asc"],
-            ["kind", "asc"],
-            ["queue", "asc"],
-            ["key", "asc"],
-          ],
-          limit: FORGET_AT_ONCE,
-          lock: "skip",
-        },
-        10 * FORGET_AT_ONCE,
-      );
+      const old = ws.select(forgettable(now), FORGET_AHEAD);
       for (const row of old) ws.remove("begun", row);
     }),
     insertLane: just((kind: string, queue: string, key: string, opensAt: number) => {
@@ -223,8 +205,7 @@ export function lineWords({ ws, mode, lock }: Speech) {
     nextLane: one(() => ({ at: ws.select(NEXT_LANE)[0]?.opens_at ?? null })),
     dropLane: just((kind: string, queue: string, key: string) => ws.drop("lanes", [kind, queue, key])),
     dropLanes: just((kind: string, queue: string) => {
-      const where = [equal("kind", kind), equal("queue", queue)];
-      for (const row of ws.select({ ask: "select", table: "lanes", where, lock: "none" })) ws.remove("lanes", row);
+      for (const row of ws.select(lanesOf(kind, queue))) ws.remove("lanes", row);
     }),
   };
 }

@@ -14,7 +14,11 @@ export function messageWords({ ws, mode, lock }: Speech) {
     // I1
     const row = mode === "read" ? undefined : ws.get("runs", lock("runs"), run);
     if (row !== undefined && row.arrivals === Math.max(row.read, after)) return [];
-    return ws.select(inboxFrom(run, after));
+    if (mode !== "claim") return ws.select(inboxFrom(run, after));
+    return ws
+      .find("inbox", ["run"], [run], "none")
+      .filter(({ arrival }) => arrival > after)
+      .sort((a, b) => a.arrival - b.arrival);
   };
 
   return {

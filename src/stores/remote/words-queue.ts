@@ -2,10 +2,10 @@
 
 import { DEADLINE_ITEM } from "../../kernel/index.ts";
 import {
+  anyTask,
   delayedItems,
   DUE_DEFINITIONS,
   dueTurns,
-  equal,
   heldSuspects,
   itemsOfRun,
   leasedSuspects,
@@ -15,6 +15,8 @@ import {
   SUSPECT_NAMES,
   suspectItem,
   suspectTurn,
+  stoppedItems,
+  waitingTasks,
 } from "./selections.ts";
 import type { RowOf } from "./tables.ts";
 import { wantedNames, wantedVersions } from "./wanted.ts";
@@ -150,33 +152,17 @@ export function queueWords(speech: Speech) {
     stopNodes: change((run: number) =>
       setAll(
         ws
-          .select({
-            ask: "select",
-            table: "queue",
-            where: [equal("run", run), equal("kind", "task"), { column: "state", is: "in", values: [1, 4, 5] }],
-            lock: lock("queue"),
-          })
+          .select(waitingTasks(lock("queue"), run))
           // Of flows alone: the tasks of a workflow are answers its code waits for.
           .filter(({ name }) => name.includes("\n")),
         { state: 3 },
       ),
     ),
     resumeItems: change((run: number) =>
-      setAll(
-        ws.select({
-          ask: "select",
-          table: "queue",
-          where: [equal("run", run), equal("state", 3)],
-          lock: lock("queue"),
-        }),
-        { state: 1, takeovers: 0 },
-      ),
+      setAll(ws.select(stoppedItems(lock("queue"), run)), { state: 1, takeovers: 0 }),
     ),
     hasItems: is((run: number) => ws.select(itemsOfRun(lock("queue"), run, 1), 1_000).length > 0),
-    hasWork: is((run: number) => {
-      const where = [equal("run", run), equal("kind", "task")];
-      return ws.select({ ask: "select", table: "queue", where, limit: 1, lock: "none" }, 8).length > 0;
-    }),
+    hasWork: is((run: number) => ws.select(anyTask(run), 8).length > 0),
 
     // runs that have not begun
     isUnbegun: one((run: number) => {
@@ -235,7 +221,14 @@ export function queueWords(speech: Speech) {
       ws.select(suspectTurn(free, definition, version)).map(({ run }) => ({ run })),
     ),
     heldSuspect: is((worker: number) => ws.select(heldSuspects(worker)).length > 0),
-    readyNames: rows(() => namesOf(wantedNames(speech.writes) ?? ws.counts(READY_NAMES).map((row) => row["name"]!))),
+    readyNames: rows(() => {
+      const wanted = wantedNames(speech.writes);
+      if (wanted === undefined) return namesOf(ws.counts(READY_NAMES).map((row) => row["name"]!));
+      // A claim finds out by looking; who only looks is told.
+      return namesOf(
+        mode === "claim" ? wanted : wanted.filter((name) => ws.select(readyItems("none", name, 1)).length > 0),
+      );
+    }),
     readyItems: rows((name: string, limit: number) => ws.select(readyItems(free, name, limit)).map(asReadyItem)),
     suspectNames: rows(() =>
       namesOf(wantedNames(speech.writes) ?? ws.counts(SUSPECT_NAMES).map((row) => row["name"]!)),

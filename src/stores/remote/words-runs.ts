@@ -2,14 +2,13 @@
 
 import { hasEnded, SUSPECT_AFTER, type Status } from "../../kernel/index.ts";
 import type { RowOf } from "./tables.ts";
-import { equal } from "./selections.ts";
+import { liveChildren } from "./selections.ts";
 import { change, one, rows, type Speech } from "./word.ts";
 
 type RunsRow = RowOf<"runs">;
 type Values = Partial<RunsRow>;
 
 const MOVABLE: ReadonlySet<string> = new Set(["queued", "running", "waiting"]);
-const LIVE = ["expected", "queued", "running", "waiting", "paused", "blocked", "determinism_violation"] as const;
 
 /** Nobody holds its turn. */
 export const UNHELD: Values = { turn_token: null, turn_worker: null };
@@ -254,13 +253,7 @@ export function runWords({ ws, lock }: Speech) {
     ),
 
     liveChildren: rows((root: number, parent: number) => {
-      const children = ws.select({
-        ask: "select",
-        table: "runs",
-        where: [equal("root", root), equal("parent", parent), { column: "status", is: "in", values: LIVE }],
-        order: [["run", "asc"]],
-        lock: lock("runs"),
-      });
+      const children = ws.select(liveChildren(lock("runs"), root, parent));
       // They are told to stop: one that has not begun leaves its line.
       ws.need(() =>
         ws.wantRows(

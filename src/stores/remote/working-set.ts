@@ -40,6 +40,13 @@ export class WorkingSet {
     return held.row as RowOf<T> | undefined;
   }
 
+  /** As `get`; undefined also when it is not known, which is noted. */
+  tryGet<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
+    const held = this.#known(table, lock, key);
+    if (held === undefined) this.#wanted.push(lookup(table, keyColumns(table), [key], lock));
+    return held === undefined || held === "none" ? undefined : (held.row as RowOf<T> | undefined);
+  }
+
   /** All rows with these values, of columns that rows are found by. */
   find<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
     if (!this.#isFound(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));

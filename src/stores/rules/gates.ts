@@ -38,7 +38,7 @@ interface Key {
 const WHOLE = "";
 /** Items parked in one transaction. */
 const PARK_AT_MOST = 1_000;
-const LANES_AT_ONCE = 1_000;
+export const LANES_AT_ONCE = 1_000;
 
 export class Gates {
   readonly #sql: Statements;

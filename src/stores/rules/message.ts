@@ -25,7 +25,7 @@ interface Newest {
 }
 
 /** No target of ours starts like this: names hold no control characters. */
-const DEDUP = "\u0001";
+export const DEDUP = "\u0001";
 
 export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
   const { to, arrival, once, dedupId, definition, beforeStart } = write;

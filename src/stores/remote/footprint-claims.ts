@@ -1,0 +1,211 @@
+// Footprint of claims: everything that is looked for in one round trip, everything that is said of what was found in the
+// next.
+
+import type { EpochMs } from "../../base/index.ts";
+import type {
+  AdmitWrite,
+  ClaimItemsWrite,
+  ClaimMessagesWrite,
+  ClaimTurnsWrite,
+  DefinitionVersion,
+  QueueLimits,
+} from "../../kernel/index.ts";
+import { lineName } from "../rules/backlog.ts";
+import { LANES_AT_ONCE, type LineKind } from "../rules/gates.ts";
+import type { Lock } from "./query.ts";
+import {
+  begunAt,
+  busyItems,
+  DUE_DEFINITIONS,
+  dueLanes,
+  dueTurns,
+  forgettable,
+  heldSuspects,
+  leasedSuspects,
+  linedItems,
+  linesOf,
+  NEXT_LANE,
+  outgoingAfter,
+  outgoingTo,
+  parkedOfKind,
+  READY_NAMES,
+  readyItems,
+  SUSPECT_DEFINITIONS,
+  SUSPECT_NAMES,
+  suspectItem,
+  suspectTurn,
+} from "./selections.ts";
+import type { RowOf } from "./tables.ts";
+import { wantedNames, wantedVersions } from "./wanted.ts";
+import { lockOf, type Mode } from "./word.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+type QueueRow = RowOf<"queue">;
+
+/** What is free to be taken: nobody waits for what somebody else has. */
+function free(mode: Mode): Lock {
+  return mode === "claim" ? "skip" : "none";
+}
+
+export function wantClaimTurns(ws: WorkingSet, mode: Mode, write: ClaimTurnsWrite): void {
+  const limit = write.tokens.length;
+  if (limit === 0) return;
+  if (mode === "claim") ws.wantRows("workers", lockOf(mode, "workers"), [[write.worker]]);
+  ws.want(heldSuspects(write.worker));
+  const isFew = wantedVersions([write]) !== undefined;
+  const named = (known: readonly unknown[] | undefined): readonly DefinitionVersion[] | undefined =>
+    known && write.definitions.filter(({ name }) => known.includes(name));
+  const asked = (question: typeof DUE_DEFINITIONS): readonly DefinitionVersion[] | undefined =>
+    isFew ? write.definitions : named(ws.tryCounts(question)?.map((row) => row["definition"]));
+  const suspects = asked(SUSPECT_DEFINITIONS)?.map(({ name, version }) =>
+    ws.trySelect(suspectTurn(free(mode), name, version)),
+  );
+  const due = asked(DUE_DEFINITIONS)?.map(({ name, version }) =>
+    ws.trySelect(dueTurns(free(mode), name, version, mode === "read" ? 1 : limit)),
+  );
+  if (mode !== "claim" || suspects === undefined || due === undefined) return;
+  const first = due
+    .flatMap((runs) => runs ?? [])
+    .sort((a, b) => b.priority - a.priority || a.run - b.run)
+    .slice(0, limit);
+  const taken = [...suspects.flatMap((runs) => runs ?? []).slice(0, 1), ...first];
+  if (taken.length === 0) return;
+  ws.wantFound(
+    "tags",
+    ["run"],
+    taken.map(({ run }) => [run]),
+    "none",
+  );
+  const unread = taken.filter(({ arrivals, read }) => arrivals > read);
+  if (unread.length > 0)
+    ws.wantFound(
+      "inbox",
+      ["run"],
+      unread.map(({ run }) => [run]),
+      "none",
+    );
+}
+
+export function wantClaimItems(ws: WorkingSet, mode: Mode, now: EpochMs, write: ClaimItemsWrite): void {
+  const limit = write.tokens.length;
+  if (limit === 0) return;
+  if (mode === "claim") ws.wantRows("workers", lockOf(mode, "workers"), [[write.worker]]);
+  ws.want(leasedSuspects(write.worker));
+  const isFew = wantedNames([write]) !== undefined;
+  const asked = (question: typeof READY_NAMES): readonly string[] => {
+    if (isFew) return write.names;
+    const known = ws.tryCounts(question)?.map((row) => row["name"]);
+    return write.names.filter((name) => known?.includes(name));
+  };
+  const found: QueueRow[] = [];
+  for (const name of asked(SUSPECT_NAMES)) found.push(...(ws.trySelect(suspectItem(free(mode), name)) ?? []));
+  for (const name of asked(READY_NAMES))
+    found.push(...(ws.trySelect(readyItems(free(mode), name, mode === "read" ? 1 : limit)) ?? []));
+  found.push(...wantLines(ws, mode, now, "task", write.names, limit));
+  if (mode !== "claim") return;
+  const taken = found
+    .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
+    .slice(0, limit);
+  ws.wantRows(
+    "runs",
+    "none",
+    taken.map(({ run }) => [run]),
+  );
+  // What nodes take in is read when they start.
+  const tasks = taken.filter(({ name }) => !name.includes("\n"));
+  ws.wantRows(
+    "journal",
+    "none",
+    tasks.map(({ run, seq }) => [run, seq]),
+  );
+}
+
+export function wantAdmit(ws: WorkingSet, mode: Mode, now: EpochMs, { definitions, limit }: AdmitWrite): void {
+  const names = definitions.map(({ name, version }) => lineName(name, version));
+  const lined = wantLines(ws, mode, now, "start", names, limit);
+  if (mode === "read") return;
+  const first = lined
+    .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
+    .slice(0, limit);
+  ws.wantRows(
+    "runs",
+    "update",
+    first.map(({ run }) => [run]),
+  );
+  ws.wantRows(
+    "queue",
+    "update",
+    first.map(({ run, item }) => [run, item]),
+  );
+}
+
+/** What stands in the lines of these names, as far as it is here. */
+function wantLines(
+  ws: WorkingSet,
+  mode: Mode,
+  now: EpochMs,
+  kind: LineKind,
+  names: readonly string[],
+  limit: number,
+): QueueRow[] {
+  ws.want(NEXT_LANE);
+  ws.want(parkedOfKind(kind));
+  if (mode !== "read") ws.want(dueLanes("none", now, LANES_AT_ONCE));
+  const wanted = new Set(names);
+  const lines = ws.tryCounts(linesOf(kind)) as readonly { queue: string; name: string }[] | undefined;
+  const rows: QueueRow[] = [];
+  for (const { queue, name } of lines ?? []) {
+    if (!wanted.has(name)) continue;
+    wantGate(ws, mode, now, kind, queue);
+    if (mode === "read") continue;
+    rows.push(...(ws.trySelect(linedItems(free(mode), kind, queue, name, limit)) ?? []));
+  }
+  for (const row of rows) wantKey(ws, now, kind, row);
+  return rows;
+}
+
+function wantGate(ws: WorkingSet, mode: Mode, now: EpochMs, kind: LineKind, queue: string): void {
+  ws.wantRows("queues", lockOf(mode, "queues"), [[queue]]);
+  if (mode === "claim" && !ws.isTaken("queues", queue)) ws.wantRows("queues", "skip", [[queue]]);
+  ws.want({ ask: "count", table: "queue", where: busyItems(kind, queue) });
+  ws.want(begunAt(kind, queue, "", now));
+  const { rate } = limitsOf(ws, queue);
+  if (rate === undefined || mode === "read") return;
+  ws.wantRows("begun", "none", [[kind, queue, "", now + rate.perMs]]);
+  ws.trySelect(forgettable(now), 200);
+}
+
+function wantKey(ws: WorkingSet, now: EpochMs, kind: LineKind, { queue, key }: QueueRow): void {
+  if (queue === null || key === null) return;
+  const { perKey } = limitsOf(ws, queue);
+  if (perKey?.concurrency !== undefined) ws.want({ ask: "count", table: "queue", where: busyItems(kind, queue, key) });
+  if (perKey !== undefined) ws.want(begunAt(kind, queue, key, now));
+  if (perKey?.rate === undefined) return;
+  ws.wantRows("begun", "none", [[kind, queue, key, now + perKey.rate.perMs]]);
+  ws.wantRows("lanes", "none", [[kind, queue, key]]);
+  ws.trySelect(forgettable(now), 200);
+}
+
+function limitsOf(ws: WorkingSet, queue: string): QueueLimits {
+  return JSON.parse(ws.before("queues", queue)?.limits ?? "{}") as QueueLimits;
+}
+
+export function wantClaimMessages(ws: WorkingSet, mode: Mode, now: EpochMs, write: ClaimMessagesWrite): void {
+  const limit = write.tokens.length;
+  for (const destination of write.destinations) {
+    ws.want(outgoingAfter(destination, now));
+    if (limit === 0) continue;
+    const found = ws.trySelect(outgoingTo(free(mode), destination, now, mode === "read" ? 1 : limit)) ?? [];
+    if (mode === "read") continue;
+    ws.wantRows(
+      "runs",
+      "none",
+      found.map(({ run }) => [run]),
+    );
+    ws.wantRows(
+      "journal",
+      "none",
+      found.map(({ run, seq }) => [run, seq]),
+    );
+  }
+}

@@ -1,0 +1,176 @@
+// Twin: the rules over rows in memory, on a simulated database; with as little around it as will do.
+
+import { openSimBackend } from "../../../src/testing/simulation/sim-backend.ts";
+import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
+import {
+  columnsOf,
+  columnType,
+  TABLES,
+  tryApply,
+  tryWith,
+  wordsOf,
+  WorkingSet,
+  type Answer,
+  type Attempt,
+  type Link,
+  type Mode,
+  type TableName,
+  type WireRow,
+} from "../../../src/stores/index.ts";
+import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
+
+export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
+
+/** What a store keeps for itself. */
+const OWN: ReadonlySet<string> = new Set(["meta", "counters", "writers"]);
+export const COMPARED = (Object.keys(TABLES) as TableName[]).filter((table) => !OWN.has(table));
+const CLAIMS: ReadonlySet<Write["write"]> = new Set(["claim-turns", "claim-items", "claim-messages"]);
+/** More than anything needs; without progress it would never end. */
+const MOST_ROUNDS = 60;
+
+export class Twin {
+  readonly #now: () => number;
+  #backend;
+  #link: Link | undefined;
+  #batch = 0;
+  #workers = 0;
+  /** How often the database was asked for what the last call needed, and what for. */
+  rounds = 0;
+  asked: string[] = [];
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#backend = openSimBackend({ now });
+  }
+
+  /** Claims are never mixed with others. */
+  async write(now: number, nextRun: RunNumber, writes: readonly Write[]): Promise<readonly Outcome[]> {
+    this.rounds = 0;
+    this.asked = [];
+    const outcomes: Outcome[] = [];
+    let next = nextRun;
+    for (const list of segments(writes)) {
+      const mode: Mode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
+      const options = (): { mode: Mode; now: number; nextRun: number } => ({ mode, now, nextRun: next });
+      const applied = await this.#commit((ws) => tryApply(ws, options(), list));
+      outcomes.push(...applied.outcomes);
+      next = applied.nextRun;
+    }
+    return outcomes;
+  }
+
+  /** Any other work in a transaction. */
+  transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
+    this.rounds = 0;
+    this.asked = [];
+    const nextWorker = this.#workers + 1;
+    return this.#commit((ws) =>
+      tryWith(ws, () => work({ sql: wordsOf(ws, "write", { nextWorker }), now, nextRun: undefined, flows: undefined })),
+    );
+  }
+
+  registered(worker: number): void {
+    this.#workers = worker;
+  }
+
+  async read<T>(work: (sql: Statements, ws: WorkingSet) => T, writes: readonly Write[] = []): Promise<T> {
+    const link = await this.#open();
+    const ws = new WorkingSet();
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const attempt = tryWith(ws, () => work(wordsOf(ws, "read", { writes }), ws));
+      if ("result" in attempt) return attempt.result;
+      const answers = await link.read(attempt.questions);
+      for (const [index, question] of attempt.questions.entries())
+        ws.learn(question, readable(question.table, answers[index]!));
+    }
+    throw new Error("no end of questions");
+  }
+
+  async #commit<T>(attempt: (ws: WorkingSet) => Attempt<T>): Promise<T> {
+    const link = await this.#open();
+    const ws = new WorkingSet();
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const tried = attempt(ws);
+      if ("result" in tried) {
+        const changes = ws.changes();
+        const outcome = await link.commit(++this.#batch, this.#now(), changes);
+        if (outcome !== "committed") throw new Error(`the twin's commit was ${outcome}`);
+        return tried.result;
+      }
+      this.rounds += 1;
+      const answers = await link.ask(tried.questions);
+      this.asked.push(JSON.stringify(tried.questions));
+      ws.reset();
+      for (const [index, question] of tried.questions.entries())
+        ws.learn(question, readable(question.table, answers[index]!));
+    }
+    throw new Error(`no end of questions:\n${this.asked.join("\n")}`);
+  }
+
+  async #open(): Promise<Link> {
+    return (this.#link ??= await this.#backend.connect());
+  }
+
+  /** As SQLite has them; for what the twin does not do by itself. */
+  load(rows: Rows): void {
+    this.#backend = openSimBackend({ now: this.#now });
+    this.#link = undefined;
+    for (const table of COMPARED) {
+      const its = this.#backend.server.database.table(table);
+      for (const row of rows[table] ?? []) its.set(its.keyOf(row as WireRow), row as WireRow);
+    }
+  }
+
+  dump(): Rows {
+    const tables: Rows = {};
+    for (const table of COMPARED) {
+      const rows = [...this.#backend.server.database.table(table).all()];
+      tables[table] = readable(table, rows);
+    }
+    return inOrder(tables);
+  }
+}
+
+function segments(writes: readonly Write[]): readonly (readonly Write[])[] {
+  const lists: Write[][] = [];
+  for (const write of writes) {
+    const last = lists.at(-1);
+    if (last !== undefined && CLAIMS.has(last[0]!.write) === CLAIMS.has(write.write)) last.push(write);
+    else lists.push([write]);
+  }
+  return lists;
+}
+
+/** Payloads as text. */
+function readable(table: TableName, rows: Answer): WireRow[] {
+  const payloads = columnsOf(table).filter((column) => columnType(table, column) === "payload");
+  if (payloads.length === 0) return rows.map((row) => ({ ...row }));
+  return rows.map((row) => {
+    const plain = { ...row };
+    for (const column of payloads) {
+      const value = plain[column];
+      if (value instanceof Uint8Array) plain[column] = Buffer.from(value).toString("utf8");
+    }
+    return plain;
+  });
+}
+
+/** Tags by their order alone: where there is no position, there is an order. */
+export function inOrder(tables: Rows): Rows {
+  const tags = [...(tables["tags"] ?? [])].sort((a, b) => Number(a["position"]) - Number(b["position"]));
+  const ranks = new Map<unknown, number>();
+  const ranked = tags.map((tag): Readonly<Record<string, unknown>> => {
+    const rank = (ranks.get(tag["run"]) ?? 0) + 1;
+    ranks.set(tag["run"], rank);
+    return { run: tag["run"], tag: tag["tag"], position: rank };
+  });
+  const sorted: Rows = {};
+  for (const [table, rows] of Object.entries({ ...tables, tags: ranked })) {
+    const { key } = TABLES[table as TableName];
+    const text = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map((column) => row[column]));
+    sorted[table] = rows
+      .map((row) => Object.fromEntries(columnsOf(table as TableName).map((column) => [column, row[column]])))
+      .sort((a, b) => (text(a) < text(b) ? -1 : 1));
+  }
+  return sorted;
+}
