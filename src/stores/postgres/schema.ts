@@ -34,28 +34,28 @@ create table workers (
 const RUNS = `
 create table runs (
   run bigint primary key,
-  id text collate "C" not null,
   generation bigint not null,
-  definition text collate "C" not null,
-  kind text collate "C" not null,
   version bigint not null,
-  status text collate "C" not null,
-  parent bigint,
-  parent_command text collate "C",
   root bigint not null,
   priority bigint not null,
   head bigint not null,
-  chain text collate "C" not null,
   arrivals bigint not null,
   read bigint not null,
   unread bigint not null,
   turn_due bigint not null,
-  turn_token text collate "C",
-  turn_worker bigint,
   takeovers bigint not null,
   created_at bigint not null,
-  ended_at bigint,
+  chain text collate "C" not null,
+  id text collate "C" not null,
+  definition text collate "C" not null,
+  kind text collate "C" not null,
+  status text collate "C" not null,
   runtime text collate "C" not null,
+  parent bigint,
+  turn_worker bigint,
+  ended_at bigint,
+  turn_token text collate "C",
+  parent_command text collate "C",
   evidence bytea,
   unique (id, generation)
 ) with (fillfactor = 60, ${BUSY_TABLE});
@@ -78,11 +78,11 @@ create index tags_by_tag on tags (tag, run);
 create table journal (
   run bigint not null,
   seq bigint not null,
+  at bigint not null,
+  mark bigint not null,
   type text collate "C" not null,
   command text collate "C" not null,
   data bytea not null,
-  at bigint not null,
-  mark bigint not null,
   took_ms bigint,
   primary key (run, seq)
 );
@@ -108,20 +108,20 @@ create table leftovers (run bigint primary key);
 const QUEUES = `
 create table queue (
   run bigint not null,
-  item text collate "C" not null,
-  kind text collate "C" not null,
-  name text collate "C" not null,
   priority bigint not null,
   available_at bigint not null,
   seq bigint not null,
   attempt bigint not null,
   state bigint not null,
-  token text collate "C",
-  worker bigint,
   takeovers bigint not null,
-  failures bytea,
+  item text collate "C" not null,
+  kind text collate "C" not null,
+  name text collate "C" not null,
+  worker bigint,
+  token text collate "C",
   queue text collate "C",
   key text collate "C",
+  failures bytea,
   primary key (run, item)
 ) with (fillfactor = 80, ${BUSY_TABLE});
 create index queue_ready on queue (name, priority desc, available_at, run, item) where state = 1 and queue is null;
@@ -210,11 +210,11 @@ create table outbox (
   line bigint not null,
   run bigint not null,
   seq bigint not null,
-  destination text collate "C" not null,
   state bigint not null,
   available_at bigint not null,
   sent_at bigint not null,
   attempt bigint not null,
+  destination text collate "C" not null,
   token text collate "C",
   worker bigint,
   primary key (line, run, seq)
@@ -244,18 +244,18 @@ create index forks_by_origin on forks (origin, run);
 const FLOWS = `
 create table arrivals (
   run bigint not null,
-  target text collate "C" not null,
-  edge text collate "C" not null,
   idx bigint not null,
   kind bigint not null,
   seq bigint not null,
+  target text collate "C" not null,
+  edge text collate "C" not null,
   primary key (run, target, edge, idx)
 );
 create table readiness (
   run bigint not null,
-  node text collate "C" not null,
   required bigint not null,
   completed bigint not null,
+  node text collate "C" not null,
   queued bigint,
   "window" bigint,
   first_seq bigint,
