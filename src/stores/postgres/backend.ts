@@ -1,5 +1,6 @@
 // PostgreSQL as a backend: everything in one schema of one database, made and brought up to date when it is opened.
 
+import type { Client } from "pg";
 import { RepriseError, systemRandom, systemTimers, type EpochMs, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
@@ -99,6 +100,7 @@ class PostgresBackend implements Backend {
     const client = await connectClient(address, timeouts, nameOf(writer));
     try {
       await client.query(settings);
+      await watchClient(client);
       this.#server = await verifyServer(client, address, durability);
       await verifySchema(client, address);
       const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`;
@@ -219,6 +221,17 @@ class PostgresBackend implements Backend {
     await Promise.all([...this.#listeners].map((listener) => listener.close()));
   }
 }
+
+/** D2. Lets the server notice within seconds that nobody waits for an answer any more; not every system can. */
+async function watchClient(client: Client): Promise<void> {
+  try {
+    await client.query(WATCH);
+  } catch (error) {
+    if (isLost(error)) throw error;
+  }
+}
+
+const WATCH = "set client_connection_check_interval = 2000";
 
 /** K4. Whatever user SQL can leave behind on a connection, besides what is prepared. */
 const TIDY = [

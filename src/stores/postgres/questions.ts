@@ -5,11 +5,14 @@
 // Q2. Rows are locked in the order asked for, else in the order of the primary key, so that two do not wait for each other.
 // Q3. `= any(array[…])` instead of `=` where keys are joined: the planner then has no way but to look each key up. With `=`
 //     it walks the whole table while it believes it to be small, and keeps that plan when it no longer is.
+// Q4. The order of a key is asked for in a form that no index has, for the same reason: the planner would walk the whole
+//     index of the key to save the sorting of a few rows.
 
 import { InvariantError } from "../../base/index.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "../remote/query.ts";
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import type { OutColumn } from "./rows.ts";
+import { OPT_IN } from "./schema.ts";
 import { literal, quoted, type Shapes } from "./shapes.ts";
 import type { Bound, Parameter, WireType } from "./wire.ts";
 
@@ -33,8 +36,8 @@ export function bindQuestion(shapes: Shapes, question: Question): BoundQuestion 
 const LOCKS: Readonly<Record<Lock, string>> = {
   none: "",
   share: " for share of t",
-  update: " for no key update of t",
-  skip: " for no key update of t skip locked",
+  update: " for update of t",
+  skip: " for update of t skip locked",
 };
 
 const listed = (columns: readonly string[], from = "t"): string =>
@@ -50,6 +53,12 @@ function allOut(table: TableName): readonly OutColumn[] {
   let all = allColumns.get(table);
   if (all === undefined) allColumns.set(table, (all = outColumns(table, columnsOf(table))));
   return all;
+}
+
+function optIn(table: TableName, columns: readonly string[]): string {
+  const guards = OPT_IN[table];
+  const column = guards === undefined ? undefined : columns.find((name) => name in guards);
+  return column === undefined ? "" : ` ${guards?.[column] ?? ""}`;
 }
 
 /** The conditions, and the values that belong to their places. */
@@ -72,7 +81,14 @@ class Where {
   }
 
   text(conditions: readonly Condition[]): string {
-    return conditions.length === 0 ? "" : ` where ${conditions.map((condition) => this.#one(condition)).join(" and ")}`;
+    if (conditions.length === 0) return "";
+    const text = ` where ${conditions.map((condition) => this.#one(condition)).join(" and ")}`;
+    // Who names a condition of another index means that one.
+    if (conditions.some((condition) => "fixed" in condition)) return text;
+    return `${text}${optIn(
+      this.#table,
+      conditions.map(({ column }) => column),
+    )}`;
   }
 
   #one(condition: Condition): string {
@@ -98,8 +114,11 @@ function ordered(columns: readonly (readonly [column: string, direction: "asc" |
     : ` order by ${columns.map(([column, direction]) => `${from}.${quoted(column)}${direction === "desc" ? " desc" : ""}`).join(", ")}`;
 }
 
-function byKey(table: TableName): readonly (readonly [string, "asc"])[] {
-  return keyColumns(table).map((column) => [column, "asc"] as const);
+/** Q4 */
+function byKey(table: TableName): string {
+  const [first = "", ...others] = keyColumns(table);
+  const hidden = `(t.${quoted(first)} ${columnType(table, first) === "int" ? "+ 0" : "|| ''"})`;
+  return ` order by ${[hidden, ...others.map((column) => `t.${quoted(column)}`)].join(", ")}`;
 }
 
 function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select): BoundQuestion {
@@ -107,8 +126,8 @@ function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select
   const conditions = parts.text(where);
   const isLocked = lock !== "none";
   // Q2. With a limit any rows will do, and sorting all of them to find the first would be the greater evil.
-  const sorted = order ?? (isLocked && limit === undefined ? byKey(table) : []);
-  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${ordered(sorted)}${
+  const sorted = order === undefined && isLocked && limit === undefined ? byKey(table) : ordered(order ?? []);
+  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${sorted}${
     limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
   }${LOCKS[lock]}`;
   // Q1
@@ -122,7 +141,7 @@ function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select
 function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): BoundQuestion {
   const parts = new Where(table);
   const list = listed(columnsOf(table));
-  const end = `${ordered(byKey(table))}${LOCKS[lock]}`;
+  const end = `${optIn(table, columns)}${byKey(table)}${LOCKS[lock]}`;
   const different = differentKeys(keys);
   const [only] = columns;
   let text: string;

@@ -1,12 +1,20 @@
 // Schema: the tables of remote/tables.ts in PostgreSQL, as numbered migrations. The tour is in sqlite/schema.ts.
 //
 // Texts are compared and ordered byte by byte (collate "C"), as everywhere else. Every key starts with the run's number where
-// there is one. No foreign keys, no defaults: rows come whole.
+// there is one. No foreign keys, no defaults: rows come whole. Columns of fixed width come first: the server finds the ones
+// behind a text only by walking over it.
 //
 // A claim walks a partial index from its front, so every index ends with the key: oldest first among equals. A column that
 // an index mentions, be it in its condition, makes an update of it write to all indexes of the table; `head`, `chain`, `read`
 // and `arrivals` are in none, so that what a held turn writes stays on its page (a HOT update), for which `fillfactor` leaves
 // room. Whatever is claimed leaves a dead entry at the front of an index: the tables that do so are vacuumed early.
+//
+// PostgreSQL believes a table that was empty when it last looked to be empty still, takes every index for equally good then,
+// and keeps the plan. So no index but the right one may serve what is asked often: an index that leads to the same rows by
+// another way is partial, on a condition that is always true and only its own questions have (`OPT_IN`), or does not have the
+// run's number in it.
+
+import type { TableName } from "../remote/tables.ts";
 
 /** Statuses people look for among many runs. */
 const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
@@ -62,9 +70,9 @@ create table runs (
 create index runs_due on runs (definition, version, priority desc, run) where turn_due = 1 and turn_token is null;
 create index runs_suspect on runs (definition, version, run) where turn_due = 2;
 create index runs_held on runs (turn_worker, run) where turn_worker is not null;
-create index runs_by_definition on runs (definition, run);
+create index runs_by_definition on runs (definition, run) where run > 0;
 create index runs_unhappy on runs (status, run) where ${UNHAPPY};
-create index runs_by_root on runs (root, run);
+create index runs_by_root on runs (root);
 create index runs_live on runs (definition, version, run) where ended_at is null;
 
 create table tags (
@@ -73,7 +81,7 @@ create table tags (
   position bigint not null,
   primary key (run, tag)
 );
-create index tags_by_tag on tags (tag, run);
+create index tags_by_tag on tags (tag, run) where position >= 0;
 
 create table journal (
   run bigint not null,
@@ -147,7 +155,7 @@ create table begun (
   count bigint not null,
   primary key (kind, queue, key, until)
 ) with (fillfactor = 70, ${BUSY_TABLE});
-create index begun_until on begun (until, kind, queue, key);
+create index begun_until on begun (until);
 create table lanes (
   kind text collate "C" not null,
   queue text collate "C" not null,
@@ -155,7 +163,7 @@ create table lanes (
   opens_at bigint not null,
   primary key (kind, queue, key)
 );
-create index lanes_opening on lanes (opens_at, kind, queue, key);
+create index lanes_opening on lanes (opens_at);
 create table start_keys (
   definition text collate "C" not null,
   kind text collate "C" not null,
@@ -238,7 +246,7 @@ create unique index checkpoints_key on checkpoints (key);
 create index checkpoints_label on checkpoints (run, label, step) where label is not null;
 create index checkpoints_whole on checkpoints (run, step) where state is not null;
 create table forks (run bigint primary key, origin bigint not null, step bigint not null);
-create index forks_by_origin on forks (origin, run);
+create index forks_by_origin on forks (origin);
 `;
 
 const FLOWS = `
@@ -276,8 +284,8 @@ create table langgraph_checkpoints (
   channels text collate "C" not null,
   unique (thread, namespace, id)
 );
-create index langgraph_checkpoints_by_thread on langgraph_checkpoints (thread, id, checkpoint);
-create index langgraph_checkpoints_by_id on langgraph_checkpoints (id, checkpoint);
+create index langgraph_checkpoints_by_thread on langgraph_checkpoints (thread, id);
+create index langgraph_checkpoints_by_id on langgraph_checkpoints (id);
 create table langgraph_values (
   value bigint primary key,
   thread text collate "C" not null,
@@ -300,6 +308,12 @@ create table langgraph_writes (
   primary key (thread, namespace, id, task, position)
 );
 `;
+
+/** By table and column: the condition that lets a question about this column use the index for it. */
+export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, string>>>>> = {
+  runs: { definition: 'and t."run" > 0' },
+  tags: { tag: 'and t."position" >= 0' },
+};
 
 const FIRST = [BOOKS, RUNS, QUEUES, SCHEDULES, STREAMS, GRAPHS, FLOWS, LANGGRAPH].join("\n");
 

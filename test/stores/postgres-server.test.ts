@@ -1,0 +1,268 @@
+// What only PostgreSQL has: its migrations, what it refuses, what it does when connections break, and its plans.
+
+import { expect, test } from "vitest";
+import { RepriseError, type ErrorCode } from "../../src/base/index.ts";
+import { LinkError, type Backend, type Link } from "../../src/stores/index.ts";
+import { openPostgresBackend, type PostgresOptions } from "../../src/stores/postgres/backend.ts";
+import { SCHEMA_VERSION } from "../../src/stores/postgres/schema.ts";
+import { ask } from "../servers/ask.ts";
+import { describeOn, freshDatabase, startServer } from "../servers/index.ts";
+import { runRow } from "./backend-cases.ts";
+
+const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
+
+async function connected(url: string, more: Partial<PostgresOptions> = {}): Promise<Link> {
+  return (await open({ url, ...more })).connect();
+}
+
+async function codeOf(act: Promise<unknown>): Promise<ErrorCode | "lost" | "again" | undefined> {
+  try {
+    await act;
+    return undefined;
+  } catch (error) {
+    if (error instanceof LinkError) return error.reason;
+    if (error instanceof RepriseError) return error.code;
+    throw error;
+  }
+}
+
+const relations =
+  "select relname from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'reprise'";
+
+describeOn("postgres", "the schema in PostgreSQL", () => {
+  test("any number of starters may race, and it is made once", async () => {
+    await using database = await freshDatabase("postgres");
+    const links = await Promise.all(Array.from({ length: 8 }, () => connected(database.url)));
+    expect(await ask(database.url, "select count(*)::int from reprise.meta")).toEqual([2]);
+    expect(await ask(database.url, "select count(*)::int from reprise.writers")).toEqual([8]);
+    await Promise.all(links.map((link) => link.close()));
+  });
+
+  test("a migrator that is killed leaves a whole step or nothing", async () => {
+    await using database = await freshDatabase("postgres");
+    // Whoever makes a table fails just before the end of the step.
+    await database.run(
+      `create function refuse() returns event_trigger language plpgsql as $$ begin
+        if exists (select from pg_event_trigger_ddl_commands() where object_identity = 'reprise.langgraph_writes') then
+          perform pg_terminate_backend(pg_backend_pid());
+        end if; end $$`,
+      "create event trigger refuse on ddl_command_end execute function refuse()",
+    );
+    expect(await codeOf(connected(database.url))).toBe("lost");
+    expect(await ask(database.url, relations)).toEqual([]);
+    await database.run("drop event trigger refuse");
+    await (await connected(database.url)).close();
+  });
+
+  test("a newer one is refused, also by a process that had opened it before", async () => {
+    await using database = await freshDatabase("postgres");
+    const backend = await open({ url: database.url });
+    await (await backend.connect()).close();
+    await database.run(`update reprise.meta set value = '${SCHEMA_VERSION + 1}' where key = 'schema'`);
+    expect(await codeOf(connected(database.url))).toBe("STORE_NEWER_SCHEMA");
+    expect(await codeOf(backend.connect())).toBe("STORE_NEWER_SCHEMA");
+  });
+
+  test("an older one is refused where it may not be brought up to date", async () => {
+    await using database = await freshDatabase("postgres");
+    expect(await codeOf(connected(database.url, { migrate: false }))).toBe("STORE_OLDER_SCHEMA");
+    expect(await ask(database.url, relations)).toEqual([]);
+    await (await connected(database.url)).close();
+    await (await connected(database.url, { migrate: false })).close();
+  });
+
+  test("one that belongs to another program is refused and left as it is", async () => {
+    for (const table of ["create table reprise.users (id int)", "create table reprise.meta (key text, value text)"]) {
+      await using database = await freshDatabase("postgres");
+      await database.run("create schema reprise", table);
+      expect(await codeOf(connected(database.url))).toBe("STORE_NOT_REPRISE");
+      expect(await ask(database.url, relations)).toHaveLength(1);
+      await (await connected(`${database.url}?schema=mine`)).close();
+    }
+  });
+
+  test("a role that may not make schemas uses the one that was made for it", async () => {
+    await using database = await freshDatabase("postgres");
+    const role = `role_${database.name}`;
+    await database.run(`create role ${role} login`, `revoke create on database ${database.name} from public`);
+    const url = new URL(database.url);
+    url.username = role;
+    expect(await codeOf(connected(url.href))).toBe("STORE_IO");
+    await database.run(`create schema reprise authorization ${role}`);
+    await (await connected(url.href)).close();
+    await database.run(`drop owned by ${role} cascade`, `drop role ${role}`);
+  });
+
+  test("two schemas of one database do not see each other", async () => {
+    await using database = await freshDatabase("postgres");
+    const [one, two] = [await connected(database.url), await connected(`${database.url}?schema=two`)];
+    await one.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
+    expect(await two.read([{ ask: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
+    await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describeOn("postgres", "what is refused as a PostgreSQL store", () => {
+  test("a URL that names no server, or no schema that could be ours", async () => {
+    for (const url of [
+      "mysql://localhost/x",
+      "postgres",
+      "postgres://h/x?schema=public",
+      "postgres://h/x?schema=pg_toast",
+      "postgres://h/x?schema=a%22b",
+      "postgres://h/x?schema=",
+      "postgres://h/x?pooler=transaction",
+    ])
+      expect(await codeOf(open({ url }))).toBe("BAD_STORE_URL");
+    const error = await open({ url: "postgresq://u:secret@h/x" }).catch(String);
+    expect(error).not.toContain("secret");
+  });
+
+  test("a server that may forget what it has committed, unless told to", async () => {
+    await using server = await startServer("postgres", { settings: { fsync: "off", full_page_writes: "off" } });
+    await using database = await freshDatabase(server);
+    const error = await connected(database.url).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({
+      code: "STORE_UNSAFE_DURABILITY",
+      details: { settings: ["fsync", "full_page_writes"] },
+    });
+    expect(await ask(database.url, relations)).toEqual([]);
+    const backend = await open({ url: database.url, durability: "relaxed" });
+    const link = await backend.connect();
+    expect(await backend.info(link)).toMatchObject({ durability: "relaxed" });
+    await link.close();
+  });
+
+  test("a database that cannot keep every text", async () => {
+    await using database = await freshDatabase("postgres");
+    const name = `${database.name}_ascii`;
+    await database.run(
+      `create database ${name} encoding 'SQL_ASCII' locale_provider libc locale 'C' template template0`,
+    );
+    const url = new URL(database.url);
+    url.pathname = `/${name}`;
+    expect(await codeOf(connected(url.href))).toBe("STORE_LOCATION");
+    await database.run(`drop database ${name}`);
+  });
+
+  test("a database or a role that is not there", async () => {
+    await using database = await freshDatabase("postgres");
+    const url = new URL(database.url);
+    url.pathname = "/no_such_database";
+    expect(await codeOf(connected(url.href))).toBe("STORE_IO");
+    expect(await codeOf(connected("postgres://nobody@127.0.0.1:1/x"))).toBe("lost");
+  });
+});
+
+describeOn("postgres", "a session on PostgreSQL", () => {
+  test("commits durably even where the database says otherwise", async () => {
+    await using database = await freshDatabase("postgres");
+    await database.run(
+      `alter database ${database.name} set synchronous_commit = off`,
+      `alter database ${database.name} set default_transaction_isolation = 'serializable'`,
+      `alter database ${database.name} set default_transaction_read_only = on`,
+    );
+    const link = await connected(database.url);
+    const { db, close } = await handleOf(link);
+    const settings = ["synchronous_commit", "transaction_isolation", "transaction_read_only"];
+    const { rows } = await db.query("select current_setting(s) as value from unnest($1::text[]) s", [settings]);
+    expect(rows.map(({ value }) => value)).toEqual(["on", "read committed", "off"]);
+    close();
+    await link.rollback();
+    expect(await link.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
+    await link.close();
+  });
+
+  test("gives up waiting for a lock, and can be used again", async () => {
+    await using database = await freshDatabase("postgres");
+    const holder = await connected(database.url);
+    const link = await connected(database.url, { timeouts: { lockMs: 50 } });
+    await holder.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
+    const locked = { ask: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
+    await holder.ask([locked]);
+    expect(await codeOf(link.ask([locked]))).toBe("again");
+    const update = { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] } as const;
+    expect(await link.commit(1, 0, [update])).toBe("again");
+    await holder.rollback();
+    expect(await link.commit(2, 0, [update])).toBe("committed");
+    await Promise.all([holder.close(), link.close()]);
+  });
+
+  test("is lost when the server ends it, before and during a call", async () => {
+    await using database = await freshDatabase("postgres");
+    const terminate = (link: Link): Promise<unknown> =>
+      ask(
+        database.url,
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%${link.writer}'`,
+      );
+    const holder = await connected(database.url);
+    await holder.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
+    const locked = { ask: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
+
+    const idle = await connected(database.url);
+    await terminate(idle);
+    expect(await codeOf(idle.ask([locked]))).toBe("lost");
+    expect(idle.isUsable).toBe(false);
+
+    await holder.ask([locked]);
+    const backend = await open({ url: database.url });
+    const [waiting, looker] = [await backend.connect(), await backend.connect()];
+    const update = { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] } as const;
+    const commit = waiting.commit(1, 0, [update]);
+    const outcome = codeOf(commit);
+    await terminate(waiting);
+    expect(await outcome).toBe("lost");
+    await holder.rollback();
+    expect(await backend.lastBatch(looker, waiting.writer)).toBe(0);
+    await Promise.all([holder.close(), looker.close()]);
+  });
+
+  test("is lost when no answer comes in time", async () => {
+    await using server = await startServer("postgres");
+    await using database = await freshDatabase(server);
+    const link = await connected(database.url, { timeouts: { answerMs: 100 } });
+    server.signal("SIGSTOP");
+    expect(await codeOf(link.commit(1, 0, []))).toBe("lost");
+    expect(link.isUsable).toBe(false);
+    server.signal("SIGCONT");
+    // Everything had been sent: the server may well have committed it.
+    const backend = await open({ url: database.url });
+    const looker = await backend.connect();
+    const batch = await backend.lastBatch(looker, link.writer);
+    expect([0, 1]).toContain(batch);
+    expect(await backend.lastBatch(looker, link.writer)).toBe(batch);
+    await looker.close();
+  });
+
+  test("hears of others again after its connection broke", async () => {
+    await using database = await freshDatabase("postgres");
+    const [backend, other] = [await open({ url: database.url }), await open({ url: database.url })];
+    const link = await other.connect();
+    let tell: () => void = () => {};
+    const listener = await backend.listen!(() => tell());
+    const heard = (): Promise<void> => new Promise((resolve) => (tell = resolve));
+    const first = heard();
+    await other.notify!(link);
+    await first;
+    const again = heard();
+    await ask(
+      database.url,
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reprise listens'",
+    );
+    await again;
+    const third = heard();
+    await other.notify!(link);
+    await third;
+    await listener.close();
+    await link.close();
+  });
+});
+
+interface Handle {
+  query(text: string, values?: readonly unknown[]): Promise<{ rows: { value: unknown }[]; rowCount: number | null }>;
+}
+
+async function handleOf(link: Link): Promise<{ db: Handle; close(): void }> {
+  const handle = await link.userHandle();
+  return { db: handle.db as Handle, close: () => handle.close() };
+}
