@@ -1,5 +1,8 @@
 // What only PostgreSQL has: its migrations, what it refuses, what it does when connections break, and its plans.
 
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { RepriseError, type ErrorCode } from "../../src/base/index.ts";
 import { LinkError, type Backend, type Link } from "../../src/stores/index.ts";
@@ -145,6 +148,27 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
     await database.run(`drop database ${name}`);
   });
 
+  test("a pooler in between, unless it is said that it keeps sessions", async () => {
+    await using database = await freshDatabase("postgres");
+    await using pooler = await startPooler(database.url);
+    expect(await codeOf(connected(pooler.url))).toBe("STORE_LOCATION");
+    await (await connected(`${pooler.url}?pooler=session`)).close();
+  });
+
+  test("a machine without the driver", () => {
+    const program = `
+      import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        if (name === "pg") throw Object.assign(new Error("not found"), { code: "ERR_MODULE_NOT_FOUND" });
+        return next(name, context);
+      } });
+      const { openPostgresBackend } = await import("./src/stores/index.ts");
+      const backend = await openPostgresBackend({ url: "postgres://127.0.0.1:1/x" });
+      await backend.connect().catch(({ code, message }) => process.stdout.write(code + " " + message));`;
+    const said = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+    expect(said).toMatch(/^DRIVER_MISSING .*npm install pg/);
+  });
+
   test("a database or a role that is not there", async () => {
     await using database = await freshDatabase("postgres");
     const url = new URL(database.url);
@@ -265,4 +289,32 @@ interface Handle {
 async function handleOf(link: Link): Promise<{ db: Handle; close(): void }> {
   const handle = await link.userHandle();
   return { db: handle.db as Handle, close: () => handle.close() };
+}
+
+/** As a pooler does: the number by which a connection is cancelled is one of its own. */
+async function startPooler(to: string): Promise<{ readonly url: string } & AsyncDisposable> {
+  const { hostname, port } = new URL(to);
+  const pooler = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    client.pipe(server).on("error", () => client.destroy());
+    server.on("data", (data) => {
+      const keyAt = data.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
+      if (keyAt !== -1) data.writeInt32BE(data.readInt32BE(keyAt + 5) ^ 0x40_0000, keyAt + 5);
+      client.write(data);
+    });
+    server.on("close", () => client.destroy());
+    client.on("error", () => server.destroy());
+    client.on("close", () => server.destroy());
+  });
+  pooler.listen(0, "127.0.0.1");
+  await once(pooler, "listening");
+  const url = new URL(to);
+  url.port = String((pooler.address() as { port: number }).port);
+  return {
+    url: url.href,
+    [Symbol.asyncDispose]: async () => {
+      pooler.close();
+      await once(pooler, "close");
+    },
+  };
 }

@@ -1,0 +1,140 @@
+// The user's handle on a transaction of ours (`ctx.tx` on PostgreSQL).
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LinkError, type Backend, type Link } from "../../src/stores/index.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
+import type { PostgresHandle } from "../../src/stores/postgres/user-handle.ts";
+import { ask } from "../servers/ask.ts";
+import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
+import { entryRow } from "./backend-cases.ts";
+
+async function handleOf(link: Link): Promise<{ readonly db: PostgresHandle; close(): void }> {
+  const handle = await link.userHandle();
+  return { db: handle.db as PostgresHandle, close: () => handle.close() };
+}
+
+describeOn("postgres", "user SQL on PostgreSQL", () => {
+  let database: FreshDatabase;
+  let backend: Backend;
+  let last = 0;
+  beforeAll(async () => {
+    database = await freshDatabase("postgres");
+    backend = await openPostgresBackend({ url: database.url });
+    await database.run("create table visits (id int primary key, name text)");
+    await database.run("create table guests (id int primary key references visits deferrable initially deferred)");
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const visits = (): Promise<readonly unknown[]> => ask(database.url, "select id from visits order by id");
+
+  test("commits with our own rows or not at all", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    const { rows, rowCount } = await db.query<{ id: number }>("insert into visits values ($1, $2) returning id", [
+      1,
+      "a",
+    ]);
+    expect([rows, rowCount]).toEqual([[{ id: 1 }], 1]);
+    close();
+    expect(await link.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }])).toBe(
+      "committed",
+    );
+    const again = await handleOf(link);
+    await again.db.query("insert into visits values (2, 'b')");
+    again.close();
+    expect(await link.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }])).toBe(
+      "moved",
+    );
+    const third = await handleOf(link);
+    await third.db.query("insert into visits values (3, 'c')");
+    third.close();
+    await link.rollback();
+    expect(await visits()).toEqual([1]);
+    await link.close();
+  });
+
+  test("works while its function runs and never again", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    // Not awaited: the function has ended before it began.
+    const late = db.query("insert into visits values (10, 'late')");
+    close();
+    await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
+    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    await expect(late).rejects.toMatchObject({ code: "USAGE" });
+    await link.close();
+  });
+
+  test("refuses what would end the transaction, outlive it, or touch our tables; and several statements in one", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    for (const sql of ["commit", "set role postgres", "select * from reprise.runs"])
+      await expect(db.query(sql)).rejects.toMatchObject({ code: "USAGE" });
+    await db.query("insert into visits values (20, 'x')");
+    await db.query("savepoint here");
+    await expect(db.query("select 1; select 2")).rejects.toMatchObject({ code: "42601" });
+    await db.query("rollback to here");
+    await expect(db.query("do $$ begin commit; end $$")).rejects.toMatchObject({ code: "2D000" });
+    await db.query("rollback to here");
+    close();
+    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    expect(await visits()).toContain(20);
+    await link.close();
+  });
+
+  test("says so when a statement had failed and the function went on", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    await db.query("insert into visits values (30, 'x')");
+    await expect(db.query("select 1 / 0")).rejects.toMatchObject({ code: "22012" });
+    close();
+    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "USAGE" });
+    expect(await visits()).not.toContain(30);
+    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    await link.close();
+  });
+
+  test("what COMMIT refuses is the user's own error", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    await db.query("insert into guests values (99)");
+    close();
+    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "23503", table: "guests" });
+    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    await link.close();
+  });
+
+  test("leaves nothing behind on the connection", async () => {
+    const link = await backend.connect();
+    const first = await handleOf(link);
+    await first.db.query(
+      "select set_config('statement_timeout', '12345', false), set_config('search_path', 'reprise', false)",
+    );
+    await first.db.query("select pg_advisory_lock(42)");
+    await first.db.query("select 1 as a into temporary leftover");
+    first.close();
+    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    const second = await handleOf(link);
+    const { rows } = await second.db.query(
+      `select current_setting('statement_timeout') as timeout, current_setting('search_path') as path,
+        to_regclass('leftover') as leftover,
+        (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks`,
+    );
+    expect(rows).toEqual([{ timeout: "15s", path: '"$user", public', leftover: null, locks: 0 }]);
+    second.close();
+    await link.rollback();
+    await link.close();
+  });
+
+  test("a connection that breaks under it is lost, and nothing is committed", async () => {
+    const link = await backend.connect();
+    const { db, close } = await handleOf(link);
+    await db.query("insert into visits values (50, 'x')");
+    await expect(db.query("select pg_terminate_backend(pg_backend_pid())")).rejects.toBeInstanceOf(LinkError);
+    close();
+    expect(link.isUsable).toBe(false);
+    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ reason: "lost" });
+    await link.rollback();
+    expect(await visits()).not.toContain(50);
+  });
+});
