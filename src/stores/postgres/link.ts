@@ -76,6 +76,12 @@ export class PostgresLink implements Link {
     return bound.map(({ columns }, index) => rowsOf(columns, (results[index + (around ? 1 : 0)] as Result).rows));
   }
 
+  /** Begins a transaction that sees one moment and writes nothing; `rollback` ends it. */
+  async snapshot(): Promise<void> {
+    if (this.#isOpen) throw new InvariantError("A moment was to be looked at within the transaction that is open.");
+    await this.#explained("Reading", () => this.#exchange([this.#plain(BEGIN_READING)], true));
+  }
+
   async commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
     const { shapes, schema } = this.#parts;
     const statements = this.#isOpen ? [] : [this.#plain(BEGIN)];

@@ -61,6 +61,12 @@ function optIn(table: TableName, columns: readonly string[]): string {
   return column === undefined ? "" : ` ${guards?.[column] ?? ""}`;
 }
 
+/** Rows of one run, or of whatever else keys begin with: the primary key leads to them, and no partial index should. */
+function isByKey(table: TableName, conditions: readonly Condition[]): boolean {
+  const [first] = keyColumns(table);
+  return conditions.some(({ column, is }) => column === first && is === "=");
+}
+
 /** The conditions, and the values that belong to their places. */
 class Where {
   readonly values: Parameter[] = [];
@@ -82,28 +88,29 @@ class Where {
 
   text(conditions: readonly Condition[]): string {
     if (conditions.length === 0) return "";
-    const text = ` where ${conditions.map((condition) => this.#one(condition)).join(" and ")}`;
+    const byKey = isByKey(this.#table, conditions);
+    const text = ` where ${conditions.map((condition) => this.#one(condition, byKey)).join(" and ")}`;
     // Who names a condition of another index means that one.
-    if (conditions.some((condition) => "fixed" in condition)) return text;
+    if (byKey || conditions.some((condition) => "fixed" in condition)) return text;
     return `${text}${optIn(
       this.#table,
       conditions.map(({ column }) => column),
     )}`;
   }
 
-  #one(condition: Condition): string {
+  #one(condition: Condition, byKey: boolean): string {
     const column = `t.${quoted(condition.column)}`;
     if (!("value" in condition || "values" in condition)) return `${column} is ${condition.is}`;
     const type = columnType(this.#table, condition.column);
     if ("values" in condition) {
-      if (condition.fixed === true)
+      if (condition.fixed === true && !byKey)
         return condition.values.length === 0 ? "false" : `${column} in (${condition.values.map(literal).join(", ")})`;
       return `${column} = any(${this.list(
         type,
         condition.values.map((value) => [value]),
       )})`;
     }
-    const value = condition.fixed === true ? literal(condition.value) : this.place(type, condition.value);
+    const value = condition.fixed === true && !byKey ? literal(condition.value) : this.place(type, condition.value);
     return `${column} ${condition.is} ${value}`;
   }
 }
@@ -115,24 +122,40 @@ function ordered(columns: readonly (readonly [column: string, direction: "asc" |
 }
 
 /** Q4 */
-function byKey(table: TableName): string {
-  const [first = "", ...others] = keyColumns(table);
+function hiddenOrder(table: TableName, columns: readonly (readonly [string, "asc" | "desc"])[]): string {
+  const [[first, direction] = ["", "asc"], ...others] = columns;
   const hidden = `(t.${quoted(first)} ${columnType(table, first) === "int" ? "+ 0" : "|| ''"})`;
-  return ` order by ${[hidden, ...others.map((column) => `t.${quoted(column)}`)].join(", ")}`;
+  const rest = others.map(([column, way]) => `, t.${quoted(column)}${way === "desc" ? " desc" : ""}`);
+  return ` order by ${hidden}${direction === "desc" ? " desc" : ""}${rest.join("")}`;
 }
 
-function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select): BoundQuestion {
+function byKey(table: TableName): string {
+  return hiddenOrder(
+    table,
+    keyColumns(table).map((column) => [column, "asc"]),
+  );
+}
+
+/** Q2. With a limit any rows will do, and sorting all of them to find the first would be the greater evil. */
+function orderOf({ table, where, order, limit, lock }: Select): string {
+  if (order === undefined) return lock !== "none" && limit === undefined ? byKey(table) : "";
+  const key = keyColumns(table);
+  // Q4. Not where the first of very many are listed, which only an index can give; nor where the key itself is meant.
+  const isMeant =
+    order[0]?.[0] !== key[0] || isByKey(table, where) || where.every(({ column }) => key.includes(column));
+  return isMeant || (lock === "none" && limit !== undefined) ? ordered(order) : hiddenOrder(table, order);
+}
+
+function bindSelect(shapes: Shapes, question: Select): BoundQuestion {
+  const { table, where, order, limit, lock } = question;
   const parts = new Where(table);
   const conditions = parts.text(where);
-  const isLocked = lock !== "none";
-  // Q2. With a limit any rows will do, and sorting all of them to find the first would be the greater evil.
-  const sorted = order === undefined && isLocked && limit === undefined ? byKey(table) : ordered(order ?? []);
-  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${sorted}${
+  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${orderOf(question)}${
     limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
   }${LOCKS[lock]}`;
   // Q1
   const whole =
-    isLocked && order !== undefined && limit !== 1
+    lock !== "none" && order !== undefined && limit !== 1
       ? `with locked as materialized (${text}) select * from locked t${ordered(order)}`
       : text;
   return { shape: shapes.of(whole), values: parts.values, columns: allOut(table) };
@@ -141,7 +164,8 @@ function bindSelect(shapes: Shapes, { table, where, order, limit, lock }: Select
 function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): BoundQuestion {
   const parts = new Where(table);
   const list = listed(columnsOf(table));
-  const end = `${optIn(table, columns)}${byKey(table)}${LOCKS[lock]}`;
+  const isOfKey = columns.includes(keyColumns(table)[0] as string);
+  const end = `${isOfKey ? "" : optIn(table, columns)}${byKey(table)}${LOCKS[lock]}`;
   const different = differentKeys(keys);
   const [only] = columns;
   let text: string;
@@ -202,12 +226,22 @@ function bindDistinct(shapes: Shapes, { table, columns, where }: Distinct): Boun
   const conditions = parts.text(where);
   const list = listed(columns);
   const select = `select ${list} from ${shapes.table(table)} t${conditions}`;
-  const next = `${conditions === "" ? " where" : " and"} (${list}) > (${listed(columns, "f")})`;
-  const order = `order by ${list} limit 1`;
+  const order = (from: number): string => ordered(columns.slice(from).map((column) => [column, directionOf(column)]));
+  // The next with the same beginning, else with the next shorter one: each is a seek.
+  const nexts = columns.map((column, index) => {
+    const same = columns.slice(0, index).map((one) => `t.${quoted(one)} = f.${quoted(one)} and `);
+    const beyond = `t.${quoted(column)} ${directionOf(column) === "asc" ? ">" : "<"} f.${quoted(column)}`;
+    return `(${select}${conditions === "" ? " where" : " and"} ${same.join("")}${beyond}${order(index)} limit 1)`;
+  });
   const text = `with recursive found as (
-      (${select} ${order})
+      (${select}${order(0)} limit 1)
       union all
-      select n.* from found f cross join lateral (${select}${next} ${order}) n
-    ) select * from found`;
+      select n.* from found f cross join lateral (select * from (${nexts.toReversed().join(" union all ")}) o limit 1) n
+    ) select * from found order by ${columns.map(quoted).join(", ")}`;
   return { shape: shapes.of(text), values: parts.values, columns: outColumns(table, columns) };
+}
+
+/** As all our indexes have it: the most urgent first. */
+function directionOf(column: string): "asc" | "desc" {
+  return column === "priority" ? "desc" : "asc";
 }

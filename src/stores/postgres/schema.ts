@@ -109,7 +109,7 @@ create table once (
   at bigint not null,
   primary key (run, target)
 );
-create index once_by_time on once (at, run, target) where at > 0;
+create index once_by_time on once (at) where at > 0;
 create table leftovers (run bigint primary key);
 `;
 
@@ -155,7 +155,7 @@ create table begun (
   count bigint not null,
   primary key (kind, queue, key, until)
 ) with (fillfactor = 70, ${BUSY_TABLE});
-create index begun_until on begun (until);
+create index begun_until on begun (until) where count >= 0;
 create table lanes (
   kind text collate "C" not null,
   queue text collate "C" not null,
@@ -312,6 +312,7 @@ create table langgraph_writes (
 /** By table and column: the condition that lets a question about this column use the index for it. */
 export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, string>>>>> = {
   runs: { definition: 'and t."run" > 0' },
+  begun: { until: 'and t."count" >= 0' },
   tags: { tag: 'and t."position" >= 0' },
 };
 
