@@ -15,6 +15,7 @@ const SLOW = [
   "test/cli/**",
   "test/servers/**",
   "test/stores/mysql/**",
+  "test/stores/postgres/**",
   "test/stores/remote.test.ts",
   "test/stores/words.test.ts",
   "src/stores/sqlite/sqlite-store.test.ts",

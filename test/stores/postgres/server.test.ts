@@ -4,13 +4,13 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
-import { RepriseError, type ErrorCode } from "../../src/base/index.ts";
-import { LinkError, type Backend, type Link } from "../../src/stores/index.ts";
-import { openPostgresBackend, type PostgresOptions } from "../../src/stores/postgres/backend.ts";
-import { SCHEMA_VERSION } from "../../src/stores/postgres/schema.ts";
-import { ask } from "../servers/ask.ts";
-import { describeOn, freshDatabase, startServer } from "../servers/index.ts";
-import { runRow } from "./backend-cases.ts";
+import { RepriseError, type ErrorCode } from "../../../src/base/index.ts";
+import { LinkError, type Backend, type Link } from "../../../src/stores/index.ts";
+import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/postgres/backend.ts";
+import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
+import { ask } from "../../servers/ask.ts";
+import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
+import { runRow } from "../backend-cases.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
 

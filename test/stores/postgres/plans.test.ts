@@ -2,13 +2,13 @@
 
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import type { Change, Question } from "../../src/stores/index.ts";
-import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
-import { bindChange } from "../../src/stores/postgres/changes.ts";
-import { DEFAULT_TIMEOUTS, sessionSettings } from "../../src/stores/postgres/driver.ts";
-import { bindQuestion } from "../../src/stores/postgres/questions.ts";
-import { Shapes } from "../../src/stores/postgres/shapes.ts";
-import type { Bound, Parameter } from "../../src/stores/postgres/wire.ts";
+import type { Change, Question } from "../../../src/stores/index.ts";
+import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
+import { bindChange } from "../../../src/stores/postgres/changes.ts";
+import { DEFAULT_TIMEOUTS, sessionSettings } from "../../../src/stores/postgres/driver.ts";
+import { bindQuestion } from "../../../src/stores/postgres/questions.ts";
+import { Shapes } from "../../../src/stores/postgres/shapes.ts";
+import type { Bound, Parameter } from "../../../src/stores/postgres/wire.ts";
 import {
   begunAt,
   busyItems,
@@ -43,10 +43,10 @@ import {
   SUSPECT_NAMES,
   suspectItem,
   suspectTurn,
-} from "../../src/stores/remote/selections.ts";
-import { LEFTOVERS, oldIds } from "../../src/stores/remote/words-sweep.ts";
-import { describeOn, freshDatabase } from "../servers/index.ts";
-import { itemRow, runRow } from "./backend-cases.ts";
+} from "../../../src/stores/remote/selections.ts";
+import { LEFTOVERS, oldIds } from "../../../src/stores/remote/words-sweep.ts";
+import { describeOn, freshDatabase } from "../../servers/index.ts";
+import { itemRow, runRow } from "../backend-cases.ts";
 
 const shapes = new Shapes("reprise");
 

@@ -1,10 +1,10 @@
 // PostgreSQL as a backend: the cases of all backends.
 
 import { afterAll, beforeAll } from "vitest";
-import { TABLES } from "../../src/stores/index.ts";
-import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
-import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
-import { testBackend } from "./backend-world.ts";
+import { TABLES } from "../../../src/stores/index.ts";
+import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
+import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
+import { testBackend } from "../backend-world.ts";
 
 describeOn("postgres", "a backend on PostgreSQL", () => {
   let database: FreshDatabase;

@@ -1,12 +1,12 @@
 // The user's handle on a transaction of ours (`ctx.tx` on PostgreSQL).
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LinkError, type Backend, type Link } from "../../src/stores/index.ts";
-import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
-import type { PostgresHandle } from "../../src/stores/postgres/user-handle.ts";
-import { ask } from "../servers/ask.ts";
-import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
-import { entryRow } from "./backend-cases.ts";
+import { LinkError, type Backend, type Link } from "../../../src/stores/index.ts";
+import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
+import type { PostgresHandle } from "../../../src/stores/postgres/user-handle.ts";
+import { ask } from "../../servers/ask.ts";
+import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
+import { entryRow } from "../backend-cases.ts";
 
 async function handleOf(link: Link): Promise<{ readonly db: PostgresHandle; close(): void }> {
   const handle = await link.userHandle();
