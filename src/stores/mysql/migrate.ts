@@ -76,7 +76,7 @@ function noteVersion(version: number): string {
 }
 
 /** Locks have names of at most 64 characters, for the whole server. */
-function lockName(database: string): string {
+export function lockName(database: string): string {
   return `reprise/${createHash("sha256").update(database).digest("hex").slice(0, 40)}`;
 }
 

@@ -1,0 +1,162 @@
+// The user's SQL in our transaction, on MariaDB: what it may do, and what is found out.
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Link } from "../../../src/stores/index.ts";
+import type { MysqlHandle } from "../../../src/stores/mysql/user-handle.ts";
+import { describeOn } from "../../servers/index.ts";
+import { createMysqlWorld, runRow, type MysqlWorld } from "./world.ts";
+
+describeOn("mysql", "user SQL on MariaDB", () => {
+  let world: MysqlWorld;
+  let link: Link;
+  beforeAll(async () => {
+    world = await createMysqlWorld({ timeouts: { lockMs: 1_000 } });
+    await (await world.backend.connect()).close();
+    await world.database.run(
+      "create table orders (id int auto_increment primary key, name varchar(100) character set utf8mb4 unique) engine=innodb",
+      "create procedure commits() begin insert into orders (name) values ('hidden'); commit; insert into orders (name) values ('after'); end",
+    );
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
+  beforeEach(async () => void (link = await world.backend.connect()));
+  afterEach(async () => {
+    link.destroy();
+    await world.database.run("delete from orders", "delete from reprise_runs");
+  });
+
+  async function begin(): Promise<MysqlHandle> {
+    return (await link.userHandle()).db as MysqlHandle;
+  }
+
+  async function names(): Promise<readonly unknown[]> {
+    const raw = await world.raw();
+    const [rows] = await raw.query("select name from orders order by id");
+    raw.destroy();
+    return (rows as unknown as unknown[][]).map(([name]) => name);
+  }
+
+  const insertRun = (run: number) => [{ change: "insert", table: "runs", rows: [runRow(run)] }] as const;
+
+  test("is in the same transaction as ours, or in none", async () => {
+    const db = await begin();
+    const written = await db.query("insert into orders (name) values (?), (?)", ["it's", "two"]);
+    expect(written).toMatchObject({ rows: [], affectedRows: 2 });
+    expect(written.insertId).toBeGreaterThan(0);
+    expect((await db.query("select name from orders order by id")).rows).toEqual([{ name: "it's" }, { name: "two" }]);
+    expect(await names()).toEqual([]);
+    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+    expect(await names()).toEqual(["it's", "two"]);
+
+    const second = await begin();
+    await second.query("insert into orders (name) values ('three')");
+    // The run is there already.
+    expect(await link.commit(2, 1, insertRun(1))).toBe("moved");
+    expect(await names()).toEqual(["it's", "two"]);
+
+    const third = await begin();
+    await third.query("insert into orders (name) values ('four')");
+    await link.rollback();
+    expect(await names()).toEqual(["it's", "two"]);
+    // The connection is as it was: what is written by itself is committed by itself.
+    expect(await world.backend.reserve(link, "runs", 1)).toBeGreaterThan(0);
+    expect(await link.commit(3, 1, insertRun(2))).toBe("committed");
+  });
+
+  test.each([
+    "commit",
+    " COMMIT ;",
+    "/* x */ rollback",
+    "-- x\nbegin",
+    "# x\nstart transaction",
+    "set autocommit = 1",
+    "select 1; commit",
+    "select ';'; commit",
+    "create table t (a int)",
+    "alter table orders add b int",
+    "truncate orders",
+    "drop table orders",
+    "lock tables orders write",
+    "use mysql",
+    "/*! commit */",
+    "select 1 /*M! ; commit */",
+    "select * from reprise_runs",
+    "insert into `reprise_journal` values (1)",
+    "select * from REPRISE_queue",
+    "release savepoint reprise_tx",
+    "prepare s from 'commit'",
+  ])("%s is refused", async (sql) => {
+    const db = await begin();
+    await db.query("insert into orders (name) values ('kept')");
+    await expect(db.query(sql)).rejects.toMatchObject({ code: "USAGE" });
+    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+    expect(await names()).toEqual(["kept"]);
+  });
+
+  test.each([
+    "select 'commit; drop table x' as a",
+    'select "a;b" as a',
+    "select 1 as a -- ; commit",
+    "(select 1 as a)",
+    "select 1 as a;",
+    "with x as (select 1 as a) select * from x",
+    "savepoint s",
+    "update orders set name = 'it''s; commit' where id = -1",
+  ])("%s is not", async (sql) => {
+    const db = await begin();
+    await db.query(sql);
+    await link.rollback();
+  });
+
+  test("a savepoint of its own takes back a part", async () => {
+    const db = await begin();
+    await db.query("insert into orders (name) values ('a')");
+    await db.query("savepoint mine");
+    await db.query("insert into orders (name) values ('b')");
+    await db.query("rollback to savepoint mine");
+    expect(await link.commit(1, 1, [])).toBe("committed");
+    expect(await names()).toEqual(["a"]);
+  });
+
+  test("an error of its own statement takes back that statement; the rest goes on", async () => {
+    const db = await begin();
+    await db.query("insert into orders (name) values ('a')");
+    await expect(db.query("insert into orders (name) values ('b'), ('a')")).rejects.toMatchObject({ errno: 1062 });
+    expect(await link.commit(1, 1, [])).toBe("committed");
+    expect(await names()).toEqual(["a"]);
+  });
+
+  test("a lock that does not come in time ends it, whoever catches the error", async () => {
+    await world.database.run("insert into orders (id, name) values (1, 'held')");
+    const raw = await world.raw();
+    await raw.query("begin; select * from orders where id = 1 for update");
+    const db = await begin();
+    await db.query("insert into orders (name) values ('half')");
+    await expect(db.query("update orders set name = 'x' where id = 1")).rejects.toMatchObject({ errno: 1205 });
+    await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
+    expect(await link.commit(1, 1, insertRun(1))).toBe("again");
+    raw.destroy();
+    expect(await names()).toEqual(["held"]);
+    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+  });
+
+  test("a procedure that commits is found out, and nothing of ours is committed with it", async () => {
+    const db = await begin();
+    await db.query("call commits()");
+    await expect(link.commit(1, 1, insertRun(1))).rejects.toMatchObject({ code: "USAGE" });
+    // What it did before is done; what came after is not.
+    expect(await names()).toEqual(["hidden"]);
+    expect((await link.read([{ ask: "count", table: "runs", where: [] }]))[0]).toEqual([{ count: 0 }]);
+    expect(await link.commit(2, 1, insertRun(1))).toBe("committed");
+  });
+
+  test("works no longer once its function has ended", async () => {
+    const handle = await link.userHandle();
+    const db = handle.db as MysqlHandle;
+    const late = db.query("insert into orders (name) values ('not awaited')");
+    handle.close();
+    await expect(late).rejects.toMatchObject({ code: "USAGE" });
+    await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
+    expect(await link.commit(1, 1, [])).toBe("committed");
+    await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
+  });
+});
