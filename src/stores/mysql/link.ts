@@ -88,6 +88,12 @@ export class MysqlLink implements Link {
     return answers;
   }
 
+  /** Begins a transaction of one moment, in which nothing is written: `ask` sees that moment until `rollback`. */
+  async snapshot(): Promise<void> {
+    this.#refuseOpen();
+    await this.#within("Reading", BEGIN_READING);
+  }
+
   async commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
     await this.#user?.settled();
     if (this.#user?.isBroken === true) {

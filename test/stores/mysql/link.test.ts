@@ -313,14 +313,31 @@ describeOn("mysql", "links to MariaDB", () => {
     await far.close();
   });
 
-  test("a destroyed link leaves no transaction behind in the server", async () => {
-    await insertRuns(one, 1, runRow(1));
+  test("a destroyed link leaves nothing behind in the server, not even what waits there", async () => {
+    await insertRuns(one, 1, runRow(1), runRow(2));
+    const raw = await world.raw();
+    await raw.query("begin; select * from reprise_runs where run = 2 for update");
     await one.ask([byRun("update", 1)]);
+    const waiting = expect(one.ask([byRun("update", 2)])).rejects.toMatchObject({ reason: "lost" });
+    await expect.poll(async () => isWaiting(world, one)).toBe(true);
     one.destroy();
-    await expect
-      .poll(async () => (await other.ask([{ ...byRun("none", 1), lock: "skip" } as Question]))[0]!.length)
-      .toBe(1);
+    await waiting;
+    // The server reads nothing while it waits, so it does not see that the connection is gone.
+    const free: Question = { ask: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "skip" };
+    await expect.poll(async () => (await other.ask([free]))[0]!.length).toBe(1);
     await other.rollback();
+    raw.destroy();
+  });
+
+  test("a snapshot stays what it was, however many questions are asked, and locks nothing", async () => {
+    await insertRuns(one, 1, runRow(1));
+    await mysqlLink(one).snapshot();
+    const count: Question = { ask: "count", table: "runs", where: [] };
+    expect(await one.ask([count])).toEqual([[{ count: 1 }]]);
+    expect(await insertRuns(other, 1, runRow(2))).toBe("committed");
+    expect(await one.ask([count])).toEqual([[{ count: 1 }]]);
+    await one.rollback();
+    expect(await one.read([count])).toEqual([[{ count: 2 }]]);
   });
 });
 
