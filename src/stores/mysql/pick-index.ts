@@ -5,24 +5,44 @@ import type { Condition } from "../remote/query.ts";
 import type { TableName } from "../remote/tables.ts";
 import { INDEXES, UNHAPPY, type Index } from "./schema.ts";
 
-/** A condition as it is asked here: `status` of a few kinds has an index under another name. */
-export function asked(table: TableName, condition: Condition): Condition {
-  if (table !== "runs" || condition.column !== "status") return condition;
+/** The conditions as they are asked here, of columns that indexes have, and with what is known besides. */
+export function asked(
+  table: TableName,
+  where: readonly Condition[],
+  columns: readonly string[] = [],
+): readonly Condition[] {
+  const conditions = where.map((condition) => translated(table, condition));
+  // What comes behind the kind of an item is a range only for one kind at a time.
+  const isKindOpen = table === "queue" && columns.includes("kind") && !where.some(({ column }) => column === "kind");
+  return isKindOpen ? [...conditions, { column: "kind", is: "in", values: ITEM_KINDS }] : conditions;
+}
+
+const ITEM_KINDS: readonly string[] = ["start", "task", "timer"];
+
+function translated(table: TableName, condition: Condition): Condition {
+  const { column } = condition;
+  if (column === "priority" && condition.is === "=" && TURNED.has(table))
+    return { column: "urgency", is: "=", value: -Number(condition.value) };
+  // A few statuses have an index under another name.
+  if (table !== "runs" || column !== "status") return condition;
   const values = condition.is === "in" ? condition.values : condition.is === "=" ? [condition.value] : [];
   const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.includes(String(value)));
   return areUnhappy ? { ...condition, column: "unhappy" } : condition;
 }
 
-type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
+export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
 
 const TURNED: ReadonlySet<TableName> = new Set<TableName>(["runs", "queue"]);
 
 /** M2. From the most urgent to the least is one direction with the columns behind it. */
 export function ordered(table: TableName, order: Order): Order {
-  if (!TURNED.has(table)) return order;
   return order.map(([column, direction]) =>
-    column === "priority" ? ["urgency", direction === "desc" ? "asc" : "desc"] : [column, direction],
+    isTurned(table, column) ? ["urgency", direction === "desc" ? "asc" : "desc"] : [column, direction],
   );
+}
+
+export function isTurned(table: TableName, column: string): boolean {
+  return column === "priority" && TURNED.has(table);
 }
 
 /** The index whose first columns are compared for equality and whose next ones give the order, or the range. */
@@ -35,8 +55,25 @@ export function pickIndex(table: TableName, where: readonly Condition[], order: 
   return best?.index.name;
 }
 
+/** Whether an index gives the rows in this order by itself. */
+export function isInOrder(
+  table: TableName,
+  name: string | undefined,
+  where: readonly Condition[],
+  order: Order,
+): boolean {
+  const columns = INDEXES.get(table)?.find((index) => index.name === name)?.columns ?? [];
+  const equal = equalColumns(where);
+  const rest = columns.slice(columns.findIndex((column) => !equal.has(column)));
+  return order.filter(([column]) => !equal.has(column)).every(([column], place) => rest[place] === column);
+}
+
+function equalColumns(where: readonly Condition[]): ReadonlySet<string> {
+  return new Set(where.filter(({ is }) => is === "=" || is === "null").map(({ column }) => column));
+}
+
 function scoreOf({ columns }: Index, where: readonly Condition[], order: Order): number {
-  const equal = new Set(where.filter(({ is }) => is === "=" || is === "null").map(({ column }) => column));
+  const equal = equalColumns(where);
   const among = new Set(where.filter(({ is }) => is === "in").map(({ column }) => column));
   let at = 0;
   while (at < columns.length && equal.has(columns[at]!)) at++;

@@ -11,7 +11,7 @@ import { compareValues } from "../remote/evaluate.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "../remote/query.ts";
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import type { RawRow } from "./driver.ts";
-import { asked, forced, ordered, pickIndex } from "./pick-index.ts";
+import { asked, forced, isInOrder, isTurned, ordered, pickIndex, type Order } from "./pick-index.ts";
 import { literal, nameOf, namesOf, tableOf } from "./sql-text.ts";
 
 export interface Rendered {
@@ -50,7 +50,7 @@ const LOCKS: Readonly<Record<Lock, string>> = {
 };
 
 function renderSelect({ table, where, order, limit, lock }: Select): Rendered {
-  const conditions = where.map((condition) => asked(table, condition));
+  const conditions = asked(table, where);
   const sorted = ordered(table, order ?? []);
   const columns = columnsOf(table);
   const text = [
@@ -100,14 +100,10 @@ function renderLookup({ table, columns, keys, lock }: Lookup): Rendered {
     statements,
     read: (results) => {
       const rows = results.flatMap((part) => rowsOf(table, all, part));
-      return isByKey && !isRepeated(sorted) ? rows : inKeyOrder(primary, rows);
+      // A key that stands in two parts is answered twice.
+      return isByKey && statements.length < 2 ? rows : inKeyOrder(primary, rows);
     },
   };
-}
-
-/** Keys asked for twice in different parts answer twice. */
-function isRepeated(keys: readonly (readonly Value[])[]): boolean {
-  return keys.length > KEYS_AT_ONCE;
 }
 
 function inKeyOrder(primary: readonly string[], rows: readonly WireRow[]): Answer {
@@ -133,7 +129,7 @@ function isOneOf(columns: readonly string[], keys: readonly (readonly Value[])[]
 }
 
 function renderCount({ table, where, upTo, by, least, most }: Count): Rendered {
-  const conditions = where.map((condition) => asked(table, condition));
+  const conditions = asked(table, where);
   const grouped = by ?? [];
   const edge = least ?? most;
   const order = [...grouped, ...(edge === undefined ? [] : [edge])].map((column) => [column, "asc"] as const);
@@ -165,42 +161,57 @@ function renderCount({ table, where, upTo, by, least, most }: Count): Rendered {
 
 // A recursive query cannot seek from one value to the next on MariaDB (its range would depend on the row outside), and the
 // servers' own loose scan is theirs to choose. A variable set by the statement before is a constant to both.
-const SEEKS_AT_ONCE = 8;
+const SEEKS = Array.from({ length: 8 }, (_, number) => number);
 
 function renderDistinct({ table, columns, where }: Distinct): Rendered {
-  const conditions = where.map((condition) => asked(table, condition));
-  const order = columns.map((column) => [column, "asc"] as const);
-  const from = `${tableOf(table)}${forced(pickIndex(table, conditions, order))}`;
-  const kinds = columns.map((column) => columnType(table, column));
-  const variablesOf = (seek: number): readonly string[] => columns.map((_, at) => `@reprise_${seek}_${at}`);
+  const conditions = asked(table, where, columns);
+  const order: Order = columns.map((column) => [isTurned(table, column) ? "urgency" : column, "asc"]);
+  const index = pickIndex(table, conditions, order);
+  const from = `${tableOf(table)}${forced(index)}`;
+  const names = order.map(([column]) => column);
+  const rowFrom = (values: RawRow): WireRow => {
+    const row = rowOf(
+      columns,
+      columns.map((column) => columnType(table, column)),
+      values,
+    );
+    for (const column of columns) if (isTurned(table, column)) row[column] = -Number(row[column]);
+    return row;
+  };
+  // Nothing to jump along: these are few, or nobody waits for the answer.
+  if (!isInOrder(table, index, conditions, order)) {
+    const text = `select distinct ${namesOf(names)} from ${from}${whereOf(conditions)}${orderOf(order)}`;
+    return { statements: [text], read: ([rows = []]) => rows.map(rowFrom) };
+  }
   const seek = (number: number, after: readonly string[] | undefined): string =>
-    `select ${namesOf(columns)} into ${variablesOf(number).join(",")} from ${from}${whereOf(conditions, after && beyond(columns, after))}${orderOf(order)} limit 1`;
-  const seeks = Array.from({ length: SEEKS_AT_ONCE }, (_, number) => number);
-  const part = (found: readonly WireRow[]): Rendered => ({
+    `select ${namesOf(names)} into ${variablesOf(number, names).join(",")} from ${from}${whereOf(conditions, after && beyond(names, after))}${orderOf(order)} limit 1`;
+  const variables = SEEKS.flatMap((number) => variablesOf(number, names));
+  const part = (found: readonly RawRow[]): Rendered => ({
     statements: [
-      `set ${seeks
-        .flatMap(variablesOf)
-        .map((variable) => `${variable}=null`)
-        .join(",")}`,
-      ...seeks.map((number) => seek(number, number > 0 ? variablesOf(number - 1) : literalsOf(columns, found.at(-1)))),
-      `select ${seeks.flatMap(variablesOf).join(",")}`,
+      `set ${variables.map((variable) => `${variable}=null`).join(",")}`,
+      ...SEEKS.map((number) => seek(number, number > 0 ? variablesOf(number - 1, names) : literalsOf(found.at(-1)))),
+      `select ${variables.join(",")}`,
     ],
     read: (results) => {
       const values = results.at(-1)?.[0] ?? [];
-      const answer = [...found];
-      for (const number of seeks) {
-        const next = rowOf(columns, kinds, values.slice(number * columns.length, (number + 1) * columns.length));
-        if (Object.values(next).includes(null)) return answer;
-        answer.push(next);
+      const all = [...found];
+      for (const number of SEEKS) {
+        const next = values.slice(number * names.length, (number + 1) * names.length);
+        if (next.includes(null)) return all.map(rowFrom);
+        all.push(next);
       }
-      return new Unfinished(part(answer));
+      return new Unfinished(part(all));
     },
   });
   return part([]);
 }
 
-function literalsOf(columns: readonly string[], row: WireRow | undefined): readonly string[] | undefined {
-  return row && columns.map((column) => literal(row[column]!));
+function variablesOf(seek: number, columns: readonly string[]): readonly string[] {
+  return columns.map((_, at) => `@reprise_${seek}_${at}`);
+}
+
+function literalsOf(values: RawRow | undefined): readonly string[] | undefined {
+  return values?.map(literal);
 }
 
 /** Behind a combination, each part one range of the index; behind null there is nothing. */
