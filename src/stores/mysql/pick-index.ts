@@ -3,47 +3,8 @@
 
 import type { Condition } from "../remote/query.ts";
 import type { TableName } from "../remote/tables.ts";
-import { INDEXES, UNHAPPY, type Index } from "./schema.ts";
-
-/** The conditions as they are asked here, of columns that indexes have, and with what is known besides. */
-export function asked(
-  table: TableName,
-  where: readonly Condition[],
-  columns: readonly string[] = [],
-): readonly Condition[] {
-  const conditions = where.map((condition) => translated(table, condition));
-  // What comes behind the kind of an item is a range only for one kind at a time.
-  const isKindOpen = table === "queue" && columns.includes("kind") && !where.some(({ column }) => column === "kind");
-  return isKindOpen ? [...conditions, { column: "kind", is: "in", values: ITEM_KINDS }] : conditions;
-}
-
-const ITEM_KINDS: readonly string[] = ["start", "task", "timer"];
-
-function translated(table: TableName, condition: Condition): Condition {
-  const { column } = condition;
-  if (column === "priority" && condition.is === "=" && TURNED.has(table))
-    return { column: "urgency", is: "=", value: -Number(condition.value) };
-  // A few statuses have an index under another name.
-  if (table !== "runs" || column !== "status") return condition;
-  const values = condition.is === "in" ? condition.values : condition.is === "=" ? [condition.value] : [];
-  const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.includes(String(value)));
-  return areUnhappy ? { ...condition, column: "unhappy" } : condition;
-}
-
-export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
-
-const TURNED: ReadonlySet<TableName> = new Set<TableName>(["runs", "queue"]);
-
-/** M2. From the most urgent to the least is one direction with the columns behind it. */
-export function ordered(table: TableName, order: Order): Order {
-  return order.map(([column, direction]) =>
-    isTurned(table, column) ? ["urgency", direction === "desc" ? "asc" : "desc"] : [column, direction],
-  );
-}
-
-export function isTurned(table: TableName, column: string): boolean {
-  return column === "priority" && TURNED.has(table);
-}
+import { INDEXES, type Index } from "./schema.ts";
+import type { Order } from "./translate.ts";
 
 /** The index whose first columns are compared for equality and whose next ones give the order, or the range. */
 export function pickIndex(table: TableName, where: readonly Condition[], order: Order = []): string | undefined {

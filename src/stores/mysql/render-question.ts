@@ -11,7 +11,8 @@ import { compareValues } from "../remote/evaluate.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "../remote/query.ts";
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import type { RawRow } from "./driver.ts";
-import { asked, forced, isInOrder, isTurned, ordered, pickIndex, type Order } from "./pick-index.ts";
+import { forced, isInOrder, pickIndex } from "./pick-index.ts";
+import { isTurned, translate, type Order } from "./translate.ts";
 import { literal, nameOf, namesOf, tableOf } from "./sql-text.ts";
 
 export interface Rendered {
@@ -50,13 +51,12 @@ const LOCKS: Readonly<Record<Lock, string>> = {
 };
 
 function renderSelect({ table, where, order, limit, lock }: Select): Rendered {
-  const conditions = asked(table, where);
-  const sorted = ordered(table, order ?? []);
+  const asked = translate(table, where, order ?? []);
   const columns = columnsOf(table);
   const text = [
-    `select ${namesOf(columns)} from ${tableOf(table)}${forced(pickIndex(table, conditions, sorted))}`,
-    whereOf(conditions),
-    orderOf(sorted),
+    `select ${namesOf(columns)} from ${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}`,
+    whereOf(asked.where),
+    orderOf(asked.order),
     limit === undefined ? "" : ` limit ${limit}`,
     LOCKS[lock],
   ].join("");
@@ -129,16 +129,25 @@ function isOneOf(columns: readonly string[], keys: readonly (readonly Value[])[]
 }
 
 function renderCount({ table, where, upTo, by, least, most }: Count): Rendered {
-  const conditions = asked(table, where);
   const grouped = by ?? [];
   const edge = least ?? most;
-  const order = [...grouped, ...(edge === undefined ? [] : [edge])].map((column) => [column, "asc"] as const);
-  const from = `${tableOf(table)}${forced(pickIndex(table, conditions, order))}${whereOf(conditions)}`;
+  const wanted = [...grouped, ...(edge === undefined ? [] : [edge])];
+  const asked = translate(
+    table,
+    where,
+    wanted.map((column) => [column, "asc"]),
+  );
+  const from = `${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}${whereOf(asked.where)}`;
+  // Read from the index, where it is the same there.
+  const indexed = (column: string): string => {
+    const [name = column] = asked.order[wanted.indexOf(column)] ?? [];
+    return isTurned(table, column) ? column : name;
+  };
   const parts = [
     ...grouped.map(nameOf),
     "count(*)",
-    ...(least === undefined ? [] : [`min(${nameOf(least)})`]),
-    ...(most === undefined ? [] : [`max(${nameOf(most)})`]),
+    ...(least === undefined ? [] : [`min(${nameOf(indexed(least))})`]),
+    ...(most === undefined ? [] : [`max(${nameOf(indexed(most))})`]),
   ];
   const columns = [
     ...grouped,
@@ -164,8 +173,8 @@ function renderCount({ table, where, upTo, by, least, most }: Count): Rendered {
 const SEEKS = Array.from({ length: 8 }, (_, number) => number);
 
 function renderDistinct({ table, columns, where }: Distinct): Rendered {
-  const conditions = asked(table, where, columns);
-  const order: Order = columns.map((column) => [isTurned(table, column) ? "urgency" : column, "asc"]);
+  const wanted: Order = columns.map((column) => [column, isTurned(table, column) ? "desc" : "asc"]);
+  const { where: conditions, order } = translate(table, where, wanted, columns);
   const index = pickIndex(table, conditions, order);
   const from = `${tableOf(table)}${forced(index)}`;
   const names = order.map(([column]) => column);

@@ -39,6 +39,15 @@ const URGENCY = "bigint generated always as (-`priority`) stored";
 export const UNHAPPY: readonly string[] = ["paused", "blocked", "determinism_violation", "failed"];
 const UNHAPPY_COLUMN = `varbinary(64) generated always as (case when \`status\` in ('${UNHAPPY.join("', '")}') then \`status\` end) stored`;
 
+// The state of an item, once for each index and null where the index does not need it: an item that is claimed moves in two
+// indexes instead of five. (Insert, claim and delete of one, CPU time of the server on a busy machine: 139 instead of 198 µs;
+// with nothing but the primary key and the worker 88.) translate.ts says which condition is asked of which.
+const OPEN_STATE =
+  "bigint generated always as (case when `state` = 4 or (`state` = 1 and `queue` is null) then `state` end) stored";
+const LINED_STATE =
+  "bigint generated always as (case when `queue` is not null or `state` in (5, 6) then `state` end) stored";
+const DUE_AT = "bigint generated always as (case when `state` = 0 then `available_at` end) stored";
+
 type Columns = readonly string[];
 
 interface NewTable {
@@ -139,16 +148,19 @@ const FIRST: readonly NewTable[] = [
       queue: MAYBE_NAME,
       key: MAYBE_NAME,
       urgency: URGENCY,
+      open_state: OPEN_STATE,
+      lined_state: LINED_STATE,
+      due_at: DUE_AT,
     },
     primary: ["run", "item"],
     // Of two that serve alike the first is taken.
     indexes: {
       queue_leased: ["worker"],
-      queue_ready: ["state", "queue", "name", "urgency", "available_at"],
-      queue_lined: ["state", "kind", "queue", "name", "urgency", "available_at"],
+      queue_open: ["open_state", "name", "urgency", "available_at"],
+      queue_lined: ["lined_state", "kind", "queue", "name", "urgency", "available_at"],
       // Also counts what is busy.
-      queue_parked: ["state", "kind", "queue", "key", "urgency", "available_at"],
-      queue_delayed: ["state", "available_at"],
+      queue_parked: ["lined_state", "kind", "queue", "key", "urgency", "available_at"],
+      queue_delayed: ["due_at"],
     },
   },
   {

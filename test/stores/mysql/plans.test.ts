@@ -7,6 +7,8 @@ import type { Change, Condition, Question, Select } from "../../../src/stores/in
 import { renderChange } from "../../../src/stores/mysql/render-change.ts";
 import { renderQuestion } from "../../../src/stores/mysql/render-question.ts";
 import { INDEXES } from "../../../src/stores/mysql/schema.ts";
+import { matches } from "../../../src/stores/remote/evaluate.ts";
+import type { AnyRow } from "../../../src/stores/remote/tables.ts";
 import * as selections from "../../../src/stores/remote/selections.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlWorld, itemRow, runRow, type MysqlWorld } from "./world.ts";
@@ -28,7 +30,7 @@ const WALKS: readonly (readonly [name: string, index: string, question: Question
   ["unhappy", "runs_unhappy", select("runs", [equal("status", "failed")], [["run", "desc"]])],
   ["children", "runs_by_root", select("runs", [equal("root", 5), equal("parent", 5)], undefined)],
   ["newestRun", "PRIMARY", select("runs", [some("run")], [["run", "desc"]])],
-  ["readyItems", "queue_ready", selections.readyItems("skip", "pack", 50)],
+  ["readyItems", "queue_open", selections.readyItems("skip", "pack", 50)],
   ["leasedItems", "queue_leased", selections.leasedItems("update", 3)],
   ["leasedSuspects", "queue_leased", selections.leasedSuspects(3)],
   ["delayedItems", "queue_delayed", selections.delayedItems(50)],
@@ -78,7 +80,7 @@ const WALKS: readonly (readonly [name: string, index: string, question: Question
   ],
   [
     "firstOfPriority",
-    "queue_ready",
+    "queue_open",
     select(
       "queue",
       [equal("state", 1), none("queue"), equal("name", "pack"), equal("priority", 3)],
@@ -90,7 +92,7 @@ const WALKS: readonly (readonly [name: string, index: string, question: Question
 /** Each jumps from value to value. */
 const JUMPS: readonly (readonly [name: string, index: string, question: Question])[] = [
   ["dueDefinitions", "runs_due", selections.DUE_DEFINITIONS],
-  ["readyNames", "queue_ready", selections.READY_NAMES],
+  ["readyNames", "queue_open", selections.READY_NAMES],
   ["linesOf", "queue_lined", selections.linesOf("task")],
   ["turnHolders", "runs_held", jump("runs", ["turn_worker"], [some("turn_worker")])],
   ["itemHolders", "queue_leased", jump("queue", ["worker"], [some("worker")])],
@@ -100,7 +102,7 @@ const JUMPS: readonly (readonly [name: string, index: string, question: Question
     "runs_due",
     jump("runs", ["definition", "version", "priority"], [equal("turn_due", 1), none("turn_token")]),
   ],
-  ["readyPriorities", "queue_ready", jump("queue", ["name", "priority"], [equal("state", 1), none("queue")])],
+  ["readyPriorities", "queue_open", jump("queue", ["name", "priority"], [equal("state", 1), none("queue")])],
   [
     "linedPriorities",
     "queue_lined",
@@ -198,6 +200,39 @@ describeOn("mysql", "plans on MariaDB", () => {
     expect(step?.extra).toMatch(/Using index/);
   });
 
+  test("questions mean what they say, whatever index they are asked of", async () => {
+    const [inserted] = crowd().filter(({ table }) => table === "queue");
+    const rows = inserted!.rows as readonly AnyRow[];
+    const link = await world.backend.connect();
+    const random = numbersFrom(7);
+    const pick = <T>(...choices: readonly T[]): T => choices[random(choices.length)]!;
+    const maybe = (...choices: readonly Condition[]): readonly Condition[] =>
+      random(2) === 0 ? [] : [pick(...choices)];
+    for (let round = 0; round < 200; round++) {
+      const where: readonly Condition[] = [
+        pick<Condition>(equal("state", random(7)), { column: "state", is: "in", values: [random(7), random(7)] }),
+        ...maybe(none("queue"), some("queue"), equal("queue", "q1"), { column: "queue", is: ">", value: "q0" }),
+        ...maybe(equal("kind", "task"), { column: "kind", is: "<>", value: "timer" }),
+        ...maybe(equal("name", "pack"), { column: "name", is: ">", value: "n3" }),
+        ...maybe(equal("priority", 3), { column: "priority", is: "<=", value: 3 }),
+        ...maybe(upTo("available_at", 1), equal("key", "k1"), equal("run", 9), equal("worker", 3)),
+      ];
+      const expected = rows.filter((row) => matches(where, row));
+      const columns = pick(["name"], ["kind", "queue"], ["queue", "name"], ["name", "priority"], ["worker"]);
+      const known = expected.filter((row) => columns.every((column) => row[column] !== null));
+      const [found, counted, different] = await link.read([
+        { ask: "select", table: "queue", where, order: [["run", "asc"]], lock: "none" },
+        { ask: "count", table: "queue", where, least: "available_at" },
+        { ask: "distinct", table: "queue", columns, where: [...where, ...columns.map(some)] },
+      ]);
+      expect(found!.map(({ run }) => run)).toEqual(expected.map(({ run }) => run));
+      expect(counted![0]!["count"]).toBe(expected.length);
+      const valuesOf = (row: object): string => JSON.stringify(columns.map((column) => (row as AnyRow)[column]));
+      expect(different!.map(valuesOf).toSorted()).toEqual([...new Set(known.map(valuesOf))].toSorted());
+    }
+    await link.close();
+  });
+
   test("rows are looked up by ranges of the primary key, however many", async () => {
     for (const count of [1, 10, 400]) {
       const items = Array.from({ length: count }, (_, at) => [at + 1, `Task(${at + 1})`]);
@@ -248,6 +283,15 @@ describeOn("mysql", "plans on MariaDB", () => {
   });
 });
 
+/** The same numbers every time, each below what is asked for. */
+function numbersFrom(seed: number): (below: number) => number {
+  let last = seed;
+  return (below) => {
+    last = (last * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((last / 2_147_483_648) * below);
+  };
+}
+
 const STATUSES = ["queued", "running", "waiting", "completed", "failed"];
 
 function crowd(): Change[] {
@@ -271,6 +315,7 @@ function crowd(): Change[] {
       table: "queue",
       rows: numbers.map((run) =>
         itemRow(run, `Task(${run})`, {
+          kind: run % 6 === 0 ? "start" : run % 35 === 0 ? "timer" : "task",
           name: run % 2 === 0 ? "pack" : `n${run % 7}`,
           state: run % 7,
           priority: run % 5,

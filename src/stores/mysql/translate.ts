@@ -1,0 +1,93 @@
+// Translate: questions name the columns of the port; indexes here have some under other names (schema.ts, M2). A translated
+// question means the same, row by row.
+
+import type { Condition } from "../remote/query.ts";
+import type { TableName, Value } from "../remote/tables.ts";
+import { UNHAPPY } from "./schema.ts";
+
+export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
+
+export interface Asked {
+  readonly where: readonly Condition[];
+  readonly order: Order;
+}
+
+/** `columns`: what is asked for, where that is not whole rows. */
+export function translate(
+  table: TableName,
+  where: readonly Condition[],
+  order: Order,
+  columns: readonly string[] = [],
+): Asked {
+  if (table === "runs") return { where: where.map(ofRuns), order: turned(order) };
+  return table === "queue" ? ofQueue(where, turned(order), columns) : { where, order };
+}
+
+/** M2. From the most urgent to the least is one direction with the columns behind it. */
+function turned(order: Order): Order {
+  return order.map(([column, direction]) =>
+    column === "priority" ? ["urgency", direction === "desc" ? "asc" : "desc"] : [column, direction],
+  );
+}
+
+/** Whether a column stands in its indexes turned round, as `urgency`. */
+export function isTurned(table: TableName, column: string): boolean {
+  return column === "priority" && (table === "runs" || table === "queue");
+}
+
+function ofPriority(condition: Condition): Condition {
+  const isOne = condition.column === "priority" && condition.is === "=";
+  return isOne ? { column: "urgency", is: "=", value: -Number(condition.value) } : condition;
+}
+
+function ofRuns(condition: Condition): Condition {
+  if (condition.column !== "status") return ofPriority(condition);
+  const values = valuesOf(condition);
+  const areUnhappy = values.length > 0 && values.every((value) => UNHAPPY.includes(String(value)));
+  return areUnhappy ? { ...condition, column: "unhappy" } : condition;
+}
+
+function valuesOf(condition: Condition): readonly Value[] {
+  return condition.is === "in" ? condition.values : condition.is === "=" ? [condition.value] : [];
+}
+
+const ITEM_KINDS: readonly string[] = ["start", "task", "timer"];
+
+function ofQueue(given: readonly Condition[], order: Order, columns: readonly string[]): Asked {
+  const where = given.map(ofPriority);
+  const find = (column: string): Condition | undefined => where.find((condition) => condition.column === column);
+  const state = find("state");
+  // The items of a run are found by its number.
+  if (state === undefined || find("run")?.is === "=") return { where, order };
+  const states = new Set(valuesOf(state));
+  const queue = find("queue");
+  const others = where.filter((condition) => condition !== state);
+  const areAll = (...wanted: readonly number[]): boolean =>
+    states.size > 0 && [...states].every((value) => wanted.includes(Number(value)));
+  if (areAll(5, 6) || (states.size > 0 && queue !== undefined && queue.is !== "null")) {
+    // What comes behind the kind is a range only for one kind at a time.
+    const kinds: Condition[] =
+      columns.includes("kind") && find("kind") === undefined ? [{ column: "kind", is: "in", values: ITEM_KINDS }] : [];
+    return { where: [{ ...state, column: "lined_state" }, ...kinds, ...others], order };
+  }
+  if (areAll(4) || (areAll(1) && queue?.is === "null"))
+    return {
+      where: [{ ...state, column: "open_state" }, ...others.filter((each) => !areAll(1) || each !== queue)],
+      order,
+    };
+  if (areAll(0)) return delayed(others, order);
+  // Whoever leases an item is on its row.
+  return areAll(2) && find("worker") === undefined
+    ? { where: [...where, { column: "worker", is: "not null" }], order }
+    : { where, order };
+}
+
+function delayed(others: readonly Condition[], order: Order): Asked {
+  return {
+    where: [
+      { column: "due_at", is: "not null" },
+      ...others.map((each) => (each.column === "available_at" ? { ...each, column: "due_at" } : each)),
+    ],
+    order: order.map(([column, direction]) => [column === "available_at" ? "due_at" : column, direction]),
+  };
+}
