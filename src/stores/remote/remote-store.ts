@@ -140,7 +140,9 @@ export class RemoteStore implements Store, ThreadStore {
   async reap(self: number): Promise<Reaped> {
     const session = this.#session;
     await session.catchUp();
-    const isIdle = await session.reader.speak("Reaping", (sql) => hasNothingToReap(sql, session.now(), self));
+    // Taken once: at another time it is another question, and no answer to the last one.
+    const now = session.now();
+    const isIdle = await session.reader.speak("Reaping", (sql) => hasNothingToReap(sql, now, self));
     if (isIdle) return { workers: 0, turns: 0, items: 0 };
     return session.runner.run(spoken("Reaping", (tx) => reap(tx, self)));
   }
