@@ -6,6 +6,7 @@ import {
   isTerminal,
   type Entry,
   type Outcome,
+  type OutcomeOf,
   type RunRecord,
   type Store,
   type Write,
@@ -16,12 +17,43 @@ import type { RunEnd } from "./part.ts";
 /** What stores said they had committed, to be found in the journals later. */
 export class Ledger implements Witness {
   readonly #entries: { readonly process: string; readonly run: number; readonly entry: Entry }[] = [];
+  /** The tokens items were handed out with, as far as anybody was told, oldest first. */
+  readonly #issued = new Map<string, string[]>();
+  readonly #stale: string[] = [];
   commits = 0;
 
   wrote(process: string, write: Write, outcome: Outcome): void {
     this.commits += 1;
+    this.#watchTokens(process, write, outcome);
     if (write.write !== "turn" || !("status" in outcome) || outcome.status !== "committed") return;
     for (const entry of write.entries) this.#entries.push({ process, run: write.run, entry });
+  }
+
+  /** I14. The end of an item is accepted from whoever had it last. */
+  #watchTokens(process: string, write: Write, outcome: Outcome): void {
+    const issue = (run: number, item: string, token: string): void => {
+      const tokens = this.#issued.get(`${run} ${item}`) ?? [];
+      this.#issued.set(`${run} ${item}`, tokens);
+      tokens.push(token);
+    };
+    if (write.write === "claim-items")
+      for (const { run, item, token } of (outcome as OutcomeOf<typeof write>).items) issue(run, item, token);
+    if (!("status" in outcome) || outcome.status !== "committed") return;
+    if (write.write === "turn")
+      for (const { item, claim } of write.items) if (claim !== undefined) issue(write.run, item, claim.token);
+    const ended = write.write === "item-end" ? [write] : write.write === "turn" ? write.finished : [];
+    const run = "run" in write ? write.run : undefined;
+    for (const { item, token } of ended) {
+      const tokens = this.#issued.get(`${String(run)} ${item}`) ?? [];
+      if (tokens.includes(token) && tokens.at(-1) !== token)
+        this.#stale.push(
+          `I14 run ${String(run)}: the end of ${item} was accepted from ${process} under a token that is not the last`,
+        );
+    }
+  }
+
+  get stale(): readonly string[] {
+    return this.#stale;
   }
 
   /** I14, I15. An acknowledged entry is there as it was written: nobody lost it, nobody wrote another in its place. */
@@ -90,6 +122,13 @@ export function endsOf(all: ReadonlyMap<RunRecord, readonly Entry[]>): Map<strin
     ends.set(record.id, { record, journal, output, error });
   }
   return ends;
+}
+
+/** Runs nobody asked for. */
+export function* strangers(all: ReadonlyMap<RunRecord, unknown>, asked: ReadonlySet<string>): Iterable<string> {
+  for (const { id, parent, generation } of all.keys())
+    if (parent === undefined && generation === 0 && !asked.has(id))
+      yield `I1 run ${id} is there, and nobody asked for it`;
 }
 
 /** What can be seen in any journal, whatever the run does: one end, one terminal entry per command, dense numbers. */

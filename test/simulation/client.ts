@@ -13,8 +13,8 @@ export class Client {
   readonly #lane: Lane;
   readonly #chance: Chance;
   readonly #processes: readonly SimProcess[];
-  /** How often something had to be asked again. */
-  repeats = 0;
+  /** The ids of runs that were asked for. */
+  readonly asked = new Set<string>();
 
   constructor(lane: Lane, chance: Chance, processes: readonly SimProcess[]) {
     this.#lane = lane;
@@ -29,8 +29,14 @@ export class Client {
   /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
   async tell(what: string, call: (core: EngineCore) => Promise<void>): Promise<void> {
     await this.ask(what, async (core) => (await call(core), true)).catch((error: { code?: string }) => {
-      if (error.code !== "RUN_ENDED" && error.code !== "ALREADY_RESOLVED") throw error;
+      if (error.code !== "RUN_ENDED" && error.code !== "PROMISE_ALREADY_RESOLVED") throw error;
     });
+  }
+
+  /** Starts a run; answers when that is acknowledged. */
+  async start(definition: string, input: unknown, id: string): Promise<void> {
+    this.asked.add(id);
+    await this.ask(`start ${id}`, (core) => core.start(definition, input as never, { id }));
   }
 
   /** The answer, or an error that is one. */
@@ -50,7 +56,6 @@ export class Client {
           this.#lane.tell(`${what}: ${code || String(error)} from ${process.name}`);
           if (!ASK_AGAIN.test(code)) throw error;
         }
-        this.repeats += 1;
       }
       await this.#lane.sleep(20 + this.#chance.below(200));
     }

@@ -12,10 +12,18 @@ export interface Witness {
 
 /** May take time, throw, or kill the process. */
 export interface Passage {
-  before(method: string): Promise<void> | void;
-  after(method: string): Promise<void> | void;
+  /** `isWrite`: something may change. */
+  before(method: string, isWrite: boolean): Promise<void> | void;
+  after(method: string, isWrite: boolean): Promise<void> | void;
   hasChanged(): boolean;
   close(): Promise<void>;
+}
+
+const WRITES: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker", "reap"]);
+const POLLS: ReadonlySet<string> = new Set(["claim-turns", "claim-items", "claim-messages", "admit", "fire-due"]);
+
+function isPoll({ write }: Write): boolean {
+  return POLLS.has(write);
 }
 
 export const NEVER = new Promise<never>(() => {});
@@ -33,7 +41,8 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
   const pass = async (method: string, args: readonly unknown[]): Promise<unknown> => {
     const { lane } = life;
     if (lane.isDead) return NEVER;
-    await passage.before(method);
+    const isWrite = method === "write" ? !(args[0] as readonly Write[]).every(isPoll) : WRITES.has(method);
+    await passage.before(method, isWrite);
     if (lane.isDead) return NEVER;
     const result = await (raw[method as keyof Store] as Call).apply(raw, args as []);
     if (lane.isDead) return NEVER;
@@ -44,7 +53,7 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
         if (!isIdle(write, outcome)) lane.tell(lineOf(write, outcome));
       });
     } else if (isWorthTelling(method, result)) lane.tell(`${method}: ${JSON.stringify(result)}`);
-    await passage.after(method);
+    await passage.after(method, isWrite);
     return lane.isDead ? NEVER : result;
   };
   return new Proxy(raw, {

@@ -9,7 +9,7 @@ import { hasEnded } from "../../src/kernel/index.ts";
 import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
 import type { Chance } from "../replay/seeded.ts";
 import { stream } from "./chance.ts";
-import { endsOf, journalProblems, Ledger, Outside, readAll } from "./checks.ts";
+import { endsOf, journalProblems, Ledger, Outside, readAll, strangers } from "./checks.ts";
 import { Client } from "./client.ts";
 import { Faults, type Fault } from "./faults.ts";
 import { between, type Part, type PartHost } from "./part.ts";
@@ -59,7 +59,7 @@ export interface SimReport {
 const MAX_STEPS = 400_000;
 const TICK_MS = 200;
 /** M1. How long a run may take to its end when nothing goes wrong any more. */
-const PATIENCE_MS = 600_000;
+const PATIENCE_MS = 180_000;
 
 class World {
   readonly scheduler: Scheduler;
@@ -107,7 +107,7 @@ class World {
       },
       leaseMs: this.#leaseMs,
       concurrency,
-      workMs: (work: Chance) => (work.happens(0.5) ? 0 : work.unit() * (work.happens(0.1) ? 1_000 : 30)),
+      workMs: (work: Chance) => (work.happens(0.3) ? 0 : work.unit() * (work.happens(0.2) ? 1_000 : 100)),
       open: stores.open,
       warned: (process: string, message: string) => this.scheduler.tell(process, `warns: ${message.slice(0, 120)}`),
     };
@@ -153,6 +153,7 @@ class World {
       faults: this.faults,
       latency: stream(seed, "latency"),
       witness: this.ledger,
+      pause: (lane) => this.#pause(lane),
       wrap,
     };
     if (store === "remote") throw new Error("not yet");
@@ -178,14 +179,14 @@ class World {
       const one = (kind: Fault): SimProcess => faults.draw(kind).pick(this.#processes);
       if (faults.happens("kill", 0.15)) one("kill").kill("killed");
       if (faults.happens("drain", 0.1)) void one("drain").close();
-      if (faults.happens("pause", 0.15)) this.#pause(one("pause"), faults.draw("pause").unit() * 3 * this.#leaseMs);
+      if (faults.happens("pause", 0.15)) this.#pause(one("pause").lane);
       if (faults.happens("clock", 0.15)) this.#jump(faults.draw("clock"));
     }
   }
 
   /** As `SIGSTOP` does, and later `SIGCONT`. */
-  #pause(process: SimProcess, ms: number): void {
-    const { lane } = process;
+  #pause(lane: Lane | undefined): void {
+    const ms = this.faults.draw("pause").unit() * 3 * this.#leaseMs;
     if (lane === undefined || lane.isPaused) return;
     lane.isPaused = true;
     lane.tell(`is paused for ${Math.round(ms)}`);
@@ -217,6 +218,11 @@ class World {
     for (const until = this.scheduler.elapsedMs + PATIENCE_MS; this.scheduler.elapsedMs < until;) {
       const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
       const blocked = live.filter(({ status }) => status === "blocked");
+      const broken = live.filter(
+        ({ status, evidence }) =>
+          status === "determinism_violation" || (status === "blocked" && !evidence?.includes("takeovers")),
+      );
+      if (broken.length > 0) return;
       // Taken over too often: somebody has to say that it was not its fault.
       for (const { definition, id } of blocked)
         await client
@@ -232,7 +238,12 @@ class World {
     const all = await readAll(calm);
     this.runs = all.size;
     const journals = new Map([...all].map(([{ run }, journal]) => [run, journal]));
-    this.problems.push(...journalProblems(all), ...this.ledger.missingIn(journals));
+    this.problems.push(
+      ...journalProblems(all),
+      ...strangers(all, client.asked),
+      ...this.ledger.stale,
+      ...this.ledger.missingIn(journals),
+    );
     for (const { invariant, run, message } of await calm.check())
       this.problems.push(`${invariant}: ${run ?? ""} ${message}`);
     this.problems.push(...this.outside.problems(journals.values()));

@@ -5,18 +5,7 @@ import { sqlite } from "reprise/sqlite";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { failed, isIdle, processStore, type Passage, type Witness } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
-import type { SimStores, StoresHost } from "./stores.ts";
-import { latency } from "./stores.ts";
-
-/** Reads, and what is of no consequence when nobody hears the answer. */
-const WRITES: ReadonlySet<string> = new Set([
-  "write",
-  "transact",
-  "registerWorker",
-  "renewLease",
-  "releaseWorker",
-  "reap",
-]);
+import { crashPoint, latency, type SimStores, type StoresHost } from "./stores.ts";
 
 /** What others notice, beside what is written by `write`. */
 const TELLS: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker"]);
@@ -47,16 +36,16 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
     async open(life: Life): Promise<OpenedStore> {
       let seen = changes;
       const passage: Passage = {
-        async before(method) {
+        async before(method, isWrite) {
           await latency(host, life);
-          if (WRITES.has(method) && host.faults.happens("kill", 0.004)) life.die(`before ${method}`);
+          if (isWrite) await crashPoint(host, life, `before ${method}`);
           if (host.faults.happens("cut", 0.01)) throw failed(life, method);
         },
-        async after(method) {
+        async after(method, isWrite) {
           if (TELLS.has(method)) changes += 1;
-          if (WRITES.has(method) && host.faults.happens("kill", 0.004)) life.die(`after ${method}`);
+          if (isWrite) await crashPoint(host, life, `after ${method}`);
           await latency(host, life);
-          if (WRITES.has(method) && host.faults.happens("unknown", 0.02)) throw failed(life, `after ${method}`);
+          if (isWrite && host.faults.happens("unknown", 0.02)) throw failed(life, `after ${method}`);
         },
         hasChanged() {
           const changed = seen !== changes;

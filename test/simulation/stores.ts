@@ -17,6 +17,8 @@ export interface StoresHost {
   readonly faults: Faults;
   readonly latency: Chance;
   readonly witness: Witness;
+  /** Lets a process stand still for longer than its lease, right where it is. */
+  pause(lane: Lane): void;
   /** A mutant: the same store with one promise broken. */
   readonly wrap?: ((store: Store, life: Life) => Store) | undefined;
 }
@@ -42,4 +44,12 @@ export function latencyMs({ latency: chance, faults }: Pick<StoresHost, "latency
 export async function latency(host: StoresHost, life: Life): Promise<void> {
   const ms = latencyMs(host);
   if (ms > 0) await life.lane.sleep(ms);
+}
+
+/** Right before or after something is written: the worst moments to die, or to stand still. */
+export async function crashPoint(host: StoresHost, life: Life, where: string): Promise<void> {
+  if (host.faults.happens("kill", 0.02)) return life.die(where);
+  if (!host.faults.happens("pause", 0.03)) return;
+  host.pause(life.lane);
+  await life.lane.sleep(0);
 }

@@ -81,9 +81,7 @@ export function bankPart({ chance, database, kind, scale }: PartHost): Part {
       await Promise.all(
         transfers.map(async (_transfers, index) => {
           await client.sleep(chance.below(1_500));
-          await client.ask(`start ${idOf(index)}`, (core) =>
-            core.start("transfers", index as never, { id: idOf(index) }),
-          );
+          await client.start("transfers", index, idOf(index));
         }),
       );
     },

@@ -29,7 +29,7 @@ export function cancelPart({ chance, scale }: PartHost): Part {
         steps.map(async (upTo, index) => {
           const id = idOf("long", index);
           await client.sleep(chance.below(1_000));
-          await client.ask(`start ${id}`, (core) => core.start("long", upTo as never, { id }));
+          await client.start("long", upTo, id);
           await client.sleep(chance.below(1_500));
           await client.tell(`cancel ${id}`, (core) => core.run("long" as never, id).cancel());
         }),
@@ -79,7 +79,7 @@ export function retryPart({ chance, scale }: PartHost): Part {
       await Promise.all(
         indexes.map(async (index) => {
           const id = idOf("retried", index);
-          await client.ask(`start ${id}`, (core) => core.start("retried", index as never, { id }));
+          await client.start("retried", index, id);
           if (chance.happens(0.5)) {
             await client.sleep(chance.below(300));
             await client.tell(`pause ${id}`, (core) => core.run("retried" as never, id).pause());

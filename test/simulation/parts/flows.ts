@@ -22,7 +22,7 @@ export function flowsPart({ chance, scale }: PartHost): Part {
         specs.map(async (_spec, index) => {
           await client.sleep(chance.below(1_500));
           const id = idOf(index);
-          await client.ask(`start ${id}`, (core) => core.start(id, inputs[index] as never, { id }));
+          await client.start(id, inputs[index], id);
         }),
       );
     },

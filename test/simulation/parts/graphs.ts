@@ -22,7 +22,7 @@ export function graphsPart({ chance, expected }: PartHost): Part {
         drawn.map(async (_one, index) => {
           const id = idOf(index);
           await client.sleep(chance.below(1_000));
-          await client.ask(`start ${id}`, (core) => core.start(id, {} as never, { id }));
+          await client.start(id, {}, id);
           await client.sleep(chance.below(2_000));
           await client.tell(`resolve word of ${id}`, (core) =>
             core.run(id as never, id).resolve("word" as never, "said" as never),

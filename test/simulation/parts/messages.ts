@@ -45,7 +45,7 @@ export function collectPart({ chance, scale }: PartHost): Part {
           const input = { want, got: [], each: chance.pick([1, 2, 100]) };
           const sending = Promise.all(payloads(want).map((n) => send(id, n)));
           await client.sleep(chance.below(2_000));
-          await client.ask(`start ${id}`, (core) => core.start("collect", input as never, { id }));
+          await client.start("collect", input, id);
           await sending;
         }),
       );
@@ -53,6 +53,36 @@ export function collectPart({ chance, scale }: PartHost): Part {
     *judge(ends) {
       for (const [index, want] of counts.entries())
         yield* expectOutput(idOf(index), ends.get(idOf(index)), payloads(want));
+    },
+  };
+}
+
+/** Messages to the outside, from runs that also do other things. */
+export function outboxPart({ chance, scale }: PartHost): Part {
+  const counts = Array.from({ length: Math.max(1, Math.round(2 * scale)) }, () => between(chance, 1, 5));
+  const idOf = (index: number): string => `sends-${index}`;
+  return {
+    name: "outbox",
+    features: ["send", "operation", "start"],
+    definitions: (machine) => [
+      workflow("sends", async (ctx, count: number) => {
+        for (let n = 0; n < count; n += 1) {
+          ctx.send("outside", `${ctx.runId} ${n}`);
+          if (n % 2 === 0) await ctx.run("between", () => machine.work("between"));
+        }
+        return count;
+      }),
+    ],
+    async drive(client) {
+      await Promise.all(
+        counts.map(async (count, index) => {
+          await client.sleep(chance.below(2_000));
+          await client.start("sends", count, idOf(index));
+        }),
+      );
+    },
+    *judge(ends) {
+      for (const [index, count] of counts.entries()) yield* expectOutput(idOf(index), ends.get(idOf(index)), count);
     },
   };
 }
@@ -80,7 +110,7 @@ export function updatesPart({ chance }: PartHost): Part {
       ];
     },
     async drive(client) {
-      await client.ask(`start ${id}`, (core) => core.start("adds-up", undefined, { id }));
+      await client.start("adds-up", undefined, id);
       await Promise.all(
         Array.from({ length: count }, async (_, n) => {
           await client.sleep(chance.below(2_000));

@@ -190,14 +190,14 @@ function leavesOf(program: Program): readonly Leaf[] {
 }
 
 export function programsPart({ chance, scale }: PartHost): Part {
-  const count = Math.max(1, Math.round(between(chance, 1, 3) * scale));
-  const programs = Array.from({ length: count }, () => generate(chance, 2, { next: 1 }));
+  const count = Math.max(1, Math.round(between(chance, 2, 5) * scale));
+  const programs = Array.from({ length: count }, () => generate(chance, chance.pick([1, 2, 2, 3]), { next: 1 }));
   const features = new Set(programs.flatMap(leavesOf).map((leaf) => leaf.do as string));
   const idOf = (index: number): string => `program-${index}`;
   const one = async (client: Client, index: number): Promise<void> => {
-    await client.sleep(chance.below(1_500));
+    await client.sleep(chance.below(3_000));
     const id = idOf(index);
-    const start = (): Promise<unknown> => client.ask(`start ${id}`, (core) => core.start(id, undefined, { id }));
+    const start = (): Promise<unknown> => client.start(id, undefined, id);
     // Twice at once: it must be one run.
     await (chance.happens(0.3) ? Promise.all([start(), start()]) : start());
     await client.sleep(chance.below(2_000));

@@ -1,0 +1,167 @@
+// Mutants: the simulated world with one bug in it, each of which must be found. They stand in front of a store and change what
+// goes in or comes out; production code has no switch for any of this.
+
+import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
+import { changed, writing } from "../stores/mutants/mutant.ts";
+import type { Life } from "./process.ts";
+import type { SimOptions } from "./simulate.ts";
+
+export interface SimMutant {
+  /** The bug. */
+  readonly name: string;
+  /** Where it is found soonest: the workload it is about. */
+  readonly scenario: readonly string[];
+  readonly options: Pick<SimOptions, "store" | "wrap">;
+}
+
+type Wrap = (store: Store, life: Life) => Store;
+
+function mutant(name: string, scenario: readonly string[], wrap: Wrap): SimMutant {
+  return { name, scenario, options: { store: "sqlite", wrap } };
+}
+
+const isOf = <K extends Write["write"]>(write: Write, kind: K): write is Extract<Write, { write: K }> =>
+  write.write === kind;
+
+/** One write of a kind at a time goes another way; the others of its list go as they are, before it. */
+function instead<K extends Write["write"]>(
+  kind: K,
+  apply: (write: Extract<Write, { write: K }>, store: Store, life: Life) => Promise<Outcome>,
+): Wrap {
+  return (store, life) =>
+    changed(store, {
+      async write(writes: readonly Write[]) {
+        const outcomes: Outcome[] = [];
+        for (const write of writes)
+          outcomes.push(isOf(write, kind) ? await apply(write, store, life) : (await store.write([write]))[0]);
+        return outcomes;
+      },
+    });
+}
+
+async function one<W extends Write>(store: Store, write: W): Promise<OutcomeOf<W>> {
+  const [outcome] = await store.write([write]);
+  return outcome as OutcomeOf<W>;
+}
+
+const EFFECTS = { items: [], children: [], messages: [], sends: [], dropped: [] } as const;
+
+export const MUTANTS: readonly SimMutant[] = [
+  mutant("a result is taken without looking at its token", ["programs"], (store) =>
+    writing(store, async (write) => {
+      if (!isOf(write, "item-end")) return write;
+      const [token] = await store.itemTokens([write]);
+      return token === undefined ? write : { ...write, token };
+    }),
+  ),
+  mutant("a turn that lost its lease is told that it has committed", ["programs"], (store) =>
+    writing(
+      store,
+      (write) => write,
+      (outcome, write) =>
+        isOf(write, "turn") && "status" in outcome && outcome.status === "lease-lost"
+          ? { status: "committed", more: false, children: [] }
+          : outcome,
+    ),
+  ),
+  mutant(
+    "what follows from a turn is written in a second transaction",
+    ["programs"],
+    instead("turn", async (write, store, life) => {
+      const isPlain = write.then !== "hold" || (write.items.length === 0 && write.children.length === 0);
+      if (isPlain) return one(store, write);
+      const first = await one(store, { ...write, ...EFFECTS });
+      if (first.status !== "committed") return first;
+      await life.lane.sleep(20);
+      const then: TurnWrite = { ...write, entries: [], head: write.head + write.entries.length };
+      return life.lane.isDead ? first : one(store, then);
+    }),
+  ),
+  mutant("a list is answered before it is durable", ["programs"], (store, life) =>
+    changed(store, {
+      async write(writes: readonly Write[]) {
+        const mayWait =
+          writes.length > 0 &&
+          writes.every((write) => isOf(write, "turn") && write.children.length === 0 && write.next === undefined);
+        if (!mayWait) return store.write(writes);
+        void life.lane.sleep(15).then(() => store.write(writes).catch(() => {}));
+        return writes.map(() => ({ status: "committed", more: false, children: [] }));
+      },
+    }),
+  ),
+  mutant("a message is delivered under another key each time", ["outbox"], (store) =>
+    writing(
+      store,
+      (write) => write,
+      (outcome, write) => {
+        if (!isOf(write, "claim-messages")) return outcome;
+        const claimed = outcome as OutcomeOf<typeof write>;
+        return {
+          ...claimed,
+          messages: claimed.messages.map((message) => ({ ...message, command: `${message.command}#${message.token}` })),
+        };
+      },
+    ),
+  ),
+  mutant("a message is taken for sent before it is", ["outbox"], (store) =>
+    writing(
+      store,
+      (write) => write,
+      async (outcome, write) => {
+        if (!isOf(write, "claim-messages")) return outcome;
+        for (const { line, run, seq, token } of (outcome as OutcomeOf<typeof write>).messages)
+          await store.write([{ write: "message-delivered", line, run, seq, token }]);
+        return outcome;
+      },
+    ),
+  ),
+  mutant(
+    "a start that was asked for twice is two runs",
+    ["programs", "bank"],
+    instead("start", async (write, store) => {
+      const outcome = await one(store, write);
+      if (outcome.status !== "exists") return outcome;
+      return one(store, { ...write, run: { ...write.run, id: `${write.run.id}-again` } });
+    }),
+  ),
+  mutant("a node is queued when one of its inputs is missing", ["flows"], (store) =>
+    writing(store, (write) => {
+      if (!isOf(write, "complete")) return write;
+      const early = (required: number | undefined): number | undefined =>
+        required === undefined || required < 2 ? required : required - 1;
+      return { ...write, arrivals: write.arrivals.map((each) => ({ ...each, required: early(each.required) })) };
+    }),
+  ),
+  mutant("a lease is counted by the worker's own clock", ["programs", "collect"], (store, life) => {
+    const own = (leaseMs: number): number => leaseMs + life.lane.skewMs;
+    return changed(store, {
+      registerWorker: (name: string, leaseMs: number, about?: string) =>
+        store.registerWorker(name, own(leaseMs), about),
+      renewLease: (worker: number, leaseMs: number, doing?: string) => store.renewLease(worker, own(leaseMs), doing),
+    });
+  }),
+  mutant("a message sent again comes twice", ["collect"], (store) =>
+    writing(store, (write) => {
+      if (!isOf(write, "message")) return write;
+      const { dedupId: _dedupId, ...again } = write;
+      return again;
+    }),
+  ),
+  mutant("a message that came meanwhile is taken for read", ["collect"], (store) =>
+    writing(store, async (write) => {
+      if (!isOf(write, "turn") || write.entries.length === 0) return write;
+      const [pulse] = await store.pulse([write.run]);
+      return { ...write, read: Math.max(write.read, pulse?.arrivals ?? 0) };
+    }),
+  ),
+  mutant("a due timer is forgotten when its worker dies", ["programs", "cancel"], (store) =>
+    writing(store, (write) =>
+      isOf(write, "turn")
+        ? { ...write, items: write.items.filter(({ kind, seq }) => kind !== "timer" || seq % 7 !== 0) }
+        : write,
+    ),
+  ),
+  mutant("a dead worker's work is not taken over", ["programs", "bank"], (store) =>
+    changed(store, { reap: () => Promise.resolve({ workers: 0, turns: 0, items: 0 }) }),
+  ),
+];
