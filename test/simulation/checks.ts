@@ -41,13 +41,12 @@ export class Ledger implements Witness {
     if (!("status" in outcome) || outcome.status !== "committed") return;
     if (write.write === "turn")
       for (const { item, claim } of write.items) if (claim !== undefined) issue(write.run, item, claim.token);
-    const ended = write.write === "item-end" ? [write] : write.write === "turn" ? write.finished : [];
-    const run = "run" in write ? write.run : undefined;
-    for (const { item, token } of ended) {
-      const tokens = this.#issued.get(`${String(run)} ${item}`) ?? [];
+    if (write.write !== "item-end" && write.write !== "turn") return;
+    for (const { item, token } of write.write === "turn" ? write.finished : [write]) {
+      const tokens = this.#issued.get(`${write.run} ${item}`) ?? [];
       if (tokens.includes(token) && tokens.at(-1) !== token)
         this.#stale.push(
-          `I14 run ${String(run)}: the end of ${item} was accepted from ${process} under a token that is not the last`,
+          `I14 run ${write.run}: the end of ${item} was accepted from ${process} under a token that is not the last`,
         );
     }
   }

@@ -42,7 +42,7 @@ function optionsOf(seed: number): SimOptions {
   return {
     seed,
     store,
-    ...(store === "remote" && { mode: (values.mode ?? (seed % 10 === 0 ? "serial" : "rc")) as Isolation }),
+    ...(store === "remote" && { mode: (values.mode ?? (seed % 16 === 0 ? "serial" : "rc")) as Isolation }),
     scenario: listOf(values.scenario),
     faults: listOf(values.faults) as readonly Fault[] | undefined,
     ...(keep !== undefined && { keep: new Set(keep) }),
@@ -51,8 +51,9 @@ function optionsOf(seed: number): SimOptions {
   };
 }
 
-function storeOf(_seed: number): StoreName {
-  return "sqlite";
+/** Both, in turn. */
+function storeOf(seed: number): StoreName {
+  return seed % 2 === 0 ? "remote" : "sqlite";
 }
 
 function say(text: string): void {

@@ -24,7 +24,10 @@ export function readSavedSeeds(): readonly SavedSeed[] {
 }
 
 /** Answers the file's name. */
-export function saveSeed({ wrap: _wrap, expected: _expected, keep, ...options }: SimOptions, found: string): string {
+export function saveSeed(
+  { wrap: _wrap, wrapBackend: _wrapBackend, expected: _expected, keep, ...options }: SimOptions,
+  found: string,
+): string {
   mkdirSync(FOLDER, { recursive: true });
   const name = `${options.store}-${options.seed}.json`;
   const saved = { ...options, ...(keep !== undefined && { keep: [...keep] }), found };

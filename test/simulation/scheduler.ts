@@ -30,6 +30,7 @@ export class Lane {
   isDead = false;
   /** How far its wall clock is off. */
   skewMs = 0;
+  readonly #deathbeds: (() => void)[] = [];
 
   constructor(scheduler: Scheduler, name: string) {
     this.#scheduler = scheduler;
@@ -42,6 +43,16 @@ export class Lane {
       now: () => START_MS + Math.floor(scheduler.elapsedMs) + this.skewMs,
       monotonic: () => scheduler.elapsedMs,
     };
+  }
+
+  onDeath(fn: () => void): void {
+    this.#deathbeds.push(fn);
+  }
+
+  die(): void {
+    this.isDead = true;
+    this.queue.length = 0;
+    for (const fn of this.#deathbeds) fn();
   }
 
   sleep(ms: number): Promise<void> {
@@ -78,9 +89,8 @@ export class Scheduler {
   }
 
   kill(lane: Lane): void {
-    lane.isDead = true;
-    lane.queue.length = 0;
     this.#lanes.delete(lane);
+    lane.die();
   }
 
   setTimer(lane: Lane, ms: number, fn: () => void): () => void {

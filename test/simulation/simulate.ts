@@ -14,9 +14,10 @@ import { Client } from "./client.ts";
 import { Faults, type Fault } from "./faults.ts";
 import { between, type Part, type PartHost } from "./part.ts";
 import { graphOutcome } from "./parts/graphs.ts";
-import { PARTS } from "./parts/index.ts";
+import { partOf, PARTS } from "./parts/index.ts";
 import { SimProcess } from "./process.ts";
 import { Scheduler, START_MS, Stuck, type Lane } from "./scheduler.ts";
+import { openRemoteStores, type RemoteHost } from "./remote-stores.ts";
 import { openSqliteStores } from "./sqlite-stores.ts";
 import type { SimStores, StoreName, StoresHost } from "./stores.ts";
 
@@ -34,6 +35,7 @@ export interface SimOptions {
   /** How much of everything: 1 is the usual size. */
   readonly scale?: number | undefined;
   readonly wrap?: StoresHost["wrap"];
+  readonly wrapBackend?: RemoteHost["wrapBackend"];
   /** What graphs come to in a world without faults; found out where it is not given. */
   readonly expected?: ReadonlyMap<string, string> | undefined;
 }
@@ -130,9 +132,6 @@ class World {
   #drawParts(stores: SimStores): readonly Part[] {
     const { seed, scenario, scale = 1 } = this.#options;
     return scenario.map((name) => {
-      const make = PARTS.get(name);
-      if (make === undefined)
-        throw new Error(`No scenario is called ${name}; there are: ${[...PARTS.keys()].join(", ")}.`);
       const host: PartHost = {
         chance: stream(seed, `part ${name}`),
         database: stores.database,
@@ -140,12 +139,12 @@ class World {
         scale,
         expected: this.#options.expected,
       };
-      return make(host);
+      return partOf(name)(host);
     });
   }
 
   #openStores(): Promise<SimStores> {
-    const { seed, store, wrap } = this.#options;
+    const { seed, store, mode = "rc", wrap, wrapBackend } = this.#options;
     const chance = stream(seed, "store");
     const host: StoresHost = {
       lane: this.lane,
@@ -156,8 +155,8 @@ class World {
       pause: (lane) => this.#pause(lane),
       wrap,
     };
-    if (store === "remote") throw new Error("not yet");
-    return openSqliteStores(host);
+    if (store === "sqlite") return openSqliteStores(host);
+    return openRemoteStores({ ...host, isolation: mode, chance, wrapBackend });
   }
 
   /** Starts a process again whenever it is gone. */
@@ -278,7 +277,14 @@ class World {
 export async function simulate(options: SimOptions): Promise<SimReport> {
   const { scenario = drawScenario(options.seed), expected } = options;
   if (!scenario.includes("graphs") || expected !== undefined) return simulateOnce({ ...options, scenario });
-  const quiet = await simulateOnce({ ...options, scenario: ["graphs"], faults: [], workers: 1, wrap: undefined });
+  const quiet = await simulateOnce({
+    ...options,
+    scenario: ["graphs"],
+    faults: [],
+    workers: 1,
+    wrap: undefined,
+    wrapBackend: undefined,
+  });
   return quiet.problems.length > 0 ? quiet : simulateOnce({ ...options, scenario, expected: quiet.outcomes });
 }
 

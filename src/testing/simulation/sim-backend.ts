@@ -326,6 +326,7 @@ export class SimLink implements Link {
     if (!this.#isUsable) throw new LinkError("lost");
     try {
       await backend.wire.pass(call, "before");
+      if (backend.isDead) return await never;
       const result = await work();
       await backend.wire.pass(call, "after");
       return backend.isDead ? await never : result;

@@ -99,7 +99,7 @@ export function retryPart({ chance, scale }: PartHost): Part {
             .tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry())
             // It lives again already; nobody was told.
             .catch((error: { code?: string }) => {
-              if (error.code !== "NOT_RETRYABLE") throw error;
+              if (error.code !== "USAGE") throw error;
             });
         }),
       );

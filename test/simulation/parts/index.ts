@@ -2,6 +2,7 @@
 
 import type { Part, PartHost } from "../part.ts";
 import { bankPart } from "./bank.ts";
+import { canaryPart } from "./canary.ts";
 import { cancelPart, retryPart } from "./control.ts";
 import { flowsPart } from "./flows.ts";
 import { graphsPart } from "./graphs.ts";
@@ -19,3 +20,13 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["cancel", cancelPart],
   ["retry", retryPart],
 ]);
+
+/** Must fail on some seeds, so it is only run when it is asked for. */
+export const CANARY = "canary";
+
+export function partOf(name: string): (host: PartHost) => Part {
+  const make = name === CANARY ? canaryPart : PARTS.get(name);
+  if (make === undefined)
+    throw new Error(`No scenario is called ${name}; there are: ${[...PARTS.keys(), CANARY].join(", ")}.`);
+  return make;
+}

@@ -1,0 +1,96 @@
+// RemoteStore in the simulation: each process has its own, and its own connections, to one simulated database.
+
+import type { Database } from "../../src/kernel/index.ts";
+import { LinkError, openRemoteStore, type RemoteStoreOptions } from "../../src/stores/index.ts";
+import {
+  SimServer,
+  type SimBackend,
+  type SimUserHandle,
+  type SimWire,
+} from "../../src/testing/simulation/sim-backend.ts";
+import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
+import type { Chance } from "../replay/seeded.ts";
+import { processStore, type Passage } from "./process-store.ts";
+import type { Life, OpenedStore } from "./process.ts";
+import { crashPoint, latency, latencyMs, type SimStores, type StoresHost } from "./stores.ts";
+
+/** What `ctx.tx` is asked for here. */
+const simulated: Database<SimUserHandle, false> = { "~kind": "simulated" };
+
+const LATE_MS = 3_000;
+
+export interface RemoteHost extends StoresHost {
+  readonly isolation: Isolation;
+  readonly chance: Chance;
+  /** A mutant: the same database with one promise broken. */
+  readonly wrapBackend?: ((backend: SimBackend, life: Life) => SimBackend) | undefined;
+}
+
+export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
+  const { lane, random, chance } = host;
+  const server = new SimServer(host.isolation, () => lane.clock.now());
+  const isOptimistic = chance.happens(0.8);
+  const optionsOf = (parts: Pick<RemoteStoreOptions, "clock" | "timers" | "random">): RemoteStoreOptions => ({
+    ...parts,
+    durability: "full",
+    time: "server",
+    optimistic: isOptimistic,
+  });
+  const calm = await openRemoteStore(server.backend(), optionsOf({ clock: lane.clock, timers: lane.timers, random }));
+  return {
+    kind: "remote",
+    calm,
+    database: simulated,
+    async open(life: Life): Promise<OpenedStore> {
+      const backend = server.backend(wireOf(host, life));
+      // Killed while it opens: nothing of it may stay.
+      life.lane.onDeath(() => backend.kill());
+      const used = host.wrapBackend?.(backend, life) ?? backend;
+      const store = await openRemoteStore(used, optionsOf({ ...life.lane, random: life.random }));
+      const passage: Passage = {
+        before: () => {},
+        after: () => {},
+        hasChanged: () => store.hasChanged(),
+        close: () => store.close(),
+      };
+      const wrapped = host.wrap?.(store, life) ?? store;
+      return { store: processStore(wrapped, life, passage, host.witness), kill: () => backend.kill() };
+    },
+    close: () => calm.close(),
+  };
+}
+
+/** Between a process and the database. What happens in the database takes its time whether the process stands still or not. */
+function wireOf(host: RemoteHost, life: Life): SimWire {
+  const { faults, lane } = host;
+  const lost = (where: string): LinkError => {
+    life.lane.tell(`connection lost ${where}`);
+    return new LinkError("lost");
+  };
+  return {
+    async pass(call, place) {
+      const isWrite = call === "commit";
+      if (place === "before" || place === "after") {
+        if (isWrite) await crashPoint(host, life, `${place} ${call}`);
+        await latency(host, life);
+        if (faults.happens("cut", 0.01)) throw lost(`${place} ${call}`);
+        return;
+      }
+      if (isWrite && place !== "statement" && faults.happens("kill", 0.01)) life.die(`while ${call}: ${place}`);
+      if (call === "ask" && faults.happens("abort", 0.01)) throw new LinkError("again");
+      const ms = latencyMs(host);
+      if (ms > 0) await lane.sleep(ms);
+    },
+    fate() {
+      if (faults.happens("unknown", 0.04)) {
+        const fate = faults.draw("unknown").pick(["lost-before", "lost-after", "late"] as const);
+        life.lane.tell(`commit: ${fate}`);
+        return fate;
+      }
+      return faults.happens("abort", 0.04) ? "again" : "ok";
+    },
+    late: () => lane.sleep(faults.draw("unknown").unit() * LATE_MS),
+    finishesAlone: () => host.chance.happens(0.5),
+    tells: () => !faults.happens("cut", 0.2),
+  };
+}
