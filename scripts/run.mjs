@@ -89,6 +89,7 @@ const commands = {
     ["emit", [binOf("typescript", "tsc"), "-p", "tsconfig.bench.json"]],
     ["bench", [".reprise/bench/main.js", ...args]],
   ],
+  faults: (args) => [["faults", [SOURCES, "test/faults/main.ts", ...args]]],
   sim: (args) => [["sim", [SOURCES, "test/simulation/main.ts", ...args]]],
   cli: (args) => [["cli", [SOURCES, "src/cli/main.ts", ...args]]],
 };

@@ -1,0 +1,123 @@
+// The bank: transfers between accounts by `ctx.tx`. Whatever happens, the sum stays, and each transfer leaves its two lines.
+//
+// No account is locked before another in any order: the bank's own transactions deadlock, too.
+
+import { existsSync, rmSync } from "node:fs";
+import { workflow, type WorkflowContext, type Workflow } from "reprise";
+import { sqlite } from "reprise/sqlite";
+import type { Chance } from "../replay/seeded.ts";
+import type { Tally } from "./rig.ts";
+import type { StoreKind, Subject } from "./subject.ts";
+
+export interface Transfer {
+  readonly from: number;
+  readonly to: number;
+  readonly cents: number;
+}
+
+const ACCOUNTS = 10;
+const CENTS_EACH = 100_000;
+
+/** A statement for each line of a transfer; `?` in order. */
+type Line = readonly [text: string, ...values: readonly (string | number)[]];
+
+const move = (run: string, { from, to, cents }: Transfer): readonly Line[] => [
+  ["update accounts set cents = cents - ? where account = ?", cents, from],
+  ["update accounts set cents = cents + ? where account = ?", cents, to],
+  ["insert into ledger (run, part) values (?, 'moved')", run],
+];
+const sign = (run: string): readonly Line[] => [["insert into ledger (run, part) values (?, 'signed')", run]];
+
+interface AsyncHandle {
+  query(text: string, values: readonly unknown[]): Promise<unknown>;
+}
+
+type Transact = (
+  ctx: WorkflowContext<any, any>,
+  name: string,
+  lines: readonly Line[],
+  then?: () => void,
+) => Promise<number>;
+
+/** The handle is the database's own; what is done with it is the same. `then` is called inside the transaction. */
+function transactOn(kind: StoreKind): Transact {
+  if (kind === "sqlite") {
+    return (ctx, name, lines, then) =>
+      ctx.tx(name, sqlite, (db) => {
+        for (const [text, ...values] of lines) db.prepare(text).run(...values);
+        then?.();
+        return lines.length;
+      });
+  }
+  const database = { "~kind": kind } as { readonly "~kind": string; readonly "~db"?: AsyncHandle };
+  return (ctx, name, lines, then) =>
+    ctx.tx(name, database, async (db) => {
+      for (const [text, ...values] of lines) await db.query(kind === "postgres" ? numbered(text) : text, values);
+      then?.();
+      return lines.length;
+    });
+}
+
+function numbered(text: string): string {
+  let n = 0;
+  return text.replaceAll("?", () => `$${(n += 1)}`);
+}
+
+export function bankOn(kind: StoreKind): Workflow<"transfer", Transfer, string> {
+  const transact = transactOn(kind);
+  return workflow("transfer", async (ctx, transfer: Transfer) => {
+    await transact(ctx, "move", move(ctx.runId, transfer));
+    await ctx.run("between", () => transfer.cents);
+    await transact(ctx, "sign", sign(ctx.runId));
+    return ctx.runId;
+  });
+}
+
+/** A transfer whose process is stopped inside its transaction, if the file is there: once. */
+export function stoppedOn(kind: StoreKind): Workflow<"stopped", { transfer: Transfer; file: string }, string> {
+  const transact = transactOn(kind);
+  return workflow("stopped", async (ctx, { transfer, file }: { transfer: Transfer; file: string }) => {
+    await transact(ctx, "move", move(ctx.runId, transfer), () => {
+      if (!existsSync(file)) return;
+      rmSync(file);
+      process.kill(process.pid, "SIGSTOP");
+    });
+    await transact(ctx, "sign", sign(ctx.runId));
+    return ctx.runId;
+  });
+}
+
+/** Its tables, beside those of Reprise, which must be there. */
+export async function foundBank(subject: Subject): Promise<void> {
+  const text = subject.kind === "mysql" ? "varchar(200)" : "text";
+  const engine = subject.kind === "mysql" ? " engine=InnoDB" : "";
+  await subject.sql(`create table accounts (account integer primary key, cents integer not null)${engine}`);
+  await subject.sql(`create table ledger (run ${text} not null, part ${text} not null)${engine}`);
+  const rows = Array.from({ length: ACCOUNTS }, (_, account) => `(${account}, ${CENTS_EACH})`);
+  await subject.sql(`insert into accounts values ${rows.join(", ")}`);
+}
+
+export function anyTransfer(chance: Chance): Transfer {
+  const from = chance.below(ACCOUNTS);
+  return { from, to: (from + 1 + chance.below(ACCOUNTS - 1)) % ACCOUNTS, cents: 1 + chance.below(50) };
+}
+
+/** The sum is what it was; each transfer that ended left each of its lines once, and nothing else did. */
+export async function auditBank(subject: Subject, ended: readonly string[], tally: Tally): Promise<void> {
+  const [total] = await subject.sql("select sum(cents) as cents from accounts");
+  const cents = Number(total?.["cents"]);
+  if (cents !== ACCOUNTS * CENTS_EACH) tally.broken(`the bank has ${cents} cents, not ${ACCOUNTS * CENTS_EACH}`);
+  const lines = new Map<string, number>();
+  for (const row of await subject.sql("select run, part, count(*) as count from ledger group by run, part"))
+    lines.set(`${String(row["run"])} ${String(row["part"])}`, Number(row["count"]));
+  for (const run of ended) {
+    for (const part of ["moved", "signed"]) {
+      const count = lines.get(`${run} ${part}`) ?? 0;
+      lines.delete(`${run} ${part}`);
+      if (count === 0) tally.lost(`the line "${part}" of transfer ${run}`);
+      if (count > 1) tally.doubled(`the line "${part}" of transfer ${run}: ${count} times`);
+    }
+  }
+  for (const line of lines.keys()) tally.broken(`a line of the ledger that no transfer wrote: ${line}`);
+  tally.add("transactions", ended.length * 2);
+}

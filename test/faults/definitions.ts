@@ -1,0 +1,86 @@
+// What the workers of a rig work on. The results can be computed on paper, and money neither appears nor vanishes.
+
+import { appendFileSync } from "node:fs";
+import { task, workflow, type AnyTask, type Definition } from "reprise";
+import { double, leaf, load, shaky } from "../slow/sigkill/definitions.ts";
+import { twoHundred } from "../slow/sigkill/flow-definitions.ts";
+import { bankOn, stoppedOn } from "./bank.ts";
+
+export interface Naps {
+  readonly each: number;
+  readonly times: number;
+}
+
+/** Timers: how long each was asked to take, and how long it took, stands in the journal. */
+export const naps = workflow("naps", async (ctx, { each, times }: Naps) => {
+  for (let n = 0; n < times; n += 1) await ctx.sleep(each);
+  return times;
+});
+
+/** Kills whoever runs it. */
+export const poison = workflow("poison", async (ctx) => {
+  await ctx.run("drink", () => process.kill(process.pid, "SIGKILL"));
+});
+
+/** Never gives the process back. */
+export const endless = workflow("endless", async (ctx) => {
+  await ctx.run("begin", () => 1);
+  for (;;);
+});
+
+/** One step after the other, each with an answer that is not small. */
+export const steps = workflow("steps", async (ctx, count: number) => {
+  let sum = 0;
+  for (let n = 0; n < count; n += 1) sum += await ctx.run("step", () => n);
+  return sum;
+});
+
+/** Says where another process can read it that a step was executed. */
+export const marked = workflow("marked", async (ctx, { count, file }: { count: number; file: string }) => {
+  const answers: number[] = [];
+  for (let n = 1; n <= count; n += 1) {
+    const step = async (): Promise<number> => (appendFileSync(file, `${n}\n`), n * n);
+    answers.push(await ctx.run("step", step));
+  }
+  return answers;
+});
+
+export const answer = task("answer", (_ctx, text: string) => `${text}!`);
+
+/** Starts the other, and is answered by it; the other does the same the other way round. */
+export const thither = workflow("thither", async (ctx, n: number): Promise<number> => {
+  if (n === 0) return 0;
+  const [back, told] = await Promise.all([ctx.child(hither, n - 1), ctx.task(answer, `thither ${n}`)]);
+  return back + told.length;
+});
+export const hither = workflow("hither", async (ctx, n: number): Promise<number> => {
+  if (n === 0) return 0;
+  const [told, back] = await Promise.all([ctx.task(answer, `hither ${n}`), ctx.child(thither, n - 1)]);
+  return back + told.length;
+});
+
+export function kindOf(url: string): "sqlite" | "postgres" | "mysql" {
+  return url.startsWith("sqlite:") ? "sqlite" : url.startsWith("mysql:") ? "mysql" : "postgres";
+}
+
+/** All of them, with the bank of that database. */
+export function definitionsOf(url: string): readonly (Definition | AnyTask)[] {
+  return [
+    ...[
+      load,
+      leaf,
+      double,
+      shaky,
+      twoHundred as Definition,
+      naps,
+      poison,
+      endless,
+      steps,
+      marked,
+      thither,
+      hither,
+      answer,
+    ],
+    ...[bankOn(kindOf(url)), stoppedOn(kindOf(url))],
+  ];
+}

@@ -1,0 +1,41 @@
+// Every rig, in the order of the report.
+
+import type { Rig } from "../rig.ts";
+import { clockJumps } from "./clock-jumps.ts";
+import { corruption } from "./corruption.ts";
+import { crossed, hotRun } from "./crowd.ts";
+import { deadlocks } from "./deadlocks.ts";
+import { diskFull, syncErrors } from "./disk.ts";
+import { crashMatrix, race } from "./exactly-once.ts";
+import { flowKilled } from "./flow-killed.ts";
+import { migrators } from "./migrators.ts";
+import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
+import { poisonous } from "./poison.ts";
+import { powerCuts } from "./power-cuts.ts";
+import { serversKilled, serverSyncErrors } from "./servers.ts";
+import { workersKilled } from "./workers-killed.ts";
+import { stoppedInside, zombies } from "./zombies.ts";
+
+export const RIGS: readonly Rig[] = [
+  workersKilled,
+  crashMatrix,
+  flowKilled,
+  serversKilled,
+  zombies,
+  stoppedInside,
+  commitsCut,
+  blackHoles,
+  slowNetwork,
+  deadlocks,
+  clockJumps,
+  diskFull,
+  syncErrors,
+  serverSyncErrors,
+  powerCuts,
+  migrators,
+  corruption,
+  poisonous,
+  race,
+  crossed,
+  hotRun,
+];
