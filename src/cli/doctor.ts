@@ -7,7 +7,7 @@ import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
 import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
 import { progressOf } from "./progress.ts";
-import type { Waiting } from "./serving.ts";
+import { waitingJson } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, sizeText } from "./text.ts";
 
@@ -99,18 +99,6 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
   remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
 }
 
-export function unservedJson({ kind, name, version, queue, label, left, count, oldestAt }: Waiting): object {
-  return {
-    kind,
-    name,
-    version: version ?? null,
-    queue: queue ?? left?.queue ?? null,
-    label: label ?? left?.label ?? null,
-    count,
-    oldestAt: isoOf(oldestAt),
-  };
-}
-
 function doctorJson(
   described: StoreInfo | undefined,
   findings: Findings | undefined,
@@ -144,7 +132,7 @@ function doctorJson(
         count,
         oldestAt: isoOf(oldestAt),
       })),
-    unserved: waiting.filter(({ taker }) => taker === "unserved" || taker === "alone").map(unservedJson),
+    unserved: waiting.filter(({ taker }) => taker === "unserved" || taker === "alone").map(waitingJson),
     stopped: findings?.stopped ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,

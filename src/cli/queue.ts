@@ -56,7 +56,7 @@ function queueCells({ name, ready, leased, delayed, oldestReadyAt, limits, pause
 }
 
 /** `4 at once, 100 per 1 m, per key 1 at once` */
-function limitsText({ perKey, ...own }: QueueOptions): string {
+export function limitsText({ perKey, ...own }: QueueOptions): string {
   const keyed = perKey === undefined ? "" : limitText(perKey);
   return [limitText(own), keyed === "" ? "" : `per key ${keyed}`].filter((part) => part !== "").join(", ");
 }

@@ -1,7 +1,19 @@
 // Who takes what: what waits in the store, held against what the workers that are alive say they take.
 
-import { readAbout, servesBacklog, type Backlog, type LeftToOthers, type WorkerInfo } from "../kernel/index.ts";
 import { formatMs } from "../base/index.ts";
+import {
+  hasEnded,
+  readAbout,
+  servesBacklog,
+  type Backlog,
+  type LeftToOthers,
+  type RunRecord,
+  type Store,
+  type WorkerInfo,
+} from "../kernel/index.ts";
+import { waitsFor } from "./run-view.ts";
+import { isoOf } from "./shown-run.ts";
+import type { Step } from "./steps.ts";
 import { countOf, plain } from "./text.ts";
 
 /** Something that waits, and what became of looking for somebody who takes it. */
@@ -55,6 +67,38 @@ export function waitingText({ kind, name, version, queue, label, count, oldestAt
   return parts.join(", ");
 }
 
+/** What a run waits for that nobody who is alive takes; nothing while nobody is alive at all. */
+export async function unservedLines(
+  store: Store,
+  record: RunRecord,
+  steps: readonly Step[],
+): Promise<readonly string[]> {
+  const wanted: Backlog[] = wantedBy(record, steps);
+  if (record.kind === "flow" && !hasEnded(record.status)) {
+    const { definition, version } = record;
+    const nodes = (await store.readBacklog(1)).filter(({ kind }) => kind === "node");
+    wanted.push(...nodes.filter((node) => node.name === definition && node.version === version));
+  }
+  if (wanted.length === 0) return [];
+  return waitingOf(wanted, await store.listWorkers(), store.now())
+    .filter(({ taker }) => taker === "unserved")
+    .map((one) => {
+      const what = one.kind === "task" ? `task ${plain(one.name)}` : `${plain(one.name)}, version ${one.version}`;
+      return `${one.kind === "node" ? `nodes of ${what}` : what}: ${takerText(one)}`;
+    });
+}
+
+function wantedBy(record: RunRecord, steps: readonly Step[]): Backlog[] {
+  const { definition: name, version, status, arrivals, read } = record;
+  const none = { version: undefined, queue: undefined, label: undefined, count: 1, oldestAt: undefined };
+  const isDue = status === "queued" || (status === "waiting" && arrivals > read);
+  const tasks = waitsFor(record, steps).filter(({ kind }) => kind === "task");
+  return [
+    ...(isDue ? [{ ...none, kind: "turn", name, version } as const] : []),
+    ...[...new Set(tasks.map((task) => task.name))].map((task) => ({ ...none, kind: "task", name: task }) as const),
+  ];
+}
+
 /** Who does not take it, and what would have to be there. */
 export function takerText({ taker, left, count, label }: Waiting): string {
   const it = count === 1 ? "it" : "them";
@@ -65,4 +109,16 @@ export function takerText({ taker, left, count, label }: Waiting): string {
     return `no worker that is alive takes ${it}; that needs one with the label ${plain(needed)}`;
   if (left?.queue !== undefined) return `no worker that is alive works on the queue ${plain(left.queue)}`;
   return `no worker that is alive takes ${it}`;
+}
+
+export function waitingJson({ kind, name, version, queue, label, left, count, oldestAt }: Waiting): object {
+  return {
+    kind,
+    name,
+    version: version ?? null,
+    queue: queue ?? left?.queue ?? null,
+    label: label ?? left?.label ?? null,
+    count,
+    oldestAt: isoOf(oldestAt),
+  };
 }

@@ -1,10 +1,11 @@
 // reprise show: one run — where it stands, what happened, what it waits for, what to do when it is stuck.
 
 import { RepriseError } from "../base/index.ts";
-import { hasEnded, journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
+import { hasEnded, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
 import { answerLines, headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
+import { unservedLines } from "./serving.ts";
 import { looking, type LookOptions } from "./shown-store.ts";
 import { isoOf, runJson, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
@@ -29,15 +30,27 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
     refuseOptions(record, options);
-    if (record.kind === "graph") return (await import("./show-graph.ts")).showGraph(store, record, options);
-    if (record.kind === "flow") return (await import("./show-flow.ts")).showFlow(store, record, options);
+    const steps = await showOne(store, record, options);
+    if (options.json) return EXIT.ok;
+    for (const [index, line] of (await unservedLines(store, record, steps)).entries())
+      await print(`${index === 0 ? "\n" : ""}${paint("yellow", line)}`);
+    return EXIT.ok;
+  });
+}
+
+/** Answers with what it asked for, where all of that was read. */
+async function showOne(store: Store, record: RunRecord, options: ShowOptions): Promise<readonly Step[]> {
+  if (record.kind === "graph") await (await import("./show-graph.ts")).showGraph(store, record, options);
+  else if (record.kind === "flow") await (await import("./show-flow.ts")).showFlow(store, record, options);
+  else {
     const entries = await store.readJournal(record.run, 0, record.head);
     const steps = stepsOf(entries.map(journalEntryOf));
     const trouble = troubleOf(record, entries.at(-1));
     if (options.json) await printJson(showJson(record, entries, steps, trouble));
     else await printRun(record, entries, steps, trouble, store.now());
-    return EXIT.ok;
-  });
+    return steps;
+  }
+  return [];
 }
 
 /** What only another kind of run has. */

@@ -44,6 +44,24 @@ export function clip(text: string, width: number): string {
   return `${text.slice(0, end)}…`;
 }
 
+const STYLE = /\p{Cc}\[[\d;]*m/gu;
+
+/** As `clip`, for a line with colours in it: they take no room, and end where the line does. */
+export function clipPainted(line: string, width: number): string {
+  if (line.replace(STYLE, "").length <= width) return line;
+  let room = Math.max(1, width - 1);
+  let kept = "";
+  let from = 0;
+  for (const { 0: style, index } of line.matchAll(STYLE)) {
+    const text = line.slice(from, index).slice(0, room);
+    kept += text + style;
+    room -= text.length;
+    from = index + style.length;
+  }
+  const end = line.slice(from).slice(0, room);
+  return `${kept}${end.isWellFormed() ? end : end.slice(0, -1)}…`;
+}
+
 /** As `clip`, from the middle: ids often differ at their end. */
 export function clipMiddle(text: string, width: number): string {
   if (text.length <= width) return text;

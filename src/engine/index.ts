@@ -48,5 +48,6 @@ export { checkLimits, type Limits } from "./limits.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { listedInfoOf } from "./run-info.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
+export { queueInfoOf } from "./queue-handle.ts";
 export { stderrLogger } from "./logger.ts";
 export { openStoreOf, sqlitePathOf, storeOf } from "./store-url.ts";

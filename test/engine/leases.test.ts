@@ -174,7 +174,8 @@ test.each(["task", "run"] as const)(
     };
     const [first, second] = [at("first"), at("second")];
     const asked = kind === "task" ? "claim-items" : "claim-turns";
-    let [isHeld, hold, claimed] = [false, createGate(), createGate()];
+    const [hold, claimed] = [createGate(), createGate()];
+    let isHeld = false;
     const slow = storeAround(async (writes, apply) => {
       const outcomes = await apply();
       const claim = outcomes[writes.findIndex(({ write }) => write === asked)];

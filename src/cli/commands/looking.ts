@@ -1,10 +1,11 @@
-// list, show, journal, graph: what is there and what happened.
+// list, show, top, journal, graph: what is there and what happened.
 
 import { Option, type Command } from "commander";
 import { action, collect, examples, wholeNumber } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 import type { GraphOptions } from "../graph.ts";
 import type { ShowOptions } from "../show.ts";
+import type { TopOptions } from "../top.ts";
 
 const GENERATION = "of a run that continued as new (default: the newest)";
 const SHOW_SECRETS = "show what stands under names such as password, instead of [redacted]";
@@ -52,6 +53,14 @@ export function addLookingCommands(program: Command): void {
       ),
     )
     .action(action(async (id: string, options: ShowOptions) => (await import("../show.ts")).show(id, options)));
+
+  program
+    .command("top")
+    .description("workers, queues and rates, what waits longest and what nobody takes, drawn anew every second")
+    .option("--once", "only one look")
+    .option("--interval <duration>", "how often it looks", "1 s")
+    .addHelpText("after", examples("top", "top --once", "top --json --interval 10s"))
+    .action(action(async (options: TopOptions) => (await import("../top.ts")).top(options)));
 
   program
     .command("journal")

@@ -1,0 +1,229 @@
+// top, and what doctor and show say of work that nobody takes.
+
+import { expect, test } from "vitest";
+import { createEngine, flow, queue, task, typed, workflow } from "reprise";
+import type { Store, WorkerAbout, WorkerDoing } from "../../src/kernel/index.ts";
+import { openStoreOf } from "../../src/engine/index.ts";
+import { clipPainted } from "../../src/cli/text.ts";
+import { lookAt, topJson, topLines } from "../../src/cli/top-view.ts";
+import {
+  cli,
+  finished,
+  isInstalled,
+  jsonLines,
+  saying,
+  startCli,
+  startOnTerminal,
+  TemporaryFolder,
+} from "./cli-process.ts";
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+const mail = queue("mail", { concurrency: 2, perKey: { concurrency: 1 } });
+const send = task("send", { queue: mail, key: (to: string) => to }, async (_ctx, to: string) => to);
+const render = task("render", { label: "gpu" }, () => "drawn");
+const letter = workflow("letter", async (ctx, to: string) => ctx.task(send, to));
+const film = workflow("film", async (ctx) => ctx.task(render));
+const train = workflow("train", { label: "gpu", version: 2 }, async (ctx) => ctx.run("fit", () => 1));
+const album = flow("album", { input: typed<number>() })
+  .action("drawn", { needs: ["input"], label: "gpu" }, async (_ctx, { input }) => input)
+  .output(["drawn"], ({ drawn }) => drawn);
+const DEFINITIONS = [send, render, letter, film, train, album] as const;
+
+interface Shop extends AsyncDisposable {
+  readonly url: string;
+  readonly store: Store;
+  on(...args: readonly string[]): ReturnType<typeof cli>;
+}
+
+/** A worker without a label, and work that needs one: a run, a task, a node. */
+async function shopWithoutGpu(): Promise<Shop> {
+  const folder = new TemporaryFolder();
+  const url = `sqlite:${folder.file("shop.db")}`;
+  const engine = await createEngine({ store: url, definitions: DEFINITIONS, logger: SILENT });
+  await engine.start(train, undefined, { id: "train-1" });
+  await engine.start(album, 1, { id: "album-1" });
+  const drawn = await engine.start(film, undefined, { id: "film-1" });
+  await (await engine.start(letter, "ann")).result();
+  while ((await drawn.info()).status !== "waiting") await new Promise((resolve) => setImmediate(resolve));
+  return {
+    url,
+    store: openStoreOf(engine) as Store,
+    on: (...args) => cli([...args, "--store", url]),
+    async [Symbol.asyncDispose]() {
+      await engine.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+test("top --once shows workers, queues, what waits longest and what nobody takes", async () => {
+  await using shop = await shopWithoutGpu();
+  const { code, stdout, stderr } = await shop.on("top", "--once");
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/^reprise top {2}sqlite:.*shop\.db {2}20.*Z\nworkers {2}1 alive {3}rates {2}/);
+  expect(stdout).toMatch(/^waiting {2}1 due run, 1 task, 1 node {3}oldest {2}.*, run of train v2$/m);
+  expect(stdout).toMatch(/^WORKER +HOST +UP +BEAT +RUNS +AT WORK +ENDED\/S +STEPS\/S +TAKES$/m);
+  expect(stdout).toMatch(/^\S+\/\d+ \(1\) .* 0\/256 .*letter v1, film v1, album v1; send$/m);
+  expect(stdout).toMatch(/^default +2 +0 +0 /m);
+  expect(stdout).toMatch(/^mail +0 +0 +0 +2 at once, per key 1 at once$/m);
+  expect(stdout).toMatch(
+    /NOBODY TAKES\n {2}1 node of album v1: needs label gpu, for .*\n {2}1 task render: needs label gpu, for .*\n {2}1 run of train v2: needs label gpu, for .*\n$/,
+  );
+});
+
+test("top --json prints one document per look", async () => {
+  await using shop = await shopWithoutGpu();
+  const [once, ...rest] = jsonLines((await shop.on("top", "--once", "--json")).stdout);
+  expect(rest).toEqual([]);
+  expect(once).toMatchObject({
+    at: expect.any(String),
+    countedUpTo: 1_000,
+    rates: { runsBegun: expect.any(Number), runsEnded: expect.any(Number), steps: expect.any(Number) },
+    workers: [
+      {
+        worker: 1,
+        host: expect.any(String),
+        pid: process.pid,
+        alive: true,
+        draining: false,
+        beatAt: expect.any(String),
+        concurrency: 256,
+        definitions: expect.arrayContaining([{ name: "letter", version: 1 }]),
+        tasks: ["send"],
+        queues: null,
+        labels: [],
+      },
+    ],
+    queues: [
+      { name: "default", ready: 2 },
+      { name: "mail", ready: 0, limits: { concurrency: 2 } },
+    ],
+    oldest: { kind: "turn", name: "train", version: 2, label: "gpu" },
+    unserved: [
+      { kind: "node", name: "album", version: 1, label: "gpu", count: 1 },
+      { kind: "task", name: "render", version: null, label: "gpu", count: 1 },
+      { kind: "turn", name: "train", version: 2, label: "gpu", count: 1 },
+    ],
+  });
+  const child = startCli(["top", "--json", "--interval", "100ms", "--store", shop.url]);
+  const ended = finished(child);
+  await saying(child, "}\n{");
+  child.kill("SIGINT");
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(jsonLines(stdout.slice(0, stdout.lastIndexOf("\n"))).length).toBeGreaterThan(1);
+});
+
+// Needs `script` of util-linux for a pseudo-terminal.
+test.skipIf(!isInstalled("script"))(
+  "on a terminal it is drawn on a screen of its own, which Ctrl-C puts away",
+  async () => {
+    await using shop = await shopWithoutGpu();
+    const child = startOnTerminal(["top", "--interval", "100ms", "--store", shop.url]);
+    const ended = finished(child);
+    await saying(child, "\u001b[J\u001b[H");
+    child.stdin.write("\u0003");
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    expect(stdout.startsWith("\u001b[?1049h\u001b[?25l\u001b[H")).toBe(true);
+    expect(stdout.indexOf("\u001b[?1049l")).toBeGreaterThan(stdout.lastIndexOf("NOBODY TAKES"));
+    const drawn = stdout.split("\u001b[H")[1] ?? "";
+    const lines = drawn.split("\n").map((line) => line.replaceAll(/\p{Cc}\[[\d;?]*[a-zA-Z]|\r/gu, ""));
+    expect(lines.every((line) => line.length <= 100)).toBe(true);
+  },
+);
+
+test("doctor names what nobody takes, and show says it of a run", async () => {
+  await using shop = await shopWithoutGpu();
+  const { code, stdout } = await shop.on("doctor");
+  expect(code).toBe(0);
+  const needs = "no worker that is alive takes it; that needs one with the label gpu";
+  expect(stdout).toMatch(
+    new RegExp(`^waiting +1 due node of flow album, version 1, label gpu, the oldest for .*: ${needs}$`, "m"),
+  );
+  expect(stdout).toMatch(new RegExp(`^ +1 task render, the oldest for .*: ${needs}$`, "m"));
+  expect(stdout).toMatch(new RegExp(`^ +1 due run of train, version 2, the oldest for .*: ${needs}$`, "m"));
+  const [report] = jsonLines((await shop.on("doctor", "--json")).stdout);
+  expect(report?.["unserved"]).toMatchObject([{ name: "album" }, { name: "render" }, { name: "train", label: "gpu" }]);
+
+  expect((await shop.on("show", "train-1")).stdout).toContain(`\ntrain, version 2: ${needs}\n`);
+  expect((await shop.on("show", "film-1")).stdout).toContain(`\ntask render: ${needs}\n`);
+  expect((await shop.on("show", "album-1")).stdout).toContain(`\nnodes of album, version 1: ${needs}\n`);
+  await using _gpu = await createEngine({
+    store: shop.url,
+    definitions: DEFINITIONS,
+    worker: { labels: ["gpu"] },
+    logger: SILENT,
+  });
+  await using client = await createEngine({ store: shop.url, definitions: DEFINITIONS, worker: false, logger: SILENT });
+  await client.run(train, "train-1").result();
+  await client.run(film, "film-1").result();
+  await client.run(album, "album-1").result();
+  expect((await shop.on("doctor")).stdout).not.toMatch(/^waiting/m);
+  expect((await shop.on("top", "--once")).stdout).not.toContain("NOBODY TAKES");
+});
+
+test("rates are those between the last two heartbeats of the workers that are alive, and counts say where they end", async () => {
+  using folder = new TemporaryFolder();
+  const engine = await createEngine({
+    store: `sqlite:${folder.file("shop.db")}`,
+    definitions: [letter, send],
+    worker: false,
+  });
+  await using _engine = engine;
+  const store = openStoreOf(engine) as Store;
+  const about: WorkerAbout = {
+    host: "box",
+    pid: 1,
+    definitions: [{ name: "letter", version: 1 }],
+    items: ["send"],
+    destinations: [],
+    queues: ["default"],
+    labels: ["eu"],
+    leaves: [{ name: "send", queue: "mail" }],
+    concurrency: 8,
+    leaseMs: 60_000,
+  };
+  const doing: WorkerDoing = {
+    overMs: 2_000,
+    runsBegun: 20,
+    runsEnded: 10,
+    steps: 500,
+    runsHeld: 3,
+    atWork: 5,
+    isDraining: true,
+  };
+  for (const [name, leaseMs] of [
+    ["one", 60_000],
+    ["two", 60_000],
+    ["dead", -1],
+  ] as const) {
+    const worker = await store.registerWorker(name, leaseMs, JSON.stringify(about));
+    await store.renewLease(worker, leaseMs, JSON.stringify(doing));
+  }
+  await store.registerWorker("silent", 60_000);
+  const look = await lookAt(store);
+  expect(topJson(look)).toMatchObject({ rates: { runsBegun: 20, runsEnded: 10, steps: 500 } });
+  const lines = topLines(look, "shop", 200);
+  expect(lines[1]).toContain("3 alive, 1 gone");
+  expect(lines[1]).toContain("20.0 runs begun, 10.0 ended, 500 steps per second");
+  const [one, , dead, silent] = lines.filter((line) => /\(\d\)/.test(line));
+  expect(one).toMatch(/^one \(1\) +box .* draining +3 +5\/8 +5\.0 +250 +labels eu; queues default; letter v1; send$/);
+  expect(dead).toMatch(/^dead \(3\) .*gone .* 0\.0 +0\.0 /);
+  expect(silent).toMatch(/^silent \(4\)/);
+  const many = { ...look, queues: [{ ...look.queues[0]!, ready: 1_200, delayed: 1_000 }] };
+  const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
+  const waits = { ...backlog, count: 1_000, oldestAt: look.now, taker: "served", left: undefined } as const;
+  const drawn = topLines({ ...many, waiting: [waits, { ...waits, name: "other", count: 200 }] }, "shop", 200).join(
+    "\n",
+  );
+  expect(drawn).toMatch(/^default +1200\+ +0 +1000\+/m);
+  expect(drawn).toContain("1200+ tasks");
+});
+
+test("a line with colours is cut to what it shows", () => {
+  const red = "\u001b[31mred\u001b[39m and plain";
+  expect(clipPainted(red, 20)).toBe(red);
+  expect(clipPainted(red, 8)).toBe("\u001b[31mred\u001b[39m and…");
+  expect(clipPainted(red, 3)).toBe("\u001b[31mre\u001b[39m…");
+});
