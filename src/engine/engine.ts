@@ -161,7 +161,9 @@ export class EngineCore implements Engine {
   #lookAtAll(): void {
     this.#looksAgain = this.#rest.length > 0;
     if (this.#looksAgain) return;
-    this.#rest = this.#waiters.ids;
+    // Of those at work here news comes by itself.
+    const held = this.worker.runs.heldIds();
+    this.#rest = this.#waiters.ids.filter((id) => !held.has(id));
     this.#lookOn();
   }
 

@@ -423,6 +423,13 @@ export class HeldRuns {
     return this.#loading.has(run) || this.#runs.get(run)?.token !== undefined;
   }
 
+  /** Of the runs whose code is here and whose turn is held. */
+  heldIds(): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (const { record, token } of this.#runs.held()) if (token !== undefined) ids.add(record.id);
+    return ids;
+  }
+
   #adoptFlow(record: RunRecord, first: Entry, token: string): void {
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     if (record.arrivals === 0) return this.#host.flows.adopt(record, first, token);

@@ -2,7 +2,8 @@
 //
 // M1. Nothing depends on it: a commit that assumed a row says what it expects, and is not done when that is not so.
 // M2. Whoever adds an item to a run moves its head or holds its turn. So who started a run and holds its turn since then
-//     knows every item it can have: others only change or remove them, and both shows.
+//     knows every item it can have: others only change or remove them, and both shows. So it is with `once`: whoever adds a
+//     line there counts an arrival.
 // M3. A run that nobody here holds any more is forgotten; so are the oldest when there are too many.
 
 import type { RunNumber } from "../../kernel/index.ts";
@@ -17,6 +18,8 @@ interface Remembered {
   row: RunRow;
   /** M2 */
   readonly knowsItems: boolean;
+  /** Nothing it was told had to be told once. */
+  hasNoOnce: boolean;
   readonly items: Map<string, ItemRow>;
 }
 
@@ -49,10 +52,11 @@ export class Memory {
     for (const run of runs) {
       const known = this.#runs.get(run);
       if (known === undefined) return false;
-      const { row, items, knowsItems } = known;
+      const { row, items, knowsItems, hasNoOnce } = known;
       ws.assume("runs", row);
       for (const item of items.values()) ws.assume("queue", item);
       if (knowsItems) ws.assumeAbsent("queue", ["run"], [run]);
+      if (hasNoOnce) ws.assumeAbsent("once", ["run"], [run]);
       // What has been read is gone, and there is nothing else.
       if (row.arrivals === row.read) ws.assumeAbsent("inbox", ["run"], [run]);
     }
@@ -73,6 +77,10 @@ export class Memory {
     for (const row of ws.current("runs")) this.#noteRun(row, started.has(row.run));
     for (const { run, item } of removed) this.#runs.get(run)?.items.delete(item);
     for (const item of ws.current("queue")) this.#noteItem(item);
+    for (const { run } of ws.current("once")) {
+      const known = this.#runs.get(run);
+      if (known !== undefined) known.hasNoOnce = false;
+    }
   }
 
   forget(runs: Iterable<RunNumber>): void {
@@ -89,7 +97,8 @@ export class Memory {
     const goesOn = known !== undefined && known.row.turn_token === row.turn_token;
     const items = goesOn ? known.items : new Map<string, ItemRow>();
     const knowsItems = goesOn ? known.knowsItems : isNew;
-    remember(this.#runs, row.run, { row, items, knowsItems }, MAX_RUNS);
+    const hasNoOnce = goesOn ? known.hasNoOnce : isNew;
+    remember(this.#runs, row.run, { row, items, knowsItems, hasNoOnce }, MAX_RUNS);
   }
 
   #noteItem(item: ItemRow): void {

@@ -72,7 +72,7 @@ export class Session {
     this.clock = new StoreClock(this.#serverClock ?? options.clock, 0);
     this.wakeUps = new WakeUps(backend, this.links, options);
     const seal = (): Seal | undefined => this.#seal;
-    this.reader = new Reader(this.links, options, patienceMs, seal);
+    this.reader = new Reader(this.links, readLinks, options, patienceMs, seal);
     this.runner = new Runner({
       clock: options.clock,
       timers: options.timers,

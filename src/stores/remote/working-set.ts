@@ -67,7 +67,7 @@ export class WorkingSet {
     const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = question;
     const known = this.#table(table).selected.get(selectText(question));
     const rows = this.#alive<T>(this.#candidates(question), FIRMNESS[lock], where);
-    const isKnown = known === undefined ? this.#isFresh(where) : covers(known, question, limit);
+    const isKnown = known === undefined ? this.#isWhole(table, where, FIRMNESS[lock]) : covers(known, question, limit);
     if (!isKnown && (known === undefined || order.length > 0 || rows.length < limit)) {
       this.#wanted.push(known === undefined ? reaching(question, ahead) : further(question, known, ahead));
       return undefined;
@@ -84,7 +84,9 @@ export class WorkingSet {
 
   /** Whether all rows of a selection are here. */
   isWhole(question: Select): boolean {
-    return this.#table(question.table).selected.get(selectText(question))?.isWhole ?? this.#isFresh(question.where);
+    const { table, where, lock } = question;
+    const known = this.#table(table).selected.get(selectText(question));
+    return known?.isWhole ?? this.#isWhole(table, where, FIRMNESS[lock]);
   }
 
   /** Of a row looked up with `skip`: somebody else has it. */
@@ -378,8 +380,12 @@ export class WorkingSet {
     return this.#fresh.has(run) || (this.#table(name).asked.get(lookupText(["run"], [run])) ?? UNASKED) >= firmness;
   }
 
-  #isFresh(where: readonly Condition[]): boolean {
-    return where.some((one) => one.column === "run" && one.is === "=" && this.#fresh.has(one.value));
+  /** Whether these are rows of a run of which all are here. */
+  #isWhole(name: TableName, where: readonly Condition[], firmness: Firmness): boolean {
+    for (const one of where)
+      if (one.column === "run" && one.is === "=")
+        if (this.#fresh.has(one.value) || this.#isRunKnown(name, [one.value], firmness)) return true;
+    return false;
   }
 
   /** There from now on, if only to say that nobody knows. */
