@@ -7,6 +7,8 @@ import type { Lane } from "./scheduler.ts";
 
 /** An answer that says nothing about what was asked: ask again. */
 const ASK_AGAIN = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
+/** It is over, or it is as it was told to be: `USAGE` is what retrying a run that has not failed gives. */
+const TOLD_BEFORE = /^(?:RUN_ENDED|PROMISE_ALREADY_RESOLVED|USAGE)$/;
 const PATIENCE_MS = 4_000;
 
 export class Client {
@@ -29,7 +31,7 @@ export class Client {
   /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
   async tell(what: string, call: (core: EngineCore) => Promise<void>): Promise<void> {
     await this.ask(what, async (core) => (await call(core), true)).catch((error: { code?: string }) => {
-      if (error.code !== "RUN_ENDED" && error.code !== "PROMISE_ALREADY_RESOLVED") throw error;
+      if (!TOLD_BEFORE.test(error.code ?? "")) throw error;
     });
   }
 

@@ -2,6 +2,8 @@
 // goes in or comes out; production code has no switch for any of this.
 
 import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
+import type { Lock, Question } from "../../src/stores/index.ts";
+import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Life } from "./process.ts";
 import type { SimOptions } from "./simulate.ts";
@@ -11,13 +13,46 @@ export interface SimMutant {
   readonly name: string;
   /** Where it is found soonest: the workload it is about. */
   readonly scenario: readonly string[];
-  readonly options: Pick<SimOptions, "store" | "wrap">;
+  readonly options: Pick<SimOptions, "store" | "mode" | "wrap" | "wrapBackend">;
 }
 
 type Wrap = (store: Store, life: Life) => Store;
 
 function mutant(name: string, scenario: readonly string[], wrap: Wrap): SimMutant {
   return { name, scenario, options: { store: "sqlite", wrap } };
+}
+
+/** The same, in front of the simulated database. */
+function backendMutant(name: string, scenario: readonly string[], change: (backend: SimBackend) => void): SimMutant {
+  const wrapBackend = (backend: SimBackend): SimBackend => {
+    change(backend);
+    return backend;
+  };
+  return { name, scenario, options: { store: "remote", mode: "rc", wrapBackend } };
+}
+
+/** Every connection a process makes, changed. */
+function linkMutant(name: string, scenario: readonly string[], change: (link: SimLink) => void): SimMutant {
+  return backendMutant(name, scenario, (backend) => {
+    const connect = backend.connect.bind(backend);
+    backend.connect = async () => {
+      const link = await connect();
+      change(link);
+      return link;
+    };
+  });
+}
+
+/** Questions as they should not be asked. */
+function asking(change: (question: Question) => Question): (link: SimLink) => void {
+  return (link) => {
+    const ask = link.ask.bind(link);
+    link.ask = (questions) => ask(questions.map(change));
+  };
+}
+
+function withLock(question: Question, was: Lock, is: Lock): Question {
+  return "lock" in question && question.lock === was ? { ...question, lock: is } : question;
 }
 
 const isOf = <K extends Write["write"]>(write: Write, kind: K): write is Extract<Write, { write: K }> =>
@@ -164,4 +199,42 @@ export const MUTANTS: readonly SimMutant[] = [
   mutant("a dead worker's work is not taken over", ["programs", "bank"], (store) =>
     changed(store, { reap: () => Promise.resolve({ workers: 0, turns: 0, items: 0 }) }),
   ),
+  linkMutant(
+    "rows are read without a lock, and written as they were",
+    ["programs", "collect"],
+    asking((question) => withLock(question, "update", "none")),
+  ),
+  linkMutant(
+    "a claim takes what others are taking",
+    ["programs", "flows"],
+    asking((question) => withLock(question, "skip", "none")),
+  ),
+  linkMutant("what was taken for granted is not looked at again", ["programs", "collect"], (link) => {
+    const commit = link.commit.bind(link);
+    link.commit = (batch, mark, changes) =>
+      commit(
+        batch,
+        mark,
+        changes.map((change) => (change.change === "insert" ? change : { ...change, expect: [], old: [] })),
+      );
+  }),
+  backendMutant("a commit whose outcome is not known is taken for failed", ["bank", "programs"], (backend) => {
+    backend.lastBatch = () => Promise.resolve(0);
+  }),
+  backendMutant("a commit whose outcome is not known is taken for done", ["programs"], (backend) => {
+    backend.lastBatch = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
+  }),
+  backendMutant("a commit that was given up may still get in", ["programs", "bank"], (backend) => {
+    backend.lastBatch = async (link, writer) => {
+      const [rows] = await link.read([
+        { ask: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "none" },
+      ]);
+      return (rows?.[0]?.["batch"] as number | undefined) ?? 0;
+    };
+  }),
+  {
+    name: "plain reads see an older moment than locks (REPEATABLE READ)",
+    scenario: ["flows", "collect"],
+    options: { store: "remote", mode: "rr" },
+  },
 ];

@@ -95,12 +95,7 @@ export function retryPart({ chance, scale }: PartHost): Part {
             await client.sleep(300);
           }
           mended.add(index);
-          await client
-            .tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry())
-            // It lives again already; nobody was told.
-            .catch((error: { code?: string }) => {
-              if (error.code !== "USAGE") throw error;
-            });
+          await client.tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry());
         }),
       );
     },
