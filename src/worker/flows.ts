@@ -162,6 +162,12 @@ export class Flows {
     );
   }
 
+  /** R5. Not begun, so ready again for others at once. */
+  #leave({ run, item, token, attempt, line, suspect }: ClaimedItem): void {
+    this.#host.slots.give();
+    if (!suspect) this.#host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
+  }
+
   #failStart(item: ClaimedItem, error: unknown): void {
     this.#host.slots.give();
     this.#giveBack(item, error);
@@ -178,8 +184,7 @@ export class Flows {
 
   /** `inputs`: what came for it, where all of that is at hand. */
   #startOf(run: FlowRun, item: ClaimedItem, inputs: readonly NodeInput[] | undefined): void {
-    // What a worker holds that goes is ready again for others.
-    if (!this.#host.mayStart()) return this.#host.slots.give();
+    if (!this.#host.mayStart()) return this.#leave(item);
     let ref: NodeRef;
     try {
       ref = refOf(run.body, item.item);

@@ -2,9 +2,18 @@
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, test } from "vitest";
-import { createEngine, promise, queue, task, workflow, type RepriseEvent } from "reprise";
+import { createEngine, flow, promise, queue, task, typed, workflow, type RepriseEvent } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { collect, createFolder, createFreezer, createGate, rejection, storeAround, watchEvents } from "./world.ts";
+import {
+  collect,
+  createFolder,
+  createFreezer,
+  createGate,
+  rejection,
+  storeAround,
+  watchEvents,
+  type AnyWrite,
+} from "./world.ts";
 
 /** Two workers share these; who runs something is told by what it answers. */
 function createSubject(kind: "task" | "operation") {
@@ -206,6 +215,57 @@ test.each(["task", "run"] as const)(
     });
     await staying.run(second.one, "one-1").result();
     expect(begun).toEqual(["second"]);
+    long.open();
+    await drained;
+    await busy;
+  },
+);
+
+test.each(["task", "child", "node"] as const)(
+  "a %s that the last commit before a drain claimed for its worker is not begun there, and given back at once",
+  async (kind) => {
+    using folder = createFolder();
+    const path = folder.file("shared.db");
+    const begun: string[] = [];
+    const [long, first] = [createGate(), createGate<string>()];
+    const at = (where: string) => {
+      const work = task("work", () => void begun.push(where));
+      const child = workflow("child", async (ctx) => ctx.run("work", () => void begun.push(where)));
+      const busy = workflow("busy", async (ctx) => ctx.run("work", () => long.wait()));
+      const flowing = flow("one", { input: typed<void>() })
+        .action("first", ["input"], () => first.wait())
+        .action("second", ["first"], () => void begun.push(where))
+        .output(["second"], () => null);
+      const coded = workflow("one", async (ctx) => {
+        await ctx.run("first", () => first.wait());
+        return kind === "task" ? ctx.task(work) : ctx.child(child);
+      });
+      return { definitions: [work, child, busy, kind === "node" ? flowing : coded] as const, busy };
+    };
+    const [old, young] = [at("old"), at("young")];
+    const claims = ({ write, ...rest }: AnyWrite): boolean =>
+      (write === "turn" || write === "complete") && JSON.stringify(rest).includes('"claim":');
+    let isHeld = false;
+    const [hold, reached] = [createGate(), createGate()];
+    const slow = storeAround(async (writes, apply) => {
+      if (isHeld && writes.some(claims)) {
+        reached.open();
+        await hold.opened;
+      }
+      return apply();
+    }, path);
+    await using leaving = await createEngine({ store: slow, definitions: old.definitions });
+    const busy = (await leaving.start(old.busy)).result();
+    await leaving.start("one" as never, undefined as never, { id: "one-1" } as never);
+    await Promise.all([long.reached, first.reached]);
+    isHeld = true;
+    first.open("done");
+    await reached.opened;
+    const drained = leaving.drain({ grace: "10 minutes" });
+    hold.open();
+    await using staying = await createEngine({ store: `sqlite:${path}`, definitions: young.definitions });
+    await staying.run("one" as never, "one-1").result();
+    expect(begun).toEqual(["young"]);
     long.open();
     await drained;
     await busy;
