@@ -18,6 +18,8 @@ const SLOW = [
   "test/stores/postgres/**",
   "test/stores/remote.test.ts",
   "test/stores/words.test.ts",
+  "test/stores/postgres-store.test.ts",
+  "test/stores/mysql-store.test.ts",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",

@@ -42,14 +42,14 @@ export function createSimWorld({ isolation = "rc", ...options }: RemoteWorldOpti
 export function createRemoteWorld(
   time: ReturnType<typeof createVirtualTime>,
   userSql: UserSql,
-  connect: () => Backend,
+  connect: () => Backend | Promise<Backend>,
   { optimistic = true, codec }: RemoteWorldOptions,
 ): RemoteWorld {
   const folder = mkdtempSync(join(tmpdir(), "reprise-store-"));
   // Real timers: waiting for another connection's lock is not a thing the cases have time pass for.
   const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
-  const open = (): Promise<Store> =>
-    openRemoteStore(connect(), { ...ports, durability: "full", codec, time: "given", optimistic });
+  const open = async (): Promise<Store> =>
+    openRemoteStore(await connect(), { ...ports, durability: "full", codec, time: "given", optimistic });
   return {
     clock: {
       advance: (ms) => time.advanceTo(time.now() + ms),
