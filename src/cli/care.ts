@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import { isServer, storeOf } from "../engine/index.ts";
 import { backUpFile, openSqliteStore, readSchema } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
@@ -27,6 +28,7 @@ export interface MigrateOptions extends GlobalOptions {
 
 /** The copy comes first: a migration cannot be taken back. */
 export async function migrate(options: MigrateOptions): Promise<number> {
+  if (isServer(options.store)) return migrateServer(options);
   const path = fileOfStore(options.store);
   const { from, to } = await readSchema(MACHINE, path);
   const dryRun = options.dryRun === true;
@@ -51,6 +53,23 @@ export async function migrate(options: MigrateOptions): Promise<number> {
       remark(paintError("dim", "workers of the version before must not use this file any more; restart them"));
   }
   return EXIT.ok;
+}
+
+/** Its copies are made with its own tools. */
+async function migrateServer(options: MigrateOptions): Promise<number> {
+  if (typeof options.backup === "string")
+    throw new RepriseError("USAGE", "migrate --backup copies a file; use `reprise backup`, or the server's own tools.");
+  const isDry = options.dryRun === true;
+  const given = { ...MACHINE, codec: payloadCodec(), locked: true, durability: "relaxed", migrate: !isDry } as const;
+  const store = await storeOf(options.store)["~open"](given);
+  try {
+    const { location, schemaVersion } = await store.info();
+    if (options.json) await printJson({ location, to: schemaVersion, dryRun: isDry });
+    else await print(`${paint("green", "up to date")}  ${plain(location)} has schema ${schemaVersion}`);
+    return EXIT.ok;
+  } finally {
+    await store.close();
+  }
 }
 
 export interface PruneCommandOptions extends GlobalOptions {
@@ -109,7 +128,9 @@ export async function rekey(options: GlobalOptions): Promise<number> {
     throw new RepriseError("BAD_OPTIONS", "rekey: expected --codec with a module that exports `codec`.");
   const progress = progressHere("rewriting", "payloads");
   // Not only for reading: the store notes the new key.
-  const store = await openSqliteStore({ ...MACHINE, path: fileOfStore(options.store), codec });
+  const store = isServer(options.store)
+    ? await storeOf(options.store)["~open"]({ ...MACHINE, codec, durability: "relaxed" })
+    : await openSqliteStore({ ...MACHINE, path: fileOfStore(options.store), codec });
   try {
     const { payloads, unreadable } = await store.rekey((done, total) => progress.at(done, total));
     progress.end();

@@ -8,7 +8,8 @@ import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { RepriseError, systemTimers } from "../base/index.ts";
 import { DRAIN, type LoadedFiles } from "./dev-worker.ts";
-import { globalArguments, type GlobalOptions } from "./global-options.ts";
+import { shownUrl } from "../engine/index.ts";
+import { globalArguments, globalEnv, type GlobalOptions } from "./global-options.ts";
 import { logLines } from "./log-lines.ts";
 import { paint } from "./output.ts";
 import { onInterrupt } from "./signals.ts";
@@ -30,7 +31,7 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
   let restarting: Promise<void> | undefined;
 
   const start = (): void => {
-    const started = fork(process.argv[1] ?? "", args);
+    const started = fork(process.argv[1] ?? "", args, { env: globalEnv(options) });
     child = started;
     started.on("message", ({ files }: LoadedFiles) => watched.set([path, ...files]));
     over = new Promise((resolveOver) => {
@@ -68,9 +69,9 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
     },
     abandon: () => child?.kill("SIGKILL"),
   });
-  log.event("dev.started", `watching ${plain(path)} on ${plain(options.store)}; Ctrl-C stops`, {
+  log.event("dev.started", `watching ${plain(path)} on ${plain(shownUrl(options.store))}; Ctrl-C stops`, {
     file: path,
-    store: options.store,
+    store: shownUrl(options.store),
   });
   start();
   return new Promise<number>(() => {});

@@ -8,7 +8,12 @@ export interface GlobalOptions {
   readonly codec?: string;
 }
 
-/** The same options, for a command that starts another one. */
-export function globalArguments({ store, json, codec }: GlobalOptions): string[] {
-  return ["--store", store, ...(json ? ["--json"] : []), ...(codec === undefined ? [] : ["--codec", codec])];
+/** The same options, for a command that starts another one. The store may hold a password, and goes by `globalEnv`. */
+export function globalArguments({ json, codec }: GlobalOptions): string[] {
+  return [...(json ? ["--json"] : []), ...(codec === undefined ? [] : ["--codec", codec])];
+}
+
+/** Arguments of a process are there for everybody on the machine to see. */
+export function globalEnv({ store }: GlobalOptions): NodeJS.ProcessEnv {
+  return { ...process.env, REPRISE_STORE: store };
 }

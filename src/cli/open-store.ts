@@ -3,16 +3,18 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
-import { sqlitePathOf } from "../engine/index.ts";
+import { isServer, sqlitePathOf, storeOf } from "../engine/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
 import { openSqliteStore } from "../stores/index.ts";
 import { payloadCodec } from "./payload-module.ts";
 
 async function openForReading(url: string): Promise<Store> {
-  const path = fileOfStore(url);
   const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
   // Without the codec much can still be done: list, backup, prune.
-  return openSqliteStore({ ...machine, path, migrate: false, codec: payloadCodec(), locked: true });
+  const options = { ...machine, migrate: false, codec: payloadCodec(), locked: true };
+  // How durable a server is, whoever works on it has to say; looking at it does not depend on that.
+  if (isServer(url)) return storeOf(url)["~open"]({ ...options, durability: "relaxed" });
+  return openSqliteStore({ ...options, path: fileOfStore(url) });
 }
 
 /** The file of a store that is there. */

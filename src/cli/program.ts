@@ -1,7 +1,7 @@
 // The program: its options and the groups of its commands. What a command does is loaded only when it runs, so that
 // `--help` comes at once.
 
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { examples, exitCodeOfCommand } from "./command.ts";
 import { addCaringCommands } from "./commands/caring.ts";
 import { addHelpingCommands } from "./commands/helping.ts";
@@ -30,11 +30,7 @@ Exit codes:
 export function createProgram(): Command {
   const program = new Command("reprise")
     .description("Looks after durable runs: starts them, shows them, steers them, proves them, checks the store.")
-    .option(
-      "--store <url>",
-      "where the runs are (environment: REPRISE_STORE)",
-      process.env["REPRISE_STORE"] || DEFAULT_STORE,
-    )
+    .addOption(storeOption())
     .option(
       "--codec <file>",
       "a module that exports `codec`, for a store with encrypted payloads (environment: REPRISE_CODEC)",
@@ -62,6 +58,13 @@ export function createProgram(): Command {
   addCaringCommands(program);
   addHelpingCommands(program);
   return program;
+}
+
+/** What the environment says may hold a password, and is not shown. */
+function storeOption(): Option {
+  const option = new Option("--store <url>", "where the runs are (environment: REPRISE_STORE)");
+  const given = process.env["REPRISE_STORE"];
+  return given ? option.default(given, "REPRISE_STORE") : option.default(DEFAULT_STORE);
 }
 
 /** An error of the command line itself becomes one of ours. */

@@ -1,7 +1,7 @@
 // reprise run: starts a run, works on it and waits for its end.
 
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
-import { createEngine, sqlitePathOf, type StartOptions } from "../engine/index.ts";
+import { createEngine, shownUrl, storeOf, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT, paintError, print, printJson, remark, valueText } from "./output.ts";
@@ -31,7 +31,7 @@ export async function run(
   inputText: string | undefined,
   options: RunOptions,
 ): Promise<number> {
-  sqlitePathOf(options.store);
+  storeOf(options.store);
   const input = await readInput(inputText, options.inputFile);
   const definitions = await loadDefinitions(file);
   checkWorkflow(definitions, name, file);
@@ -106,7 +106,7 @@ async function waitFor(handle: Waiting, options: RunOptions): Promise<unknown> {
   remark(
     paintError(
       "dim",
-      `still going on; \`reprise show ${plain(handle.id)} --store ${plain(options.store)}\` says what it waits for`,
+      `still going on; \`reprise show ${plain(handle.id)} --store ${plain(shownUrl(options.store))}\` says what it waits for`,
     ),
   );
   return handle.result();

@@ -3,7 +3,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
-import { createEngine, sqlitePathOf } from "../engine/index.ts";
+import { createEngine, isServer, shownUrl, sqlitePathOf } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
 import { graphRunBody } from "../graph/index.ts";
 import {
@@ -65,7 +65,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
   const name = `${hostname()}/${process.pid}`;
   log.event("worker.started", startText(name, definitions, options.store), {
     worker: name,
-    store: options.store,
+    store: shownUrl(options.store),
     workflows: namesOf(definitions, "workflow"),
     graphs: namesOf(definitions, "graph"),
     flows: namesOf(definitions, "flow"),
@@ -104,10 +104,10 @@ function checkLabel(label: string, definitions: Loaded): void {
 
 /** Nobody could ever start a run there. */
 export function refuseMemory(store: string): void {
-  if (sqlitePathOf(store) !== ":memory:") return;
+  if (isServer(store) || sqlitePathOf(store) !== ":memory:") return;
   throw new RepriseError(
     "BAD_STORE_URL",
-    "A store in memory can be reached by its own process only; a worker needs a file, such as sqlite:shop.db.",
+    "A store in memory can be reached by its own process only; a worker needs a file, such as sqlite:shop.db, or a database server.",
   );
 }
 
@@ -120,7 +120,7 @@ function startText(name: string, definitions: Loaded, store: string): string {
     const names = namesOf(definitions, kind);
     return names.length === 0 ? [] : [`${countOf(names.length, kind, `${kind}s`)} (${names.map(plain).join(", ")})`];
   });
-  return `${paint("green", "working")} as ${plain(name)} on ${plain(store)}: ${counts.join(", ")}`;
+  return `${paint("green", "working")} as ${plain(name)} on ${plain(shownUrl(store))}: ${counts.join(", ")}`;
 }
 
 function logEvents(log: LogLines): void {

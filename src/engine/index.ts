@@ -50,4 +50,4 @@ export { listedInfoOf } from "./run-info.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { queueInfoOf } from "./queue-handle.ts";
 export { stderrLogger } from "./logger.ts";
-export { openStoreOf, sqlitePathOf, storeOf } from "./store-url.ts";
+export { isServer, openStoreOf, shownUrl, sqlitePathOf, storeOf } from "./store-url.ts";

@@ -1,8 +1,10 @@
-// Store URLs: `sqlite:path`, `sqlite::memory:`.
+// Store URLs: `sqlite:path`, `sqlite::memory:`, `postgres://…`, `mysql://…`.
+//
+// A URL may hold a password: it is never shown as it is.
 
 import { RepriseError } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
-import { sqlite, type StoreSource } from "../stores/index.ts";
+import { mysql, postgres, sqlite, type StoreSource } from "../stores/index.ts";
 
 /** The store an engine has open; undefined when it is no engine. */
 export function openStoreOf(engine: unknown): Store | undefined {
@@ -10,12 +12,41 @@ export function openStoreOf(engine: unknown): Store | undefined {
   return hasStore ? (engine["~store"] as Store) : undefined;
 }
 
-const EXAMPLES = '"sqlite:shop.db", "sqlite:/var/lib/shop.db" or "sqlite::memory:"';
+const EXAMPLES =
+  '"sqlite:shop.db", "sqlite::memory:", "postgres://user:password@host/shop" or "mysql://user:password@host/shop"';
+
+/** By the scheme of the URL. */
+const SERVERS: ReadonlyMap<string, (url: string) => StoreSource> = new Map<string, (url: string) => StoreSource>([
+  ["postgres:", postgres],
+  ["postgresql:", postgres],
+  ["mysql:", mysql],
+  ["mariadb:", mysql],
+]);
 
 /** What a URL names, checked before anything is opened or created. */
 export function storeOf(store: unknown): StoreSource {
   if (typeof store === "object" && store !== null && "~open" in store) return store as StoreSource;
-  return sqlite(sqlitePathOf(store));
+  return typeof store === "string" && isServer(store)
+    ? SERVERS.get(schemeOf(store))!(store)
+    : sqlite(sqlitePathOf(store));
+}
+
+/** Whether it names a database server, not a file. */
+export function isServer(store: string): boolean {
+  return SERVERS.has(schemeOf(store));
+}
+
+function schemeOf(store: string): string {
+  return /^[a-z]+:/.exec(store)?.[0] ?? "";
+}
+
+/** For people: without the password. */
+export function shownUrl(store: string): string {
+  if (!isServer(store)) return store;
+  if (!URL.canParse(store)) return `${schemeOf(store)}//…`;
+  const url = new URL(store);
+  url.password = "";
+  return url.href;
 }
 
 /** The file a URL names, or `:memory:`. */
@@ -26,9 +57,14 @@ export function sqlitePathOf(store: unknown): string {
   if (path === undefined || path === "" || path.includes("\0"))
     throw new RepriseError(
       "BAD_STORE_URL",
-      `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(store)}.${suggestion(store)}`,
+      `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(withoutPassword(store))}.${suggestion(store)}`,
     );
   return path;
+}
+
+/** Of what is no URL of ours, and may be somebody's all the same. */
+function withoutPassword(store: string): string {
+  return store.replace(/:[^:@/]*@/u, ":…@");
 }
 
 /** A path alone: the scheme is what is missing. */

@@ -34,5 +34,7 @@ export { wordsOf, type Hints, type Mode } from "./remote/words.ts";
 export { Miss, WorkingSet } from "./remote/working-set.ts";
 export { listQueues, readBacklog } from "./remote/backlog.ts";
 export { openPostgresBackend, type PostgresOptions } from "./postgres/backend.ts";
+export { mysql } from "./mysql/source.ts";
+export { postgres } from "./postgres/source.ts";
 export { openRemoteStore, RemoteStore } from "./remote/remote-store.ts";
 export type { RemoteStoreOptions } from "./remote/session.ts";

@@ -97,6 +97,7 @@ function openStore(
     random: systemRandom,
     durability: options.durability ?? "full",
     codec: checkCodec(options.codec),
+    time: "given",
   });
 }
 

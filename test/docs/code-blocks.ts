@@ -54,7 +54,14 @@ export function examplesIn(root: string, path: string): SourceExample[] {
 
 /** What users can import: the names the doors export. */
 export function publicNames(root: string): ReadonlySet<string> {
-  const doors = ["src/index.ts", "src/testing/index.ts", "src/langgraph/index.ts", "src/stores/sqlite/index.ts"];
+  const doors = [
+    "src/index.ts",
+    "src/testing/index.ts",
+    "src/langgraph/index.ts",
+    "src/stores/sqlite/index.ts",
+    "src/stores/postgres/index.ts",
+    "src/stores/mysql/index.ts",
+  ];
   const lists = doors.flatMap((door) =>
     Array.from(
       readFileSync(join(root, door), "utf8").matchAll(/export (?:type )?\{([^}]*)\}/g),

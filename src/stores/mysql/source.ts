@@ -1,0 +1,42 @@
+// mysql(url): a store named but not opened.
+
+import { systemTimers } from "../../base/index.ts";
+import type { Database } from "../../kernel/index.ts";
+import { openRemoteStore } from "../remote/remote-store.ts";
+import type { StoreSource } from "../source.ts";
+import { addressOf } from "./address.ts";
+import { openMysqlBackend } from "./backend.ts";
+import type { MysqlHandle } from "./user-handle.ts";
+
+function openMysql(url: string): StoreSource {
+  // A mistake is found here, not when the store is opened.
+  addressOf(String(url));
+  return {
+    "~open": (options) => {
+      const { durability, random, migrate = true } = options;
+      return openRemoteStore(openMysqlBackend({ url, durability, random, timers: systemTimers, migrate }), options);
+    },
+  };
+}
+
+/**
+ * Names a MySQL or MariaDB database; for `ctx.tx`, says that its function takes a handle on it.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * import { mysql } from "reprise/mysql";
+ * const count = workflow("count", async (ctx) =>
+ *   ctx.tx("count", mysql, async (db) => {
+ *     await db.query("insert into visits values (?)", [ctx.runId]);
+ *     const { rows } = await db.query<{ n: number }>("select count(*) as n from visits");
+ *     return Number(rows[0]?.n);
+ *   }),
+ * );
+ * const store = mysql("mysql://shop:secret@localhost/shop");
+ * await using engine = await createEngine({ store, definitions: [count] });
+ * ```
+ */
+export const mysql: ((url: string) => StoreSource) & Database<MysqlHandle, false> = Object.assign(openMysql, {
+  "~kind": "mysql",
+} as const);

@@ -1,0 +1,41 @@
+// postgres(url): a store named but not opened.
+
+import type { Database } from "../../kernel/index.ts";
+import { openRemoteStore } from "../remote/remote-store.ts";
+import type { StoreSource } from "../source.ts";
+import { addressOf } from "./address.ts";
+import { openPostgresBackend } from "./backend.ts";
+import type { PostgresHandle } from "./user-handle.ts";
+
+function openPostgres(url: string): StoreSource {
+  // A mistake is found here, not when the store is opened.
+  addressOf(String(url));
+  return {
+    "~open": async (options) => {
+      const { durability, random, migrate = true } = options;
+      return openRemoteStore(await openPostgresBackend({ url, durability, random, migrate }), options);
+    },
+  };
+}
+
+/**
+ * Names a PostgreSQL database; for `ctx.tx`, says that its function takes a handle on PostgreSQL.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, workflow } from "reprise";
+ * import { postgres } from "reprise/postgres";
+ * const count = workflow("count", async (ctx) =>
+ *   ctx.tx("count", postgres, async (db) => {
+ *     await db.query("insert into visits values ($1)", [ctx.runId]);
+ *     const { rows } = await db.query<{ n: string }>("select count(*) as n from visits");
+ *     return Number(rows[0]?.n);
+ *   }),
+ * );
+ * const store = postgres("postgres://shop:secret@localhost/shop");
+ * await using engine = await createEngine({ store, definitions: [count] });
+ * ```
+ */
+export const postgres: ((url: string) => StoreSource) & Database<PostgresHandle, false> = Object.assign(openPostgres, {
+  "~kind": "postgres",
+} as const);
