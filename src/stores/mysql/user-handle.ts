@@ -12,6 +12,7 @@ import type { Wire } from "./driver.ts";
 import { endsTransaction } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
+/** What a statement answers. */
 export interface MysqlResult<Row> {
   readonly rows: Row[];
   /** How many rows were found and written; 0 for a query. */

@@ -9,6 +9,7 @@ import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
 import { objectionTo } from "./user-sql.ts";
 
+/** What a statement answers. */
 export interface PostgresResult<Row> {
   readonly rows: Row[];
   /** How many rows were written or read. */

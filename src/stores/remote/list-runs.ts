@@ -1,4 +1,4 @@
-// List runs: newest first, page by page, by whatever filter is set.
+// Runs as people and workers see them: one by its id, or newest first, page by page, by whatever filter is set.
 
 import type { RunFilter, RunRecord, Status } from "../../kernel/index.ts";
 import type { Condition, Select } from "./query.ts";
@@ -16,7 +16,18 @@ export async function listRuns(reader: Reader, filter: RunFilter): Promise<reado
     reader,
     rows.map(({ run }) => run),
   );
-  return rows.map((row) => recordOf(row, tags.get(row.run) ?? []));
+  // Without the evidence: that can be large, and lists do not show it.
+  return rows.map((row) => ({ ...recordOf(row, tags.get(row.run) ?? []), evidence: undefined }));
+}
+
+/** The newest generation, or the one asked for. */
+export async function findRun(reader: Reader, id: string, generation?: number): Promise<RunRecord | undefined> {
+  const what = "Finding a run";
+  const where = [equal("id", id), ...(generation === undefined ? [] : [equal("generation", generation)])];
+  const newest = { order: [["generation", "desc"]], limit: 1, lock: "none" } as const;
+  const [row] = await reader.rows(what, { ask: "select", table: "runs", where, ...newest });
+  if (row === undefined) return undefined;
+  return recordOf(row, (await tagsOf(reader, [row.run])).get(row.run) ?? []);
 }
 
 function before(run: number | undefined): readonly Condition[] {
@@ -85,7 +96,6 @@ async function tagsOf(reader: Reader, runs: readonly number[]): Promise<Readonly
   return tags;
 }
 
-/** Without the evidence: that can be large, and lists do not show it. */
 function recordOf(row: RowOf<"runs">, tags: readonly string[]): RunRecord {
   return {
     run: row.run,
@@ -107,6 +117,6 @@ function recordOf(row: RowOf<"runs">, tags: readonly string[]): RunRecord {
     createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,
     runtime: row.runtime,
-    evidence: undefined,
+    evidence: row.evidence ?? undefined,
   };
 }

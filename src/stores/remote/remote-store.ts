@@ -38,7 +38,6 @@ import type {
 } from "../../kernel/index.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
 import { readReadiness } from "../rules/flow-reads.ts";
-import { findRun } from "../rules/read.ts";
 import { hasNothingToReap, listWorkers, reap, releaseWorker, type Reaped } from "../rules/reap.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { readEmitted } from "../rules/streams.ts";
@@ -46,7 +45,7 @@ import type { Threads, ThreadStore } from "../threads.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
-import { listRuns } from "./list-runs.ts";
+import { findRun, listRuns } from "./list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "./rekey.ts";
@@ -140,7 +139,6 @@ export class RemoteStore implements Store, ThreadStore {
   async reap(self: number): Promise<Reaped> {
     const session = this.#session;
     await session.catchUp();
-    // Taken once: at another time it is another question, and no answer to the last one.
     const now = session.now();
     const isIdle = await session.reader.speak("Reaping", (sql) => hasNothingToReap(sql, now, self));
     if (isIdle) return { workers: 0, turns: 0, items: 0 };
@@ -150,7 +148,7 @@ export class RemoteStore implements Store, ThreadStore {
   // ── reading ──
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
-    return this.#session.reader.speak("Finding a run", (sql) => findRun(sql, id, generation));
+    return findRun(this.#session.reader, id, generation);
   }
 
   countVersions(): Promise<readonly VersionCount[]> {
