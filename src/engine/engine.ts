@@ -181,7 +181,10 @@ export class EngineCore implements Engine {
       this.#parts.store
         .findRun(id)
         .then((record) => record && tellIfOver(this.#handleHost, record))
-        .catch((error: unknown) => this.#parts.logger.error(String(error), { run: id }));
+        .catch((error: unknown) => {
+          // An answer that comes after the end is nobody's.
+          if (this.#closing === undefined) this.#parts.logger.error(String(error), { run: id });
+        });
     }
   }
 
