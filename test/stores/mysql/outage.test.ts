@@ -1,0 +1,67 @@
+// A MariaDB that does not answer, or is gone.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { systemRandom, systemTimers } from "../../../src/base/index.ts";
+import type { Backend } from "../../../src/stores/index.ts";
+import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
+import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
+import { runRow } from "./world.ts";
+
+describeOn("mysql", "outages of MariaDB", () => {
+  let server: TestServer;
+  let database: FreshDatabase;
+  beforeAll(async () => {
+    server = await startServer("mysql");
+    database = await freshDatabase(server);
+  }, 120_000);
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const open = (answerMs = 30_000): Backend =>
+    openMysqlBackend({
+      url: database.url,
+      random: systemRandom,
+      timers: systemTimers,
+      durability: "full",
+      timeouts: { answerMs, connectMs: answerMs },
+    });
+
+  test("who gets no answer in time knows nothing, and finds out later what became of it", async () => {
+    const backend = open(2_000);
+    const link = await backend.connect();
+    server.signal("SIGSTOP");
+    // Its bytes are in the server's buffer, and will be read when it goes on.
+    const commit = link.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
+    await expect(commit).rejects.toMatchObject({ reason: "lost" });
+    expect(link.isUsable).toBe(false);
+    await expect(backend.connect()).rejects.toMatchObject({ reason: "lost" });
+    server.signal("SIGCONT");
+    const patient = open();
+    const other = await patient.connect();
+    const batch = await patient.lastBatch(other, link.writer);
+    const [rows] = await other.read([{ ask: "count", table: "runs", where: [] }]);
+    // Either way: what was said is true, and stays true.
+    expect(rows).toEqual([{ count: batch }]);
+    await other.close();
+    const third = await patient.connect();
+    expect(await third.read([{ ask: "count", table: "runs", where: [] }])).toEqual([rows]);
+    expect(await patient.lastBatch(third, link.writer)).toBe(batch);
+    await third.close();
+  });
+
+  test("what was committed is there when a killed server comes back, and links are made anew", async () => {
+    const backend = open();
+    const link = await backend.connect();
+    expect(await link.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(7)] }])).toBe("committed");
+    await link.ask([{ ask: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" }]);
+    await server.kill();
+    await expect(link.commit(2, 1, [])).rejects.toMatchObject({ reason: "lost" });
+    await expect(backend.connect()).rejects.toMatchObject({ reason: "lost" });
+    await server.start();
+    const again = await backend.connect();
+    expect(await backend.lastBatch(again, link.writer)).toBe(1);
+    const [rows] = await again.ask([{ ask: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" }]);
+    expect(rows).toHaveLength(1);
+    await again.rollback();
+    await again.close();
+  });
+});
