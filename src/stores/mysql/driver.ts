@@ -150,7 +150,8 @@ export class Wire {
       const stopWaiting = this.#timers.set(this.#answerMs, () =>
         lose(new Error(`no answer within ${this.#answerMs} ms`)),
       );
-      const options = { sql, rowsAsArray, ...(values !== undefined && { values: [...values] }) };
+      // Null: with an empty list the driver would look through the whole text for places to put values in.
+      const options = { sql, rowsAsArray, values: values === undefined ? null : [...values] };
       this.#connection.query(options, (error: QueryError | null, found: unknown) => {
         // The driver hangs the whole text of the packet on it, payloads included.
         if (rowsAsArray && error !== null) delete (error as { sql?: string }).sql;
