@@ -1,16 +1,25 @@
 // WorkerLog: what a worker says, to the engine's logger and to those who observe.
+//
+// A store in trouble fails many calls, many times a second. The log says each thing once a second, and how often it was so.
 
-import { RepriseError } from "../base/index.ts";
+import { RepriseError, type EpochMs } from "../base/index.ts";
 import { emit, isObserved, type Logger } from "../kernel/index.ts";
 import type { LogLevel } from "../workflow/index.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
+const QUIET_MS = 1_000;
+/** Different things that are remembered. */
+const REMEMBERED = 100;
+
 export class WorkerLog {
   readonly #log: WorkerOptions["log"];
+  readonly #now: () => EpochMs;
+  readonly #said = new Map<string, { readonly at: EpochMs; unsaid: number }>();
   #stopped = false;
 
-  constructor(log: WorkerOptions["log"]) {
+  constructor(log: WorkerOptions["log"], now: () => EpochMs) {
     this.#log = log;
+    this.#now = now;
   }
 
   /** For the code of one step. */
@@ -24,9 +33,26 @@ export class WorkerLog {
   report(error: unknown): void {
     if (this.#stopped && error instanceof RepriseError) return;
     if (isObserved()) emit({ event: "store.failed", error });
-    this.#log("error", error instanceof Error ? error.message : String(error), {
+    const message = error instanceof Error ? error.message : String(error);
+    const unsaid = this.#countUnsaid(message);
+    if (unsaid === undefined) return;
+    this.#log("error", message, {
       ...(error instanceof RepriseError && { code: error.code }),
+      ...(unsaid > 0 && { repeated: unsaid }),
     });
+  }
+
+  /** How often it was kept back since it was last said; undefined when it is kept back now. */
+  #countUnsaid(message: string): number | undefined {
+    const now = this.#now();
+    const before = this.#said.get(message);
+    if (before !== undefined && now - before.at < QUIET_MS) {
+      before.unsaid += 1;
+      return undefined;
+    }
+    if (this.#said.size >= REMEMBERED) this.#said.clear();
+    this.#said.set(message, { at: now, unsaid: 0 });
+    return before?.unsaid ?? 0;
   }
 
   /** What a worker that has stopped is refused is no news. */

@@ -94,7 +94,7 @@ export class Worker {
     this.#options = options;
     this.#store = options.store;
     this.#meter = new WorkMeter(options.store.now());
-    this.#log = new WorkerLog(options.log);
+    this.#log = new WorkerLog(options.log, () => options.store.now());
     this.#served = new Served(options.registry, options.queues, options.labels);
     this.#slots = new Slots(options.concurrency);
     this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);

@@ -42,6 +42,11 @@ export function isAgain(error: unknown): boolean {
   return AGAIN.has(errno) || INTERRUPTED.has(errno);
 }
 
+/** The same for user SQL, where a statement that takes too long is the user's own affair. */
+export function isGivenUp(error: unknown): boolean {
+  return AGAIN.has(errnoOf(error) ?? 0);
+}
+
 /** The server has ended the whole transaction, or may have. */
 export function endsTransaction(error: unknown): boolean {
   return isAgain(error) || isLost(error);

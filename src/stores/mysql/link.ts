@@ -10,7 +10,14 @@
 //     from its beginning is missing at the commit.
 
 import { InvariantError, RepriseError, type EpochMs } from "../../base/index.ts";
-import { LinkError, type Answer, type Change, type CommitOutcome, type Link } from "../remote/backend.ts";
+import {
+  LinkError,
+  type Answer,
+  type Change,
+  type CommitOutcome,
+  type Link,
+  type UserTransaction,
+} from "../remote/backend.ts";
 import type { Question } from "../remote/query.ts";
 import { openQuestions, statementsOf, takeAnswers } from "./answers.ts";
 import type { Result, Wire } from "./driver.ts";
@@ -162,7 +169,7 @@ export class MysqlLink implements Link {
     await this.#ended();
   }
 
-  async userHandle(): Promise<{ readonly db: unknown; close(): void }> {
+  async userHandle(): Promise<UserTransaction> {
     const begin = this.#isOpen ? [] : [BEGIN];
     // K4
     await this.#within("Beginning", [...begin, "set autocommit=0", `savepoint ${OUR_SAVEPOINT}`]);

@@ -9,7 +9,7 @@
 import { LinkError } from "../remote/backend.ts";
 import { RepriseError } from "../../base/index.ts";
 import type { Wire } from "./driver.ts";
-import { endsTransaction } from "./errors.ts";
+import { endsTransaction, isGivenUp } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
 /** What a statement answers. */
@@ -32,6 +32,7 @@ export class UserHandle {
   readonly #wire: Wire;
   #isOver = false;
   #isBroken = false;
+  #gaveUp = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(wire: Wire) {
@@ -48,6 +49,10 @@ export class UserHandle {
   /** U3 */
   get isBroken(): boolean {
     return this.#isBroken;
+  }
+
+  get gaveUp(): boolean {
+    return this.#gaveUp;
   }
 
   close(): void {
@@ -74,6 +79,7 @@ export class UserHandle {
       return { rows: rows as Row[], affectedRows: written?.affectedRows ?? 0, insertId: written?.insertId ?? 0 };
     } catch (error) {
       if (error instanceof LinkError || endsTransaction(error)) this.#isBroken = true;
+      this.#gaveUp ||= isGivenUp(error);
       throw error;
     }
   }

@@ -37,6 +37,11 @@ export function isAgain(error: unknown): boolean {
   return AGAIN.has(serverErrorOf(error)?.code ?? "");
 }
 
+/** The same for user SQL, where a statement that takes too long is the user's own affair. */
+export function isGivenUp(error: unknown): boolean {
+  return ["40001", "40P01", "55P03"].includes(serverErrorOf(error)?.code ?? "");
+}
+
 /** Something of ours was not as expected, or there already. */
 export function isMoved(error: unknown, schema: string): boolean {
   const server = serverErrorOf(error);

@@ -9,7 +9,14 @@
 
 import type { Client } from "pg";
 import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
-import { LinkError, type Answer, type Change, type CommitOutcome, type Link } from "../remote/backend.ts";
+import {
+  LinkError,
+  type Answer,
+  type Change,
+  type CommitOutcome,
+  type Link,
+  type UserTransaction,
+} from "../remote/backend.ts";
 import type { Question } from "../remote/query.ts";
 import { bindChange } from "./changes.ts";
 import { isAgain, isLost, isMoved, isUserConstraint, storeErrorOf } from "./errors.ts";
@@ -111,7 +118,7 @@ export class PostgresLink implements Link {
     await this.#rollBack();
   }
 
-  async userHandle(): Promise<{ readonly db: unknown; close(): void }> {
+  async userHandle(): Promise<UserTransaction> {
     const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
     await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));

@@ -7,6 +7,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { isGivenUp } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
 /** What a statement answers. */
@@ -28,6 +29,7 @@ export class UserHandle {
   readonly #schema: string;
   readonly #timed: <T>(act: () => Promise<T>) => Promise<T>;
   #isOver = false;
+  #gaveUp = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(client: Client, schema: string, timed: <T>(act: () => Promise<T>) => Promise<T>) {
@@ -41,6 +43,10 @@ export class UserHandle {
         return answer;
       },
     };
+  }
+
+  get gaveUp(): boolean {
+    return this.#gaveUp;
   }
 
   close(): void {
@@ -58,7 +64,12 @@ export class UserHandle {
     const objection = objectionTo(text, this.#schema);
     if (objection !== undefined) throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${objection}.`);
     const config = { text, values: [...values], queryMode: "extended" };
-    const { rows, rowCount } = await this.#timed(() => this.#client.query<Row & object>(config));
+    const { rows, rowCount } = await this.#timed(() => this.#client.query<Row & object>(config)).catch(
+      (error: unknown) => {
+        this.#gaveUp ||= isGivenUp(error);
+        throw error;
+      },
+    );
     this.#checkOurs();
     return { rows, rowCount };
   }

@@ -61,6 +61,13 @@ export class LinkError extends Error {
   }
 }
 
+export interface UserTransaction {
+  readonly db: unknown;
+  /** The database had to give up (a deadlock, a lock waited for too long): whatever the function made of it is done again. */
+  readonly gaveUp?: boolean;
+  close(): void;
+}
+
 /** One connection. One transaction at a time; calls are never made at the same time. */
 export interface Link {
   /** False once it is of no more use; the pool then makes another. */
@@ -78,7 +85,7 @@ export interface Link {
   /** Ends a transaction that wrote nothing. */
   rollback(): Promise<void>;
   /** The user's handle on this transaction (`ctx.tx`); begins it. It refuses to end it, and our own tables. */
-  userHandle(): Promise<{ readonly db: unknown; close(): void }>;
+  userHandle(): Promise<UserTransaction>;
   /** Never back into the pool; what it was doing is ended in the database as well where that can be asked for. */
   destroy(): void;
   close(): Promise<void>;

@@ -50,7 +50,7 @@ function turnWork(turn: TurnWrite): Work<TurnOutcome> {
   };
 }
 
-/** What the function throws is its own failure, unless the connection gave way under it. */
+/** What the function throws is its own failure, unless the connection or the database gave way under it. */
 async function attempted(
   { link }: WriteLink,
   call: (db: unknown) => unknown,
@@ -58,9 +58,13 @@ async function attempted(
 ): Promise<TurnWrite | undefined> {
   const handle = await link.userHandle();
   try {
-    return write(await call(handle.db));
+    const result = await call(handle.db);
+    if (handle.gaveUp === true) throw new LinkError("again");
+    return write(result);
   } catch (error) {
+    if (error instanceof LinkError) throw error;
     if (!link.isUsable) throw new LinkError("lost", { cause: error });
+    if (handle.gaveUp === true) throw new LinkError("again", { cause: error });
     throw new Undo({ status: "threw", error });
   } finally {
     handle.close();

@@ -48,7 +48,7 @@ export const serverSyncErrors: Rig = {
     const log = join("/tmp", `reprise-strace-${process.pid}-${world.store}.txt`);
     await using subject = await openSubject(world.store, {
       ownServer: true,
-      wrap: failing(log, "fsync,fdatasync", "EIO", 400, 400),
+      wrap: failing(log, "fsync,fdatasync", "EIO", 40, 40),
     });
     const server = subject.server!;
     const injected = (): number => readFileSync(log, "latin1").match(/INJECTED/g)?.length ?? 0;
