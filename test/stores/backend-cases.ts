@@ -463,6 +463,72 @@ const READING: readonly BackendCase[] = [
       await link.rollback();
     },
   },
+  {
+    name: "the same question about many is answered for each of them",
+    async run({ connect }) {
+      const link = await connect();
+      const numbers = Array.from({ length: 12 }, (_, index) => index + 1);
+      // Run 3 has three items, run 4 none.
+      const names = (run: number): string[] => ["a", "b", "c"].slice(0, run % 4);
+      const items = numbers.flatMap((run) =>
+        names(run)
+          .toReversed()
+          .map((item) => itemRow(run, item)),
+      );
+      await put(link, "queue", items);
+      await put(
+        link,
+        "inbox",
+        numbers.map((run) => ({ run, arrival: run, type: "Signal", target: "t", data: `from ${run}` })),
+      );
+      const itemsOf = (run: number, lock: "none" | "update" | "skip", limit?: number): Question => ({
+        ask: "select",
+        table: "queue",
+        where: [{ column: "run", is: "=", value: run }],
+        order: [["item", "asc"]],
+        ...(limit !== undefined && { limit }),
+        lock,
+      });
+      const inboxOf = (run: number): Question => ({
+        ask: "select",
+        table: "inbox",
+        where: [
+          { column: "run", is: "=", value: run },
+          { column: "arrival", is: ">", value: run > 6 ? run : 0 },
+        ],
+        lock: "none",
+      });
+      const countOf = (run: number): Question => ({
+        ask: "count",
+        table: "queue",
+        where: [{ column: "run", is: "=", value: run }],
+        most: "item",
+      });
+      const answers = await link.ask(
+        numbers.flatMap((run) => [
+          itemsOf(run, "update", 2),
+          inboxOf(run),
+          itemsOf(run, "none"),
+          countOf(run),
+          itemsOf(run, "skip", run),
+        ]),
+      );
+      await link.rollback();
+      for (const [index, run] of numbers.entries()) {
+        const [some = [], inbox = [], all = [], count = [], skipping = []] = answers.slice(index * 5, index * 5 + 5);
+        assert.deepEqual(column(some, "item"), names(run).slice(0, 2));
+        assert.deepEqual(column(inbox.map(readable), "data"), run > 6 ? [] : [`from ${run}`]);
+        assert.deepEqual(column(all, "item"), names(run));
+        assert.deepEqual(count, [{ count: run % 4, most: names(run).at(-1) ?? null }]);
+        assert.deepEqual(column(skipping, "item"), names(run).slice(0, run));
+      }
+      const counts = await link.read(numbers.map(countOf));
+      assert.deepEqual(
+        counts.map(([answer]) => answer?.["count"]),
+        numbers.map((run) => run % 4),
+      );
+    },
+  },
 ];
 
 const WRITING: readonly BackendCase[] = [

@@ -20,9 +20,9 @@ import {
 import type { Question } from "../remote/query.ts";
 import { bindChange } from "./changes.ts";
 import { isAgain, isLost, isMoved, isUserConstraint, storeErrorOf } from "./errors.ts";
+import { answersOf, groupQuestions } from "./groups.ts";
 import { runPipeline, type Prepared, type Result } from "./pipeline.ts";
 import { bindQuestion } from "./questions.ts";
-import { rowsOf } from "./rows.ts";
 import type { Shapes } from "./shapes.ts";
 import { UserHandle } from "./user-handle.ts";
 import { USUAL_PLANNER } from "./driver.ts";
@@ -67,20 +67,22 @@ export class PostgresLink implements Link {
 
   async ask(questions: readonly Question[]): Promise<readonly Answer[]> {
     const bound = questions.map((question) => bindQuestion(this.#parts.shapes, question));
+    const groups = groupQuestions(this.#parts.shapes, bound);
     const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
-    const results = await this.#explained("Reading", () => this.#exchange([...begin, ...bound], true));
-    return bound.map(({ columns }, index) => rowsOf(columns, (results[begin.length + index] as Result).rows));
+    const results = await this.#explained("Reading", () => this.#exchange([...begin, ...groups], true));
+    return answersOf(bound, groups, results.slice(begin.length));
   }
 
   async read(questions: readonly Question[]): Promise<readonly Answer[]> {
     if (this.#isOpen) throw new InvariantError("Something was to be read outside of the transaction that is open.");
     const bound = questions.map((question) => bindQuestion(this.#parts.shapes, question));
+    const groups = groupQuestions(this.#parts.shapes, bound);
     // One statement sees one snapshot by itself.
-    const around = bound.length > 1;
-    const statements = around ? [this.#plain(BEGIN_READING), ...bound, this.#plain("commit")] : bound;
+    const around = groups.length > 1;
+    const statements = around ? [this.#plain(BEGIN_READING), ...groups, this.#plain("commit")] : groups;
     const results = await this.#explained("Reading", () => this.#exchange(statements, around));
     this.#isOpen = false;
-    return bound.map(({ columns }, index) => rowsOf(columns, (results[index + (around ? 1 : 0)] as Result).rows));
+    return answersOf(bound, groups, around ? results.slice(1) : results);
   }
 
   /** Begins a transaction that sees one moment and writes nothing; `rollback` ends it. */

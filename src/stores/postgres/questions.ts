@@ -18,6 +18,8 @@ import type { Bound, Parameter, WireType } from "./wire.ts";
 
 export interface BoundQuestion extends Bound {
   readonly columns: readonly OutColumn[];
+  /** Whether others that differ in their values alone may be asked in the same statement (groups.ts, G3). */
+  readonly isOneOfMany: boolean;
 }
 
 export function bindQuestion(shapes: Shapes, question: Question): BoundQuestion {
@@ -153,12 +155,12 @@ function bindSelect(shapes: Shapes, question: Select): BoundQuestion {
   const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${orderOf(question)}${
     limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
   }${LOCKS[lock]}`;
-  // Q1
+  // Q1. Keys do not change.
+  const isFirm = order === undefined || limit === 1 || order.every(([column]) => keyColumns(table).includes(column));
   const whole =
-    lock !== "none" && order !== undefined && limit !== 1
-      ? `with locked as materialized (${text}) select * from locked t${ordered(order)}`
-      : text;
-  return { shape: shapes.of(whole), values: parts.values, columns: allOut(table) };
+    lock !== "none" && !isFirm ? `with locked as materialized (${text}) select * from locked t${ordered(order)}` : text;
+  const isOneOfMany = lock === "none" || lock === "skip" || isByKey(table, where);
+  return { shape: shapes.of(whole), values: parts.values, columns: allOut(table), isOneOfMany };
 }
 
 function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): BoundQuestion {
@@ -177,7 +179,7 @@ function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): Bou
     text = `select ${list} from unnest(${arrays.join(", ")}) k (${columns.map(quoted).join(", ")})
       join ${shapes.table(table)} t on ${sameKey(columns)}${end}`;
   }
-  return { shape: shapes.of(text), values: parts.values, columns: allOut(table) };
+  return { shape: shapes.of(text), values: parts.values, columns: allOut(table), isOneOfMany: false };
 }
 
 /** Q3 */
@@ -203,7 +205,7 @@ function bindCount(shapes: Shapes, question: Count): BoundQuestion {
   if (upTo !== undefined) {
     const limit = parts.place("int", upTo);
     const text = `select count(*) from (select 1 ${from} limit ${limit}) counted`;
-    return { shape: shapes.of(text), values: parts.values, columns: [count] };
+    return { shape: shapes.of(text), values: parts.values, columns: [count], isOneOfMany: true };
   }
   const figures = ["count(*)"];
   const columns: OutColumn[] = [...outColumns(table, by), count];
@@ -216,7 +218,7 @@ function bindCount(shapes: Shapes, question: Count): BoundQuestion {
     by.length === 0
       ? `select ${figures.join(", ")} ${from}`
       : `select ${listed(by)}, ${figures.join(", ")} ${from} group by ${listed(by)} order by ${listed(by)}`;
-  return { shape: shapes.of(text), values: parts.values, columns };
+  return { shape: shapes.of(text), values: parts.values, columns, isOneOfMany: true };
 }
 
 /** From one combination to the next by a seek in the index that begins with them. */
@@ -238,7 +240,7 @@ function bindDistinct(shapes: Shapes, { table, columns, where }: Distinct): Boun
       union all
       select n.* from found f cross join lateral (select * from (${nexts.toReversed().join(" union all ")}) o limit 1) n
     ) select * from found order by ${columns.map(quoted).join(", ")}`;
-  return { shape: shapes.of(text), values: parts.values, columns: outColumns(table, columns) };
+  return { shape: shapes.of(text), values: parts.values, columns: outColumns(table, columns), isOneOfMany: false };
 }
 
 /** As all our indexes have it: the most urgent first. */

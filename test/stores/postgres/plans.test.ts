@@ -6,6 +6,7 @@ import type { Change, Question } from "../../../src/stores/index.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { bindChange } from "../../../src/stores/postgres/changes.ts";
 import { DEFAULT_TIMEOUTS, sessionSettings } from "../../../src/stores/postgres/driver.ts";
+import { groupQuestions } from "../../../src/stores/postgres/groups.ts";
 import { bindQuestion } from "../../../src/stores/postgres/questions.ts";
 import { Shapes } from "../../../src/stores/postgres/shapes.ts";
 import type { Bound, Parameter } from "../../../src/stores/postgres/wire.ts";
@@ -262,6 +263,14 @@ async function expectGoodPlans(client: Client, isNew = false): Promise<void> {
       question.ask === "distinct" ? plan.slice(plan.indexOf("Recursive")) : plan.slice(plan.indexOf("LockRows"));
     if (sorted !== true && !below.includes("Incremental Sort"))
       expect([below, below.includes("Sort")]).toEqual([below, false]);
+  }
+  for (const { index, listed, question } of QUESTIONS) {
+    if (listed === true && !isNew) continue;
+    const groups = groupQuestions(shapes, Array(5).fill(bindQuestion(shapes, question)));
+    if (groups.length !== 1) continue;
+    const plan = await planOf(client, groups[0]!);
+    expect(plan).toContain(`using ${index} on`);
+    expect(plan).not.toMatch(/Seq Scan|Bitmap|Hash Join|Merge Join/);
   }
   for (const { index, change } of CHANGES) {
     const plan = await planOf(client, bindChange(shapes, change));
