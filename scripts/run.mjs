@@ -20,6 +20,7 @@ const SLOW = [
   "test/stores/words.test.ts",
   "test/stores/postgres-store.test.ts",
   "test/stores/mysql-store.test.ts",
+  "test/stores/words-random.test.ts",
   "src/stores/sqlite/sqlite-store.test.ts",
   "test/docs/examples.test.ts",
   "test/engine/ahead-of-journal.test.ts",

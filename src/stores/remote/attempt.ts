@@ -9,6 +9,7 @@ import { InvariantError, type EpochMs } from "../../base/index.ts";
 import type { Outcome, RunNumber, Write } from "../../kernel/index.ts";
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
+import { isPoll } from "../rules/singly.ts";
 import type { Tx } from "../rules/statements.ts";
 import { wantFootprint } from "./footprint.ts";
 import type { Question } from "./query.ts";
@@ -35,7 +36,6 @@ export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readon
   ws.reset();
   const { mode, now, nextRun } = options;
   const tx: Tx = { sql: wordsOf(ws, mode, { writes }), now, nextRun, flows: undefined };
-  for (const write of writes) wantFootprint(ws, mode, now, write);
   const outcomes: Outcome[] = [];
   let missed = false;
   const attempt = (work: () => void): void => {
@@ -47,10 +47,20 @@ export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readon
       missed = true;
     }
   };
-  for (const write of writes) attempt(() => void outcomes.push(applyNext(tx, write)));
+  for (const write of writes)
+    attempt(() => {
+      foresee(ws, mode, now, write);
+      outcomes.push(applyNext(tx, write));
+    });
   attempt(() => saveFlows(tx));
   if (!missed) return { result: { outcomes, nextRun: tx.nextRun ?? nextRun } };
   return { questions: wantedOf(ws) };
+}
+
+/** A2. A poll is not begun before all of it is here: what it would ask for out of turn, it would lock out of turn. */
+function foresee(ws: WorkingSet, mode: Mode, now: EpochMs, write: Write): void {
+  if (isPoll(write)) ws.need(() => wantFootprint(ws, mode, now, write));
+  else wantFootprint(ws, mode, now, write);
 }
 
 /** Any other work; for a list of writes see `tryApply`. */

@@ -122,24 +122,13 @@ export function wantClaimItems(ws: WorkingSet, mode: Mode, now: EpochMs, write: 
 
 export function wantAdmit(ws: WorkingSet, mode: Mode, now: EpochMs, { definitions, limit }: AdmitWrite): void {
   const names = definitions.map(({ name, version }) => lineName(name, version));
-  const lined = wantLines(ws, mode, now, "start", names, limit);
-  if (mode === "read") return;
-  const first = lined
-    .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
-    .slice(0, limit);
-  ws.wantRows(
-    "runs",
-    "update",
-    first.map(({ run }) => [run]),
-  );
-  ws.wantRows(
-    "queue",
-    "update",
-    first.map(({ run, item }) => [run, item]),
-  );
+  wantLines(ws, mode, now, "start", names, limit);
 }
 
-/** What stands in the lines of these names, as far as it is here. */
+/**
+ * What stands in the lines of these names, as far as it is here. Who waits for locks looks at the lines first, to lock the
+ * runs before the queues (L1); only then is counted what the queues have room for.
+ */
 function wantLines(
   ws: WorkingSet,
   mode: Mode,
@@ -153,15 +142,34 @@ function wantLines(
   if (mode !== "read") ws.want(dueLanes("none", now, LANES_AT_ONCE));
   const wanted = new Set(names);
   const lines = ws.tryCounts(linesOf(kind)) as readonly { queue: string; name: string }[] | undefined;
+  const mine = lines?.filter(({ name }) => wanted.has(name)) ?? [];
   const rows: QueueRow[] = [];
-  for (const { queue, name } of lines ?? []) {
-    if (!wanted.has(name)) continue;
-    wantGate(ws, mode, now, kind, queue);
-    if (mode === "read") continue;
-    rows.push(...(ws.trySelect(linedItems(free(mode), kind, queue, name, limit)) ?? []));
+  let isSeen = true;
+  for (const { queue, name } of mine) {
+    ws.wantRows("queues", "none", [[queue]]);
+    const lined = mode === "read" ? [] : ws.trySelect(linedItems(free(mode), kind, queue, name, limit));
+    isSeen &&= lined !== undefined;
+    rows.push(...(lined ?? []));
   }
+  if (mode === "write" && !isSeen) return rows;
+  for (const { queue } of mine) wantGate(ws, mode, now, kind, queue);
   for (const row of rows) wantKey(ws, now, kind, row);
+  if (mode === "write") wantBegun(ws, rows);
   return rows;
+}
+
+/** All of them, in whatever line: which are let in, the gates say. */
+function wantBegun(ws: WorkingSet, rows: readonly QueueRow[]): void {
+  ws.wantRows(
+    "runs",
+    "update",
+    rows.map(({ run }) => [run]),
+  );
+  ws.wantRows(
+    "queue",
+    "update",
+    rows.map(({ run, item }) => [run, item]),
+  );
 }
 
 function wantGate(ws: WorkingSet, mode: Mode, now: EpochMs, kind: LineKind, queue: string): void {

@@ -5,6 +5,7 @@
 
 import { equal, inboxFrom, onceOfRun } from "./selections.ts";
 import type { RowOf } from "./tables.ts";
+import type { Statement } from "../rules/statements.ts";
 import { change, is, just, one, rows, type Speech } from "./word.ts";
 
 export function messageWords({ ws, mode, lock }: Speech) {
@@ -26,9 +27,17 @@ export function messageWords({ ws, mode, lock }: Speech) {
       const row = ws.get("runs", lock("runs"), run);
       if (row !== undefined) ws.insert("inbox", { run, arrival: row.arrivals, type, target, data });
     }),
-    inboxAfter: rows((run: number, after: number) =>
-      inbox(run, after).map(({ arrival, type, target, data }) => ({ arrival, type, target, data })),
-    ),
+    inboxAfter: {
+      ...rows((run: number, after: number) =>
+        inbox(run, after).map(({ arrival, type, target, data }) => ({ arrival, type, target, data })),
+      ),
+      // Whether there is any (I1): of a run that ends.
+      get: (run, after) => {
+        const { arrivals = 0, read = 0 } = ws.get("runs", lock("runs"), run as number) ?? {};
+        const arrival = Math.max(read, after as number) + 1;
+        return arrival <= arrivals ? { arrival } : undefined;
+      },
+    } satisfies Statement,
     dropRead: just((run: number, read: number) => {
       // I1. The row has moved on already; where it stood before is where the inbox begins.
       const before = ws.before("runs", run)?.read ?? 0;

@@ -3,10 +3,11 @@
 // S1. Rows that are numbered without a gap, and may be large, are removed by number; nobody reads them for that.
 
 import { compareValues } from "./evaluate.ts";
-import type { Count, Select } from "./query.ts";
+import type { Count, Lock, Select } from "./query.ts";
 import { equal, itemsOfRun, onceOfRun, some } from "./selections.ts";
 import type { RowOf, TableName } from "./tables.ts";
 import { change, is, just, one, type Mode, type Speech } from "./word.ts";
+import type { WorkingSet } from "./working-set.ts";
 
 /** As SWEEP_LIMIT of rules/sweep.ts: what is cleared at once is loaded at once. */
 const AT_ONCE = 1_000;
@@ -21,6 +22,19 @@ export function LEFTOVERS(mode: Mode): Select<"leftovers"> {
     limit: 1,
     lock: mode === "write" ? "skip" : "none",
   };
+}
+
+/** Those that came with the first one: each is locked before anything of it is looked at. */
+export function wantRunsOfLeftovers(ws: WorkingSet, mode: Mode, lock: Lock): void {
+  ws.wantRows(
+    "runs",
+    lock,
+    leftoversAhead(ws, mode).map(({ run }) => [run]),
+  );
+}
+
+function leftoversAhead(ws: WorkingSet, mode: Mode): readonly RowOf<"leftovers">[] {
+  return ws.loaded(LEFTOVERS(mode)).slice(0, LEFTOVERS_AHEAD);
 }
 
 /** Ids of messages that nobody will repeat any more. */
@@ -118,17 +132,11 @@ export function sweepWords({ ws, mode, lock }: Speech) {
     leftover: one(() => {
       const [first] = ws.select(LEFTOVERS(mode), LEFTOVERS_AHEAD);
       if (first === undefined) return undefined;
-      const ahead = ws.loaded(LEFTOVERS(mode)).slice(0, LEFTOVERS_AHEAD);
-      ws.need(() =>
-        ws.wantRows(
-          "runs",
-          lock("runs"),
-          [first, ...ahead].map(({ run }) => [run]),
-        ),
-      );
+      ws.need(() => wantRunsOfLeftovers(ws, mode, lock("runs")));
       const statusOf = (run: number): string | undefined => ws.get("runs", lock("runs"), run)?.status;
       ws.need(() => {
-        if (mode === "write") for (const { run } of [first, ...ahead]) wantLeftover(run, statusOf(run) !== undefined);
+        if (mode === "write")
+          for (const { run } of leftoversAhead(ws, mode)) wantLeftover(run, statusOf(run) !== undefined);
       });
       const status = statusOf(first.run);
       return { run: first.run, kept: Number(status !== undefined), failed: Number(status === "failed") };

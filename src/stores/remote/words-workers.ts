@@ -6,7 +6,7 @@ import { equal, fixed, leasedItems, some } from "./selections.ts";
 import type { RowOf, TableName } from "./tables.ts";
 import { change, just, one, rows, UNCOUNTED, type Speech } from "./word.ts";
 import { NO_TURN, returned, UNHELD } from "./words-runs.ts";
-import { LEFTOVERS, oldIds } from "./words-sweep.ts";
+import { LEFTOVERS, oldIds, wantRunsOfLeftovers } from "./words-sweep.ts";
 
 const HOLDERS = {
   turns: holders("runs", "turn_worker"),
@@ -36,7 +36,7 @@ export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
       { column: "worker", is: "<>", value: self },
     ],
     order: [["worker", "asc"]],
-    lock: mode === "write" ? "update" : "none",
+    lock: "none",
   });
   const holding = (question: Distinct): readonly { readonly value: number }[] =>
     ws.counts(question).map((row) => ({ value: row[question.columns[0]!] as number }));
@@ -88,8 +88,16 @@ export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
         ws.want(oldIds(mode, now - DEDUP_MS, 1));
       });
       const dead = ws.select(expired(now, self));
+      if (mode !== "write") return dead.map(({ worker }) => ({ worker }));
+      // Runs before anything else (L1). Looked at again once it is locked: it may have renewed its lease.
       ws.need(() => {
-        if (mode === "write") for (const { worker } of dead) wantHeld(worker);
+        for (const { worker } of dead) wantHeld(worker);
+        ws.wantRows(
+          "workers",
+          "update",
+          dead.map(({ worker }) => [worker]),
+        );
+        wantRunsOfLeftovers(ws, mode, lock("runs"));
       });
       return dead.map(({ worker }) => ({ worker }));
     }),

@@ -23,6 +23,9 @@ export class Miss extends Error {
   }
 }
 
+/** One for all: nobody looks where it came from, and a stack costs more than the rest of a miss. */
+const MISS = new Miss();
+
 export class WorkingSet {
   readonly #tables = new Map<TableName, Table>();
   readonly #fresh = new Set<Value>();
@@ -58,7 +61,7 @@ export class WorkingSet {
   /** In the order asked for; without one, in any. `ahead`: load at least that many, others will be wanted soon. */
   select<T extends TableName>(question: Select<T>, ahead = 0): RowOf<T>[] {
     const rows = this.trySelect(question, ahead);
-    if (rows === undefined) throw new Miss();
+    if (rows === undefined) throw MISS;
     return rows;
   }
 
@@ -67,7 +70,7 @@ export class WorkingSet {
     const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = question;
     const known = this.#table(table).selected.get(selectText(question));
     const rows = this.#alive<T>(this.#candidates(question), FIRMNESS[lock], where);
-    const isKnown = known === undefined ? this.#isWhole(table, where, FIRMNESS[lock]) : covers(known, question, limit);
+    const isKnown = known === undefined ? this.#isRunHere(question) : covers(known, question, limit);
     if (!isKnown && (known === undefined || order.length > 0 || rows.length < limit)) {
       this.#wanted.push(known === undefined ? reaching(question, ahead) : further(question, known, ahead));
       return undefined;
@@ -84,9 +87,7 @@ export class WorkingSet {
 
   /** Whether all rows of a selection are here. */
   isWhole(question: Select): boolean {
-    const { table, where, lock } = question;
-    const known = this.#table(table).selected.get(selectText(question));
-    return known?.isWhole ?? this.#isWhole(table, where, FIRMNESS[lock]);
+    return this.#table(question.table).selected.get(selectText(question))?.isWhole ?? this.#isRunHere(question);
   }
 
   /** Of a row looked up with `skip`: somebody else has it. */
@@ -153,7 +154,7 @@ export class WorkingSet {
   /** As the database counted; what was changed here is not in it. */
   counts<T extends TableName>(question: Count<T> | Distinct<T>): Answer {
     const answer = this.tryCounts(question);
-    if (answer === undefined) throw new Miss();
+    if (answer === undefined) throw MISS;
     return answer;
   }
 
@@ -201,12 +202,12 @@ export class WorkingSet {
   need(wanting: () => void): void {
     const before = this.#wanted.length;
     wanting();
-    if (this.#wanted.length > before) throw new Miss();
+    if (this.#wanted.length > before) throw MISS;
   }
 
   miss(question: Question): never {
     this.#wanted.push(question);
-    throw new Miss();
+    throw MISS;
   }
 
   /** What was wanted since the last time, merged, in the order rows are to be locked. */
@@ -339,9 +340,10 @@ export class WorkingSet {
     this.#wanted = [];
   }
 
-  /** Rows as they are now; for whoever wants to assume them next time. */
+  /** Rows as they are now, of which nobody else has another idea; for whoever wants to assume them next time. */
   *current<T extends TableName>(table: T): Iterable<RowOf<T>> {
-    for (const { row } of this.#table(table).rows.values()) if (row !== undefined) yield row as RowOf<T>;
+    for (const { row, firmness } of this.#table(table).rows.values())
+      if (row !== undefined && (firmness === OURS || firmness === UNASKED)) yield row as RowOf<T>;
   }
 
   /** W4 */
@@ -380,12 +382,11 @@ export class WorkingSet {
     return this.#fresh.has(run) || (this.#table(name).asked.get(lookupText(["run"], [run])) ?? UNASKED) >= firmness;
   }
 
-  /** Whether these are rows of a run of which all are here. */
-  #isWhole(name: TableName, where: readonly Condition[], firmness: Firmness): boolean {
-    for (const one of where)
-      if (one.column === "run" && one.is === "=")
-        if (this.#fresh.has(one.value) || this.#isRunKnown(name, [one.value], firmness)) return true;
-    return false;
+  /** Whether all rows of the run that is asked about are here. */
+  #isRunHere({ table, where, lock }: Select): boolean {
+    return where.some(
+      (one) => one.column === "run" && one.is === "=" && this.#isFound(table, ["run"], [one.value], lock),
+    );
   }
 
   /** There from now on, if only to say that nobody knows. */

@@ -1,0 +1,356 @@
+import { describe, expect, test } from "vitest";
+import type { Answer } from "./backend.ts";
+import type { Lock, Question, Select } from "./query.ts";
+import type { RowOf } from "./tables.ts";
+import { Miss, WorkingSet } from "./working-set.ts";
+
+function runRow(run: number, differently: Partial<RowOf<"runs">> = {}): RowOf<"runs"> {
+  return {
+    run,
+    id: `run ${run}`,
+    generation: 0,
+    definition: "checkout",
+    kind: "workflow",
+    version: 1,
+    status: "queued",
+    parent: null,
+    parent_command: null,
+    root: run,
+    priority: 0,
+    head: 1,
+    chain: "c",
+    arrivals: 0,
+    read: 0,
+    unread: 0,
+    turn_due: 1,
+    turn_token: null,
+    turn_worker: null,
+    takeovers: 0,
+    created_at: 0,
+    ended_at: null,
+    runtime: "",
+    evidence: null,
+    ...differently,
+  };
+}
+
+function tag(run: number, name: string, position = 1): RowOf<"tags"> {
+  return { run, tag: name, position };
+}
+
+/** What is missing, instead of an answer. */
+function missed(ws: WorkingSet, ask: () => unknown): readonly Question[] {
+  expect(ask).toThrow(Miss);
+  return ws.takeWanted();
+}
+
+const rows = (...some: object[]): Answer => some as unknown as Answer;
+const byNumber = (lock: Lock, ...runs: number[]): Question => ({
+  ask: "lookup",
+  table: "runs",
+  columns: ["run"],
+  keys: runs.map((run) => [run]),
+  lock,
+});
+const queued = (limit: number, lock: Lock = "update"): Select<"runs"> => ({
+  ask: "select",
+  table: "runs",
+  where: [{ column: "status", is: "=", value: "queued" }],
+  order: [
+    ["priority", "desc"],
+    ["run", "asc"],
+  ],
+  limit,
+  lock,
+});
+
+describe("what nobody has loaded", () => {
+  test("is missed, with the question that would load it", () => {
+    const ws = new WorkingSet();
+    expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
+    ws.learn(byNumber("update", 7), rows(runRow(7)));
+    expect(ws.get("runs", "update", 7)?.id).toBe("run 7");
+  });
+
+  test("is known to be absent once the database has said so", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 7), []);
+    expect(ws.get("runs", "update", 7)).toBeUndefined();
+  });
+
+  test("is asked for together, and only what is missing", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    const wanting = (): void =>
+      ws.need(() => {
+        ws.wantRows("runs", "update", [[1], [2]]);
+        ws.wantRows("runs", "update", [[3]]);
+        ws.wantFound("tags", ["run"], [[1]], "none");
+      });
+    expect(missed(ws, wanting)).toEqual([
+      byNumber("update", 2, 3),
+      { ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" },
+    ]);
+  });
+
+  test("is asked for in the order of locks: runs, queues, others, and then what is only looked at", () => {
+    const ws = new WorkingSet();
+    ws.wantRows("journal", "none", [[1, 1]]);
+    ws.wantRows("queue", "update", [[1, "Start"]]);
+    ws.wantRows("queues", "update", [["mail"]]);
+    ws.wantRows("runs", "update", [[1]]);
+    expect(ws.takeWanted().map(({ table }) => table)).toEqual(["runs", "queues", "queue", "journal"]);
+  });
+
+  test("is not guessed from a weaker look: a lock asks again, and its answer counts", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("none", 1), rows(runRow(1, { status: "queued" })));
+    expect(ws.get("runs", "none", 1)?.status).toBe("queued");
+    expect(missed(ws, () => ws.get("runs", "update", 1))).toEqual([byNumber("update", 1)]);
+    ws.learn(byNumber("update", 1), rows(runRow(1, { status: "paused" })));
+    expect(ws.get("runs", "none", 1)?.status).toBe("paused");
+  });
+
+  test("a row that was seen and is gone when it is locked is gone", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("none", 1), rows(runRow(1)));
+    ws.learn(byNumber("update", 1), []);
+    expect(ws.get("runs", "none", 1)).toBeUndefined();
+  });
+
+  test("a row that somebody else has is taken, not absent", () => {
+    const ws = new WorkingSet();
+    const asked: Question = { ask: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
+    ws.learn({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
+    ws.learn(asked, []);
+    expect(ws.isTaken("queues", "mail")).toBe(true);
+    expect(ws.get("queues", "none", "mail")?.name).toBe("mail");
+  });
+
+  test("of a run that is made here there is nothing, without asking", () => {
+    const ws = new WorkingSet();
+    ws.makeRun(9);
+    expect(ws.find("tags", ["run"], [9], "none")).toEqual([]);
+    expect(ws.get("once", "none", 9, "signal")).toBeUndefined();
+    ws.insert("tags", tag(9, "blue"));
+    expect(ws.find("tags", ["run"], [9], "none")).toEqual([tag(9, "blue")]);
+  });
+});
+
+describe("a selection", () => {
+  const loaded = (limit: number, ...some: RowOf<"runs">[]): WorkingSet => {
+    const ws = new WorkingSet();
+    ws.learn(queued(limit), rows(...some));
+    return ws;
+  };
+
+  test("has what was changed here, in its order", () => {
+    const ws = loaded(3, runRow(1), runRow(2));
+    ws.insert("runs", runRow(3, { priority: 5 }));
+    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
+    expect(ws.select(queued(3)).map(({ run }) => run)).toEqual([3, 2]);
+  });
+
+  test("asks for more when rows that match no more may hide others", () => {
+    const ws = loaded(2, runRow(1), runRow(2));
+    expect(ws.select(queued(2))).toHaveLength(2);
+    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
+    expect(ws.select(queued(1)).map(({ run }) => run)).toEqual([2]);
+    expect(missed(ws, () => ws.select(queued(2)))).toEqual([queued(6)]);
+  });
+
+  test("asks for more when a row has moved to another place in its order", () => {
+    const ws = loaded(1, runRow(1, { priority: 9 }));
+    ws.update("runs", ws.get("runs", "update", 1)!, { priority: 0 });
+    expect(missed(ws, () => ws.select(queued(1)))).toEqual([queued(3)]);
+  });
+
+  test("asks for nothing more when fewer came than were asked for", () => {
+    const ws = loaded(5, runRow(1));
+    ws.remove("runs", ws.get("runs", "update", 1)!);
+    expect(ws.select(queued(5))).toEqual([]);
+  });
+
+  test("leaves out what was only seen where it asks for locks", () => {
+    const ws = loaded(5, runRow(1));
+    ws.learn(byNumber("none", 2), rows(runRow(2)));
+    expect(ws.select(queued(5)).map(({ run }) => run)).toEqual([1]);
+  });
+
+  test("loads ahead where more will be wanted, and asks once for the longest", () => {
+    const ws = new WorkingSet();
+    ws.trySelect(queued(1), 10);
+    ws.trySelect(queued(4));
+    expect(ws.takeWanted()).toEqual([queued(10)]);
+  });
+
+  test("of a run all of whose rows are here needs no question", () => {
+    const ws = new WorkingSet();
+    ws.learn({ ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" }, rows(tag(1, "a")));
+    const where = [{ column: "run", is: "=", value: 1 }] as const;
+    expect(ws.select({ ask: "select", table: "tags", where, lock: "none" })).toEqual([tag(1, "a")]);
+  });
+});
+
+describe("a count", () => {
+  const counting = { ask: "count", table: "runs", where: [{ column: "status", is: "=", value: "queued" }] } as const;
+
+  test("is the database's, with what was changed here", () => {
+    const ws = new WorkingSet();
+    ws.learn(counting, [{ count: 10 }]);
+    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { status: "paused" })));
+    ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
+    ws.update("runs", ws.get("runs", "update", 2)!, { status: "queued" });
+    ws.insert("runs", runRow(3));
+    expect(ws.count(counting)).toBe(11);
+  });
+
+  test("asks what was removed without having been seen", () => {
+    const ws = new WorkingSet();
+    ws.learn(counting, [{ count: 10 }]);
+    ws.drop("runs", [4]);
+    expect(missed(ws, () => ws.count(counting))).toEqual([byNumber("update", 4)]);
+  });
+
+  test("by groups loses a group that has become empty and gains one that has not been", () => {
+    const ws = new WorkingSet();
+    const grouped = { ...counting, by: ["definition"] } as const;
+    ws.learn(grouped, [{ definition: "checkout", count: 1 }]);
+    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.remove("runs", ws.get("runs", "update", 1)!);
+    ws.insert("runs", runRow(2, { definition: "pay" }));
+    expect(ws.groups(grouped)).toEqual([{ definition: "pay", count: 1 }]);
+  });
+});
+
+describe("changes", () => {
+  test("are net: one that came and went is not among them, one that was changed twice once", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    ws.update("runs", ws.get("runs", "update", 1)!, { head: 3 });
+    ws.insert("tags", tag(1, "a"));
+    ws.remove("tags", ws.get("tags", "none", 1, "a")!);
+    expect(ws.changes()).toEqual([{ change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 3 }] }]);
+  });
+
+  test("of one table are one update, in the order of keys", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2)));
+    ws.update("runs", ws.get("runs", "update", 2)!, { status: "paused" });
+    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    expect(ws.changes()).toEqual([
+      {
+        change: "update",
+        table: "runs",
+        columns: ["head", "status"],
+        rows: [
+          { run: 1, head: 2, status: "queued" },
+          { run: 2, head: 1, status: "paused" },
+        ],
+      },
+    ]);
+  });
+
+  test("carry a payload only for rows that have a new one", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { evidence: "long" })));
+    ws.update("runs", ws.get("runs", "update", 1)!, { evidence: "{}" });
+    ws.update("runs", ws.get("runs", "update", 2)!, { head: 2 });
+    expect(ws.changes().map((change) => change.change === "update" && change.columns)).toEqual([
+      ["evidence"],
+      ["head"],
+    ]);
+  });
+
+  test("a row in the place of one that was removed is an update of all its columns", () => {
+    const ws = new WorkingSet();
+    const asked: Question = { ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" };
+    ws.learn(asked, rows(tag(1, "a", 1)));
+    ws.remove("tags", ws.get("tags", "none", 1, "a")!);
+    ws.insert("tags", tag(1, "a", 2));
+    expect(ws.changes()).toEqual([
+      { change: "update", table: "tags", columns: ["position"], rows: [{ run: 1, tag: "a", position: 2 }] },
+    ]);
+  });
+
+  test("of rows nobody has seen: removed by key, set by column, and inserted anew after that", () => {
+    const ws = new WorkingSet();
+    ws.drop("tags", [1, "a"]);
+    ws.drop("tags", [1, "b"]);
+    ws.insert("tags", tag(1, "b"));
+    ws.patch("journal", [1, 1], { at: 5 });
+    expect(ws.changes()).toEqual([
+      {
+        change: "delete",
+        table: "tags",
+        rows: [
+          { run: 1, tag: "a" },
+          { run: 1, tag: "b" },
+        ],
+      },
+      { change: "insert", table: "tags", rows: [tag(1, "b")] },
+      { change: "update", table: "journal", columns: ["at"], rows: [{ run: 1, seq: 1, at: 5 }] },
+    ]);
+    expect(ws.get("tags", "none", 1, "a")).toBeUndefined();
+    expect(missed(ws, () => ws.get("journal", "none", 1, 1))).toHaveLength(1);
+  });
+
+  test("are forgotten by a reset, and what was loaded is not", () => {
+    const ws = new WorkingSet();
+    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    ws.insert("tags", tag(1, "a"));
+    ws.drop("tags", [1, "b"]);
+    ws.reset();
+    expect(ws.changes()).toEqual([]);
+    expect(ws.get("runs", "update", 1)?.head).toBe(1);
+    expect(missed(ws, () => ws.get("tags", "none", 1, "a"))).toHaveLength(1);
+  });
+});
+
+describe("what is assumed", () => {
+  test("is expected by the commit, changed or only looked at, and not when nobody looked", () => {
+    const ws = new WorkingSet();
+    for (const run of [1, 2, 3]) ws.assume("runs", runRow(run, { turn_token: "t" }));
+    ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
+    ws.get("runs", "update", 2);
+    const expected = { head: 1, turn_token: "t", arrivals: 0, status: "queued" };
+    expect(ws.changes()).toEqual([
+      {
+        change: "update",
+        table: "runs",
+        columns: ["head"],
+        rows: [
+          { run: 1, head: 2 },
+          { run: 2, head: 1 },
+        ],
+        expect: ["head", "turn_token", "arrivals", "status"],
+        old: [expected, expected],
+      },
+    ]);
+  });
+
+  test("is expected where it is removed", () => {
+    const ws = new WorkingSet();
+    ws.assume("runs", runRow(1));
+    ws.remove("runs", ws.get("runs", "update", 1)!);
+    expect(ws.changes()).toMatchObject([{ change: "delete", rows: [{ run: 1 }], old: [{ head: 1 }] }]);
+  });
+
+  test("gives way to what the database says under a lock", () => {
+    const ws = new WorkingSet();
+    ws.assume("runs", runRow(1, { head: 4 }));
+    ws.learn(byNumber("update", 1), rows(runRow(1, { head: 5 })));
+    expect(ws.get("runs", "update", 1)?.head).toBe(5);
+    expect(ws.changes()).toEqual([]);
+  });
+
+  test("to be absent needs no question", () => {
+    const ws = new WorkingSet();
+    ws.assumeAbsent("runs", ["id", "generation"], ["new", 0]);
+    ws.assumeAbsent("once", ["run", "target"], [1, "signal"]);
+    expect(ws.find("runs", ["id", "generation"], ["new", 0], "update")).toEqual([]);
+    expect(ws.get("once", "none", 1, "signal")).toBeUndefined();
+  });
+});
