@@ -25,7 +25,8 @@ export interface Speech {
 
 /**
  * What a row is looked at with. Tables that are not named change only under the lock of their run's row, or of their
- * queue's (`begun`, `lanes`).
+ * queue's (`begun`, `lanes`). A worker's row is never made again: who only looks whether it is there need not lock it, and
+ * who claims keeps it from going.
  */
 const LOCKS: Readonly<Record<Mode, Partial<Record<TableName, Lock>>>> = {
   write: {
@@ -35,7 +36,6 @@ const LOCKS: Readonly<Record<Mode, Partial<Record<TableName, Lock>>>> = {
     schedules: "update",
     start_keys: "update",
     outbox: "update",
-    workers: "share",
     leftovers: "update",
   },
   claim: { queue: "skip", outbox: "skip", workers: "share" },

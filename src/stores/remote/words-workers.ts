@@ -14,6 +14,10 @@ const HOLDERS = {
   outgoing: holders("outbox", "worker"),
 };
 
+interface Holder {
+  readonly value: number;
+}
+
 export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
   const turnsOf = (worker: number): Select<"runs"> => ({
     ask: "select",
@@ -38,8 +42,12 @@ export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
     order: [["worker", "asc"]],
     lock: "none",
   });
-  const holding = (question: Distinct): readonly { readonly value: number }[] =>
+  const holding = (question: Distinct): readonly Holder[] =>
     ws.counts(question).map((row) => ({ value: row[question.columns[0]!] as number }));
+  const isUnknown = ({ value }: Holder): boolean => ws.get("workers", lock("workers"), value) === undefined;
+  /** What was said of a worker without a row is from before the locks: somebody else may have taken over since. */
+  const isStill = (holder: Holder, held: (worker: number) => Select): boolean =>
+    mode !== "write" || !isUnknown(holder) || ws.select(held(holder.value)).length > 0;
   /** Everything a worker holds, asked for together. */
   const wantHeld = (worker: number): void => {
     ws.want(turnsOf(worker));
@@ -102,19 +110,24 @@ export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
       return dead.map(({ worker }) => ({ worker }));
     }),
     turnHolders: rows(() => {
-      // Who is not known is dead.
-      ws.need(() => {
-        const all = Object.values(HOLDERS).flatMap(holding);
+      // Asked for together: who is not known is dead, and what it holds is taken over.
+      const all = Object.values(HOLDERS).flatMap(holding);
+      ws.need(() =>
         ws.wantRows(
           "workers",
           lock("workers"),
           all.map(({ value }) => [value]),
-        );
+        ),
+      );
+      ws.need(() => {
+        if (mode === "write") for (const { value } of all.filter(isUnknown)) wantHeld(value);
       });
-      return holding(HOLDERS.turns);
+      return holding(HOLDERS.turns).filter((holder) => isStill(holder, turnsOf));
     }),
-    itemHolders: rows(() => holding(HOLDERS.items)),
-    outgoingHolders: rows(() => holding(HOLDERS.outgoing)),
+    itemHolders: rows(() =>
+      holding(HOLDERS.items).filter((holder) => isStill(holder, (worker) => leasedItems(lock("queue"), worker))),
+    ),
+    outgoingHolders: rows(() => holding(HOLDERS.outgoing).filter((holder) => isStill(holder, outgoingOf))),
 
     freeTurns: change((worker: number) => {
       ws.need(() => wantHeld(worker));
