@@ -138,10 +138,15 @@ async function huntMutants(seeds: number): Promise<void> {
 
 function summary(): unknown {
   const seconds = (performance.now() - started) / 1_000;
+  const { user, system } = process.cpuUsage();
+  const cpuSeconds = (user + system) / 1_000_000;
+  const { seeds } = coverage.totals;
   return {
     ...coverage.totals,
     seconds: Math.round(seconds),
-    seedsPerMinute: Math.round((coverage.totals.seeds * 60) / seconds),
+    seedsPerMinute: Math.round((seeds * 60) / seconds),
+    /** What a machine that does nothing else would do. */
+    seedsPerCpuMinute: Math.round((seeds * 60) / cpuSeconds),
     fired: coverage.fired,
     met: coverage.table,
     neverMet: coverage.blanks,
