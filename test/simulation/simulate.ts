@@ -32,7 +32,7 @@ export interface SimOptions {
   /** Only these faults may fire. */
   readonly keep?: ReadonlySet<string> | undefined;
   readonly workers?: number | undefined;
-  /** How much of everything: 1 is the usual size. */
+  /** How much of everything, 1 at most; default: by chance. */
   readonly scale?: number | undefined;
   readonly wrap?: StoresHost["wrap"];
   readonly wrapBackend?: RemoteHost["wrapBackend"];
@@ -130,7 +130,9 @@ class World {
   }
 
   #drawParts(stores: SimStores): readonly Part[] {
-    const { seed, scenario, scale = 1 } = this.#options;
+    const { seed, scenario } = this.#options;
+    // Small worlds find most of what large ones do, and there are more of them.
+    const scale = this.#options.scale ?? stream(seed, "scale").pick([0.3, 0.5, 1]);
     return scenario.map((name) => {
       const host: PartHost = {
         chance: stream(seed, `part ${name}`),
