@@ -28,8 +28,8 @@ const ID = "varbinary(765) not null";
 const MAYBE_ID = "varbinary(765) null";
 /** Items, nodes, targets, edges. */
 const PLACE = "varbinary(1100) not null";
-/** What a node is claimed by: the names of its flow and its queue, and a version. */
-const ROUTE = "varbinary(1224) not null";
+/** What a node is claimed by: the names of its flow and its queue, a version, and a label. */
+const ROUTE = "varbinary(1825) not null";
 const LONG = "longblob not null";
 const MAYBE_LONG = "longblob null";
 
