@@ -67,10 +67,12 @@ export const backlogCases: readonly StoreCase[] = [
 
   storeCase("a node waits and is claimed under the longest route there may be", async (store) => {
     const worker = await registerWorker(store);
-    const longest = "€".repeat(200);
+    const long = "€".repeat(133);
+    const longest = "€".repeat(134);
     const last = `${longest.slice(1)}!`;
-    const [name, other] = [last, longest].map((label) => nodeRoute(longest, Number.MAX_SAFE_INTEGER, longest, label));
+    const [name, other] = [last, longest].map((label) => nodeRoute(long, Number.MAX_SAFE_INTEGER, longest, label));
     assert.ok(name !== undefined && other !== undefined);
+    assert.equal(Buffer.byteLength(other), 1_222);
     const line = { queue: longest };
     await startWithTasks(store, worker, "order-1", 2, (n) => ({ line, name: n === 0 ? name : other }));
     assert.deepEqual(
