@@ -94,6 +94,15 @@ export function renderUnion(selects: readonly Select[]): {
   return { rendered, partOf: (row) => parts.get(row)! };
 }
 
+/** The newest generation of each id, found in the index alone. */
+export function renderNewest(ids: readonly string[]): Rendered {
+  const columns = columnsOf("runs");
+  const runs = tableOf("runs");
+  const newest = `select id, max(generation) as generation from ${runs} force index (runs_by_id) where id in (${ids.map(literal).join(",")}) group by id`;
+  const text = `select ${columns.map((column) => `t.${nameOf(column)}`).join(",")} from (${newest}) k straight_join ${runs} t force index (runs_by_id) on t.id=k.id and t.generation=k.generation`;
+  return { statements: [text], read: ([rows = []]) => rowsOf("runs", columns, rows) };
+}
+
 /** RQ2 */
 const KEYS_AT_ONCE = 400;
 /** An order within parentheses counts only with a limit. */
