@@ -259,7 +259,7 @@ describe("changes", () => {
       {
         change: "update",
         table: "runs",
-        columns: ["head", "status"],
+        columns: ["status", "head"],
         rows: [
           { run: 1, head: 2, status: "queued" },
           { run: 2, head: 1, status: "paused" },
