@@ -19,7 +19,14 @@ export interface SimMutant {
 }
 
 /** Seeds later than the first few, as of the last look. */
-const FOUND_BY: Readonly<Record<string, number>> = {};
+const FOUND_BY: Readonly<Record<string, number>> = {
+  "a result is taken without looking at its token": 81,
+  "what follows from a turn is written in a second transaction": 130,
+  "a due timer is forgotten when its worker dies": 119,
+  "a lease is counted by the worker's own clock": 86,
+  "a commit whose outcome is not known is taken for failed": 65,
+  "a commit whose outcome is not known is taken for done": 27,
+};
 
 type Wrap = (store: Store, life: Life) => Store;
 
@@ -47,6 +54,15 @@ function linkMutant(name: string, scenario: readonly string[], change: (link: Si
     };
   });
 }
+
+/** On a database that is left at MySQL's default. */
+function rrMutant(name: string, scenario: readonly string[], change: (link: SimLink) => void): SimMutant {
+  const one = linkMutant(name, scenario, change);
+  return { ...one, options: { ...one.options, mode: "rr" } };
+}
+
+/** A plain read: from then on a transaction sees that moment. */
+const ANYTHING: Question = { ask: "select", table: "meta", where: [], limit: 1, lock: "none" };
 
 /** Questions as they should not be asked. */
 function asking(change: (question: Question) => Question): (link: SimLink) => void {
@@ -172,7 +188,7 @@ export const MUTANTS: readonly SimMutant[] = [
       return { ...write, arrivals: write.arrivals.map((each) => ({ ...each, required: early(each.required) })) };
     }),
   ),
-  mutant("a lease is counted by the worker's own clock", ["programs", "collect"], (store, life) => {
+  mutant("a lease is counted by the worker's own clock", ["tasks"], (store, life) => {
     const own = (leaseMs: number): number => leaseMs + life.lane.skewMs;
     return changed(store, {
       registerWorker: (name: string, leaseMs: number, about?: string) =>
@@ -237,10 +253,12 @@ export const MUTANTS: readonly SimMutant[] = [
       return (rows?.[0]?.["batch"] as number | undefined) ?? 0;
     };
   }),
-  {
-    name: "plain reads see an older moment than locks (REPEATABLE READ)",
-    scenario: ["flows", "collect"],
-    foundBy: 1,
-    options: { store: "remote", mode: "rr" },
-  },
+  rrMutant(
+    "plain reads see the moment before the locks were granted (REPEATABLE READ)",
+    ["flows", "collect"],
+    (link) => {
+      const ask = link.ask.bind(link);
+      link.ask = async (questions) => (await ask([ANYTHING, ...questions])).slice(1);
+    },
+  ),
 ];

@@ -200,12 +200,13 @@ class World {
     if (!lane.isDead) lane.tell("goes on");
   }
 
+  /** Of a machine, or of the database's own. */
   #jump(chance: Chance): void {
-    const lanes = [this.lane, ...this.#processes.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))];
-    const lane = chance.pick(lanes);
+    const machine = chance.pick([undefined, ...this.#processes]);
     const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
-    lane.skewMs += ms;
-    lane.tell(`clock jumps by ${ms}`);
+    if (machine !== undefined) return machine.setClock(ms);
+    this.lane.skewMs += ms;
+    this.lane.tell(`clock jumps by ${ms}`);
   }
 
   /** M1 */
