@@ -80,7 +80,9 @@ const commands = {
     ["format", [binOf("oxfmt"), "--check"]],
     ["lint", [binOf("oxlint"), "--deny-warnings"]],
     ["types", [binOf("typescript", "tsc"), "-p", "tsconfig.json"]],
-    ...(args.includes("--no-tests") ? [] : [["tests", [binOf("vitest"), "run", ...fastOnly(), ...args]]]),
+    ...(args.includes("--no-tests")
+      ? []
+      : [["tests", [binOf("vitest"), "run", "--project", "sqlite", ...fastOnly(), ...args]]]),
   ],
   format: (args) => [["format", [binOf("oxfmt"), ...args]]],
   build: () => [

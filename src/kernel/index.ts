@@ -55,7 +55,6 @@ export {
   type Told,
 } from "./checkpoint.ts";
 export {
-  checkNodeRoute,
   nodeRoute,
   readNodeRoute,
   readinessEvidence,

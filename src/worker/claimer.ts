@@ -1,7 +1,6 @@
 // Claimer: looks for work when there may be some and there is room for it.
 //
-// Claims join the next batch of the pump, so that under load they cost no transaction of their own; or follow it, where
-// everything that is looked for is a journey (P6).
+// Claims join the next batch of the pump, so that under load they cost no transaction of their own.
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import type {
@@ -169,7 +168,7 @@ export class Claimer {
 
   #submit<W extends Write>(kind: Kind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
     this.#claiming[kind] = true;
-    this.#host.pump.poll(write).then(
+    this.#host.pump.submit(write).then(
       (outcome) => {
         this.#claiming[kind] = false;
         then(outcome);

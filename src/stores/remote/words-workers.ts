@@ -18,8 +18,7 @@ interface Holder {
   readonly value: number;
 }
 
-export function workerWords(speech: Speech) {
-  const { ws, mode, lock } = speech;
+export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
   const turnsOf = (worker: number): Select<"runs"> => ({
     ask: "select",
     table: "runs",
@@ -60,7 +59,6 @@ export function workerWords(speech: Speech) {
     insertWorker: {
       ...just(() => {}),
       run: (name, until, startedAt, about) => {
-        const { nextWorker } = speech;
         if (nextWorker === undefined) return UNCOUNTED;
         const row = { worker: nextWorker, name, until, started_at: startedAt, about, doing: null };
         ws.insert("workers", row as RowOf<"workers">);
