@@ -8,11 +8,13 @@ import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
 import {
   checkDeadline,
+  checkNodeRoute,
   checkPolicy,
   checkVersion,
   isTask,
   labelOption,
   lineOptions,
+  nodeRoute,
   taskBody,
   type Definition,
   type LineOptions,
@@ -282,10 +284,12 @@ function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<strin
     throw new RepriseError("BAD_FLOW", `${what} stands inside a branch. A flow has one output, after all branches.`);
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
   const { nodes } = addNode(draft, { id: OUTPUT, work, needs: needsOf(draft, needs, [], what).needs });
-  const { version, deadline, label, input } = draft.options;
+  const { version = 1, deadline, label, input } = draft.options;
+  for (const node of nodes)
+    checkNodeRoute(nodeRoute(draft.flow, version, node.line?.queue.name, node.label), whatOf(draft, node.id));
   const body: FlowBody = {
     name: draft.flow,
-    version: version ?? 1,
+    version,
     schema: input,
     deadlineMs: deadline === undefined ? undefined : checkDeadline(deadline, `Flow ${draft.flow}`),
     label,

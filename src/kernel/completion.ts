@@ -12,7 +12,7 @@
 //      a transaction.
 // CN7. While the run is paused or blocked, what becomes ready is queued as stopped, and nothing is leased.
 
-import { encode, type EpochMs } from "../base/index.ts";
+import { encode, RepriseError, type EpochMs } from "../base/index.ts";
 import type { Arrival, Claim, NewChild } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 import type { Line } from "./queue.ts";
@@ -141,6 +141,19 @@ export function readinessEvidence(evidence: ReadinessEvidence): string {
 export function nodeRoute(definition: string, version: number, queue?: string, label?: string): string {
   if (label !== undefined) return `${definition}\n${version}\n${queue ?? ""}\n${label}`;
   return queue === undefined ? `${definition}\n${version}` : `${definition}\n${version}\n${queue}`;
+}
+
+/** What every store has room for in its indexes: two names as long as names may be, and a version. */
+const MAX_ROUTE_BYTES = 1_224;
+
+/** Refuses names that are too long together; two of them never are. */
+export function checkNodeRoute(route: string, what: string): void {
+  const bytes = Buffer.byteLength(route);
+  if (bytes > MAX_ROUTE_BYTES)
+    throw new RepriseError(
+      "BAD_NAME",
+      `${what}: the names of flow, queue and label have ${bytes} bytes together; expected at most ${MAX_ROUTE_BYTES}. Use a shorter label.`,
+    );
 }
 
 /** What `nodeRoute` was made of. */

@@ -55,6 +55,7 @@ export {
   type Told,
 } from "./checkpoint.ts";
 export {
+  checkNodeRoute,
   nodeRoute,
   readNodeRoute,
   readinessEvidence,

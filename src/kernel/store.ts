@@ -109,6 +109,8 @@ export interface PruneOptions {
 export interface Store {
   /** Which `Database` of `ctx.tx` this is. */
   readonly kind: string;
+  /** True where looking for work costs round trips of its own: whoever commits should not wait for it. */
+  readonly pollsApart?: boolean;
 
   // time
   now(): EpochMs;

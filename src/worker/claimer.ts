@@ -1,6 +1,7 @@
 // Claimer: looks for work when there may be some and there is room for it.
 //
-// Claims join the next batch of the pump, so that under load they cost no transaction of their own.
+// Claims join the next batch of the pump, so that under load they cost no transaction of their own; or follow it, where
+// everything that is looked for is a journey (P6).
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import type {
@@ -168,7 +169,7 @@ export class Claimer {
 
   #submit<W extends Write>(kind: Kind, write: W, then: (outcome: OutcomeOf<W>) => void): void {
     this.#claiming[kind] = true;
-    this.#host.pump.submit(write).then(
+    this.#host.pump.poll(write).then(
       (outcome) => {
         this.#claiming[kind] = false;
         then(outcome);

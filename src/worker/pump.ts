@@ -7,6 +7,7 @@
 // P4. A run's own transaction comes after the batch that holds its earlier entries, and is in flight alone.
 // P5. Nodes of graphs that have just begun often end at once: a flush waits for them, not for long. So a step and the node
 //     that follows are one commit, and so are many items of a wide step.
+// P6. Behind a network, what looks for work follows the batch it would have been in, and nothing waits for it.
 
 import { RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import {
@@ -51,6 +52,9 @@ export class Pump {
   readonly #timers: Timers;
   readonly #listener: PumpListener;
   #submitted: Submitted[] = [];
+  /** P6. What looks for work after the next batch, and those that are looking. */
+  #polls: Submitted[] = [];
+  readonly #looking = new Set<Promise<void>>();
   #ready: HotRun[] = [];
   #draining: HotRun[] = [];
   readonly #dirty = new Set<HotRun>();
@@ -74,6 +78,16 @@ export class Pump {
     return new Promise((resolve, reject) => {
       if (this.#stopped) return reject(stopped());
       this.#submitted.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
+      this.kick();
+    });
+  }
+
+  /** P6. As `submit`, for what looks for work. */
+  poll<W extends Write>(write: W): Promise<OutcomeOf<W>> {
+    if (this.#store.pollsApart !== true) return this.submit(write);
+    return new Promise((resolve, reject) => {
+      if (this.#stopped) return reject(stopped());
+      this.#polls.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
       this.kick();
     });
   }
@@ -111,7 +125,7 @@ export class Pump {
   /** Nothing is written any more; what waited to be is refused. */
   stop(): void {
     this.#stopped = true;
-    for (const { reject } of this.#submitted.splice(0)) reject(stopped());
+    for (const { reject } of [...this.#submitted.splice(0), ...this.#polls.splice(0)]) reject(stopped());
     this.#settleIdle();
   }
 
@@ -120,7 +134,9 @@ export class Pump {
       this.#stopped ||
       (!this.#scheduled &&
         !this.#flushing &&
+        this.#looking.size === 0 &&
         this.#submitted.length === 0 &&
+        this.#polls.length === 0 &&
         this.#ready.length === 0 &&
         this.#draining.length === 0)
     );
@@ -208,7 +224,7 @@ export class Pump {
     this.#dirty.clear();
     const waiters = this.#writtenWaiters.splice(0);
     if (submitted.length === 0 && turns.length === 0) {
-      for (const resolve of waiters) resolve();
+      this.#look(waiters);
       return transacting.length === 0 ? this.#settleIdle() : this.#transact(transacting);
     }
     this.#submitted = [];
@@ -216,7 +232,7 @@ export class Pump {
     const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
     let outcomes: readonly Outcome[];
     try {
-      outcomes = await this.#store.write(writes).finally(() => waiters.forEach((resolve) => resolve()));
+      outcomes = await this.#store.write(writes).finally(() => this.#look(waiters));
     } catch (error) {
       this.#flushing = false;
       if (this.#stopped) return;
@@ -232,6 +248,33 @@ export class Pump {
     runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
     submitted.forEach(({ resolve }, index) => resolve(outcomes[turns.length + index]!));
     if (transacting.length > 0) await this.#transact(transacting);
+  }
+
+  /** P6. `waiters` are told when everybody has looked. */
+  #look(waiters: readonly (() => void)[]): void {
+    if (this.#polls.length > 0 && !this.#stopped) {
+      const looking = this.#lookFor(this.#polls.splice(0)).finally(() => {
+        this.#looking.delete(looking);
+        this.#settleIdle();
+      });
+      this.#looking.add(looking);
+    }
+    if (this.#looking.size === 0) for (const resolve of waiters) resolve();
+    else if (waiters.length > 0) void Promise.all(this.#looking).then(() => waiters.forEach((resolve) => resolve()));
+  }
+
+  async #lookFor(polls: readonly Submitted[]): Promise<void> {
+    const writes = polls.map(({ write }) => write);
+    try {
+      const outcomes: readonly Outcome[] = await this.#store.write(writes);
+      if (this.#stopped) return;
+      writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
+      polls.forEach(({ resolve }, index) => resolve(outcomes[index]!));
+    } catch (error) {
+      if (this.#stopped) return;
+      for (const { reject } of polls) reject(error);
+      this.#listener.failed([], writes, error);
+    }
   }
 
   /** P4 */

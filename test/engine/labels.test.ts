@@ -1,7 +1,19 @@
 // Labels: which workers take what. Two workers on one store, of which one has the label.
 
 import { describe, expect, test } from "vitest";
-import { createEngine, END, flow, graph, last, START, task, typed, workflow, type WorkerSettings } from "reprise";
+import {
+  createEngine,
+  END,
+  flow,
+  graph,
+  last,
+  queue,
+  START,
+  task,
+  typed,
+  workflow,
+  type WorkerSettings,
+} from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createFolder, rejection } from "./world.ts";
 
@@ -176,6 +188,11 @@ test("what cannot be a label is refused before anything is written", async () =>
   expect(() => flow("f", { input: typed<number>(), ...label("a\nb") })).toThrow("Flow f: label: expected a string");
   const begun = flow("f", { input: typed<number>() });
   expect(() => begun.action("a", { needs: ["input"], ...label("") }, run)).toThrow("Flow f: node a: label");
+  const named = flow("€".repeat(10), { input: typed<number>() });
+  const long = named.action("a", { needs: ["input"], queue: queue("€".repeat(200)), label: "€".repeat(200) }, run);
+  expect(() => long.output(["a"], () => 1)).toThrow(
+    "node a: the names of flow, queue and label have 1234 bytes together",
+  );
   expect(() => begun.inline("a", { needs: ["input"], label: "gpu" } as never, () => 1)).toThrow("label");
   for (const labels of ["gpu", [""], 7, [undefined]])
     expect(await rejection(createTestEngine({ definitions: [], worker: { labels: labels as never } }))).toMatchObject({

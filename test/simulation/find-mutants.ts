@@ -10,8 +10,8 @@ export interface Found {
   readonly by: string;
 }
 
-export async function findMutant({ name, scenario, options }: SimMutant, seeds: number): Promise<Found> {
-  for (let seed = 1; seed <= seeds; seed += 1) {
+export async function findMutant({ name, scenario, options }: SimMutant, seeds: number, first = 1): Promise<Found> {
+  for (let seed = first; seed < first + seeds; seed += 1) {
     const { problems } = await simulate({ seed, scenario, ...options });
     if (problems.length > 0) return { mutant: name, seed, by: problems[0]! };
   }

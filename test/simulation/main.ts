@@ -4,6 +4,8 @@ import { parseArgs } from "node:util";
 import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
 import { Coverage } from "./coverage.ts";
 import { FAULTS, type Fault } from "./faults.ts";
+import { findMutant, type Found } from "./find-mutants.ts";
+import { MUTANTS } from "./mutants.ts";
 import { readSavedSeeds, saveSeed } from "./saved-seeds.ts";
 import { reproduction, shrink } from "./shrink.ts";
 import { simulate, type SimOptions, type SimReport } from "./simulate.ts";
@@ -23,6 +25,7 @@ const { values } = parseArgs({
     workers: { type: "string" },
     scale: { type: "string" },
     json: { type: "boolean", default: false },
+    mutants: { type: "string" },
     "no-shrink": { type: "boolean", default: false },
   },
 });
@@ -96,6 +99,7 @@ async function main(): Promise<void> {
   for (const fault of listOf(values.faults) ?? [])
     if (!FAULTS.includes(fault as Fault))
       throw new Error(`No fault is called ${fault}; there are: ${FAULTS.join(", ")}.`);
+  if (values.mutants !== undefined) return huntMutants(Number(values.mutants));
   if (values.seed !== undefined) {
     const report = await runSeed(optionsOf(Number(values.seed)));
     say(
@@ -118,12 +122,31 @@ async function main(): Promise<void> {
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
+/** Looks for each mutant in up to so many seeds. */
+async function huntMutants(seeds: number): Promise<void> {
+  const found: Found[] = [];
+  for (const mutant of MUTANTS) {
+    const one = await findMutant(mutant, seeds);
+    found.push(one);
+    say(
+      `${one.seed === undefined ? "not found" : `seed ${one.seed}`.padEnd(9)}  ${one.mutant}\n           ${one.by.slice(0, 200)}\n`,
+    );
+  }
+  if (values.json) process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+  process.exitCode = found.every(({ seed }) => seed !== undefined) ? 0 : 1;
+}
+
 function summary(): unknown {
   const seconds = (performance.now() - started) / 1_000;
+  const { user, system } = process.cpuUsage();
+  const cpuSeconds = (user + system) / 1_000_000;
+  const { seeds } = coverage.totals;
   return {
     ...coverage.totals,
     seconds: Math.round(seconds),
-    seedsPerMinute: Math.round((coverage.totals.seeds * 60) / seconds),
+    seedsPerMinute: Math.round((seeds * 60) / seconds),
+    /** What a machine that does nothing else would do. */
+    seedsPerCpuMinute: Math.round((seeds * 60) / cpuSeconds),
     fired: coverage.fired,
     met: coverage.table,
     neverMet: coverage.blanks,

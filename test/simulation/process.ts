@@ -61,6 +61,8 @@ export class SimProcess {
   readonly name: string;
   readonly #host: ProcessHost;
   #lives = 0;
+  /** How far the wall clock of its machine is off: that outlives it. */
+  #skewMs = 0;
   #lane: Lane | undefined;
   #core: EngineCore | undefined;
   #opened: OpenedStore | undefined;
@@ -99,6 +101,7 @@ export class SimProcess {
     this.#lives += 1;
     const { scheduler, seed } = this.#host;
     const lane = (this.#lane = scheduler.lane(this.name));
+    lane.skewMs = this.#skewMs;
     this.#died = new Promise((_resolve, reject) => (this.#tellDied = () => reject(new Died())));
     this.#died.catch(() => {});
     lane.tell(`starts, life ${this.#lives}`);
@@ -116,6 +119,13 @@ export class SimProcess {
       // As a supervisor sees it: it could not start.
       this.kill(`could not start: ${String(error)}`);
     }
+  }
+
+  setClock(byMs: number): void {
+    this.#skewMs += byMs;
+    if (this.#lane === undefined) return;
+    this.#lane.skewMs = this.#skewMs;
+    this.#lane.tell(`clock jumps by ${byMs}`);
   }
 
   kill(why: string): void {

@@ -32,7 +32,7 @@ export interface SimOptions {
   /** Only these faults may fire. */
   readonly keep?: ReadonlySet<string> | undefined;
   readonly workers?: number | undefined;
-  /** How much of everything: 1 is the usual size. */
+  /** How much of everything, 1 at most; default: by chance. */
   readonly scale?: number | undefined;
   readonly wrap?: StoresHost["wrap"];
   readonly wrapBackend?: RemoteHost["wrapBackend"];
@@ -130,7 +130,9 @@ class World {
   }
 
   #drawParts(stores: SimStores): readonly Part[] {
-    const { seed, scenario, scale = 1 } = this.#options;
+    const { seed, scenario } = this.#options;
+    // Small worlds find most of what large ones do, and there are more of them.
+    const scale = this.#options.scale ?? stream(seed, "scale").pick([0.3, 0.5, 1]);
     return scenario.map((name) => {
       const host: PartHost = {
         chance: stream(seed, `part ${name}`),
@@ -198,12 +200,13 @@ class World {
     if (!lane.isDead) lane.tell("goes on");
   }
 
+  /** Of a machine, or of the database's own. */
   #jump(chance: Chance): void {
-    const lanes = [this.lane, ...this.#processes.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))];
-    const lane = chance.pick(lanes);
+    const machine = chance.pick([undefined, ...this.#processes]);
     const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
-    lane.skewMs += ms;
-    lane.tell(`clock jumps by ${ms}`);
+    if (machine !== undefined) return machine.setClock(ms);
+    this.lane.skewMs += ms;
+    this.lane.tell(`clock jumps by ${ms}`);
   }
 
   /** M1 */

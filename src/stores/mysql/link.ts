@@ -24,7 +24,6 @@ import type { Result, Wire } from "./driver.ts";
 import { isAgain, isMoved, isSettled, isTransactionGone, isUnstamped, storeErrorOf } from "./errors.ts";
 import { packetsOf } from "./packets.ts";
 import { renderChange, renderStamp } from "./render-change.ts";
-import { renderQuestion } from "./render-question.ts";
 import { tableOf, textLiteral } from "./sql-text.ts";
 import { UserHandle } from "./user-handle.ts";
 import { OUR_SAVEPOINT } from "./user-sql.ts";
@@ -69,7 +68,7 @@ export class MysqlLink implements Link {
   async ask(questions: readonly Question[]): Promise<readonly Answer[]> {
     const answers: Answer[] = [];
     const begin = this.#isOpen ? [] : [BEGIN];
-    let open = openQuestions(questions.map(renderQuestion));
+    let open = openQuestions(questions);
     const results = await this.#within("Reading", [...begin, ...statementsOf(open)]);
     open = takeAnswers(answers, open, results.slice(begin.length));
     while (open.length > 0) open = takeAnswers(answers, open, await this.#within("Reading", statementsOf(open)));
@@ -79,7 +78,7 @@ export class MysqlLink implements Link {
   async read(questions: readonly Question[]): Promise<readonly Answer[]> {
     this.#refuseOpen();
     const answers: Answer[] = [];
-    const all = openQuestions(questions.map(renderQuestion));
+    const all = openQuestions(questions);
     const statements = statementsOf(all);
     // One statement sees one snapshot by itself.
     const isAlone = statements.length < 2;

@@ -50,17 +50,57 @@ const LOCKS: Readonly<Record<Lock, string>> = {
   skip: " for update skip locked",
 };
 
-function renderSelect({ table, where, order, limit, lock }: Select): Rendered {
+function renderSelect(select: Select): Rendered {
+  const columns = columnsOf(select.table);
+  return {
+    statements: [selectText(select, namesOf(columns))],
+    read: ([rows = []]) => rowsOf(select.table, columns, rows),
+  };
+}
+
+function selectText({ table, where, order, limit, lock }: Select, columns: string): string {
   const asked = translate(table, where, order ?? []);
-  const columns = columnsOf(table);
-  const text = [
-    `select ${namesOf(columns)} from ${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}`,
+  return [
+    `select ${columns} from ${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}`,
     whereOf(asked.where),
     orderOf(asked.order),
     limit === undefined ? "" : ` limit ${limit}`,
     LOCKS[lock],
   ].join("");
-  return { statements: [text], read: ([rows = []]) => rowsOf(table, columns, rows) };
+}
+
+/** Selections from one table as one statement; `partOf` tells which of them a row belongs to. */
+export function renderUnion(selects: readonly Select[]): {
+  readonly rendered: Rendered;
+  readonly partOf: (row: WireRow) => number;
+} {
+  const { table } = selects[0]!;
+  const columns = columnsOf(table);
+  const parts = new Map<WireRow, number>();
+  const rendered: Rendered = {
+    statements: [
+      selects.map((select, part) => `(${selectText(select, `${part},${namesOf(columns)}`)})`).join(" union all "),
+    ],
+    read: ([rows = []]) => {
+      const answer = rowsOf(
+        table,
+        columns,
+        rows.map((row) => row.slice(1)),
+      );
+      for (const [at, row] of answer.entries()) parts.set(row, Number(rows[at]![0]));
+      return answer;
+    },
+  };
+  return { rendered, partOf: (row) => parts.get(row)! };
+}
+
+/** The newest generation of each id, found in the index alone. */
+export function renderNewest(ids: readonly string[]): Rendered {
+  const columns = columnsOf("runs");
+  const runs = tableOf("runs");
+  const newest = `select id, max(generation) as generation from ${runs} force index (runs_by_id) where id in (${ids.map(literal).join(",")}) group by id`;
+  const text = `select ${columns.map((column) => `t.${nameOf(column)}`).join(",")} from (${newest}) k straight_join ${runs} t force index (runs_by_id) on t.id=k.id and t.generation=k.generation`;
+  return { statements: [text], read: ([rows = []]) => rowsOf("runs", columns, rows) };
 }
 
 /** RQ2 */

@@ -28,7 +28,7 @@ const ID = "varbinary(765) not null";
 const MAYBE_ID = "varbinary(765) null";
 /** Items, nodes, targets, edges. */
 const PLACE = "varbinary(1100) not null";
-/** What a node is claimed by: the names of its flow and its queue, and a version. */
+/** What a node is claimed by (`MAX_ROUTE_BYTES`). With more, the primary key behind it would no longer give the order. */
 const ROUTE = "varbinary(1224) not null";
 const LONG = "longblob not null";
 const MAYBE_LONG = "longblob null";
@@ -43,7 +43,7 @@ const UNHAPPY_COLUMN = `varbinary(64) generated always as (case when \`status\` 
 // indexes instead of five. (Insert, claim and delete of one, CPU time of the server on a busy machine: 139 instead of 198 µs;
 // with nothing but the primary key and the worker 88.) translate.ts says which condition is asked of which.
 const OPEN_STATE =
-  "bigint generated always as (case when `state` = 4 or (`state` = 1 and `queue` is null) then `state` end) stored";
+  "bigint generated always as (case when `state` = 4 or (`state` = 1 and `queue` is null) or (`state` = 0 and `queue` is null and `kind` = 'task') then `state` end) stored";
 const LINED_STATE =
   "bigint generated always as (case when `queue` is not null or `state` in (5, 6) then `state` end) stored";
 const DUE_AT = "bigint generated always as (case when `state` = 0 then `available_at` end) stored";

@@ -75,6 +75,13 @@ function ofQueue(given: readonly Condition[], order: Order, columns: readonly st
       where: [{ ...state, column: "open_state" }, ...others.filter((each) => !areAll(1) || each !== queue)],
       order,
     };
+  const isTask = where.some(({ column, ...each }) => column === "kind" && each.is === "=" && each.value === "task");
+  // Tasks that are put off, without the timers, of which there may be millions.
+  if (areAll(0) && isTask && queue?.is === "null" && order.length === 0)
+    return {
+      where: [{ ...state, column: "open_state" }, ...others.filter((each) => each !== queue && each.column !== "kind")],
+      order,
+    };
   if (areAll(0)) return delayed(others, order);
   // Whoever leases an item is on its row.
   return areAll(2) && find("worker") === undefined

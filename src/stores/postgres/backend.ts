@@ -4,7 +4,7 @@ import type { Client } from "pg";
 import { RepriseError, systemRandom, systemTimers, type EpochMs, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
-import { connectClient, DEFAULT_TIMEOUTS, sessionSettings, type Timeouts } from "./driver.ts";
+import { CLOSE_MS, connectClient, DEFAULT_TIMEOUTS, sessionSettings, within, type Timeouts } from "./driver.ts";
 import { isLost, serverErrorOf, storeErrorOf } from "./errors.ts";
 import { PostgresLink, postgresLink } from "./link.ts";
 import { Listener } from "./listen.ts";
@@ -82,14 +82,15 @@ class PostgresBackend implements Backend {
   }
 
   async #prepare(): Promise<void> {
-    const { address, timeouts, durability, mayMigrate } = this.#parts;
+    const { address, timeouts, timers, durability, mayMigrate } = this.#parts;
     const client = await connectClient(address, timeouts, "reprise migrates");
     try {
-      await verifyServer(client, address, durability);
+      await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, durability));
+      // However long: another process may be at it.
       await migrate(client, address, mayMigrate);
       this.#isReady = true;
     } finally {
-      await client.end();
+      await within(client, timers, CLOSE_MS, () => client.end());
     }
   }
 
@@ -98,18 +99,20 @@ class PostgresBackend implements Backend {
     const writer = random.token();
     const settings = settingsText(sessionSettings(timeouts));
     const client = await connectClient(address, timeouts, nameOf(writer));
-    try {
+    const server = await within(client, timers, timeouts.answerMs, async () => {
       await client.query(settings);
       await watchClient(client);
-      this.#server = await verifyServer(client, address, durability);
+      const verified = await verifyServer(client, address, durability);
       await verifySchema(client, address);
       const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`;
       await client.query(insert, [writer]);
-    } catch (error) {
+      return verified;
+    }).catch((error: unknown) => {
       client.connection.stream.destroy();
       throw error;
-    }
-    this.#pids.set(writer, this.#server.pid);
+    });
+    this.#server = server;
+    this.#pids.set(writer, server.pid);
     const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
     const { answerMs } = timeouts;

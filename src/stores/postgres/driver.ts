@@ -6,7 +6,7 @@
 //     full (questions.ts, Q3).
 
 import type { Client } from "pg";
-import { RepriseError } from "../../base/index.ts";
+import { RepriseError, type Timers } from "../../base/index.ts";
 import type { Address } from "./address.ts";
 
 export interface Timeouts {
@@ -28,6 +28,8 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 };
 
 const KEEP_ALIVE_S = 10;
+/** For a goodbye, to which there may be no answer. */
+export const CLOSE_MS = 2_000;
 
 export function sessionSettings(timeouts: Timeouts): Readonly<Record<string, string>> {
   return {
@@ -76,6 +78,16 @@ export async function connectClient(address: Address, timeouts: Timeouts, name: 
     throw error;
   }
   return client;
+}
+
+/** D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */
+export async function within<T>(client: Client, timers: Timers, ms: number, act: () => Promise<T>): Promise<T> {
+  const stop = timers.set(ms, () => client.connection.stream.destroy(), { ref: false });
+  try {
+    return await act();
+  } finally {
+    stop();
+  }
 }
 
 async function loadDriver(): Promise<typeof Client> {

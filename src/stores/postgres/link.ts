@@ -25,7 +25,7 @@ import { runPipeline, type Prepared, type Result } from "./pipeline.ts";
 import { bindQuestion } from "./questions.ts";
 import type { Shapes } from "./shapes.ts";
 import { UserHandle } from "./user-handle.ts";
-import { USUAL_PLANNER } from "./driver.ts";
+import { CLOSE_MS, USUAL_PLANNER, within } from "./driver.ts";
 import { WireWriter, type Bound } from "./wire.ts";
 
 const BEGIN = "begin isolation level read committed read write";
@@ -145,7 +145,8 @@ export class PostgresLink implements Link {
   async close(): Promise<void> {
     if (this.#isBroken) return;
     this.#isBroken = true;
-    await this.#parts.client.end();
+    const { client, timers } = this.#parts;
+    await within(client, timers, CLOSE_MS, () => client.end());
   }
 
   /** A server's error of a statement is thrown as the store's; those that pass by themselves as a LinkError. */

@@ -4,7 +4,7 @@
 import type { Client } from "pg";
 import type { Timers } from "../../base/index.ts";
 import type { Address } from "./address.ts";
-import { connectClient, type Timeouts } from "./driver.ts";
+import { CLOSE_MS, connectClient, within, type Timeouts } from "./driver.ts";
 import { quoted } from "./shapes.ts";
 
 const AGAIN_MS = 1_000;
@@ -30,7 +30,7 @@ export class Listener {
   }
 
   async start(): Promise<void> {
-    const { address, timeouts, channel, own, heard } = this.#parts;
+    const { address, timeouts, timers, channel, own, heard } = this.#parts;
     try {
       const client = await connectClient(address, timeouts, "reprise listens");
       client.on("notification", ({ payload }) => {
@@ -40,7 +40,7 @@ export class Listener {
       client.once("error", () => client.connection.stream.destroy());
       this.#client = client;
       if (this.#isClosed) await client.end();
-      else await client.query(`listen ${quoted(channel)}`);
+      else await within(client, timers, timeouts.answerMs, () => client.query(`listen ${quoted(channel)}`));
     } catch {
       if (this.#client === undefined) this.#later();
       else this.#client.connection.stream.destroy();
@@ -69,6 +69,6 @@ export class Listener {
     this.#stop?.();
     const client = this.#client;
     this.#client = undefined;
-    await client?.end();
+    if (client !== undefined) await within(client, this.#parts.timers, CLOSE_MS, () => client.end());
   }
 }

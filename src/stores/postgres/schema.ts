@@ -140,6 +140,8 @@ create index queue_busy on queue (kind, queue, key, state) where state in (2, 6)
 create index queue_suspect on queue (name, run, item) where state = 4;
 create index queue_delayed on queue (available_at, run, item) where state = 0;
 create index queue_leased on queue (worker, run, item) where state = 2;
+-- To count what is put off without the timers, of which there may be millions.
+create index queue_later on queue (queue, kind) where state = 0 and kind <> 'timer';
 
 create table queues (
   name text collate "C" primary key,

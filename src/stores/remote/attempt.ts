@@ -21,6 +21,8 @@ export interface AttemptOptions {
   readonly now: EpochMs;
   /** From here on run numbers are free and this process's own. */
   readonly nextRun: RunNumber;
+  /** False: whoever misses anything does not ask for it, so nobody has to know what else (A2). */
+  readonly foresees?: boolean;
 }
 
 export type Attempt<T> = { readonly result: T } | { readonly questions: readonly Question[] };
@@ -34,7 +36,7 @@ export interface Applied {
 /** A1, A2 */
 export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readonly Write[]): Attempt<Applied> {
   ws.reset();
-  const { mode, now, nextRun } = options;
+  const { mode, now, nextRun, foresees = true } = options;
   const tx: Tx = { sql: wordsOf(ws, mode, { writes }), now, nextRun, flows: undefined };
   const outcomes: Outcome[] = [];
   let missed = false;
@@ -47,11 +49,13 @@ export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readon
       missed = true;
     }
   };
-  for (const write of writes)
+  for (const write of writes) {
     attempt(() => {
-      foresee(ws, mode, now, write);
+      if (foresees) foresee(ws, mode, now, write);
       outcomes.push(applyNext(tx, write));
     });
+    if (missed && !foresees) break;
+  }
   attempt(() => saveFlows(tx));
   if (!missed) return { result: { outcomes, nextRun: tx.nextRun ?? nextRun } };
   return { questions: wantedOf(ws) };

@@ -30,16 +30,16 @@ export type Change =
       readonly table: TableName;
       /** The columns that are set; key columns never are. */
       readonly columns: readonly string[];
-      /** With key columns and `columns`. */
+      /** With key columns and `columns`; there may be others. */
       readonly rows: readonly WireRow[];
       readonly expect?: readonly string[];
-      /** With the columns of `expect`, in the order of `rows`. */
+      /** With the columns of `expect`, and perhaps others, in the order of `rows`. */
       readonly old?: readonly WireRow[];
     }
   | {
       readonly change: "delete";
       readonly table: TableName;
-      /** With key columns. */
+      /** With key columns; there may be others. */
       readonly rows: readonly WireRow[];
       readonly expect?: readonly string[];
       readonly old?: readonly WireRow[];

@@ -2,19 +2,24 @@
 //
 // G1. A list is answered when its transaction is durable; its writes stay in order and together.
 // G2. Claims and other polls are transactions of their own, after the list's writes: what they lock is not what writes lock.
+//     They look first, all in one round trip and without a lock: mostly there is nothing.
 // G3. A list that breaks something unexpected is done again alone, and then write by write: it hurts no other.
 // G4. Lists that may need no questions are not held up by lists that do.
 
+import type { EpochMs } from "../../base/index.ts";
 import type { Outcome, Write } from "../../kernel/index.ts";
+import { idleOutcome } from "../rules/apply.ts";
 import { isPoll, isWorthRepeating, writeSingly } from "../rules/singly.ts";
 import { tryApply } from "./attempt.ts";
+import { wantFootprint } from "./footprint.ts";
 import { Needs } from "./needs.ts";
+import type { Reader } from "./reader.ts";
 import type { Runner, Work } from "./runner.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 interface List {
   readonly writes: readonly Write[];
-  readonly isQuick: boolean;
+  readonly needs: Needs;
   readonly resolve: (outcomes: readonly Outcome[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -25,13 +30,19 @@ const MAX_WRITES = 2_000;
 export class Batches {
   readonly #runner: Runner;
   readonly #links: number;
+  readonly #reader: Reader;
+  readonly #now: () => EpochMs;
+  /** Polls that found something the last time: they need not look first. */
+  readonly #finding = new Set<Write["write"]>();
   #waiting: List[] = [];
   #running = 0;
   #idle: (() => void)[] = [];
 
   /** `links`: transactions at once. */
-  constructor(runner: Runner, links: number) {
+  constructor(runner: Runner, reader: Reader, now: () => EpochMs, links: number) {
     this.#runner = runner;
+    this.#reader = reader;
+    this.#now = now;
     this.#links = links;
   }
 
@@ -40,9 +51,47 @@ export class Batches {
     // G2
     const others = writes.filter((write) => !isPoll(write));
     const done = [...(await this.#add(others))];
-    const outcomes: Outcome[] = [];
-    for (const write of writes) outcomes.push(isPoll(write) ? await this.#one(write) : done.shift()!);
-    return outcomes;
+    const polled = [...(await this.#poll(writes.filter(isPoll)))];
+    return writes.map((write) => (isPoll(write) ? polled.shift()! : done.shift()!));
+  }
+
+  /** G2 */
+  async #poll(polls: readonly Write[]): Promise<readonly Outcome[]> {
+    const outcomes = new Map(await this.#idly(polls.filter(({ write }) => !this.#finding.has(write))));
+    // Runs that begin are claimed at once.
+    if (polls.some((poll) => poll.write === "admit" && !outcomes.has(poll)))
+      for (const poll of polls) if (poll.write === "claim-turns") outcomes.delete(poll);
+    const left = polls.filter((poll) => !outcomes.has(poll));
+    while (left.length > 0) {
+      // Claims never wait for a lock: one transaction does for all of them.
+      const count = left.findIndex(({ write }) => !CLAIMS.has(write));
+      const some = left.splice(0, count < 0 ? left.length : Math.max(1, count));
+      const done = await this.#runner.run(workOn(some));
+      for (const [index, poll] of some.entries()) {
+        outcomes.set(poll, done[index]!);
+        if (hasFound(done[index]!)) this.#finding.add(poll.write);
+        else this.#finding.delete(poll.write);
+      }
+    }
+    return polls.map((poll) => outcomes.get(poll)!);
+  }
+
+  /** Those that find nothing. */
+  async #idly(polls: readonly Write[]): Promise<readonly (readonly [Write, Outcome])[]> {
+    if (polls.length === 0) return [];
+    const now = this.#now();
+    const outcomes = await this.#reader.speak(
+      "Polling",
+      (sql, ws) => {
+        for (const poll of polls) wantFootprint(ws, "read", now, poll);
+        return polls.map((poll) => idleOutcome(sql, now, poll));
+      },
+      polls,
+    );
+    return polls.flatMap((poll, index) => {
+      const outcome = outcomes[index];
+      return outcome === undefined ? [] : [[poll, outcome] as const];
+    });
   }
 
   /** Resolves when nothing is under way. */
@@ -53,7 +102,7 @@ export class Batches {
   #add(writes: readonly Write[]): Promise<readonly Outcome[]> {
     if (writes.length === 0) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ writes, isQuick: new Needs(writes).isQuick, resolve, reject });
+      this.#waiting.push({ writes, needs: new Needs(writes), resolve, reject });
       this.#pump();
     });
   }
@@ -77,7 +126,7 @@ export class Batches {
     let writes = 0;
     for (const list of this.#waiting) {
       const fits = lists.length === 0 || writes + list.writes.length <= MAX_WRITES;
-      if (!fits || list.isQuick !== oldest!.isQuick) {
+      if (!fits || list.needs.isQuick !== oldest!.needs.isQuick) {
         left.push(list);
         continue;
       }
@@ -90,7 +139,10 @@ export class Batches {
 
   async #commit(lists: readonly List[]): Promise<void> {
     try {
-      const outcomes = await this.#runner.run(workOn(lists.flatMap(({ writes }) => writes)));
+      const [first] = lists;
+      const work =
+        lists.length === 1 ? workOn(first!.writes, first!.needs) : workOn(lists.flatMap((list) => list.writes));
+      const outcomes = await this.#runner.run(work);
       let from = 0;
       for (const { writes, resolve } of lists) resolve(outcomes.slice(from, (from += writes.length)));
     } catch (error) {
@@ -121,20 +173,26 @@ export class Batches {
 
 const CLAIMS: ReadonlySet<Write["write"]> = new Set<Write["write"]>(["claim-turns", "claim-items", "claim-messages"]);
 
-export function workOn(writes: readonly Write[]): Work<readonly Outcome[]> {
+export function workOn(writes: readonly Write[], needs = new Needs(writes)): Work<readonly Outcome[]> {
   const mode = writes.some(({ write }) => CLAIMS.has(write)) ? "claim" : "write";
   return {
     what: mode === "claim" ? "Claiming" : "Committing",
     isOrdered: mode === "write",
     lane: writes.some(isPoll) ? "claim" : "write",
-    needs: new Needs(writes),
+    needs,
     assume: (ws) => assumeNew(ws, writes),
-    apply: (ws, now, nextRun) => {
-      const tried = tryApply(ws, { mode, now, nextRun }, writes);
+    apply: (ws, now, nextRun, isQuick) => {
+      const tried = tryApply(ws, { mode, now, nextRun, foresees: !isQuick }, writes);
       if ("questions" in tried) return tried;
       return { result: tried.result.outcomes, nextRun: tried.result.nextRun };
     },
   };
+}
+
+/** Whether a poll is worth repeating at once. */
+function hasFound(outcome: Outcome): boolean {
+  if (Array.isArray(outcome)) return outcome.length > 0;
+  return Object.values(outcome).some((found) => Array.isArray(found) && found.length > 0);
 }
 
 function assumeNew(ws: WorkingSet, writes: readonly Write[]): void {

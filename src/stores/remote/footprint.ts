@@ -27,6 +27,7 @@ import { wantAdmit, wantClaimItems, wantClaimMessages, wantClaimTurns } from "./
 import type { Lock } from "./query.ts";
 import {
   anyTask,
+  delayedItems,
   firstOfLine,
   idsOfRun,
   inboxFrom,
@@ -107,7 +108,7 @@ export function wantFootprint(ws: WorkingSet, mode: Mode, now: EpochMs, write: W
       return ws.wantRows("outbox", OURS, [[write.line, write.run, write.seq]]);
     case "fire-due":
       // Its first word asks for everything.
-      return;
+      return mode === "read" ? ws.want(delayedItems(1)) : undefined;
   }
 }
 

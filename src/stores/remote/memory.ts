@@ -23,6 +23,7 @@ interface Remembered {
   readonly items: Map<string, ItemRow>;
 }
 
+const RUN: readonly string[] = ["run"];
 const MAX_RUNS = 20_000;
 /** A run with more items is looked at in the database. */
 const MAX_ITEMS = 64;
@@ -47,20 +48,25 @@ export class Memory {
     return this.#numbers.get(id);
   }
 
-  /** False when one of them is not remembered. */
-  assume(ws: WorkingSet, runs: Iterable<RunNumber>): boolean {
+  /** Whether all of them are remembered. */
+  knows(runs: Iterable<RunNumber>): boolean {
+    for (const run of runs) if (!this.#runs.has(run)) return false;
+    return true;
+  }
+
+  assume(ws: WorkingSet, runs: Iterable<RunNumber>): void {
     for (const run of runs) {
       const known = this.#runs.get(run);
-      if (known === undefined) return false;
+      if (known === undefined) continue;
       const { row, items, knowsItems, hasNoOnce } = known;
       ws.assume("runs", row);
-      for (const item of items.values()) ws.assume("queue", item);
-      if (knowsItems) ws.assumeAbsent("queue", ["run"], [run]);
-      if (hasNoOnce) ws.assumeAbsent("once", ["run"], [run]);
+      if (items.size > 0) for (const item of items.values()) ws.assume("queue", item);
+      const key = [run];
+      if (knowsItems) ws.assumeAbsent("queue", RUN, key);
+      if (hasNoOnce) ws.assumeAbsent("once", RUN, key);
       // What has been read is gone, and there is nothing else.
-      if (row.arrivals === row.read) ws.assumeAbsent("inbox", ["run"], [run]);
+      if (row.arrivals === row.read) ws.assumeAbsent("inbox", RUN, key);
     }
-    return true;
   }
 
   /** After a commit: what is in the database now, as far as this process knows. */
@@ -88,17 +94,17 @@ export class Memory {
   }
 
   #noteRun(row: RunRow, isNew: boolean): void {
-    remember(this.#numbers, row.id, row.run, MAX_IDS);
     const known = this.#runs.get(row.run);
+    const isHeld = row.turn_token !== null && row.turn_worker !== null && this.#workers.has(row.turn_worker);
+    // Under another token somebody else may have been at work in between.
+    if (isHeld && known !== undefined && known.row.turn_token === row.turn_token) {
+      known.row = row;
+      return;
+    }
+    remember(this.#numbers, row.id, row.run, MAX_IDS);
     // M3
     this.#runs.delete(row.run);
-    if (row.turn_token === null || row.turn_worker === null || !this.#workers.has(row.turn_worker)) return;
-    // Under another token somebody else may have been at work in between.
-    const goesOn = known !== undefined && known.row.turn_token === row.turn_token;
-    const items = goesOn ? known.items : new Map<string, ItemRow>();
-    const knowsItems = goesOn ? known.knowsItems : isNew;
-    const hasNoOnce = goesOn ? known.hasNoOnce : isNew;
-    remember(this.#runs, row.run, { row, items, knowsItems, hasNoOnce }, MAX_RUNS);
+    if (isHeld) remember(this.#runs, row.run, { row, items: new Map(), knowsItems: isNew, hasNoOnce: isNew }, MAX_RUNS);
   }
 
   #noteItem(item: ItemRow): void {

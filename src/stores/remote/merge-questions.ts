@@ -4,11 +4,11 @@
 //     as it is once the locks are held (L2).
 
 import { ORDER } from "./net-changes.ts";
-import { keyText } from "./held.ts";
+import { keyText, type Key } from "./held.ts";
 import type { Lookup, Question } from "./query.ts";
 
 export function mergeQuestions(questions: readonly Question[]): readonly Question[] {
-  const lookups = new Map<string, { readonly lookup: Lookup; readonly keys: Map<string, Lookup["keys"][number]> }>();
+  const lookups = new Map<string, { readonly lookup: Lookup; readonly keys: Map<Key, Lookup["keys"][number]> }>();
   const others = new Map<string, Question>();
   for (const question of questions) {
     if (question.ask !== "lookup") {

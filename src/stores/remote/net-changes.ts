@@ -7,7 +7,7 @@
 import type { Change } from "./backend.ts";
 import { compareValues } from "./evaluate.ts";
 import { UNASKED, type Held } from "./held.ts";
-import { columnType, keyColumns, TABLES, type AnyRow, type TableName } from "./tables.ts";
+import { bitsOf, columnsOf, columnType, keyColumns, TABLES, type AnyRow, type TableName } from "./tables.ts";
 
 /** What of an assumed row others may change, and whoever changes anything else changes too. */
 export const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>> = {
@@ -15,105 +15,131 @@ export const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>
   queue: ["token"],
 };
 
-interface Update {
-  readonly table: TableName;
-  readonly columns: Set<string>;
-  readonly expect: readonly string[] | undefined;
-  readonly rows: { readonly row: AnyRow; readonly base: AnyRow | undefined }[];
+/** What becomes of some rows of a table in one statement. */
+interface Group {
+  readonly expects: boolean;
+  /** Bits of the columns that are set. */
+  columns: number;
+  rows: AnyRow[];
+  /** As they are in the database; only where something is expected. */
+  old: AnyRow[];
 }
 
-export function netChanges(touched: Iterable<Held>): readonly Change[] {
-  const removed = new Map<string, Removal>();
-  const inserted = new Map<TableName, AnyRow[]>();
-  const updated = new Map<string, Update>();
+/** Of one table. */
+class Changed {
+  readonly table: TableName;
+  readonly #groups = new Map<number, Group>();
+  inserted: AnyRow[] = [];
+
+  constructor(table: TableName) {
+    this.table = table;
+  }
+
+  remove(row: AnyRow, base: AnyRow | undefined): void {
+    this.#add(base === undefined ? REMOVED : REMOVED_AS_EXPECTED, row, base, 0);
+  }
+
+  /** N1. `alone`: what must be the same in all rows of the statement, as bits. */
+  update(set: number, alone: number, row: AnyRow, base: AnyRow | undefined): void {
+    this.#add((alone + 1) * 4 + (base === undefined ? UPDATED : UPDATED_AS_EXPECTED), row, base, set);
+  }
+
+  #add(kind: number, row: AnyRow, base: AnyRow | undefined, columns: number): void {
+    let group = this.#groups.get(kind);
+    if (group === undefined)
+      this.#groups.set(kind, (group = { expects: base !== undefined, columns: 0, rows: [], old: [] }));
+    group.columns |= columns;
+    group.rows.push(row);
+    if (base !== undefined) group.old.push(base);
+  }
+
+  /** Removals, then updates, then what is new. */
+  changes(): Change[] {
+    const { table } = this;
+    const all: Change[] = [];
+    for (const removal of [true, false])
+      for (const [kind, group] of this.#groups) {
+        if (kind < 4 !== removal) continue;
+        inOrder(table, group);
+        const expected = group.expects ? { expect: EXPECTED[table]!, old: group.old } : undefined;
+        const { rows } = group;
+        if (removal) all.push({ change: "delete", table, rows, ...expected });
+        else all.push({ change: "update", table, columns: namesOf(table, group.columns), rows, ...expected });
+      }
+    if (this.inserted.length > 0) {
+      const inserted = { rows: this.inserted, old: [] };
+      inOrder(table, inserted);
+      all.push({ change: "insert", table, rows: inserted.rows });
+    }
+    return all;
+  }
+}
+
+const REMOVED = 0;
+const REMOVED_AS_EXPECTED = 1;
+const UPDATED = 2;
+const UPDATED_AS_EXPECTED = 3;
+
+export function netChanges(touched: readonly Held[]): readonly Change[] {
+  const tables = new Map<TableName, Changed>();
   for (const held of touched) {
-    const { base, row, dirty, patch, dropped } = held;
-    const { name } = held.table;
-    const expect = held.assumed ? EXPECTED[name] : undefined;
+    const { base, row, dirty, patch, dropped, table } = held;
+    const { name } = table;
+    let changed = tables.get(name);
+    if (changed === undefined) tables.set(name, (changed = new Changed(name)));
     if (held.firmness === UNASKED) {
-      if (dropped !== undefined) remove(removed, name, dropped, undefined);
-      if (patch !== undefined) update(updated, name, keysFirst(name, patch), patch, undefined, undefined);
+      if (dropped !== undefined) changed.remove(dropped, undefined);
+      if (patch !== undefined) {
+        const set = bitsIn(name, patch);
+        changed.update(set, set, patch, undefined);
+      }
     }
     if (base === undefined) {
-      if (row !== undefined) inserted.set(name, [...(inserted.get(name) ?? []), row]);
-    } else if (row === undefined) remove(removed, name, base, expect);
-    else if (dirty !== undefined && dirty.size > 0) update(updated, name, dirty, row, base, expect);
+      if (row !== undefined) changed.inserted.push(row);
+      continue;
+    }
+    const expected = held.assumed ? base : undefined;
+    if (row === undefined) changed.remove(expected ?? base, expected);
+    else if (dirty !== 0) changed.update(dirty, dirty & payloadsOf(name), row, expected);
     // Nothing was changed, and yet something was decided by it.
-    else if (expect !== undefined) update(updated, name, expect.slice(0, 1), row, base, expect);
+    else if (expected !== undefined) changed.update(table.bits[EXPECTED[name]![0]]!, 0, row, expected);
   }
-  return [
-    ...[...removed.values()].map(deletion),
-    ...[...updated.values()].map(updating),
-    ...[...inserted].map(([table, rows]): Change => ({ change: "insert", table, rows: sorted(table, rows) })),
-  ].sort((a, b) => ORDER[a.table] - ORDER[b.table] || KINDS[a.change] - KINDS[b.change]);
+  return [...tables.values()].sort((a, b) => ORDER[a.table] - ORDER[b.table]).flatMap((changed) => changed.changes());
 }
 
-interface Removal {
-  readonly table: TableName;
-  readonly expect: readonly string[] | undefined;
-  readonly rows: AnyRow[];
+/** Of columns that are set, without the key. */
+function bitsIn(table: TableName, row: AnyRow): number {
+  const bits = bitsOf(table);
+  let set = 0;
+  for (const column of Object.keys(row)) if (!keyColumns(table).includes(column)) set |= bits[column]!;
+  return set;
 }
 
-function remove(
-  removed: Map<string, Removal>,
-  table: TableName,
-  row: AnyRow,
-  expect: readonly string[] | undefined,
-): void {
-  const shape = `${table} ${String(expect !== undefined)}`;
-  const group = removed.get(shape);
-  if (group === undefined) removed.set(shape, { table, expect, rows: [row] });
-  else group.rows.push(row);
+function namesOf(table: TableName, set: number): readonly string[] {
+  return columnsOf(table).filter((_, at) => (set & (1 << at)) !== 0);
 }
 
-/** N1 */
-function update(
-  updated: Map<string, Update>,
-  table: TableName,
-  columns: Iterable<string>,
-  row: AnyRow,
-  base: AnyRow | undefined,
-  expect: readonly string[] | undefined,
-): void {
-  const set = [...columns].filter((column) => !keyColumns(table).includes(column));
-  const alone = base === undefined ? set : set.filter((column) => columnType(table, column) === "payload");
-  const shape = `${table} ${String(expect !== undefined)} ${String(base === undefined)} ${alone.sort().join()}`;
-  let group = updated.get(shape);
-  if (group === undefined) updated.set(shape, (group = { table, columns: new Set(), expect, rows: [] }));
-  for (const column of set) group.columns.add(column);
-  group.rows.push({ row, base });
+const PAYLOADS = new Map<TableName, number>();
+
+function payloadsOf(table: TableName): number {
+  let bits = PAYLOADS.get(table);
+  if (bits === undefined) {
+    bits = 0;
+    for (const column of columnsOf(table)) if (columnType(table, column) === "payload") bits |= bitsOf(table)[column]!;
+    PAYLOADS.set(table, bits);
+  }
+  return bits;
 }
 
-function keysFirst(table: TableName, patch: AnyRow): readonly string[] {
-  return Object.keys(patch).filter((column) => !keyColumns(table).includes(column));
-}
-
-function deletion({ table, expect, rows }: Removal): Change {
-  const ordered = sorted(table, rows);
-  return {
-    change: "delete",
-    table,
-    rows: ordered.map((row) => pick(row, keyColumns(table))),
-    ...(expect && { expect, old: ordered.map((row) => pick(row, expect)) }),
-  };
-}
-
-function updating({ table, columns, expect, rows }: Update): Change {
-  const set = [...columns].sort();
-  const named = [...keyColumns(table), ...set];
-  const ordered = rows.toSorted((a, b) => byKey(table, a.row, b.row));
-  return {
-    change: "update",
-    table,
-    columns: set,
-    rows: ordered.map(({ row }) => pick(row, named)),
-    ...(expect && { expect, old: ordered.map(({ base }) => pick(base!, expect)) }),
-  };
-}
-
-/** N2 */
-function sorted(table: TableName, rows: readonly AnyRow[]): readonly AnyRow[] {
-  return rows.toSorted((a, b) => byKey(table, a, b));
+/** N2. Mostly they are. */
+function inOrder(table: TableName, group: { rows: AnyRow[]; old: AnyRow[] }): void {
+  const { rows, old } = group;
+  let isSorted = true;
+  for (let at = 1; at < rows.length && isSorted; at += 1) isSorted = byKey(table, rows[at - 1]!, rows[at]!) <= 0;
+  if (isSorted) return;
+  const order = rows.map((_, at) => at).sort((a, b) => byKey(table, rows[a]!, rows[b]!));
+  group.rows = order.map((at) => rows[at]!);
+  if (old.length > 0) group.old = order.map((at) => old[at]!);
 }
 
 function byKey(table: TableName, a: AnyRow, b: AnyRow): number {
@@ -124,16 +150,9 @@ function byKey(table: TableName, a: AnyRow, b: AnyRow): number {
   return 0;
 }
 
-function pick(row: AnyRow, columns: readonly string[]): AnyRow {
-  const picked: AnyRow = {};
-  for (const column of columns) picked[column] = row[column]!;
-  return picked;
-}
-
 /** L1 */
 export const ORDER = Object.fromEntries(
   ["runs", "queues", ...Object.keys(TABLES).filter((name) => name !== "runs" && name !== "queues")].map(
     (name, index) => [name, index],
   ),
 ) as Record<TableName, number>;
-const KINDS = { delete: 0, update: 1, insert: 2 } as const;

@@ -4,6 +4,7 @@
 //     runs looks at them in a few round trips.
 // E2. Questions that fail together are asked again, each by itself: nobody gets an error that is another's.
 
+import type { Write } from "../../kernel/index.ts";
 import type { Statements } from "../rules/statements.ts";
 import type { Seal } from "../seal.ts";
 import { tryWith } from "./attempt.ts";
@@ -22,6 +23,8 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
+/** Working sets that are kept, with their words. */
+const MAX_SETS = 8;
 /** In one round trip. */
 const MAX_QUESTIONS = 256;
 
@@ -31,6 +34,7 @@ export class Reader {
   readonly #patienceMs: number;
   readonly #seal: () => Seal | undefined;
   readonly #atOnce: number;
+  readonly #sets: WorkingSet[] = [];
   #asked: Asked[] = [];
   #running = 0;
 
@@ -44,11 +48,19 @@ export class Reader {
   }
 
   /** With the words of the rules; several round trips where one answer leads to the next question. */
-  async speak<T>(what: string, body: (sql: Statements) => T): Promise<T> {
-    const ws = new WorkingSet();
+  async speak<T>(
+    what: string,
+    body: (sql: Statements, ws: WorkingSet) => T,
+    writes: readonly Write[] = [],
+  ): Promise<T> {
+    const ws = this.#sets.pop() ?? new WorkingSet();
     for (;;) {
-      const tried = tryWith(ws, () => body(wordsOf(ws, "read")));
-      if ("result" in tried) return tried.result;
+      const tried = tryWith(ws, () => body(wordsOf(ws, "read", { writes }), ws));
+      if ("result" in tried) {
+        ws.clear();
+        if (this.#sets.length < MAX_SETS) this.#sets.push(ws);
+        return tried.result;
+      }
       const answers = await this.read(what, tried.questions);
       for (const [index, question] of tried.questions.entries()) ws.learn(question, answers[index]!);
     }

@@ -65,6 +65,7 @@ export async function openRemoteStore(backend: Backend, options: RemoteStoreOpti
 
 export class RemoteStore implements Store, ThreadStore {
   readonly kind: string;
+  readonly pollsApart = true;
   readonly #session: Session;
   readonly #threads: RemoteThreads;
 

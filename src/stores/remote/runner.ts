@@ -36,7 +36,7 @@ export interface Work<T> {
   /** Undefined when it is not about writes. */
   readonly needs?: Needs | undefined;
   /** Called many times; each time nothing of what it changed before is there. */
-  apply(ws: WorkingSet, now: number, nextRun: number): Applied<T>;
+  apply(ws: WorkingSet, now: number, nextRun: number, isQuick: boolean): Applied<T>;
   /** What is taken for granted until a commit says otherwise. */
   assume?(ws: WorkingSet): void;
 }
@@ -57,6 +57,9 @@ export interface RunnerParts extends Waiting {
 /** Rounds of questions in one transaction; more would be a mistake of ours. */
 const MAX_ROUNDS = 1_000;
 
+/** Working sets that are kept, with their words. */
+const MAX_SETS = 8;
+
 /** What an attempt learned for the next one. */
 interface Plan {
   readonly questions: readonly Question[];
@@ -74,6 +77,7 @@ type Attempt<T> = { readonly done: T } | { readonly again: Plan; readonly why: W
 
 export class Runner {
   readonly #parts: RunnerParts;
+  readonly #sets: WorkingSet[] = [];
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
@@ -157,23 +161,35 @@ export class Runner {
   /** R2. Undefined when it has to be done the other way. */
   async #quickly<T>(on: WriteLink, work: Work<T>, needs: Needs, block: Block): Promise<Attempt<T> | undefined> {
     const { memory, now } = this.#parts;
-    const ws = new WorkingSet();
-    if (!memory.assume(ws, needs.runs)) return undefined;
+    if (!memory.knows(needs.runs)) return undefined;
+    const ws = this.#sets.pop() ?? new WorkingSet();
+    memory.assume(ws, needs.runs);
     work.assume?.(ws);
-    const applied = work.apply(ws, now(), nextOf(block));
-    if ("questions" in applied) return undefined;
+    const applied = work.apply(ws, now(), nextOf(block), true);
+    if ("questions" in applied) {
+      this.#keep(ws);
+      return undefined;
+    }
     const attempt = await this.#commit(on, work, ws, block, applied, FIRST);
+    this.#keep(ws);
     if (!("done" in attempt)) memory.forget(needs.runs);
     return attempt;
   }
 
+  /** For another transaction; one that something was thrown in is not kept. */
+  #keep(ws: WorkingSet): void {
+    ws.clear();
+    if (this.#sets.length < MAX_SETS) this.#sets.push(ws);
+  }
+
   async #carefully<T>(on: WriteLink, work: Work<T>, block: Block, plan: Plan): Promise<Attempt<T>> {
     const { seal, now, memory } = this.#parts;
-    const ws = new WorkingSet();
+    const ws = this.#sets.pop() ?? new WorkingSet();
     const loading = new Loading(on, ws, work.isOrdered, seal(), memory, plan.runs);
     if (!plan.isWary) work.assume?.(ws);
     const beginAnew = async (): Promise<Attempt<T>> => {
       await on.link.rollback();
+      this.#keep(ws);
       return { again: { ...plan, questions: loading.asked, runs: [...plan.runs, ...loading.found] }, why: "order" };
     };
     try {
@@ -182,8 +198,12 @@ export class Runner {
       for (let round = 0; ; round += 1) {
         invariant(round < MAX_ROUNDS, "a transaction asks for ever", { what: work.what });
         // Once rows have been asked for by it, it stands still: the same questions come again.
-        const applied = work.apply(ws, (at ??= now()), nextOf(block));
-        if ("result" in applied) return await this.#commit(on, work, ws, block, applied, plan);
+        const applied = work.apply(ws, (at ??= now()), nextOf(block), false);
+        if ("result" in applied) {
+          const attempt = await this.#commit(on, work, ws, block, applied, plan);
+          this.#keep(ws);
+          return attempt;
+        }
         if (!(await loading.load(applied.questions))) return await beginAnew();
       }
     } catch (error) {

@@ -87,7 +87,7 @@ export class Session {
       now: () => this.now(),
       committed: (changes) => this.wakeUps.committed(changes),
     });
-    this.batches = new Batches(this.runner, writeLinks);
+    this.batches = new Batches(this.runner, this.reader, () => this.now(), writeLinks);
   }
 
   static async open(backend: Backend, options: RemoteStoreOptions): Promise<Session> {

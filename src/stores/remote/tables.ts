@@ -219,8 +219,24 @@ export function keyColumns(table: TableName): readonly string[] {
   return TABLES[table].key;
 }
 
+const COLUMNS = Object.fromEntries(
+  Object.entries(TABLES).map(([table, { columns }]) => [table, Object.keys(columns)]),
+) as unknown as Readonly<Record<TableName, readonly string[]>>;
+
 export function columnsOf(table: TableName): readonly string[] {
-  return Object.keys(TABLES[table].columns);
+  return COLUMNS[table];
+}
+
+/** Each column's own bit, in the order of the schema: no table has more than thirty. */
+const BITS = Object.fromEntries(
+  Object.entries(COLUMNS).map(([table, columns]) => [
+    table,
+    Object.fromEntries(columns.map((name, at) => [name, 1 << at])),
+  ]),
+) as Readonly<Record<TableName, Readonly<Record<string, number>>>>;
+
+export function bitsOf(table: TableName): Readonly<Record<string, number>> {
+  return BITS[table];
 }
 
 export function columnType(table: TableName, column: string): Column<unknown>["type"] {

@@ -39,8 +39,8 @@ function turnWork(turn: TurnWrite): Work<TurnOutcome> {
   const work = workOn([turn]);
   return {
     ...work,
-    apply: (ws, now, nextRun) => {
-      const applied = work.apply(ws, now, nextRun);
+    apply: (ws, now, nextRun, isQuick) => {
+      const applied = work.apply(ws, now, nextRun, isQuick);
       if ("questions" in applied) return applied;
       const [outcome] = applied.result as readonly TurnOutcome[];
       // U2

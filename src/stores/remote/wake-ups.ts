@@ -104,6 +104,7 @@ function isNews(change: Change): boolean {
       if (change.change === "insert") return change.rows.some((row) => row["turn_token"] === null);
       return change.columns.some((column) => RUN_NEWS.has(column)) && change.rows.some(isRunNews);
     case "queue":
+      if (change.change === "update" && !change.columns.includes("state")) return false;
       return change.rows.some((row) => row["state"] === 1 || row["state"] === 4);
     case "outbox":
     case "schedules":

@@ -16,9 +16,9 @@ export interface Speech {
   readonly ws: WorkingSet;
   readonly mode: Mode;
   /** What is to be claimed: looked for by name, where SQLite first asks which names there are. */
-  readonly writes: readonly Write[];
+  writes: readonly Write[];
   /** Of a worker that is registered. */
-  readonly nextWorker: number | undefined;
+  nextWorker: number | undefined;
   /** How a row of a table is looked at. */
   readonly lock: (table: TableName) => Lock;
 }

@@ -18,7 +18,8 @@ interface Holder {
   readonly value: number;
 }
 
-export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
+export function workerWords(speech: Speech) {
+  const { ws, mode, lock } = speech;
   const turnsOf = (worker: number): Select<"runs"> => ({
     ask: "select",
     table: "runs",
@@ -59,6 +60,7 @@ export function workerWords({ ws, mode, nextWorker, lock }: Speech) {
     insertWorker: {
       ...just(() => {}),
       run: (name, until, startedAt, about) => {
+        const { nextWorker } = speech;
         if (nextWorker === undefined) return UNCOUNTED;
         const row = { worker: nextWorker, name, until, started_at: startedAt, about, doing: null };
         ws.insert("workers", row as RowOf<"workers">);

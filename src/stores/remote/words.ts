@@ -30,10 +30,27 @@ export interface Hints {
   readonly nextWorker?: number;
 }
 
+interface Spoken {
+  readonly speech: Speech;
+  readonly words: Statements;
+}
+
+/** Some two hundred words are made once for each set, not for each transaction. */
+const SPOKEN = new WeakMap<WorkingSet, Partial<Record<Mode, Spoken>>>();
+
+/** The words of a set and a mode are the same ones each time; the hints are those given last. */
 export function wordsOf(ws: WorkingSet, mode: Mode, hints: Hints = {}): Statements {
-  const { writes = [], nextWorker } = hints;
-  const speech: Speech = { ws, mode, writes, nextWorker, lock: (table) => lockOf(mode, table) };
-  return {
+  let modes = SPOKEN.get(ws);
+  if (modes === undefined) SPOKEN.set(ws, (modes = {}));
+  const { speech, words } = (modes[mode] ??= spokenOf(ws, mode));
+  speech.writes = hints.writes ?? [];
+  speech.nextWorker = hints.nextWorker;
+  return words;
+}
+
+function spokenOf(ws: WorkingSet, mode: Mode): Spoken {
+  const speech: Speech = { ws, mode, writes: [], nextWorker: undefined, lock: (table) => lockOf(mode, table) };
+  const words = {
     ...runWords(speech),
     ...startWords(speech),
     ...messageWords(speech),
@@ -47,4 +64,5 @@ export function wordsOf(ws: WorkingSet, mode: Mode, hints: Hints = {}): Statemen
     ...sweepWords(speech),
     ...readWords(speech),
   };
+  return { speech, words };
 }

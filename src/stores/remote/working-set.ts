@@ -8,9 +8,22 @@
 // W4. `changes` are net: a row that was inserted and removed again is not among them, one that was changed ten times once.
 
 import { invariant } from "../../base/index.ts";
+import { blindKey, covers, further, groupText, isSame, keyRow, lookup, reaching, selectText } from "./asking.ts";
 import type { Answer, Change } from "./backend.ts";
 import { compareValues, matches } from "./evaluate.ts";
-import { FIRMNESS, keyText, newHeld, OURS, Table, UNASKED, type Firmness, type Held, type Known } from "./held.ts";
+import {
+  FIRMNESS,
+  keyOf,
+  keyText,
+  nameOf,
+  newHeld,
+  OURS,
+  Table,
+  UNASKED,
+  type Firmness,
+  type Held,
+  type Key,
+} from "./held.ts";
 import { mergeQuestions } from "./merge-questions.ts";
 import { EXPECTED, netChanges } from "./net-changes.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./query.ts";
@@ -23,13 +36,15 @@ export class Miss extends Error {
   }
 }
 
-/** One for all: nobody looks where it came from, and a stack costs more than the rest of a miss. */
+/** One for all: nobody asks where it comes from, and a trace of calls costs more than the rest of a miss. */
 const MISS = new Miss();
+
+const RUN: readonly string[] = ["run"];
 
 export class WorkingSet {
   readonly #tables = new Map<TableName, Table>();
   readonly #fresh = new Set<Value>();
-  #touched = new Set<Held>();
+  #touched: Held[] = [];
   #wanted: Question[] = [];
 
   // ── asking ──
@@ -53,7 +68,7 @@ export class WorkingSet {
   /** All rows with these values, of columns that rows are found by. */
   find<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
     if (!this.#isFound(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));
-    const index = this.#table(table).indexes.get(columns.join());
+    const index = this.#table(table).indexOf(nameOf(columns));
     invariant(index !== undefined, "rows are looked up by columns that are not indexed", { table, columns });
     return this.#alive<T>(index.rows.get(keyText(key)) ?? [], UNASKED, []);
   }
@@ -102,7 +117,7 @@ export class WorkingSet {
 
   /** Rows with these values that are here, whatever else there may be. */
   here<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[]): RowOf<T>[] {
-    return this.#alive<T>(this.#table(table).indexes.get(columns.join())?.rows.get(keyText(key)) ?? [], UNASKED, []);
+    return this.#alive<T>(this.#table(table).indexOf(nameOf(columns))?.rows.get(keyText(key)) ?? [], UNASKED, []);
   }
 
   /** The rows that came with a selection, as they are now and as far as they still match. */
@@ -139,7 +154,7 @@ export class WorkingSet {
       group["count"] = Number(group["count"]) + change;
       groups.set(text, group);
     };
-    const changed = [...this.#touched].filter((held) => held.table.name === table);
+    const changed = this.#touched.filter((held) => held.table.name === table);
     // What were they? Only the database knows.
     const blindly = changed.filter(({ dropped, patch }) => (dropped ?? patch) !== undefined);
     if (blindly.length > 0) this.miss(lookup(table, keyColumns(table), blindly.map(blindKey), "update"));
@@ -183,7 +198,7 @@ export class WorkingSet {
     if (question.ask === "select") return void this.trySelect(question);
     if (question.ask !== "lookup") return void this.tryCounts(question);
     const { table, columns, keys, lock } = question;
-    const isByKey = columns.join() === keyColumns(table).join();
+    const isByKey = isSame(columns, keyColumns(table));
     const missing = keys.filter((key) =>
       isByKey ? this.#known(table, lock, key) === undefined : !this.#isFound(table, columns, key, lock),
     );
@@ -221,14 +236,14 @@ export class WorkingSet {
 
   /** False when a row with its key is known to be there; nobody needs to have asked, the commit finds out. */
   insert<T extends TableName>(table: T, row: RowOf<T>): boolean {
-    const held = this.#hold(table, keyText(keyColumns(table).map((column) => (row as AnyRow)[column]!)));
+    const held = this.#hold(table, keyOf(keyColumns(table), row as AnyRow));
     if (held.row !== undefined) return false;
     held.table.index(held, row as AnyRow);
     held.row = row as AnyRow;
     held.patch = undefined;
     // In place of one that was removed.
     if (held.base !== undefined)
-      held.dirty = new Set(columnsOf(table).filter((name) => !keyColumns(table).includes(name)));
+      for (const name of columnsOf(table)) if (!keyColumns(table).includes(name)) held.dirty |= held.table.bits[name]!;
     this.#touch(held);
     return true;
   }
@@ -237,8 +252,13 @@ export class WorkingSet {
   update<T extends TableName>(table: T, row: RowOf<T>, values: Partial<RowOf<T>>): void {
     const held = this.#held(table, row as AnyRow);
     if (held.row === held.base) held.row = { ...held.base! };
-    Object.assign(held.row!, values);
-    if (held.base !== undefined) for (const column of Object.keys(values)) (held.dirty ??= new Set()).add(column);
+    const { bits } = held.table;
+    let dirty = 0;
+    for (const column in values) {
+      held.row![column] = (values as AnyRow)[column]!;
+      dirty |= bits[column]!;
+    }
+    if (held.base !== undefined) held.dirty |= dirty;
     this.#touch(held);
   }
 
@@ -286,15 +306,15 @@ export class WorkingSet {
     table.selected.set(selectText(question), { limit, rows, isWhole });
     const [only] = question.where;
     if (isWhole && question.where.length === 1 && only?.column === "run" && only.is === "=" && question.lock !== "skip")
-      table.asked.set(lookupText(["run"], [only.value]), firmness);
+      table.noteAsked(["run"], [only.value], firmness);
   }
 
   #learnKeys(table: Table, { columns, keys, lock }: Lookup, answered: ReadonlySet<Held>): void {
-    const isByKey = columns.join() === keyColumns(table.name).join();
-    const index = table.indexes.get(columns.join());
+    const isByKey = isSame(columns, keyColumns(table.name));
+    const index = table.indexOf(nameOf(columns));
     for (const key of keys) {
       const text = keyText(key);
-      if (!isByKey && lock !== "skip") table.asked.set(lookupText(columns, key), FIRMNESS[lock]);
+      if (!isByKey && lock !== "skip") table.noteAsked(columns, key, FIRMNESS[lock]);
       if (isByKey && lock === "skip" && !answered.has(this.#hold(table.name, text))) table.taken.add(text);
       if (lock === "skip") continue;
       for (const held of isByKey ? [this.#hold(table.name, text)] : (index?.rows.get(text) ?? []))
@@ -310,14 +330,15 @@ export class WorkingSet {
   /** A row this process wrote last, if nobody else has changed it; the commit finds out. */
   assume<T extends TableName>(table: T, row: RowOf<T>): void {
     invariant(EXPECTED[table] !== undefined, "rows of this table cannot be assumed", { table });
-    const held = this.#hold(table, keyText(keyColumns(table).map((column) => (row as AnyRow)[column]!)));
+    const held = this.#hold(table, keyOf(keyColumns(table), row as AnyRow));
     if (held.firmness === OURS) return;
-    this.#load(held.table, row as AnyRow, OURS).assumed = true;
+    this.#fill(held, row as AnyRow, OURS);
+    held.assumed = true;
   }
 
   /** Nobody has this: the commit finds out, because the insert would be refused. */
   assumeAbsent(table: TableName, columns: readonly string[], key: readonly Value[]): void {
-    if (columns.join() !== keyColumns(table).join()) this.#table(table).asked.set(lookupText(columns, key), OURS);
+    if (!isSame(columns, keyColumns(table))) this.#table(table).noteAsked(columns, key, OURS);
     else {
       const held = this.#hold(table, keyText(key));
       if (held.firmness === UNASKED) held.firmness = OURS;
@@ -330,13 +351,21 @@ export class WorkingSet {
   reset(): void {
     for (const held of this.#touched) {
       held.row = held.base;
-      held.dirty = undefined;
+      held.dirty = 0;
       held.patch = undefined;
       held.dropped = undefined;
       held.used = false;
       if (held.firmness === UNASKED) held.table.rows.delete(held.key);
     }
-    this.#touched = new Set();
+    this.#touched = [];
+    this.#wanted = [];
+  }
+
+  /** Forgets everything, for another transaction. */
+  clear(): void {
+    this.#tables.clear();
+    this.#fresh.clear();
+    this.#touched = [];
     this.#wanted = [];
   }
 
@@ -372,25 +401,22 @@ export class WorkingSet {
 
   #isFound(name: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
     if (columns.length === 1 && columns[0] === "run" && this.#fresh.has(key[0]!)) return true;
-    return (this.#table(name).asked.get(lookupText(columns, key)) ?? UNASKED) >= FIRMNESS[lock];
+    return this.#table(name).firmnessOf(columns, key) >= FIRMNESS[lock];
   }
 
   /** Whether all rows of the run of this key are here. */
   #isRunKnown(name: TableName, key: readonly Value[], firmness: Firmness): boolean {
     if (keyColumns(name)[0] !== "run") return false;
-    const run = key[0]!;
-    return this.#fresh.has(run) || (this.#table(name).asked.get(lookupText(["run"], [run])) ?? UNASKED) >= firmness;
+    return this.#fresh.has(key[0]!) || this.#table(name).firmnessOf(RUN, key) >= firmness;
   }
 
   /** Whether all rows of the run that is asked about are here. */
   #isRunHere({ table, where, lock }: Select): boolean {
-    return where.some(
-      (one) => one.column === "run" && one.is === "=" && this.#isFound(table, ["run"], [one.value], lock),
-    );
+    return where.some((one) => one.column === "run" && one.is === "=" && this.#isFound(table, RUN, [one.value], lock));
   }
 
   /** There from now on, if only to say that nobody knows. */
-  #hold(name: TableName, key: string): Held {
+  #hold(name: TableName, key: Key): Held {
     const table = this.#table(name);
     let held = table.rows.get(key);
     if (held === undefined) table.rows.set(key, (held = newHeld(table, key, UNASKED)));
@@ -399,17 +425,20 @@ export class WorkingSet {
 
   /** What was known as firmly stays what it is. */
   #load(table: Table, row: AnyRow, firmness: Firmness): Held {
-    const held = this.#hold(table.name, keyText(keyColumns(table.name).map((column) => row[column]!)));
-    if (held.firmness >= firmness && !(held.assumed && firmness === OURS)) return held;
-    if (held.base === undefined) table.index(held, row);
-    held.base = held.row = row;
-    held.firmness = firmness;
-    held.assumed = false;
+    const held = this.#hold(table.name, keyOf(keyColumns(table.name), row));
+    if (held.firmness < firmness || (held.assumed && firmness === OURS)) this.#fill(held, row, firmness);
     return held;
   }
 
+  #fill(held: Held, row: AnyRow, firmness: Firmness): void {
+    if (held.base === undefined) held.table.index(held, row);
+    held.base = held.row = row;
+    held.firmness = firmness;
+    held.assumed = false;
+  }
+
   #held(name: TableName, row: AnyRow): Held {
-    const held = this.#table(name).rows.get(keyText(keyColumns(name).map((column) => row[column]!)));
+    const held = this.#table(name).rows.get(keyOf(keyColumns(name), row));
     invariant(held?.row !== undefined, "a row is changed that is not here", { table: name });
     return held;
   }
@@ -419,17 +448,18 @@ export class WorkingSet {
   }
 
   #touch(held: Held): void {
+    if (held.used) return;
     held.used = true;
-    this.#touched.add(held);
+    this.#touched.push(held);
   }
 
   *#candidates({ table, where }: Pick<Select, "table" | "where">): Iterable<Held> {
-    const { indexes, rows } = this.#table(table);
+    const held = this.#table(table);
     for (const one of where) {
-      const index = one.is === "=" ? indexes.get(one.column) : undefined;
-      if (index !== undefined && one.is === "=") return yield* index.rows.get(keyText([one.value])) ?? [];
+      const index = one.is === "=" ? held.indexOf(one.column) : undefined;
+      if (index !== undefined && one.is === "=") return yield* index.rows.get(one.value as Key) ?? [];
     }
-    yield* rows.values();
+    yield* held.rows.values();
   }
 
   #alive<T extends TableName>(some: Iterable<Held>, firmness: Firmness, where: readonly Condition[]): RowOf<T>[] {
@@ -442,49 +472,4 @@ export class WorkingSet {
     }
     return rows;
   }
-}
-
-/** W2. Whether what was loaded is enough to answer with: rows that match no more, or stand elsewhere, may have hidden others. */
-function covers(known: Known, { where, order = [] }: Pick<Select, "where" | "order">, limit: number): boolean {
-  if (known.isWhole) return true;
-  let matching = 0;
-  for (const { base, row } of known.rows)
-    if (row !== undefined && matches(where, row) && order.every(([column]) => row[column] === base?.[column]))
-      matching += 1;
-  return matching >= limit;
-}
-
-function reaching(question: Select, ahead: number): Select {
-  return question.limit === undefined || question.limit >= ahead ? question : { ...question, limit: ahead };
-}
-
-/** As many again as are gone, and some. */
-function further(question: Select, known: Known, ahead: number): Select {
-  if (question.limit === undefined) return question;
-  return { ...question, limit: Math.max(known.limit * 2 + question.limit, ahead) };
-}
-
-function blindKey({ table, dropped, patch }: Held): readonly Value[] {
-  return keyColumns(table.name).map((column) => (dropped ?? patch)![column]!);
-}
-
-function lookup(table: TableName, columns: readonly string[], keys: Lookup["keys"], lock: Lock): Lookup {
-  return { ask: "lookup", table, columns, keys, lock };
-}
-
-function keyRow(table: TableName, key: readonly Value[]): AnyRow {
-  return Object.fromEntries(keyColumns(table).map((column, index) => [column, key[index]!]));
-}
-
-function lookupText(columns: readonly string[], key: readonly Value[]): string {
-  return `${columns.join()}=${keyText(key)}`;
-}
-
-/** The same whatever the limit. */
-function selectText({ where, order, lock }: Select): string {
-  return JSON.stringify([where, order, lock]);
-}
-
-function groupText(by: readonly string[], row: AnyRow): string {
-  return JSON.stringify(by.map((column) => row[column]));
 }

@@ -14,6 +14,7 @@ import {
   startWaiting,
   startWithTasks,
   startWrite,
+  takeItem,
 } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
@@ -62,6 +63,27 @@ export const backlogCases: readonly StoreCase[] = [
     ]);
     assert.deepEqual(backlog[3], { ...NONE, kind: "task", name: "charge", count: 1, oldestAt: store.now() - 5 });
     assert.deepEqual([backlog[7]?.oldestAt, backlog[8]?.oldestAt], [store.now() - 5, store.now()]);
+  }),
+
+  storeCase("a node waits and is claimed under the longest route there may be", async (store) => {
+    const worker = await registerWorker(store);
+    const long = "€".repeat(133);
+    const longest = "€".repeat(134);
+    const last = `${longest.slice(1)}!`;
+    const [name, other] = [last, longest].map((label) => nodeRoute(long, Number.MAX_SAFE_INTEGER, longest, label));
+    assert.ok(name !== undefined && other !== undefined);
+    assert.equal(Buffer.byteLength(other), 1_222);
+    const line = { queue: longest };
+    await startWithTasks(store, worker, "order-1", 2, (n) => ({ line, name: n === 0 ? name : other }));
+    assert.deepEqual(
+      (await store.readBacklog()).map(({ label, count }) => [label, count]),
+      [
+        [last, 1],
+        [longest, 1],
+      ],
+    );
+    assert.equal((await takeItem(store, worker, [name])).name, name);
+    assert.equal((await takeItem(store, worker, [other])).name, other);
   }),
 
   storeCase("what is held, delayed or stopped does not wait to be taken", async (store, t) => {

@@ -8,6 +8,7 @@ import { flowsPart } from "./flows.ts";
 import { graphsPart } from "./graphs.ts";
 import { collectPart, outboxPart, updatesPart } from "./messages.ts";
 import { programsPart } from "./programs.ts";
+import { tasksPart } from "./tasks.ts";
 
 export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["programs", programsPart],
@@ -15,6 +16,7 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["updates", updatesPart],
   ["outbox", outboxPart],
   ["bank", bankPart],
+  ["tasks", tasksPart],
   ["flows", flowsPart],
   ["graphs", graphsPart],
   ["cancel", cancelPart],

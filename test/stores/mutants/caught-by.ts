@@ -311,6 +311,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "nothing is counted further than asked, and the least urgent is not forgotten",
   ],
   "labels of what waits are forgotten": ["what waits is listed by what is needed to take it"],
+  "names are cut where most of them end": ["a node waits and is claimed under the longest route there may be"],
   "what somebody holds waits": [
     "what is held, delayed or stopped does not wait to be taken",
     "suspects, and those that wait for their key, are part of what waits",

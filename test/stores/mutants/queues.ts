@@ -64,6 +64,7 @@ export const queuesMutants: readonly Mutant[] = [
     readBacklog: async (upTo?: number): Promise<readonly Backlog[]> =>
       (await store.readBacklog(upTo)).map((row) => ({ ...row, label: undefined })),
   })),
+  items("names are cut where most of them end", (item) => ({ ...item, name: item.name.slice(0, 400) })),
   methods("what somebody holds waits", (store: Store) => ({
     readBacklog: async (upTo?: number): Promise<readonly Backlog[]> => {
       const { items } = await store.info();

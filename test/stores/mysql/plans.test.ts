@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
 import type { Change, Condition, Question, Select } from "../../../src/stores/index.ts";
+import { openQuestions, statementsOf } from "../../../src/stores/mysql/answers.ts";
 import { renderChange } from "../../../src/stores/mysql/render-change.ts";
 import { renderQuestion } from "../../../src/stores/mysql/render-question.ts";
 import { INDEXES } from "../../../src/stores/mysql/schema.ts";
@@ -230,6 +231,35 @@ describeOn("mysql", "plans on MariaDB", () => {
       const valuesOf = (row: object): string => JSON.stringify(columns.map((column) => (row as AnyRow)[column]));
       expect(different!.map(valuesOf).toSorted()).toEqual([...new Set(known.map(valuesOf))].toSorted());
     }
+    await link.close();
+  });
+
+  test("many questions of one kind become one statement, and each gets its own answer", async () => {
+    const ids = Array.from({ length: 250 }, (_, at) => `run-${at * 7 + 1}`);
+    const questions: Question[] = [
+      ...ids.map((id) => selections.newestOfId("none", id)),
+      ...ids.map((_, at): Question => ({
+        ask: "lookup",
+        table: "queue",
+        columns: ["run"],
+        keys: [[at], [9]],
+        lock: "none",
+      })),
+      ...ids.map((_, at) => selections.parkedOfKind(`kind${at}`)),
+      { ask: "count", table: "runs", where: [] },
+    ];
+    const open = openQuestions(questions);
+    expect(statementsOf(open)).toHaveLength(6);
+    const [newest] = statementsOf(open);
+    expect((await planOf(newest!)).map(({ key }) => key)).toEqual([null, "runs_by_id", "runs_by_id"]);
+    expect(await looks(newest!)).toBeLessThanOrEqual(2_000);
+    const link = await world.backend.connect();
+    const together = await link.read(questions);
+    const [one, ...others] = [0, 249, 260, 499, 500, 750];
+    for (const at of [one!, ...others]) expect([await link.read([questions[at]!])]).toEqual([[together[at]]]);
+    expect(together[3]!.map(({ id }) => id)).toEqual(["run-22"]);
+    expect(together[259]!.map(({ run }) => run)).toEqual([9]);
+    expect(together[253]!.map(({ run }) => run)).toEqual([3, 9]);
     await link.close();
   });
 

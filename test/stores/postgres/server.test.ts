@@ -244,7 +244,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
   test("is lost when no answer comes in time", async () => {
     await using server = await startServer("postgres");
     await using database = await freshDatabase(server);
-    const link = await connected(database.url, { timeouts: { answerMs: 100 } });
+    const link = await connected(database.url, { timeouts: { answerMs: 5_000 } });
     server.signal("SIGSTOP");
     expect(await codeOf(link.commit(1, 0, []))).toBe("lost");
     expect(link.isUsable).toBe(false);
@@ -256,6 +256,18 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     expect([0, 1]).toContain(batch);
     expect(await backend.lastBatch(looker, link.writer)).toBe(batch);
     await looker.close();
+  });
+
+  test("is not waited for when a server does not answer while it is opened or closed", async () => {
+    await using server = await startServer("postgres");
+    await using database = await freshDatabase(server);
+    const backend = await open({ url: database.url, timeouts: { answerMs: 5_000, connectMs: 5_000 } });
+    const link = await backend.connect();
+    server.signal("SIGSTOP");
+    expect(await codeOf(backend.connect())).toBe("lost");
+    await link.close();
+    server.signal("SIGCONT");
+    await backend.close();
   });
 
   test("hears of others again after its connection broke", async () => {
