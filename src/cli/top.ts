@@ -4,6 +4,7 @@
 // T2. A look that fails is said, and the next one is tried: whoever watches wants to see the store come back.
 
 import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
+import { shownUrl } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
@@ -19,7 +20,7 @@ export interface TopOptions extends GlobalOptions {
 
 export async function top(options: TopOptions): Promise<number> {
   const everyMs = Math.max(100, toMs(options.interval, "--interval"));
-  const title = titleOf(options.store);
+  const title = shownUrl(options.store);
   return reading(options.store, async (store) => {
     if (options.once === true) {
       await show(await lookAt(store), title, options.json);
@@ -112,16 +113,5 @@ class FullScreen {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     process.stdout.write("\u001b[?25h\u001b[?1049l");
-  }
-}
-
-/** What is looked at, without whatever opens it. */
-function titleOf(store: string): string {
-  if (!store.includes("://")) return store;
-  try {
-    const { protocol, host, pathname } = new URL(store);
-    return `${protocol}//${host}${pathname}`;
-  } catch {
-    return "";
   }
 }

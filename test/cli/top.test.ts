@@ -6,6 +6,7 @@ import type { Store, WorkerAbout, WorkerDoing } from "../../src/kernel/index.ts"
 import { openStoreOf } from "../../src/engine/index.ts";
 import { clipPainted } from "../../src/cli/text.ts";
 import { lookAt, topJson, topLines } from "../../src/cli/top-view.ts";
+import { describeOn, freshDatabase } from "../servers/index.ts";
 import {
   cli,
   finished,
@@ -133,7 +134,25 @@ test.skipIf(!isInstalled("script"))(
   },
 );
 
-test("doctor names what nobody takes, and show says it of a run", async () => {
+for (const kind of ["postgres", "mysql"] as const)
+  describeOn(kind, `top, doctor and show on ${kind}`, () => {
+    test("say what nobody takes", { timeout: 120_000 }, async () => {
+      await using database = await freshDatabase(kind);
+      const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", database.url]);
+      await using engine = await createEngine({ store: database.url, definitions: DEFINITIONS, logger: SILENT });
+      await engine.start(train, undefined, { id: "train-1" });
+      await (await engine.start(letter, "ann")).result();
+      const { code, stdout, stderr } = await on("top", "--once");
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout).toContain("workers  1 alive");
+      expect(stdout).toMatch(/NOBODY TAKES\n {2}1 run of train v2: needs label gpu, for .*\n$/);
+      const needs = "no worker that is alive takes it; that needs one with the label gpu";
+      expect((await on("doctor")).stdout).toContain(needs);
+      expect((await on("show", "train-1")).stdout).toContain(needs);
+    });
+  });
+
+test("doctor names what nobody takes, and show says it of a run", { timeout: 120_000 }, async () => {
   await using shop = await shopWithoutGpu();
   const { code, stdout } = await shop.on("doctor");
   expect(code).toBe(0);
