@@ -6,8 +6,9 @@ import {
   specTest,
   type CheckpointSaverTestInitializer,
 } from "@langchain/langgraph-checkpoint-validation";
-import { aesGcm, type PayloadCodec } from "reprise";
+import { aesGcm, type PayloadCodec, type StoreSource } from "reprise";
 import { RepriseSaver } from "reprise/langgraph";
+import { simulatedSource } from "../stores/remote-world.ts";
 
 const RUNNER = { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it };
 Object.assign(globalThis, RUNNER);
@@ -15,10 +16,14 @@ afterAll(() => {
   for (const name of Object.keys(RUNNER)) Reflect.deleteProperty(globalThis, name);
 });
 
-function inMemory(checkpointerName: string, codec?: PayloadCodec): CheckpointSaverTestInitializer<RepriseSaver> {
+function inMemory(
+  checkpointerName: string,
+  codec?: PayloadCodec,
+  store: () => string | StoreSource = () => "sqlite::memory:",
+): CheckpointSaverTestInitializer<RepriseSaver> {
   return {
     checkpointerName,
-    createCheckpointer: () => new RepriseSaver({ store: "sqlite::memory:", codec }),
+    createCheckpointer: () => new RepriseSaver({ store: store(), codec }),
     destroyCheckpointer: (saver) => saver.close(),
   };
 }
@@ -33,3 +38,7 @@ const encrypted = inMemory("RepriseSaver, encrypted", codec);
 // Without the 648 combinations of arguments to `list`.
 specTest(encrypted, ["put", "putWrites", "getTuple", "deleteThread"]);
 deltaChannelHistoryTests(encrypted);
+
+const remote = inMemory("RepriseSaver behind a network", undefined, simulatedSource);
+specTest(remote, ["put", "putWrites", "getTuple", "deleteThread"]);
+deltaChannelHistoryTests(remote);

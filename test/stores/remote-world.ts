@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
-import { openRemoteStore, openSqliteStore, type Backend } from "../../src/stores/index.ts";
+import { openRemoteStore, openSqliteStore, type Backend, type StoreSource } from "../../src/stores/index.ts";
 import { openSimBackend, type SimUserHandle } from "../../src/testing/simulation/sim-backend.ts";
 import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
 import type { StoreTest, UserSql } from "../../src/testing/store-cases.ts";
@@ -37,6 +37,13 @@ export function createSimWorld({ isolation = "rc", ...options }: RemoteWorldOpti
   const first = openSimBackend({ isolation, now: () => time.now() });
   let opened = 0;
   return createRemoteWorld(time, simUserSql, () => (opened++ === 0 ? first : first.server.backend()), options);
+}
+
+/** A simulated database that nobody else has. */
+export function simulatedSource(): StoreSource {
+  return {
+    "~open": (options) => openRemoteStore(openSimBackend({ now: () => options.clock.now() }), options),
+  };
 }
 
 export function createRemoteWorld(

@@ -18,11 +18,13 @@ export class Outcomes {
   readonly #backend: Backend;
   readonly #links: Links;
   readonly #waiting: Waiting;
+  readonly #patienceMs: number;
 
-  constructor(backend: Backend, links: Links, waiting: Waiting) {
+  constructor(backend: Backend, links: Links, waiting: Waiting, patienceMs: number) {
     this.#backend = backend;
     this.#links = links;
     this.#waiting = waiting;
+    this.#patienceMs = patienceMs;
   }
 
   async commit(what: string, on: WriteLink, mark: EpochMs, changes: readonly Change[]): Promise<KnownOutcome> {
@@ -41,8 +43,11 @@ export class Outcomes {
   /** Over a link of another kind: those of writers may all be in the same trouble. */
   async #lastBatch(what: string, writer: string, cause: unknown): Promise<number> {
     try {
-      return await patiently(this.#waiting, what, () =>
-        this.#links.use("small", ({ link }) => this.#backend.lastBatch(link, writer)),
+      return await patiently(
+        this.#waiting,
+        what,
+        () => this.#links.use("small", ({ link }) => this.#backend.lastBatch(link, writer)),
+        this.#patienceMs,
       );
     } catch (error) {
       throw unreachable(`${what}: COMMIT was not answered, and nobody could be asked whether it happened`, cause, {

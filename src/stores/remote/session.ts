@@ -78,7 +78,7 @@ export class Session {
       timers: options.timers,
       random: options.random,
       links: this.links,
-      outcomes: new Outcomes(backend, this.links, options),
+      outcomes: new Outcomes(backend, this.links, options, patienceMs),
       memory: this.memory,
       runNumbers: this.numbers("runs"),
       isQuick: optimistic,

@@ -1,0 +1,42 @@
+// The engine on a store whose answers take time, under virtual time and through a crash.
+
+import { expect, test } from "vitest";
+import { promise, task, workflow, type StoreSource } from "reprise";
+import { createTestEngine } from "reprise/testing";
+import { systemTimers } from "../../src/base/index.ts";
+import { openRemoteStore } from "../../src/stores/index.ts";
+import { PERFECT_WIRE, SimServer, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
+import { simulatedSource } from "../stores/remote-world.ts";
+
+/** Every call takes a turn of the event loop, as an answer from a server does. */
+function slowSource(): StoreSource {
+  const wire: SimWire = {
+    ...PERFECT_WIRE,
+    pass: () => new Promise<void>((resolve) => systemTimers.soon(resolve)),
+  };
+  return {
+    "~open": (options) => openRemoteStore(new SimServer("rc", () => options.clock.now()).backend(wire), options),
+  };
+}
+
+const remind = task("remind", async (_ctx, to: string) => `reminded ${to}`);
+const trial = workflow("trial", { ports: { approved: promise<boolean>() } }, async (ctx, user: string) => {
+  await ctx.run("greet", () => `hello ${user}`);
+  await ctx.sleep("30 days");
+  const said = await ctx.task(remind, user);
+  return `${said}, ${String(await ctx.promise("approved"))}`;
+});
+
+test.each([
+  ["at once", simulatedSource],
+  ["a moment later", slowSource],
+] as const)("thirty days, a crash and a message pass on a store that answers %s", async (_when, source) => {
+  await using engine = await createTestEngine({ store: source(), definitions: [trial, remind] });
+  const run = await engine.start(trial, "ann");
+  await engine.clock.advance("1 day");
+  await engine.crash();
+  await engine.clock.advance("29 days");
+  await run.resolve("approved", true);
+  await engine.clock.advance("1 minute");
+  expect(await run.result()).toBe("reminded ann, true");
+});
