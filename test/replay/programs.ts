@@ -4,7 +4,7 @@
 // inputs, conditions and the result. So two executions that resume branches in a different order end differently.
 
 import { FatalError } from "../../src/base/index.ts";
-import { promise, signal, stream, task, update, type Definition } from "../../src/kernel/index.ts";
+import { promise, signal, stream, task, update, type AnyTask, type Definition } from "../../src/kernel/index.ts";
 import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
 import type { Chance } from "./seeded.ts";
 
@@ -18,6 +18,9 @@ const CALLEES = [0, 1, 2] as const;
 /** Few names, so that they are used again and again. */
 const tasks = CALLEES.map((callee) => task(`task-${callee}`, (_ctx, input: number) => input));
 const child = workflow("child", { ports: { hear: signal<number>() } }, async (_ctx, input: number) => input);
+
+/** What programs call. */
+export const CALLED: readonly (Definition | AnyTask)[] = [...tasks, child];
 
 type Condition = "mixed" | "random" | "now";
 

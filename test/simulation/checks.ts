@@ -140,7 +140,8 @@ export function* journalProblems(all: ReadonlyMap<RunRecord, readonly Entry[]>):
     for (const { type, command, seq } of journal) {
       // What failed is void then, and done again.
       if (type === "RunRetried") for (const [each, as] of settled) if (as.endsWith("Failed")) settled.delete(each);
-      if (!isTerminal(type) || type === "SignalReceived") continue;
+      // A value that came before it was asked for belongs to a port, not to a command.
+      if (!isTerminal(type) || type === "SignalReceived" || command === "") continue;
       if (settled.has(command)) yield `I13 run ${id}: ${command} is settled again by entry ${seq} ${type}`;
       settled.set(command, type);
     }

@@ -60,6 +60,8 @@ export interface SimReport {
 
 const MAX_STEPS = 400_000;
 const TICK_MS = 200;
+/** Where parts of workloads send messages to. */
+const DESTINATIONS = ["outside", "mail", "somewhere"];
 /** M1. How long a run may take to its end when nothing goes wrong any more. */
 const PATIENCE_MS = 180_000;
 
@@ -105,7 +107,7 @@ class World {
       program: {
         definitions: (machine: Parameters<Part["definitions"]>[0]) =>
           this.parts.flatMap((part) => part.definitions(machine)),
-        outbox: () => ({ outside: this.outside.deliver, mail: this.outside.deliver }),
+        outbox: () => Object.fromEntries(DESTINATIONS.map((name) => [name, this.outside.deliver])),
       },
       leaseMs: this.#leaseMs,
       concurrency,
@@ -253,8 +255,7 @@ class World {
     for (const [id, end] of ends) if (end.record.kind === "graph") this.outcomes.set(id, graphOutcome(end));
     for (const part of this.parts) this.problems.push(...part.judge(ends));
     if (this.problems.length > 0) return this.#tellLive(stores, all);
-    for (const { id, definition, generation, status } of all.keys()) {
-      if (status !== "completed" && status !== "continued") continue;
+    for (const { id, definition, generation } of all.keys()) {
       const verdict = await client.ask(`verify ${id}`, (core) =>
         core.run(definition as never, id).verify({ generation }),
       );

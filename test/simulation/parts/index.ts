@@ -8,6 +8,7 @@ import { flowsPart } from "./flows.ts";
 import { graphsPart } from "./graphs.ts";
 import { collectPart, outboxPart, updatesPart } from "./messages.ts";
 import { programsPart } from "./programs.ts";
+import { replaysPart } from "./replays.ts";
 import { tasksPart } from "./tasks.ts";
 
 export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
@@ -20,6 +21,7 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["flows", flowsPart],
   ["graphs", graphsPart],
   ["cancel", cancelPart],
+  ["replays", replaysPart],
   ["retry", retryPart],
 ]);
 
