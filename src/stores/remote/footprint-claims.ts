@@ -42,6 +42,8 @@ import type { WorkingSet } from "./working-set.ts";
 
 type QueueRow = RowOf<"queue">;
 
+const RUN = ["run"] as const;
+
 /** What is free to be taken: nobody waits for what somebody else has. */
 function free(mode: Mode): Lock {
   return mode === "claim" ? "skip" : "none";
@@ -70,20 +72,14 @@ export function wantClaimTurns(ws: WorkingSet, mode: Mode, write: ClaimTurnsWrit
     .slice(0, limit);
   const taken = [...suspects.flatMap((runs) => runs ?? []).slice(0, 1), ...first];
   if (taken.length === 0) return;
-  ws.wantFound(
-    "tags",
-    ["run"],
-    taken.map(({ run }) => [run]),
-    "none",
-  );
-  const unread = taken.filter(({ arrivals, read }) => arrivals > read);
-  if (unread.length > 0)
-    ws.wantFound(
-      "inbox",
-      ["run"],
-      unread.map(({ run }) => [run]),
-      "none",
-    );
+  const all = taken.map(({ run }) => [run]);
+  ws.wantFound("tags", RUN, all, "none");
+  // Not for the claim: who knows what a run has need not ask when it ends (memory.ts, M2). One that has only been started
+  // has next to nothing.
+  const begun = taken.filter(({ head, kind }) => head === 1 && kind !== "flow").map(({ run }) => [run]);
+  if (begun.length > 0) ws.wantFound("queue", RUN, begun, "none");
+  const unread = taken.filter(({ arrivals, read }) => arrivals > read).map(({ run }) => [run]);
+  if (unread.length > 0) ws.wantFound("inbox", RUN, unread, "none");
 }
 
 export function wantClaimItems(ws: WorkingSet, mode: Mode, now: EpochMs, write: ClaimItemsWrite): void {

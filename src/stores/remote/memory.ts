@@ -3,7 +3,7 @@
 // M1. Nothing depends on it: a commit that assumed a row says what it expects, and is not done when that is not so.
 // M2. Whoever adds an item to a run moves its head or holds its turn. So who started a run and holds its turn since then
 //     knows every item it can have: others only change or remove them, and both shows. So it is with `once`: whoever adds a
-//     line there counts an arrival.
+//     line there counts an arrival. And so does who claimed the turn and looked then.
 // M3. A run that nobody here holds any more is forgotten; so are the oldest when there are too many.
 
 import type { RunNumber } from "../../kernel/index.ts";
@@ -80,7 +80,7 @@ export class Memory {
         removed.push(...(change.rows as unknown as { run: number; item: string }[]));
       else if (change.table === "runs" && change.change === "delete")
         for (const row of change.rows) this.#runs.delete(row["run"] as number);
-    for (const row of ws.current("runs")) this.#noteRun(row, started.has(row.run));
+    for (const row of ws.ours("runs")) this.#noteRun(ws, row, started.has(row.run));
     for (const { run, item } of removed) this.#runs.get(run)?.items.delete(item);
     for (const item of ws.current("queue")) this.#noteItem(item);
     for (const { run } of ws.current("once")) {
@@ -93,7 +93,7 @@ export class Memory {
     for (const run of runs) this.#runs.delete(run);
   }
 
-  #noteRun(row: RunRow, isNew: boolean): void {
+  #noteRun(ws: WorkingSet, row: RunRow, isNew: boolean): void {
     const known = this.#runs.get(row.run);
     const isHeld = row.turn_token !== null && row.turn_worker !== null && this.#workers.has(row.turn_worker);
     // Under another token somebody else may have been at work in between.
@@ -104,7 +104,10 @@ export class Memory {
     remember(this.#numbers, row.id, row.run, MAX_IDS);
     // M3
     this.#runs.delete(row.run);
-    if (isHeld) remember(this.#runs, row.run, { row, items: new Map(), knowsItems: isNew, hasNoOnce: isNew }, MAX_RUNS);
+    if (!isHeld) return;
+    const knowsItems = isNew || ws.isFound("queue", RUN, [row.run], "none");
+    const hasNoOnce = isNew || row.arrivals === 0;
+    remember(this.#runs, row.run, { row, items: new Map(), knowsItems, hasNoOnce }, MAX_RUNS);
   }
 
   #noteItem(item: ItemRow): void {

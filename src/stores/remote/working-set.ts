@@ -375,6 +375,12 @@ export class WorkingSet {
       if (row !== undefined && (firmness === OURS || firmness === UNASKED)) yield row as RowOf<T>;
   }
 
+  /** As `current`, without what was only looked at. */
+  *ours<T extends TableName>(table: T): Iterable<RowOf<T>> {
+    for (const { row, base, firmness } of this.#table(table).rows.values())
+      if (row !== undefined && (base === undefined || firmness === OURS)) yield row as RowOf<T>;
+  }
+
   /** W4 */
   changes(): readonly Change[] {
     return netChanges(this.#touched);
