@@ -89,13 +89,7 @@ export const diskFull: Rig = {
 };
 
 /** Makes calls to the system fail, from the n-th on and then now and then; `log` says which. */
-export function failing(
-  log: string,
-  calls: string,
-  error: "EIO" | "ENOSPC",
-  first: number,
-  every: number,
-): readonly string[] {
+function failing(log: string, calls: string, error: "EIO" | "ENOSPC", first: number, every: number): readonly string[] {
   const inject = `inject=${calls}:error=${error}:when=${first}+${every}`;
   return ["strace", "-f", "-qq", "-o", log, "--seccomp-bpf", "-s", "0", "-e", `trace=${calls}`, "-e", inject];
 }

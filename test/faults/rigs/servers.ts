@@ -1,12 +1,15 @@
 // The database server itself: killed under load, and failing to sync. Workers find their way back by themselves.
 
-import { readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { treeOf } from "../../servers/processes.ts";
+import type { TestServer } from "../../servers/server.ts";
 import { Fleet } from "../fleet.ts";
 import { until, type Rig } from "../rig.ts";
 import { openSubject, SERVERS } from "../subject.ts";
 import { Workload } from "../workload.ts";
-import { failing } from "./disk.ts";
 
 export const serversKilled: Rig = {
   name: "servers-killed",
@@ -37,27 +40,39 @@ export const serversKilled: Rig = {
   },
 };
 
+/** Traces a server that runs, and lets syncs fail from now on. */
+async function letSyncsFail(server: TestServer, log: string, isEnough: () => boolean): Promise<void> {
+  const processes = treeOf(server.pid!).flatMap((pid) => ["-p", String(pid)]);
+  const inject = "inject=fsync,fdatasync:error=EIO:when=3+20";
+  const args = ["-f", "-qq", "-o", log, "-e", "trace=fsync,fdatasync", "-e", inject, ...processes];
+  const tracer = spawn("strace", args, { stdio: "ignore" });
+  const ended = once(tracer, "exit");
+  try {
+    await until("a failed sync", () => server.pid === undefined || isEnough());
+  } finally {
+    tracer.kill("SIGINT");
+    await ended;
+  }
+}
+
 export const serverSyncErrors: Rig = {
   name: "server-sync-errors",
-  title: "syncs of the database server fail with EIO (strace); it gives up and is started again",
+  title: "syncs of the database server fail with EIO (strace); it gives up and recovers, or is started again",
   shows: "F6",
   stores: SERVERS,
   tested: [],
   rounds: 1,
   async run(world) {
-    const log = join("/tmp", `reprise-strace-${process.pid}-${world.store}.txt`);
-    await using subject = await openSubject(world.store, {
-      ownServer: true,
-      wrap: failing(log, "fsync,fdatasync", "EIO", 40, 40),
-    });
+    await using subject = await openSubject(world.store, { ownServer: true });
     const server = subject.server!;
-    const injected = (): number => readFileSync(log, "latin1").match(/INJECTED/g)?.length ?? 0;
     await using work = await Workload.begin(world, subject, { loads: 12, transfers: 4 });
     await using fleet = await Fleet.of(2, { url: subject.url, lease: 3_000 });
-    while (world.more()) {
-      const before = injected();
-      await until("a failed sync", () => server.pid === undefined || injected() > before);
-      world.tally.add("failed calls", Math.max(1, injected() - before));
+    for (let round = 0; world.more(); round += 1) {
+      const log = join(subject.folder, `strace-${round}.txt`);
+      const injected = (): number =>
+        existsSync(log) ? (readFileSync(log, "latin1").match(/INJECTED/g)?.length ?? 0) : 0;
+      await letSyncsFail(server, log, () => injected() > 0);
+      world.tally.add("failed calls", injected());
       // PostgreSQL starts its processes again by itself; MariaDB ends.
       const acknowledged = work.acknowledged;
       await until("work to go on", async () => {
@@ -68,12 +83,8 @@ export const serverSyncErrors: Rig = {
         return work.acknowledged > acknowledged;
       });
     }
-    const restart = setInterval(() => void (server.pid === undefined && server.start().catch(() => undefined)), 1_000);
     await work.finish();
-    clearInterval(restart);
     await fleet[Symbol.asyncDispose]();
-    await server.kill();
-    await server.start();
     await work.check();
   },
 };
