@@ -4,6 +4,8 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { workflow, type WorkflowContext, type Workflow } from "reprise";
+import { mysql } from "reprise/mysql";
+import { postgres } from "reprise/postgres";
 import { sqlite } from "reprise/sqlite";
 import type { Chance } from "../replay/seeded.ts";
 import type { Tally } from "./rig.ts";
@@ -28,10 +30,6 @@ const move = (run: string, { from, to, cents }: Transfer): readonly Line[] => [
 ];
 const sign = (run: string): readonly Line[] => [["insert into ledger (run, part) values (?, 'signed')", run]];
 
-interface AsyncHandle {
-  query(text: string, values: readonly unknown[]): Promise<unknown>;
-}
-
 type Transact = (
   ctx: WorkflowContext<any, any>,
   name: string,
@@ -49,10 +47,17 @@ function transactOn(kind: StoreKind): Transact {
         return lines.length;
       });
   }
-  const database = { "~kind": kind } as { readonly "~kind": string; readonly "~db"?: AsyncHandle };
+  if (kind === "mysql") {
+    return (ctx, name, lines, then) =>
+      ctx.tx(name, mysql, async (db) => {
+        for (const [text, ...values] of lines) await db.query(text, values);
+        then?.();
+        return lines.length;
+      });
+  }
   return (ctx, name, lines, then) =>
-    ctx.tx(name, database, async (db) => {
-      for (const [text, ...values] of lines) await db.query(kind === "postgres" ? numbered(text) : text, values);
+    ctx.tx(name, postgres, async (db) => {
+      for (const [text, ...values] of lines) await db.query(numbered(text), values);
       then?.();
       return lines.length;
     });

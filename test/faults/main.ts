@@ -1,8 +1,9 @@
 // npm run faults: every rig on every store, for as long as it is told, and a report of what came of it.
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, type as systemName } from "node:os";
 import { parseArgs } from "node:util";
+import { reportIn, textOf } from "./figures.ts";
 import { reportOf, type Outcome, type Report } from "./report.ts";
 import { runRig, type Rig, type Tally } from "./rig.ts";
 import { RIGS } from "./rigs/index.ts";
@@ -15,6 +16,8 @@ const USAGE = `npm run faults -- [options]
   --only R      only these rigs, or none; see --list
   --seed N      what decides about chance (default 1)
   --report F    where the report goes (default: docs/reliability-report.md, if everything was run)
+  --figures F   keeps the figures in this file, after each rig
+  --from F,G    makes the report of such files, and runs nothing
   --json        the figures as JSON on standard output
   --list        names and titles of the rigs`;
 
@@ -27,6 +30,8 @@ const { values } = parseArgs({
     only: { type: "string" },
     seed: { type: "string", default: "1" },
     report: { type: "string" },
+    figures: { type: "string" },
+    from: { type: "string" },
     json: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -73,6 +78,18 @@ async function tryOut(rig: Rig, store: StoreKind, shareMs: number): Promise<Outc
 async function main(): Promise<number> {
   if (values.help) return (say(`${USAGE}\n`), 0);
   if (values.list) return (RIGS.forEach(({ name, title }) => say(`${name.padEnd(20)}${title}\n`)), 0);
+  const report = values.from === undefined ? await runAll() : joined(values.from.split(","));
+  const path = values.report ?? (isWhole(report) ? REPORT : undefined);
+  if (path !== undefined) {
+    writeFileSync(path, reportOf(report));
+    say(`The report is in ${path}.\n`);
+  }
+  if (values.json) process.stdout.write(textOf(report));
+  const bad = report.outcomes.filter(({ tally }) => tally.problems.length > 0).length;
+  return bad + (report.simulated?.failures ?? 0) === 0 ? 0 : 1;
+}
+
+async function runAll(): Promise<Report> {
   const names = chosen(
     "--only",
     values.only,
@@ -85,41 +102,54 @@ async function main(): Promise<number> {
   const pairs = RIGS.filter(({ name }) => names.includes(name)).flatMap((rig) =>
     stores.filter((store) => rig.stores.includes(store)).map((store) => ({ rig, store })),
   );
-  const isWhole = names.length === RIGS.length && stores.length === ALL.length;
+  const titles = await Promise.all(stores.map(async (kind) => ({ kind, title: await titleOf(kind) })));
+  let report: Report = {
+    commands: [commandText()],
+    machine: `${systemName()}, ${availableParallelism()} cores, Node ${process.versions.node}`,
+    stores: titles,
+    outcomes: [],
+    missing,
+    simulated: undefined,
+  };
   // The simulator gets a tenth of the time.
   const shareMs = (Number(values.minutes) * 60_000 * 0.9) / pairs.length;
-  const outcomes: Outcome[] = [];
-  for (const { rig, store } of pairs) outcomes.push(await tryOut(rig, store, shareMs));
-  const simulated = values.only === undefined ? await simulateFor(Number(values.minutes) / 10, say) : undefined;
-  const report: Report = {
-    command: `npm run faults -- ${process.argv.slice(2).join(" ")}`.trim(),
-    machine: `${systemName()}, ${availableParallelism()} cores, Node ${process.versions.node}`,
-    stores: await Promise.all(stores.map(async (kind) => ({ kind, title: await titleOf(kind) }))),
-    outcomes,
-    missing,
-    simulated,
-  };
-  await endSharedServers();
-  const path = values.report ?? (isWhole ? REPORT : undefined);
-  if (path !== undefined) {
-    writeFileSync(path, reportOf(report));
-    say(`The report is in ${path}.\n`);
+  for (const { rig, store } of pairs) {
+    report = { ...report, outcomes: [...report.outcomes, await tryOut(rig, store, shareMs)] };
+    if (values.figures !== undefined) writeFileSync(values.figures, textOf(report));
   }
-  if (values.json) process.stdout.write(`${JSON.stringify(plain(report), null, 2)}\n`);
-  const bad = outcomes.filter(({ tally }) => tally.problems.length > 0).length + (simulated?.failures ?? 0);
-  return bad === 0 ? 0 : 1;
+  if (values.only === undefined && values.store === undefined)
+    report = { ...report, simulated: await simulateFor(Number(values.minutes) / 10, say) };
+  if (values.figures !== undefined) writeFileSync(values.figures, textOf(report));
+  await endSharedServers();
+  return report;
 }
 
-function plain({ outcomes, ...rest }: Report): unknown {
-  const figures = outcomes.map(({ rig, store, tally }) => ({
-    rig: rig.name,
-    shows: rig.shows,
-    store,
-    counts: Object.fromEntries(tally.counts),
-    notes: Object.fromEntries(tally.notes),
-    problems: tally.problems,
-  }));
-  return { ...rest, outcomes: figures };
+/** Without the names of files, which are the machine's own. */
+function commandText(): string {
+  const told = (["minutes", "store", "only", "seed"] as const).filter((name) => values[name] !== undefined);
+  return `npm run faults -- ${told.map((name) => `--${name} ${values[name]}`).join(" ")}`;
+}
+
+/** Figures of several runs, as if they were one. */
+function joined(files: readonly string[]): Report {
+  const reports = files.map((file) => reportIn(readFileSync(file, "utf8")));
+  const [first] = reports;
+  if (first === undefined) throw new Error("--from: expected files that --figures made.");
+  const outcomes = reports.flatMap((each) => each.outcomes);
+  return {
+    commands: [...new Set(reports.flatMap(({ commands }) => commands))],
+    machine: first.machine,
+    stores: ALL.flatMap((kind) => reports.flatMap(({ stores }) => stores).find((each) => each.kind === kind) ?? []),
+    outcomes: RIGS.flatMap((rig) =>
+      ALL.flatMap((kind) => outcomes.findLast((each) => each.rig === rig && each.store === kind) ?? []),
+    ),
+    missing: reports.flatMap((each) => each.missing),
+    simulated: reports.find(({ simulated }) => simulated !== undefined)?.simulated,
+  };
+}
+
+function isWhole({ outcomes }: Report): boolean {
+  return outcomes.length === RIGS.flatMap(({ stores }) => stores).length;
 }
 
 process.exit(await main());

@@ -11,7 +11,7 @@ export interface Outcome {
 }
 
 export interface Report {
-  readonly command: string;
+  readonly commands: readonly string[];
   readonly machine: string;
   readonly stores: readonly { readonly kind: StoreKind; readonly title: string }[];
   readonly outcomes: readonly Outcome[];
@@ -43,7 +43,7 @@ export function reportOf(report: Report): string {
     "",
     INTRODUCTION,
     "",
-    `Command: \`${report.command}\`. Machine: ${machine}. Stores: ${stores.map(({ title }) => title).join(", ")}.`,
+    `Command: ${report.commands.map((command) => `\`${command}\``).join(", ")}. Machine: ${machine}. Stores: ${stores.map(({ title }) => title).join(", ")}.`,
     ...missing.map((reason) => `\nLeft out: ${reason}.`),
     "",
     "## In all",

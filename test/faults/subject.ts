@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { Client } from "pg";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { sourceFor } from "./source.ts";
+import { storeOf } from "../../src/engine/store-url.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { freshDatabase } from "../servers/databases.ts";
 import { whyNot } from "../servers/kinds.ts";
@@ -104,7 +104,7 @@ export async function openSubject(kind: StoreKind, options: SubjectOptions = {})
 /** The store itself, without an engine: for checkers. */
 export async function openStore({ url }: Pick<Subject, "url">): Promise<Store> {
   const options = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
-  return sourceFor(url)["~open"](options);
+  return storeOf(url)["~open"](options);
 }
 
 function askFile(path: string, text: string): Rows {

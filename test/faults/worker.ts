@@ -2,7 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import { createEngine, type StoreSource } from "reprise";
-import { sourceFor } from "./source.ts";
+import { storeOf } from "../../src/engine/store-url.ts";
 import { definitionsOf } from "./definitions.ts";
 
 export interface Work {
@@ -14,7 +14,7 @@ export interface Work {
 }
 
 function sourceOf({ url, kill }: Work): StoreSource {
-  const source = sourceFor(url);
+  const source = storeOf(url);
   if (kill === undefined) return source;
   let commits = 0;
   return {

@@ -8,7 +8,6 @@ import { findJournalFault, isTerminal, type Store } from "../../src/kernel/index
 import { expectedOf, load } from "../slow/sigkill/definitions.ts";
 import { anyTransfer, auditBank, bankOn, foundBank } from "./bank.ts";
 import { definitionsOf } from "./definitions.ts";
-import { sourceFor } from "./source.ts";
 import { openStore, type Subject } from "./subject.ts";
 import type { Tally, World } from "./rig.ts";
 
@@ -33,7 +32,7 @@ export async function insist<T>(ask: () => Promise<T>, trouble: (error: unknown)
 export const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
 export async function openClient(url: string): Promise<Engine<any>> {
-  return createEngine({ store: sourceFor(url), definitions: definitionsOf(url), worker: false, logger: SILENT });
+  return createEngine({ store: url, definitions: definitionsOf(url), worker: false, logger: SILENT });
 }
 
 export interface LoadOptions {

@@ -45,15 +45,18 @@ async function killOften(world: World, subject: Subject, kills: number): Promise
   try {
     for (let n = 0; n < kills && (await run.info()).status !== "completed"; n += 1) {
       const worker = next;
-      const kill = { when: world.chance.pick(["before", "after"] as const), commit: 1 + world.chance.below(3) };
-      worker.send({ url: subject.url, lease: 300, concurrency: 2, kill });
+      // Whoever never gets a commit in is taken for poison (S5): every other worker does.
+      const commit = 1 + world.chance.below(3);
+      const when = n % 2 === 0 ? ("after" as const) : world.chance.pick(["before", "after"] as const);
+      const kill = { when, commit };
+      worker.send({ url: subject.url, lease: 500, concurrency: 2, kill });
       next = new WorkerProcess({});
       await until("a worker to be killed", async () => worker.isOver || isStuck((await run.info()).status));
       await worker.kill();
       if (worker.signalCode !== "SIGKILL") throw new Error(`A worker ended by itself:\n${worker.said}`);
       world.tally.add("kills");
     }
-    next.send({ url: subject.url, lease: 300, concurrency: 2 });
+    next.send({ url: subject.url, lease: 500, concurrency: 2 });
     await run.result({ timeout: "120 s" });
   } finally {
     await next.kill();
