@@ -96,12 +96,16 @@ async function runAll(): Promise<Report> {
     RIGS.map(({ name }) => name),
   );
   const wanted = chosen("--store", values.store, ALL);
-  const missing = wanted.flatMap((store) => obstacle(store) ?? []);
+  const rigs = RIGS.filter(({ name }) => names.includes(name));
+  const missing = [
+    ...wanted.flatMap((store) => obstacle(store) ?? []),
+    ...rigs.flatMap((rig) => rig.obstacle?.()?.replace(/^/, `${rig.name}: `) ?? []),
+  ];
   for (const reason of missing) say(`left out: ${reason}\n`);
   const stores = wanted.filter((store) => obstacle(store) === undefined);
-  const pairs = RIGS.filter(({ name }) => names.includes(name)).flatMap((rig) =>
-    stores.filter((store) => rig.stores.includes(store)).map((store) => ({ rig, store })),
-  );
+  const pairs = rigs
+    .filter((rig) => rig.obstacle?.() === undefined)
+    .flatMap((rig) => stores.filter((store) => rig.stores.includes(store)).map((store) => ({ rig, store })));
   const titles = await Promise.all(stores.map(async (kind) => ({ kind, title: await titleOf(kind) })));
   let report: Report = {
     commands: [commandText()],

@@ -3,6 +3,7 @@
 // A rig is written once for all stores. The tests run each with small numbers, `npm run faults` for as long as it is told;
 // both get the same tally: what was done, what had been acknowledged, and what of that was lost or done twice.
 
+import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chanceOf, type Chance } from "../replay/seeded.ts";
 import type { StoreKind } from "./subject.ts";
@@ -19,7 +20,14 @@ export interface Rig {
   readonly tested: readonly StoreKind[];
   /** How many rounds a test does; also the least that a long run does. */
   readonly rounds: number;
+  /** Why this machine cannot do it. */
+  obstacle?(): string | undefined;
   run(world: World): Promise<void>;
+}
+
+/** Says so when a program is not there. */
+export function without(program: string, ...args: readonly string[]): string | undefined {
+  return spawnSync(program, args).error === undefined ? undefined : `${program} is not installed`;
 }
 
 /** Counts by name, in the order they were first counted, and everything that must not be. */

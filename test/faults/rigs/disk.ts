@@ -5,7 +5,7 @@ import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Fleet } from "../fleet.ts";
-import { until, type Rig, type World } from "../rig.ts";
+import { until, without, type Rig, type World } from "../rig.ts";
 import { ALL, openSubject, type StoreKind } from "../subject.ts";
 import { Workload } from "../workload.ts";
 
@@ -56,7 +56,10 @@ export const diskFull: Rig = {
   shows: "F7",
   stores: ALL,
   tested: ALL,
-  rounds: 2,
+  rounds: 1,
+  obstacle: () =>
+    without("mount", "--version") ??
+    (process.getuid?.() === 0 ? undefined : "only root may mount a disk that can be filled"),
   async run(world) {
     using disk = new SmallDisk(MEGABYTES[world.store]);
     await using subject = await openSubject(world.store, { ownServer: true, under: disk.folder });
@@ -107,6 +110,7 @@ export const syncErrors: Rig = {
   stores: ["sqlite"],
   tested: ["sqlite"],
   rounds: 3,
+  obstacle: () => without("strace", "-V"),
   async run(world) {
     await using subject = await openSubject(world.store);
     await using work = await Workload.begin(world, subject, { loads: 12, transfers: 4 });

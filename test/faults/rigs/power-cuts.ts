@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Chance } from "../../replay/seeded.ts";
-import type { Rig, Tally, World } from "../rig.ts";
+import { without, type Rig, type Tally, type World } from "../rig.ts";
 import { openStore, openSubject } from "../subject.ts";
 
 const PROGRAM = fileURLToPath(new URL("../power-writer.ts", import.meta.url));
@@ -163,6 +163,7 @@ export const powerCuts: Rig = {
   stores: ["sqlite"],
   tested: ["sqlite"],
   rounds: 10,
+  obstacle: () => without("strace", "-V"),
   run: (world) => cutPower(world, "full"),
 };
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { treeOf } from "../../servers/processes.ts";
 import type { TestServer } from "../../servers/server.ts";
 import { Fleet } from "../fleet.ts";
-import { until, type Rig } from "../rig.ts";
+import { until, without, type Rig } from "../rig.ts";
 import { openSubject, SERVERS } from "../subject.ts";
 import { Workload } from "../workload.ts";
 
@@ -17,7 +17,7 @@ export const serversKilled: Rig = {
   shows: "F3",
   stores: SERVERS,
   tested: SERVERS,
-  rounds: 3,
+  rounds: 2,
   async run(world) {
     await using subject = await openSubject(world.store, { ownServer: true });
     const server = subject.server!;
@@ -62,6 +62,7 @@ export const serverSyncErrors: Rig = {
   stores: SERVERS,
   tested: [],
   rounds: 1,
+  obstacle: () => without("strace", "-V"),
   async run(world) {
     await using subject = await openSubject(world.store, { ownServer: true });
     const server = subject.server!;

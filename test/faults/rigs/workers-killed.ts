@@ -11,7 +11,7 @@ export const workersKilled: Rig = {
   shows: "F1",
   stores: ALL,
   tested: SERVERS,
-  rounds: 10,
+  rounds: 5,
   async run(world) {
     await using subject = await openSubject(world.store);
     await using work = await Workload.begin(world, subject);

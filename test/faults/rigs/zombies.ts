@@ -24,7 +24,7 @@ export const zombies: Rig = {
   shows: "F9",
   stores: ALL,
   tested: ALL,
-  rounds: 3,
+  rounds: 2,
   async run(world) {
     await using subject = await openSubject(world.store);
     await using work = await Workload.begin(world, subject);

@@ -1,0 +1,4 @@
+import { describeOn } from "../../servers/index.ts";
+import { faultsOn } from "./faults-on.ts";
+
+describeOn("postgres", "faults", () => faultsOn("postgres"));
