@@ -79,7 +79,7 @@ function renderJoined(change: Joined): readonly string[] {
   const rows = change.rows
     .map((row, at): JoinedRow => ({ row, old: change.old?.[at] }))
     .toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));
-  return partsOf(rows).flatMap((part) => {
+  return partsOf(rows, [...key, ...(change.change === "update" ? change.columns : [])]).flatMap((part) => {
     const given = new GivenTable(table, part);
     const on = [
       ...key.map((column) => `t.${nameOf(column)}=${given.add(column, ({ row }) => row[column]!)}`),
@@ -104,11 +104,11 @@ function compareKeys(a: readonly Value[], b: readonly Value[]): number {
   return 0;
 }
 
-function partsOf(rows: readonly JoinedRow[]): readonly (readonly JoinedRow[])[] {
+function partsOf(rows: readonly JoinedRow[], columns: readonly string[]): readonly (readonly JoinedRow[])[] {
   const parts: JoinedRow[][] = [];
   let length = Number.POSITIVE_INFINITY;
   for (const row of rows) {
-    const size = lengthOf(row.row);
+    const size = lengthOf(row.row, columns);
     if (length + size > TEXT_AT_ONCE || parts.at(-1)!.length >= ROWS_AT_ONCE) {
       parts.push([]);
       length = 0;
@@ -119,10 +119,15 @@ function partsOf(rows: readonly JoinedRow[]): readonly (readonly JoinedRow[])[] 
   return parts;
 }
 
-function lengthOf(row: WireRow): number {
+/** About; a row may have columns that are not written. */
+function lengthOf(row: WireRow, columns: readonly string[]): number {
   let length = 0;
-  for (const value of Object.values(row)) length += typeof value === "object" ? (value?.length ?? 0) * 2 : 20;
-  for (const value of Object.values(row)) if (typeof value === "string") length += value.length;
+  for (const column of columns) {
+    const value = row[column];
+    length += 20;
+    if (typeof value === "string") length += value.length;
+    else if (value instanceof Uint8Array) length += value.length * 2;
+  }
   return length;
 }
 
