@@ -26,6 +26,7 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   "a lease is counted by the worker's own clock": 86,
   "a commit whose outcome is not known is taken for failed": 65,
   "a commit whose outcome is not known is taken for done": 27,
+  "a commit that was given up may still get in": 131,
 };
 
 type Wrap = (store: Store, life: Life) => Store;
