@@ -38,3 +38,4 @@ export { mysql } from "./mysql/source.ts";
 export { postgres } from "./postgres/source.ts";
 export { openRemoteStore, RemoteStore } from "./remote/remote-store.ts";
 export type { RemoteStoreOptions } from "./remote/session.ts";
+export { scratchBesideFile, scratchOnServer, type Scratch } from "./scratch.ts";

@@ -5,14 +5,28 @@ import type { MigrateOptions, PruneCommandOptions } from "../care.ts";
 import { action, examples } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
 
+interface DoctorOptions extends GlobalOptions {
+  readonly storeCases?: boolean | string;
+}
+
 export function addCaringCommands(program: Command): void {
   program.commandsGroup("Look after the store:");
 
   program
     .command("doctor")
     .description("what the store is, and whether everything in it is as it must be")
-    .addHelpText("after", examples("doctor", "doctor --store sqlite:shop.db --json"))
-    .action(action(async (options: GlobalOptions) => (await import("../doctor.ts")).doctor(options)));
+    .option(
+      "--store-cases [text]",
+      "try the promises of a store, all or those that say so, on this server or disk, in a place made for it",
+    )
+    .addHelpText("after", examples("doctor", "doctor --store sqlite:shop.db --json", "doctor --store-cases"))
+    .action(
+      action(async (options: DoctorOptions) => {
+        if (options.storeCases !== undefined)
+          return (await import("../store-cases.ts")).doctorStoreCases(options, options.storeCases);
+        return (await import("../doctor.ts")).doctor(options);
+      }),
+    );
 
   program
     .command("migrate")

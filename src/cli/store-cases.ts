@@ -1,0 +1,105 @@
+// reprise doctor --store-cases: every promise of a store, tried on the user's own server or disk, in a place made for it.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { RepriseError, systemClock, systemRandom } from "../base/index.ts";
+import { isServer, sqlitePathOf, storeOf } from "../engine/index.ts";
+import { scratchBesideFile, scratchOnServer, type Scratch } from "../stores/index.ts";
+import { createStoreTest, storeCases, type UserSql } from "../testing/index.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { EXIT, paint, print, printJson } from "./output.ts";
+import { progressOf } from "./progress.ts";
+import { onInterrupt } from "./signals.ts";
+import { countOf, plain } from "./text.ts";
+
+interface Broken {
+  readonly name: string;
+  readonly error: string;
+}
+
+/** `which`: a part of their names, or true for all. */
+export async function doctorStoreCases(options: GlobalOptions, which: boolean | string): Promise<number> {
+  const cases = casesLike(which);
+  const folder = mkdtempSync(join(tmpdir(), "reprise-cases-"));
+  const scratch = await openScratch(options.store, folder);
+  const cleanUp = async (): Promise<void> => {
+    await scratch.drop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  onInterrupt({ say: () => {}, cleanUp });
+  const broken: Broken[] = [];
+  try {
+    const progress = progressOf("trying", "promises", () => systemClock.monotonic());
+    for (const [done, { name, run }] of cases.entries()) {
+      progress.at(done, cases.length);
+      await scratch.clear();
+      await run(
+        createStoreTest({ source: scratch.source, userSql: USER_SQL[scratch.kind], folder: scratch.folder }),
+      ).catch((error: unknown) => broken.push({ name, error: String(error) }));
+    }
+    progress.end();
+  } finally {
+    await cleanUp();
+  }
+  if (options.json) await printJson({ kept: cases.length - broken.length, broken });
+  else await printOutcome(scratch, cases.length, broken);
+  return broken.length === 0 ? EXIT.ok : EXIT.problem;
+}
+
+function casesLike(which: boolean | string): typeof storeCases {
+  const cases = typeof which === "string" ? storeCases.filter(({ name }) => name.includes(which)) : storeCases;
+  if (cases.length > 0) return cases;
+  throw new RepriseError("USAGE", `--store-cases: no promise of a store has ${JSON.stringify(which)} in its name.`);
+}
+
+function openScratch(store: string, folder: string): Promise<Scratch> | Scratch {
+  if (isServer(store)) return scratchOnServer(store, systemRandom, folder, storeOf);
+  return scratchBesideFile(sqlitePathOf(store));
+}
+
+interface Asked {
+  query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
+}
+
+interface Prepared {
+  exec(text: string): void;
+  prepare(text: string): { run(value: string): unknown; all(): Record<string, unknown>[] };
+}
+
+async function textsOf(db: unknown): Promise<readonly string[]> {
+  const { rows } = await (db as Asked).query("select text from notes");
+  return rows.map((row) => String(row["text"]));
+}
+
+const USER_SQL: Readonly<Record<Scratch["kind"], UserSql>> = {
+  sqlite: {
+    create: (db) => (db as Prepared).exec("create table notes (text text not null)"),
+    insert: (db, text) => void (db as Prepared).prepare("insert into notes values (?)").run(text),
+    texts: (db) =>
+      (db as Prepared)
+        .prepare("select text from notes")
+        .all()
+        .map((row) => String(row["text"])),
+  },
+  postgres: {
+    create: (db) => (db as Asked).query("create table notes (text text not null)"),
+    insert: (db, text) => (db as Asked).query("insert into notes values ($1)", [text]),
+    texts: textsOf,
+  },
+  mysql: {
+    create: () => undefined,
+    insert: (db, text) => (db as Asked).query("insert into notes values (?)", [text]),
+    texts: textsOf,
+  },
+};
+
+async function printOutcome({ kind }: Scratch, tried: number, broken: readonly Broken[]): Promise<void> {
+  if (broken.length === 0)
+    return print(
+      `${paint(["green", "bold"], "kept")}  ${countOf(tried, "promise", "promises")} of a store, on this ${kind}`,
+    );
+  await print(paint(["red", "bold"], `${countOf(broken.length, "promise", "promises")} of ${tried} broken`));
+  for (const { name, error } of broken)
+    await print(`  ${paint("red", "✖")} ${plain(name)}\n      ${plain(error.split("\n")[0] ?? "")}`);
+}
