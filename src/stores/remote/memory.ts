@@ -108,6 +108,8 @@ export class Memory {
     const knowsItems = isNew || ws.isFound("queue", RUN, [row.run], "none");
     const hasNoOnce = isNew || row.arrivals === 0;
     remember(this.#runs, row.run, { row, items: new Map(), knowsItems, hasNoOnce }, MAX_RUNS);
+    // Those that were only looked at as well: one that is not known would stay behind when the run ends.
+    if (knowsItems) for (const item of ws.here("queue", RUN, [row.run])) this.#noteItem(item);
   }
 
   #noteItem(item: ItemRow): void {
