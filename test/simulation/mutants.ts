@@ -24,9 +24,7 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   "what follows from a turn is written in a second transaction": 130,
   "a due timer is forgotten when its worker dies": 119,
   "a lease is counted by the worker's own clock": 86,
-  "a commit whose outcome is not known is taken for failed": 65,
   "a commit whose outcome is not known is taken for done": 27,
-  "a commit that was given up may still get in": 131,
 };
 
 type Wrap = (store: Store, life: Life) => Store;
@@ -240,13 +238,13 @@ export const MUTANTS: readonly SimMutant[] = [
         changes.map((change) => (change.change === "insert" ? change : { ...change, expect: [], old: [] })),
       );
   }),
-  backendMutant("a commit whose outcome is not known is taken for failed", ["bank", "programs"], (backend) => {
+  backendMutant("a commit whose outcome is not known is taken for failed", ["flows"], (backend) => {
     backend.lastBatch = () => Promise.resolve(0);
   }),
   backendMutant("a commit whose outcome is not known is taken for done", ["programs"], (backend) => {
     backend.lastBatch = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
   }),
-  backendMutant("a commit that was given up may still get in", ["programs", "bank"], (backend) => {
+  backendMutant("a commit that was given up may still get in", ["flows"], (backend) => {
     backend.lastBatch = async (link, writer) => {
       const [rows] = await link.read([
         { ask: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "none" },
