@@ -20,11 +20,17 @@ export class Ledger implements Witness {
   /** The tokens items were handed out with, as far as anybody was told, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
+  readonly #isInOrder: boolean;
   commits = 0;
+
+  /** `isInOrder`: it is told of writes in the order they were made, not in that of the answers, which a network turns around. */
+  constructor(isInOrder: boolean) {
+    this.#isInOrder = isInOrder;
+  }
 
   wrote(process: string, write: Write, outcome: Outcome): void {
     this.commits += 1;
-    this.#watchTokens(process, write, outcome);
+    if (this.#isInOrder) this.#watchTokens(process, write, outcome);
     if (write.write !== "turn" || !("status" in outcome) || outcome.status !== "committed") return;
     for (const entry of write.entries) this.#entries.push({ process, run: write.run, entry });
   }

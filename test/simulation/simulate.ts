@@ -68,7 +68,7 @@ const PATIENCE_MS = 180_000;
 class World {
   readonly scheduler: Scheduler;
   readonly faults: Faults;
-  readonly ledger = new Ledger();
+  readonly ledger: Ledger;
   readonly outside = new Outside();
   readonly problems: string[] = [];
   readonly outcomes = new Map<string, string>();
@@ -85,6 +85,7 @@ class World {
   constructor(options: SimOptions & { readonly scenario: readonly string[] }) {
     const { seed } = options;
     this.#options = options;
+    this.ledger = new Ledger(options.store === "sqlite");
     this.#chance = stream(seed, "world");
     this.scheduler = new Scheduler(stream(seed, "schedule"));
     this.faults = new Faults(seed, { kinds: options.faults, keep: options.keep });
