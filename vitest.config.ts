@@ -12,38 +12,19 @@ const EVERYTHING = ["src/**/*.test.ts", "test/**/*.test.ts"];
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** What is written for SQLite and runs on every other store as well (test/everywhere). */
-const ELSEWHERE = ["test/engine/*.test.ts", "test/flow/*.test.ts", "test/graph/*.test.ts"];
-
-/** What is about SQLite itself: its files, its handle in `ctx.tx`, its tables looked at from beside. */
-const SQLITE_ALONE = [
-  "test/engine/bad-input.test.ts",
-  "test/engine/encryption.test.ts",
-  "test/engine/misuse.test.ts",
-  "test/engine/redaction.test.ts",
-  "test/engine/rough-handling.test.ts",
-  "test/engine/testing-kit.test.ts",
-  "test/engine/transactions.test.ts",
-  "test/graph/checkpoints.test.ts",
-  "test/graph/crashes.test.ts",
-  "test/graph/exactly-once.test.ts",
-  "test/graph/forks.test.ts",
-  "test/graph/storage.test.ts",
+const ELSEWHERE = [
+  "test/engine/{ahead-of-journal,beginnings,branches,cancelling,children,child-messages,deadlines}.test.ts",
+  "test/engine/{early-messages,generations,leases,outbox,pausing,queues,retries,retrying,schedules}.test.ts",
+  "test/engine/{signals,stopped,streams,terminating,updates,waiting}.test.ts",
+  "test/flow/{acceptance,control,flows,retry,stopping,verify}.test.ts",
+  "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
 ];
 
-/** Thousands of cases, or nothing that a store could change. */
-const NOT_AGAIN = [
-  "test/engine/{capacity,crash-everywhere,examples,guard,random-programs,random-surface}.test.ts",
-  "test/engine/{schedule-crashes,wrong-arguments}.test.ts",
-  "test/flow/{definition,random}.test.ts",
-  "test/graph/{random-worlds,replay-random,scheduler-backpressure,scheduler-order,validation}.test.ts",
-];
-
-/** On real servers, which take their time: what the acceptance list names, and what rests on time, leases and order. */
+/** On real servers, which take their time: one file for each way in which time, order and crashes matter. */
 const ON_SERVERS = [
-  "test/engine/{ahead-of-journal,branches,children,early-messages,generations,leases,pausing}.test.ts",
-  "test/engine/{retries,signals,stopped,waiting}.test.ts",
-  "test/flow/{acceptance,flows,retry}.test.ts",
-  "test/graph/{commits,nodes,recorded-io,replay}.test.ts",
+  "test/engine/{early-messages,signals,stopped,waiting}.test.ts",
+  "test/flow/{acceptance,retry}.test.ts",
+  "test/graph/{commits,recorded-io}.test.ts",
 ];
 
 const elsewhere = ["simulated", "postgres", "mysql"].map((store) => ({
@@ -58,7 +39,6 @@ const elsewhere = ["simulated", "postgres", "mysql"].map((store) => ({
   test: {
     name: store,
     include: store === "simulated" ? ELSEWHERE : ON_SERVERS,
-    exclude: [...SQLITE_ALONE, ...NOT_AGAIN],
     env: { REPRISE_TEST_STORE: store },
     setupFiles: ["test/everywhere/set-up.ts"],
   },

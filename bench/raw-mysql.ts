@@ -1,7 +1,7 @@
 // MySQL and MariaDB, as plainly and as quickly as the driver speaks it: a transaction is one text of several statements.
 
 import { escape, type RowDataPacket } from "mysql2";
-import { createConnection } from "mysql2/promise";
+import { createConnection, type Connection } from "mysql2/promise";
 import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./speaker.ts";
 
 export async function mysqlSpeaker(url: string): Promise<Speaker> {
@@ -17,8 +17,9 @@ export async function mysqlSpeaker(url: string): Promise<Speaker> {
       return Number(rows[0]!["bytes"]);
     },
     async read(table, afterRun, order) {
+      const columns = await writtenColumns(connection, ours(table));
       const [rows] = await connection.query<RowDataPacket[]>(
-        `select * from ${ours(table)} where run > ? order by ${order.replaceAll("at,", "`at`,")}`,
+        `select ${columns.map((column) => `\`${column}\``).join(", ")} from ${ours(table)} where run > ? order by ${order.replaceAll("at,", "`at`,")}`,
         [afterRun],
       );
       return rows as Row[];
@@ -32,6 +33,16 @@ export async function mysqlSpeaker(url: string): Promise<Speaker> {
     },
     close: () => connection.end(),
   };
+}
+
+/** Those that the server does not derive itself. */
+async function writtenColumns(connection: Connection, table: string): Promise<readonly string[]> {
+  const [rows] = await connection.query<RowDataPacket[]>(
+    `select column_name as name from information_schema.columns
+      where table_schema = database() and table_name = ? and extra not like '%GENERATED%' order by ordinal_position`,
+    [table],
+  );
+  return rows.map((row) => String(row["name"]));
 }
 
 const KEYS: Partial<Record<Table, readonly string[]>> = {

@@ -31,12 +31,13 @@ export async function doctorStoreCases(options: GlobalOptions, which: boolean | 
   const broken: Broken[] = [];
   try {
     const progress = progressOf("trying", "promises", () => systemClock.monotonic());
-    for (const [done, { name, run }] of cases.entries()) {
+    for (const [done, one] of cases.entries()) {
       progress.at(done, cases.length);
       await scratch.clear();
-      await run(
-        createStoreTest({ source: scratch.source, userSql: USER_SQL[scratch.kind], folder: scratch.folder }),
-      ).catch((error: unknown) => broken.push({ name, error: String(error) }));
+      const place = { source: scratch.source, userSql: USER_SQL[scratch.kind], folder: scratch.folder };
+      await one
+        .run(createStoreTest(place))
+        .catch((error: unknown) => broken.push({ name: one.name, error: String(error) }));
     }
     progress.end();
   } finally {
