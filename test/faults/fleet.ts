@@ -37,6 +37,8 @@ export class WorkerProcess {
     };
     this.#child.stdout?.on("data", listen);
     this.#child.stderr?.on("data", listen);
+    // A word to somebody who has just died; that it died is seen by its exit.
+    this.#child.on("error", () => undefined);
     this.#child.on("message", (message) => this.heard.push(message));
     this.#exited = once(this.#child, "exit");
   }

@@ -22,10 +22,11 @@ async function supervise(fleet: Fleet, world: World, isOver: () => boolean): Pro
       const worker = fleet.workers[n]!;
       const answer = worker.isOver
         ? "dead"
-        : await Promise.race([worker.time(), sleep(2 * LEASE, "stuck", { ref: false })]);
+        : await Promise.race([worker.time().catch(() => "dead"), sleep(8 * LEASE, "stuck", { ref: false })]);
       if (typeof answer === "number") continue;
       world.tally.add(`workers found ${answer}`);
-      await fleet.replace(n);
+      // It may die, or get stuck, before it says that it is ready.
+      await Promise.race([fleet.replace(n).catch(() => undefined), sleep(8 * LEASE)]);
     }
     await sleep(50);
   }
@@ -45,7 +46,7 @@ export const poisonous: Rig = {
       await using fleet = await Fleet.of(2, { url: subject.url, lease: LEASE, concurrency: 8 });
       let isOver = false;
       const supervision = supervise(fleet, world, () => isOver);
-      supervision.catch(() => undefined);
+      supervision.catch((error: unknown) => world.tally.broken(`the supervisor gave up: ${String(error)}`));
       const bad = [
         await client.start(poison, undefined, { id: "poison" }),
         await client.start(endless, undefined, { id: "endless" }),
