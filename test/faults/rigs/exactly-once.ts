@@ -71,6 +71,7 @@ export const crashMatrix: Rig = {
       await run.result({ timeout: "120 s" });
       await goesOn.kill();
       world.tally.add("kills");
+      world.tally.add("acknowledged");
       const expected = Array.from({ length: STEPS }, (_, n) => (n + 1) ** 2);
       await checkRun(store, run.id, expected, world.tally);
       const executed = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map(Number) : [];
