@@ -229,7 +229,7 @@ test("a closed saver says so, and one whose store could not be opened tries agai
 test.each([
   [() => new RepriseSaver(undefined as never), "BAD_OPTIONS"],
   [() => new RepriseSaver({ store: "sqlite::memory:", path: "x" } as never), "BAD_OPTIONS"],
-  [() => new RepriseSaver({ store: "postgres://x" }), "BAD_STORE_URL"],
+  [() => new RepriseSaver({ store: "postgress://x" }), "BAD_STORE_URL"],
   [() => new RepriseSaver({ store: {} as never }), "BAD_OPTIONS"],
   [() => new RepriseSaver({ store: "sqlite::memory:", codec: {} as never }), "BAD_OPTIONS"],
   [() => new RepriseSaver({ store: "sqlite::memory:", durability: "none" as never }), "BAD_OPTIONS"],
