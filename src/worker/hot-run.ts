@@ -363,11 +363,11 @@ export class HotRun {
   }
 
   #takeAsks(): void {
-    const asks = this.execution.asks;
-    if (asks.length === 0) return;
-    if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.#draft)) return;
-    this.execution.asks = [];
-    for (const ask of asks) this.#ask(ask);
+    // Code of a node begins at once, and may ask at once.
+    while (this.execution.asks.length > 0) {
+      if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.#draft)) return;
+      for (const ask of this.execution.asks.splice(0)) this.#ask(ask);
+    }
   }
 
   #ask(ask: Ask): void {

@@ -60,6 +60,7 @@ export interface SimReport {
 
 const MAX_STEPS = 400_000;
 const TICK_MS = 200;
+const SHOWN_ENTRIES = 50;
 /** Where parts of workloads send messages to. */
 const DESTINATIONS = ["outside", "mail", "somewhere"];
 /** M1. How long a run may take to its end when nothing goes wrong any more. */
@@ -265,16 +266,16 @@ class World {
     this.scheduler.tell("end", [...all.keys()].map(({ id, chain, status }) => `${id} ${chain} ${status}`).join());
   }
 
-  /** How the runs stand that have not ended, for whoever looks into it. */
+  /** How the runs stand that have not ended, or are not as they should be, for whoever looks into it. */
   async #tellLive({ calm }: SimStores, all: Awaited<ReturnType<typeof readAll>>): Promise<void> {
     for (const { worker, name, until } of await calm.listWorkers())
       this.scheduler.tell("store", `worker ${worker} ${name} until ${until - START_MS}`);
     for (const [{ run, id, status, read, arrivals }, journal] of all) {
-      if (hasEnded(status)) continue;
+      if (hasEnded(status) && !this.problems.some((problem) => problem.includes(` ${id} `))) continue;
       const [pulse] = await calm.pulse([run]);
       this.scheduler.tell("store", `${id} ${status} token ${pulse?.token ?? "none"} read ${read} of ${arrivals}`);
-      for (const { seq, type, command, data } of journal)
-        this.scheduler.tell("store", `  ${seq} ${type} ${command} ${data.slice(0, 80)}`);
+      for (const { seq, type, command, data } of journal.slice(0, SHOWN_ENTRIES))
+        this.scheduler.tell(id, `${seq} ${type} ${command} ${data.slice(0, 80)}`);
     }
   }
 }
