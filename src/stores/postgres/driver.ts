@@ -60,6 +60,7 @@ const PLANNER = {
 /** For user SQL, until its transaction ends. */
 export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) => `set local ${name} to default`);
 
+/** @internal The driver's types are not there for everybody. */
 export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
   const DriverClient = await loadDriver();
   const client = new DriverClient({
@@ -80,7 +81,7 @@ export async function connectClient(address: Address, timeouts: Timeouts, name: 
   return client;
 }
 
-/** D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */
+/** @internal D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */
 export async function within<T>(client: Client, timers: Timers, ms: number, act: () => Promise<T>): Promise<T> {
   const stop = timers.set(ms, () => client.connection.stream.destroy(), { ref: false });
   try {

@@ -23,6 +23,7 @@ export interface PostgresHandle {
   query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<PostgresResult<Row>>;
 }
 
+/** @internal The driver's types are not there for everybody. */
 export class UserHandle {
   readonly db: PostgresHandle;
   readonly #client: Client;
