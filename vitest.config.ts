@@ -9,6 +9,9 @@ const resolved = [...conditions, "node"];
 
 const EVERYTHING = ["src/**/*.test.ts", "test/**/*.test.ts"];
 
+/** Minutes each: `npm run faults` runs the same rigs on every store; one store is enough for every change. */
+const BY_HAND = ["test/slow/faults/{mysql,sqlite}.test.ts"];
+
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** What is written for SQLite and runs on every other store as well (test/everywhere). */
@@ -59,6 +62,6 @@ export default defineConfig({
     globalSetup: ["test/servers/desk.ts"],
     // What is polled for comes from another process; on a busy machine a second is nothing.
     expect: { poll: { timeout: 20_000 } },
-    projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING } }, ...elsewhere],
+    projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: BY_HAND } }, ...elsewhere],
   },
 });
