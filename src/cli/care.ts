@@ -4,11 +4,13 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import { isServer, storeOf } from "../engine/index.ts";
-import { backUpFile, openSqliteStore, readSchema } from "../stores/index.ts";
+import { backUpFile, readSchema } from "../stores/care/index.ts";
+import { sqlite } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { fileOfStore, reading } from "./open-store.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { payloadCodec } from "./payload-module.ts";
 import { progressOf, type Progress } from "./progress.ts";
 import { isoOf } from "./shown-run.ts";
@@ -40,7 +42,8 @@ export async function migrate(options: MigrateOptions): Promise<number> {
       await backUpFile(MACHINE, path, copy, (done, total) => progress.at(done, total));
       progress.end();
     }
-    await (await openSqliteStore({ ...MACHINE, path, migrate: true, codec: payloadCodec(), locked: true })).close();
+    const given = { ...MACHINE, codec: payloadCodec(), locked: true, durability: "full", migrate: true } as const;
+    await (await sqlite(path)["~open"](given)).close();
   }
   if (options.json)
     await printJson({ location: path, from, to, migrated: due && !dryRun, dryRun, backup: copy ?? null });
@@ -130,7 +133,7 @@ export async function rekey(options: GlobalOptions): Promise<number> {
   // Not only for reading: the store notes the new key.
   const store = isServer(options.store)
     ? await storeOf(options.store)["~open"]({ ...MACHINE, codec, durability: "relaxed" })
-    : await openSqliteStore({ ...MACHINE, path: fileOfStore(options.store), codec });
+    : await sqlite(fileOfStore(options.store))["~open"]({ ...MACHINE, codec, durability: "full" });
   try {
     const { payloads, unreadable } = await store.rekey((done, total) => progress.at(done, total));
     progress.end();

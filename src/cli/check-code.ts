@@ -8,7 +8,8 @@ import { withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
-import { EXIT, paint, print, printJson } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, print, printJson } from "./output.ts";
 import { countOf, plain, showValue } from "./text.ts";
 
 type Check = "replay" | "verify";

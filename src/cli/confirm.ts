@@ -2,7 +2,7 @@
 
 import { createInterface } from "node:readline/promises";
 import { RepriseError } from "../base/index.ts";
-import { EXIT } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
 
 /** False when a person says no. Where nobody can be asked, `--yes` must have been said. */
 export async function confirm(

@@ -9,7 +9,7 @@ import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";
 import { logLines } from "./log-lines.ts";
-import { EXIT } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
 import { isOwnFile } from "./own-files.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { RunTail } from "./run-tail.ts";

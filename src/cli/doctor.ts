@@ -5,7 +5,8 @@ import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/in
 import { findingsOf, outboxLines, stoppedLines, waitingLines, type Findings } from "./doctor-findings.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { progressOf } from "./progress.ts";
 import { waitingJson } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";

@@ -3,7 +3,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorCode } from "../base/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { EXIT, paint, print, printJson } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, print, printJson } from "./output.ts";
 import { plain } from "./text.ts";
 
 export async function explain(given: string | undefined, options: GlobalOptions): Promise<number> {

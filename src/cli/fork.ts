@@ -6,7 +6,8 @@ import { standIn, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
 import { getRun, reading } from "./open-store.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { readInput } from "./read-input.ts";
 import { plain } from "./text.ts";
 

@@ -14,7 +14,8 @@ import { eachEntry, readGraphRun, tallyOf, type GraphRun, type StepData } from "
 import { loadDefinitions, type Loaded } from "./load-definitions.ts";
 import { mermaidOf } from "./mermaid.ts";
 import { getRun, reading } from "./open-store.ts";
-import { EXIT, paint, print, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, print, remark } from "./output.ts";
 import { pictureOf, type Picture, type Trace } from "./picture.ts";
 import { shownStore } from "./shown-store.ts";
 import { jsonText, plain } from "./text.ts";

@@ -5,7 +5,8 @@ import { basename, join, relative, resolve } from "node:path";
 import { RepriseError } from "../base/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { projectFiles } from "./init-files.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { plain } from "./text.ts";
 import { versionOfThis } from "./version.ts";
 

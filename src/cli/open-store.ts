@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
 import { isServer, sqlitePathOf, storeOf } from "../engine/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
-import { openSqliteStore } from "../stores/index.ts";
+import { sqlite } from "../stores/index.ts";
 import { payloadCodec } from "./payload-module.ts";
 
 async function openForReading(url: string): Promise<Store> {
@@ -14,7 +14,7 @@ async function openForReading(url: string): Promise<Store> {
   const options = { ...machine, migrate: false, codec: payloadCodec(), locked: true };
   // How durable a server is, whoever works on it has to say; looking at it does not depend on that.
   if (isServer(url)) return storeOf(url)["~open"]({ ...options, durability: "relaxed" });
-  return openSqliteStore({ ...options, path: fileOfStore(url) });
+  return sqlite(fileOfStore(url))["~open"]({ ...options, durability: "full" });
 }
 
 /** The file of a store that is there. */

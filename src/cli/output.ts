@@ -1,22 +1,9 @@
-// Output: standard output for what was asked, standard error for everything else, and how a command ends.
-//
-// Exit codes: 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism, or a stopped run · 130 Ctrl-C.
+// Output: standard output for what was asked, standard error for everything else, and how a command that failed ends.
 
 import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
-import { shown } from "./payload-module.ts";
+import { EXIT } from "./exit-codes.ts";
 import { jsonText, plain, plainLines } from "./text.ts";
-
-export const EXIT = {
-  ok: 0,
-  problem: 1,
-  usage: 2,
-  store: 3,
-  determinism: 4,
-  hungUp: 129,
-  interrupted: 130,
-  terminated: 143,
-} as const;
 
 const EXIT_OF: Readonly<Record<ErrorFamily, number>> = {
   usage: EXIT.usage,
@@ -92,10 +79,10 @@ export function reportOf(error: unknown): ErrorReport {
 }
 
 /** Says what went wrong on standard error and answers the exit code. */
-export function fail(error: unknown, json: boolean, nextStep?: string): number {
+export async function fail(error: unknown, json: boolean, nextStep?: string): Promise<number> {
   const { code, reason, message, next: usualNext, page, details } = reportOf(error);
   const next = nextStep ?? usualNext;
-  if (json) remark(jsonText({ error: { code, message, next, page, details: safeDetails(shown(details)) } }));
+  if (json) remark(jsonText({ error: { code, message, next, page, details: await shownDetails(details) } }));
   else {
     remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
     // A message about usage says itself what to do.
@@ -110,9 +97,12 @@ function pageOf(code: string): string {
   return `docs/errors/${code}.md`;
 }
 
-/** Details may hold anything, also what JSON cannot say. */
-function safeDetails(details: Record<string, unknown> | undefined): unknown {
-  if (details === undefined) return {};
+/** Details may hold anything, also secrets and what JSON cannot say. */
+async function shownDetails(given: Record<string, unknown> | undefined): Promise<unknown> {
+  if (given === undefined) return {};
+  // Loaded here: it needs the engine, and most of what is said needs neither.
+  const { shown } = await import("./payload-module.ts");
+  const details = shown(given);
   try {
     return JSON.parse(JSON.stringify(details));
   } catch {

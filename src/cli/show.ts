@@ -3,7 +3,8 @@
 import { RepriseError } from "../base/index.ts";
 import { hasEnded, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import { getRun } from "./open-store.ts";
-import { EXIT, lineWidth, paint, print, printJson } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { lineWidth, paint, print, printJson } from "./output.ts";
 import { answerLines, headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
 import { unservedLines } from "./serving.ts";
 import { looking, type LookOptions } from "./shown-store.ts";

@@ -1,6 +1,6 @@
 // How a command is ended from outside: Ctrl-C, a polite kill, a reader that has seen enough.
 
-import { EXIT } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
 
 export interface OnInterrupt {
   /** What to do before the process ends. */

@@ -9,7 +9,8 @@ import { hasEnded, STATUSES, type RunRecord, type Status } from "../kernel/index
 import { standIn, withClient } from "./client.ts";
 import { confirm } from "./confirm.ts";
 import { reading } from "./open-store.ts";
-import { EXIT, paint, paintError, print, printJson, remark } from "./output.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { checkPick, checkStatuses, pickRuns, type PickOptions } from "./pick-runs.ts";
 import { progressOf } from "./progress.ts";
 import { countOf, plain } from "./text.ts";

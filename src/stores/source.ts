@@ -3,7 +3,6 @@
 import { inspect } from "node:util";
 import { RepriseError, type Clock, type PayloadCodec, type Random, type Timers } from "../base/index.ts";
 import type { Database, Store } from "../kernel/index.ts";
-import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 import type { SqliteHandle } from "./sqlite/user-sql.ts";
 
 export interface OpenOptions {
@@ -29,7 +28,12 @@ export interface StoreSource {
 function openSqlite(path: string): StoreSource {
   if (typeof path !== "string" || path === "")
     throw new RepriseError("BAD_STORE_URL", `sqlite: expected the path of a file or ":memory:", got ${inspect(path)}.`);
-  return { "~open": (options) => openSqliteStore({ path, ...options }) };
+  return {
+    "~open": async (options) => {
+      const { openSqliteStore } = await import("./sqlite/sqlite-store.ts");
+      return openSqliteStore({ path, ...options });
+    },
+  };
 }
 
 /**

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { promise, task, workflow, type StoreSource } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { systemTimers } from "../../src/base/index.ts";
-import { openRemoteStore } from "../../src/stores/index.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { PERFECT_WIRE, SimServer, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
 import { simulatedSource } from "../stores/remote-world.ts";
 

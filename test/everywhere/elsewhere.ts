@@ -6,9 +6,9 @@
 // E2. A store is dropped when its file of tests is done.
 
 import { afterAll } from "vitest";
-import { RepriseError, systemTimers } from "../../src/base/index.ts";
-import { openPostgresBackend, openRemoteStore, type StoreSource } from "../../src/stores/index.ts";
-import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
+import { RepriseError } from "../../src/base/index.ts";
+import { mysql, postgres, type StoreSource } from "../../src/stores/index.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { openSimBackend, type SimBackend } from "../../src/testing/simulation/sim-backend.ts";
 import { freshDatabase, type FreshDatabase } from "../servers/index.ts";
 
@@ -52,9 +52,7 @@ function onServer(kind: "postgres" | "mysql"): StoreSource {
     async "~open"(options) {
       if (database === undefined) databases.push((database = freshDatabase(kind)));
       const { url } = await database;
-      const ports = { url, ...options, timers: systemTimers };
-      const backend = kind === "postgres" ? await openPostgresBackend(ports) : openMysqlBackend(ports);
-      return openRemoteStore(backend, options);
+      return (kind === "postgres" ? postgres(url) : mysql(url))["~open"](options);
     },
   };
 }

@@ -2,7 +2,7 @@
 // goes in or comes out; production code has no switch for any of this.
 
 import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
-import type { Lock, Question } from "../../src/stores/index.ts";
+import type { Lock, Question } from "../../src/stores/remote/query.ts";
 import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Life } from "./process.ts";

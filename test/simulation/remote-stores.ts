@@ -1,7 +1,9 @@
 // RemoteStore in the simulation: each process has its own, and its own connections, to one simulated database.
 
 import type { Database } from "../../src/kernel/index.ts";
-import { LinkError, openRemoteStore, type RemoteStoreOptions } from "../../src/stores/index.ts";
+import { LinkError } from "../../src/stores/remote/backend.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
+import type { RemoteStoreOptions } from "../../src/stores/remote/session.ts";
 import {
   SimServer,
   type SimBackend,

@@ -1,7 +1,8 @@
 // The simulated database itself: what it must do, and what it must get wrong in the modes that are there for that.
 
 import { expect, test } from "vitest";
-import { LinkError, type Link, type Lookup, type Select, type WireRow } from "../../src/stores/index.ts";
+import { LinkError, type Link, type WireRow } from "../../src/stores/remote/backend.ts";
+import type { Lookup, Select } from "../../src/stores/remote/query.ts";
 import { PERFECT_WIRE, SimServer, type SimFate, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
 
 const server = (isolation: "serial" | "rc" | "rr" = "rc"): SimServer => new SimServer(isolation, () => 0);

@@ -2,7 +2,7 @@
 
 import { sqlite } from "reprise/sqlite";
 
-import { openSqliteStore } from "../../src/stores/index.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { failed, isIdle, processStore, type Passage, type Witness } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
 import { crashPoint, latency, type SimStores, type StoresHost } from "./stores.ts";

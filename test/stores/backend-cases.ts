@@ -1,16 +1,9 @@
 // What every backend promises (src/stores/remote/backend.ts), as plain data: run on each database, and on the simulated one.
 
 import assert from "node:assert/strict";
-import {
-  columnsOf,
-  LinkError,
-  type Backend,
-  type Change,
-  type Link,
-  type Question,
-  type TableName,
-  type WireRow,
-} from "../../src/stores/index.ts";
+import { LinkError, type Backend, type Change, type Link, type WireRow } from "../../src/stores/remote/backend.ts";
+import type { Question } from "../../src/stores/remote/query.ts";
+import { columnsOf, TABLES, type TableName } from "../../src/stores/remote/tables.ts";
 
 export interface BackendWorld {
   readonly backend: Backend;
@@ -182,7 +175,6 @@ const READING: readonly BackendCase[] = [
     name: "every table can be written, read, changed and emptied",
     async run({ connect }) {
       const link = await connect();
-      const { TABLES } = await import("../../src/stores/index.ts");
       for (const [name, shape] of Object.entries(TABLES)) {
         const table = name as TableName;
         const key: readonly string[] = shape.key;

@@ -1,7 +1,7 @@
 // Runs the cases of backends on one of them.
 
 import { expect, test } from "vitest";
-import type { Backend, Link } from "../../src/stores/index.ts";
+import type { Backend, Link } from "../../src/stores/remote/backend.ts";
 import { BACKEND_CASES } from "./backend-cases.ts";
 
 export interface OpenBackends {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { drawInt, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { NodeArrival, Outcome, Write } from "../../src/kernel/index.ts";
-import { openSqliteStore } from "../../src/stores/index.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import {
   arrival,
   completeWrite,

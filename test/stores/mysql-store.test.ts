@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import { TABLES } from "../../src/stores/index.ts";
+import { TABLES } from "../../src/stores/remote/tables.ts";
 import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
 import type { MysqlHandle } from "../../src/stores/mysql/user-handle.ts";
 import { storeCases, type UserSql } from "../../src/testing/store-cases.ts";

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import { TABLES, type Backend } from "../../src/stores/index.ts";
+import type { Backend } from "../../src/stores/remote/backend.ts";
+import { TABLES } from "../../src/stores/remote/tables.ts";
 import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
 import { testBackend } from "./backend-world.ts";

@@ -1,7 +1,8 @@
 // Every promise of a store, on a real PostgreSQL.
 
 import { afterAll, beforeAll, test } from "vitest";
-import { openPostgresBackend, TABLES } from "../../src/stores/index.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
+import { TABLES } from "../../src/stores/remote/tables.ts";
 import type { PostgresHandle } from "../../src/stores/postgres/user-handle.ts";
 import { storeCases, type UserSql } from "../../src/testing/store-cases.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";

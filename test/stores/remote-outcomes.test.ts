@@ -2,7 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import { aesGcm, RepriseError, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { LinkError, openRemoteStore, type RemoteStore, type RemoteStoreOptions } from "../../src/stores/index.ts";
+import { LinkError } from "../../src/stores/remote/backend.ts";
+import { openRemoteStore, type RemoteStore } from "../../src/stores/remote/remote-store.ts";
+import type { RemoteStoreOptions } from "../../src/stores/remote/session.ts";
 import {
   PERFECT_WIRE,
   SimServer,

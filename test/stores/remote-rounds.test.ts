@@ -4,7 +4,8 @@
 import { expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { Store, TurnWrite } from "../../src/kernel/index.ts";
-import { openRemoteStore, type Backend } from "../../src/stores/index.ts";
+import type { Backend } from "../../src/stores/remote/backend.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { openSimBackend } from "../../src/testing/simulation/sim-backend.ts";
 import {
   after,

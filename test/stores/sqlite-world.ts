@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
-import { openSqliteStore } from "../../src/stores/index.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { StoreTest } from "../../src/testing/store-cases.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { commitTurn, COMPLETES, registerWorker, startHeld } from "../../src/testing/store-cases/moves.ts";
-import { openSqliteStore } from "../../src/stores/index.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 
 let folder: string;
 let path: string;

@@ -8,7 +8,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import { aesGcm, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import {
-  openSqliteStore,
   threadsOf,
   type NewChannel,
   type NewThreadCheckpoint,
@@ -16,6 +15,7 @@ import {
   type Threads,
   type ThreadWrite,
 } from "../../src/stores/index.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reprise-threads-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

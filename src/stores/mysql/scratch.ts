@@ -2,7 +2,7 @@
 
 import { systemTimers } from "../../base/index.ts";
 import { TABLES } from "../remote/tables.ts";
-import type { ServerScratch } from "../scratch.ts";
+import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { DEFAULT_TIMEOUTS, Wire } from "./driver.ts";
 

@@ -2,17 +2,17 @@
 
 import { systemTimers } from "../../base/index.ts";
 import type { Database } from "../../kernel/index.ts";
-import { openRemoteStore } from "../remote/remote-store.ts";
 import type { StoreSource } from "../source.ts";
 import { addressOf } from "./address.ts";
-import { openMysqlBackend } from "./backend.ts";
 import type { MysqlHandle } from "./user-handle.ts";
 
 function openMysql(url: string): StoreSource {
   // A mistake is found here, not when the store is opened.
   addressOf(String(url));
   return {
-    "~open": (options) => {
+    "~open": async (options) => {
+      const { openRemoteStore } = await import("../remote/remote-store.ts");
+      const { openMysqlBackend } = await import("./backend.ts");
       const { durability, random, migrate = true } = options;
       return openRemoteStore(openMysqlBackend({ url, durability, random, timers: systemTimers, migrate }), options);
     },

@@ -1,7 +1,7 @@
 // A schema beside the store's own, for the time of a trial.
 
 import { columnsOf, TABLES } from "../remote/tables.ts";
-import type { ServerScratch } from "../scratch.ts";
+import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";
 

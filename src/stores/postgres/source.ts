@@ -1,10 +1,8 @@
 // postgres(url): a store named but not opened.
 
 import type { Database } from "../../kernel/index.ts";
-import { openRemoteStore } from "../remote/remote-store.ts";
 import type { StoreSource } from "../source.ts";
 import { addressOf } from "./address.ts";
-import { openPostgresBackend } from "./backend.ts";
 import type { PostgresHandle } from "./user-handle.ts";
 
 function openPostgres(url: string): StoreSource {
@@ -12,6 +10,8 @@ function openPostgres(url: string): StoreSource {
   addressOf(String(url));
   return {
     "~open": async (options) => {
+      const { openRemoteStore } = await import("../remote/remote-store.ts");
+      const { openPostgresBackend } = await import("./backend.ts");
       const { durability, random, migrate = true } = options;
       return openRemoteStore(await openPostgresBackend({ url, durability, random, migrate }), options);
     },

@@ -15,7 +15,7 @@ import {
   type CommitOutcome,
   type Link,
   type Question,
-} from "../../stores/index.ts";
+} from "../../stores/remote/index.ts";
 import { GivenUp, SimDatabase, type Isolation, type SimTransaction } from "./sim-database.ts";
 
 export type SimCall = "connect" | "ask" | "read" | "commit" | "rollback" | "small";

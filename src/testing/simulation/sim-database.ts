@@ -17,7 +17,7 @@ import {
   type TableName,
   type WireRow,
   type WireValue,
-} from "../../stores/index.ts";
+} from "../../stores/remote/index.ts";
 import { Locks, type LockMode } from "./locks.ts";
 import { inKeyOrder, inOrder, matches, sameValue, SimTable, stored, type SimRow } from "./sim-table.ts";
 

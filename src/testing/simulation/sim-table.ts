@@ -13,7 +13,7 @@ import {
   type TableName,
   type WireRow,
   type WireValue,
-} from "../../stores/index.ts";
+} from "../../stores/remote/index.ts";
 
 /** A committed row. */
 export type SimRow = Readonly<WireRow>;

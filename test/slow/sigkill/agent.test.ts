@@ -12,7 +12,7 @@ import { agent, QUESTION } from "../../../examples/agent/agent.ts";
 import type { LedgerLine } from "../../../examples/agent/outside.ts";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { findJournalFault, isTerminal, type Store } from "../../../src/kernel/index.ts";
-import { openSqliteStore } from "../../../src/stores/index.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { finished as finishedProcess, ROOT, startNode } from "../../cli/cli-process.ts";
 import type { Work } from "./agent-worker.ts";
 

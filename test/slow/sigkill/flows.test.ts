@@ -9,7 +9,7 @@ import { createEngine } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
-import { openSqliteStore } from "../../../src/stores/index.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { chanceOf } from "../../replay/seeded.ts";
 import { SPREAD, twoHundred } from "./flow-definitions.ts";
 import type { Work } from "./flow-worker.ts";

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { drawInt } from "../../../src/base/random.ts";
 import { findJournalFault, isTerminal } from "../../../src/kernel/index.ts";
-import { openSqliteStore } from "../../../src/stores/index.ts";
+import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { double, expectedOf, leaf, load, shaky } from "./definitions.ts";
 
 const KILLS = 100;

@@ -1,7 +1,8 @@
 // What a transaction on MariaDB does when others are in its way, and when the connection is not what it was.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { LinkError, type Link, type Question, type WireRow } from "../../../src/stores/index.ts";
+import { LinkError, type Link, type WireRow } from "../../../src/stores/remote/backend.ts";
+import type { Question } from "../../../src/stores/remote/query.ts";
 import { mysqlLink } from "../../../src/stores/mysql/link.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlWorld, itemRow, runRow, type MysqlWorld } from "./world.ts";

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
-import type { Backend } from "../../../src/stores/index.ts";
+import type { Backend } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
 import { runRow } from "./world.ts";

@@ -3,7 +3,8 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
-import type { Change, Condition, Question, Select } from "../../../src/stores/index.ts";
+import type { Change } from "../../../src/stores/remote/backend.ts";
+import type { Condition, Question, Select } from "../../../src/stores/remote/query.ts";
 import { openQuestions, statementsOf } from "../../../src/stores/mysql/answers.ts";
 import { renderChange } from "../../../src/stores/mysql/render-change.ts";
 import { renderQuestion } from "../../../src/stores/mysql/render-question.ts";

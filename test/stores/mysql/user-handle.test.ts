@@ -1,7 +1,7 @@
 // The user's SQL in our transaction, on MariaDB: what it may do, and what is found out.
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Link } from "../../../src/stores/index.ts";
+import type { Link } from "../../../src/stores/remote/backend.ts";
 import type { MysqlHandle } from "../../../src/stores/mysql/user-handle.ts";
 import { describeOn } from "../../servers/index.ts";
 import { createMysqlWorld, runRow, type MysqlWorld } from "./world.ts";

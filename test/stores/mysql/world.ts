@@ -2,7 +2,7 @@
 
 import { createConnection, type Connection } from "mysql2/promise";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
-import type { Backend, WireRow } from "../../../src/stores/index.ts";
+import type { Backend, WireRow } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend, type MysqlBackendOptions } from "../../../src/stores/mysql/backend.ts";
 import { freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 

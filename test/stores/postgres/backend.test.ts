@@ -1,7 +1,7 @@
 // PostgreSQL as a backend: the cases of all backends.
 
 import { afterAll, beforeAll } from "vitest";
-import { TABLES } from "../../../src/stores/index.ts";
+import { TABLES } from "../../../src/stores/remote/tables.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 import { testBackend } from "../backend-world.ts";

@@ -2,7 +2,8 @@
 
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import type { Change, Question } from "../../../src/stores/index.ts";
+import type { Change } from "../../../src/stores/remote/backend.ts";
+import type { Question } from "../../../src/stores/remote/query.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { bindChange } from "../../../src/stores/postgres/changes.ts";
 import { DEFAULT_TIMEOUTS, sessionSettings } from "../../../src/stores/postgres/driver.ts";

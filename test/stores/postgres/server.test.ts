@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { RepriseError, type ErrorCode } from "../../../src/base/index.ts";
-import { LinkError, type Backend, type Link } from "../../../src/stores/index.ts";
+import { LinkError, type Backend, type Link } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/postgres/backend.ts";
 import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
 import { ask } from "../../servers/ask.ts";
@@ -162,7 +162,7 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
         if (name === "pg") throw Object.assign(new Error("not found"), { code: "ERR_MODULE_NOT_FOUND" });
         return next(name, context);
       } });
-      const { openPostgresBackend } = await import("./src/stores/index.ts");
+      const { openPostgresBackend } = await import("./src/stores/postgres/backend.ts");
       const backend = await openPostgresBackend({ url: "postgres://127.0.0.1:1/x" });
       await backend.connect().catch(({ code, message }) => process.stdout.write(code + " " + message));`;
     const said = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });

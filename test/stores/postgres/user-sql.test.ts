@@ -1,7 +1,7 @@
 // The user's handle on a transaction of ours (`ctx.tx` on PostgreSQL).
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LinkError, type Backend, type Link } from "../../../src/stores/index.ts";
+import { LinkError, type Backend, type Link } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import type { PostgresHandle } from "../../../src/stores/postgres/user-handle.ts";
 import { ask } from "../../servers/ask.ts";

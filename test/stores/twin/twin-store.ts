@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Outcome, Store, Write } from "../../../src/kernel/index.ts";
-import { columnsOf, columnType, wantFootprint } from "../../../src/stores/index.ts";
+import { wantFootprint } from "../../../src/stores/remote/footprint.ts";
+import { columnsOf, columnType } from "../../../src/stores/remote/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/singly.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";

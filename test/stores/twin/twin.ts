@@ -2,21 +2,11 @@
 
 import { openSimBackend } from "../../../src/testing/simulation/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
-import {
-  columnsOf,
-  columnType,
-  TABLES,
-  tryApply,
-  tryWith,
-  wordsOf,
-  WorkingSet,
-  type Answer,
-  type Attempt,
-  type Link,
-  type Mode,
-  type TableName,
-  type WireRow,
-} from "../../../src/stores/index.ts";
+import { tryApply, tryWith, type Attempt } from "../../../src/stores/remote/attempt.ts";
+import type { Answer, Link, WireRow } from "../../../src/stores/remote/backend.ts";
+import { columnsOf, columnType, TABLES, type TableName } from "../../../src/stores/remote/tables.ts";
+import { wordsOf, type Mode } from "../../../src/stores/remote/words.ts";
+import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
 import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
 
 export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;

@@ -5,10 +5,8 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Random } from "../base/index.ts";
-import { mysqlScratch } from "./mysql/scratch.ts";
-import { postgresScratch } from "./postgres/scratch.ts";
-import { sqlite, type StoreSource } from "./source.ts";
+import type { Random } from "../../base/index.ts";
+import { sqlite, type StoreSource } from "../source.ts";
 
 export interface Scratch {
   readonly kind: "sqlite" | "postgres" | "mysql";
@@ -53,7 +51,10 @@ export async function scratchOnServer(
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, "")
     .slice(0, 12)}`;
-  const made = await (kind === "postgres" ? postgresScratch(url, name) : mysqlScratch(url, name));
+  const made =
+    kind === "postgres"
+      ? await (await import("../postgres/scratch.ts")).postgresScratch(url, name)
+      : await (await import("../mysql/scratch.ts")).mysqlScratch(url, name);
   const source = sourceOf(made.url);
   return { kind, folder, source, clear: made.clear, drop: made.drop };
 }

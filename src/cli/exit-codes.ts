@@ -1,0 +1,14 @@
+// How the process ends. Light, because every start of the program loads it.
+//
+// 0 fine · 1 a problem was found, or the run failed · 2 usage · 3 store · 4 determinism, or a stopped run · 130 Ctrl-C.
+
+export const EXIT = {
+  ok: 0,
+  problem: 1,
+  usage: 2,
+  store: 3,
+  determinism: 4,
+  hungUp: 129,
+  interrupted: 130,
+  terminated: 143,
+} as const;

@@ -1,0 +1,5 @@
+// What the command line does with a database besides opening it.
+
+export { backUpFile } from "../sqlite/back-up.ts";
+export { readSchema } from "../sqlite/migrate.ts";
+export { scratchBesideFile, scratchOnServer, type Scratch } from "./scratch.ts";

@@ -1,0 +1,15 @@
+// Started before a program (`node --import`): when that ends, the last line of standard error names every module it loaded.
+
+import { writeSync } from "node:fs";
+import { registerHooks } from "node:module";
+
+const loaded: string[] = [];
+
+registerHooks({
+  load(url, context, next) {
+    loaded.push(url);
+    return next(url, context);
+  },
+});
+
+process.on("exit", () => writeSync(2, `\n${JSON.stringify(loaded)}\n`));
