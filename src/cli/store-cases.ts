@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RepriseError, systemClock, systemRandom } from "../base/index.ts";
-import { isServer, sqlitePathOf, storeOf } from "../engine/index.ts";
+import { isServer, sqlitePathOf } from "../engine/index.ts";
 import { scratchBesideFile, scratchOnServer, type Scratch } from "../stores/care/index.ts";
-import { createStoreTest, storeCases, type UserSql } from "../testing/index.ts";
+import { createStoreTest, storeCases } from "../testing/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
@@ -22,8 +22,8 @@ interface Broken {
 /** `which`: a part of their names, or true for all. */
 export async function doctorStoreCases(options: GlobalOptions, which: boolean | string): Promise<number> {
   const cases = casesLike(which);
+  const scratch = await openScratch(options.store);
   const folder = mkdtempSync(join(tmpdir(), "reprise-cases-"));
-  const scratch = await openScratch(options.store, folder);
   const cleanUp = async (): Promise<void> => {
     await scratch.drop();
     rmSync(folder, { recursive: true, force: true });
@@ -35,9 +35,8 @@ export async function doctorStoreCases(options: GlobalOptions, which: boolean | 
     for (const [done, one] of cases.entries()) {
       progress.at(done, cases.length);
       await scratch.clear();
-      const place = { source: scratch.source, userSql: USER_SQL[scratch.kind], folder: scratch.folder };
       await one
-        .run(createStoreTest(place))
+        .run(createStoreTest({ source: scratch.source, userSql: scratch.notes, folder }))
         .catch((error: unknown) => broken.push({ name: one.name, error: String(error) }));
     }
     progress.end();
@@ -55,46 +54,9 @@ function casesLike(which: boolean | string): typeof storeCases {
   throw new RepriseError("USAGE", `--store-cases: no promise of a store has ${JSON.stringify(which)} in its name.`);
 }
 
-function openScratch(store: string, folder: string): Promise<Scratch> | Scratch {
-  if (isServer(store)) return scratchOnServer(store, systemRandom, folder, storeOf);
-  return scratchBesideFile(sqlitePathOf(store));
+function openScratch(store: string): Promise<Scratch> | Scratch {
+  return isServer(store) ? scratchOnServer(store, systemRandom) : scratchBesideFile(sqlitePathOf(store));
 }
-
-interface Asked {
-  query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
-}
-
-interface Prepared {
-  exec(text: string): void;
-  prepare(text: string): { run(value: string): unknown; all(): Record<string, unknown>[] };
-}
-
-async function textsOf(db: unknown): Promise<readonly string[]> {
-  const { rows } = await (db as Asked).query("select text from notes");
-  return rows.map((row) => String(row["text"]));
-}
-
-const USER_SQL: Readonly<Record<Scratch["kind"], UserSql>> = {
-  sqlite: {
-    create: (db) => (db as Prepared).exec("create table notes (text text not null)"),
-    insert: (db, text) => void (db as Prepared).prepare("insert into notes values (?)").run(text),
-    texts: (db) =>
-      (db as Prepared)
-        .prepare("select text from notes")
-        .all()
-        .map((row) => String(row["text"])),
-  },
-  postgres: {
-    create: (db) => (db as Asked).query("create table notes (text text not null)"),
-    insert: (db, text) => (db as Asked).query("insert into notes values ($1)", [text]),
-    texts: textsOf,
-  },
-  mysql: {
-    create: () => undefined,
-    insert: (db, text) => (db as Asked).query("insert into notes values (?)", [text]),
-    texts: textsOf,
-  },
-};
 
 async function printOutcome({ kind }: Scratch, tried: number, broken: readonly Broken[]): Promise<void> {
   if (broken.length === 0)

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createFolder } from "../engine/world.ts";
 import { ask } from "../servers/ask.ts";
-import { describeOn, freshDatabase } from "../servers/index.ts";
+import { describeOn, fastFolder, freshDatabase, startServer } from "../servers/index.ts";
 import { cli } from "./cli-process.ts";
 
 test("the promises of a store are tried beside a file, and nothing is left there", { timeout: 120_000 }, async () => {
@@ -32,7 +32,9 @@ test("a part of a name that no promise has is refused", { timeout: 60_000 }, asy
 for (const kind of ["postgres", "mysql"] as const)
   describeOn(kind, `on ${kind}`, () => {
     test("the promises are tried beside what is there, and nothing is left", { timeout: 240_000 }, async () => {
-      await using database = await freshDatabase(kind);
+      // Its own: on the shared one other tests have places of this kind.
+      await using server = await startServer(kind, { under: fastFolder() });
+      await using database = await freshDatabase(server);
       const { code, stdout } = await cli(["doctor", "--store-cases", "transaction", "--store", database.url, "--json"]);
       expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, broken: [] });
       const left = await ask(

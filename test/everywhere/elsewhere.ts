@@ -8,9 +8,8 @@
 import { afterAll } from "vitest";
 import { RepriseError } from "../../src/base/index.ts";
 import { mysql, postgres, type StoreSource } from "../../src/stores/index.ts";
-import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
-import { openSimBackend, type SimBackend } from "../../src/testing/simulation/sim-backend.ts";
 import { freshDatabase, type FreshDatabase } from "../servers/index.ts";
+import { simulatedSource } from "../stores/remote-world.ts";
 
 const PLACES = ["postgres", "mysql", "simulated"] as const;
 const place = PLACES.find((one) => one === process.env["REPRISE_TEST_STORE"]);
@@ -30,20 +29,9 @@ export function elsewhere(store: unknown): StoreSource {
 export function sourceAt(path: string): StoreSource {
   const known = byPath.get(path);
   if (known !== undefined && path !== ":memory:") return known;
-  const source = place === "simulated" ? simulated() : onServer(place as "postgres" | "mysql");
+  const source = place === "simulated" ? simulatedSource() : onServer(place as "postgres" | "mysql");
   byPath.set(path, source);
   return source;
-}
-
-function simulated(): StoreSource {
-  let first: SimBackend | undefined;
-  return {
-    async "~open"(options) {
-      const backend = first?.server.backend() ?? openSimBackend({ now: () => options.clock.now() });
-      first ??= backend;
-      return openRemoteStore(backend, options);
-    },
-  };
 }
 
 function onServer(kind: "postgres" | "mysql"): StoreSource {

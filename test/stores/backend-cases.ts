@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { LinkError, type Backend, type Change, type Link, type WireRow } from "../../src/stores/remote/backend.ts";
 import type { Question } from "../../src/stores/remote/query.ts";
 import { columnsOf, TABLES, type TableName } from "../../src/stores/remote/tables.ts";
+import { entryRow, itemRow, runRow } from "./rows.ts";
 
 export interface BackendWorld {
   readonly backend: Backend;
@@ -16,63 +17,6 @@ export interface BackendWorld {
 export interface BackendCase {
   readonly name: string;
   run(world: BackendWorld): Promise<void>;
-}
-
-// ── rows ──
-
-export function runRow(run: number, more: WireRow = {}): WireRow {
-  return {
-    run,
-    id: `run-${run}`,
-    generation: 0,
-    definition: "order",
-    kind: "workflow",
-    version: 1,
-    status: "queued",
-    parent: null,
-    parent_command: null,
-    root: run,
-    priority: 0,
-    head: 1,
-    chain: "c0",
-    arrivals: 0,
-    read: 0,
-    unread: 0,
-    turn_due: 1,
-    turn_token: null,
-    turn_worker: null,
-    takeovers: 0,
-    created_at: 1_700_000_000_000,
-    ended_at: null,
-    runtime: "{}",
-    evidence: null,
-    ...more,
-  };
-}
-
-export function entryRow(run: number, seq: number, data: string | Uint8Array = "{}"): WireRow {
-  return { run, seq, type: "RunStarted", command: "", data, at: 1, mark: 2, took_ms: null };
-}
-
-export function itemRow(run: number, item: string, more: WireRow = {}): WireRow {
-  return {
-    run,
-    item,
-    kind: "task",
-    name: "charge",
-    priority: 0,
-    available_at: 0,
-    seq: 1,
-    attempt: 0,
-    state: 1,
-    token: null,
-    worker: null,
-    takeovers: 0,
-    failures: null,
-    queue: null,
-    key: null,
-    ...more,
-  };
 }
 
 let lastBatch = 0;

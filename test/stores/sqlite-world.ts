@@ -1,11 +1,11 @@
 // What the store cases need from SQLite: a file of its own per case, or a database in memory.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import type { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
+import { NOTES } from "../../src/stores/care/notes.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { StoreTest } from "../../src/testing/store-cases.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
@@ -42,15 +42,7 @@ export function createSqliteWorld(options: SqliteWorldOptions = {}): SqliteWorld
       advance: (ms) => time.advanceTo(time.now() + ms),
       setBack: (ms) => time.setWall(time.now() - ms),
     },
-    userSql: {
-      create: (db) => (db as DatabaseSync).exec("create table notes (text text not null)"),
-      insert: (db, text) => void (db as DatabaseSync).prepare("insert into notes values (?)").run(text),
-      texts: (db) =>
-        (db as DatabaseSync)
-          .prepare("select text from notes")
-          .all()
-          .map((row) => String(row["text"])),
-    },
+    userSql: NOTES.sqlite,
     open: () => open(file),
     openAgain() {
       if (options.memory === true)

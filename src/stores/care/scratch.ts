@@ -6,14 +6,17 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Random } from "../../base/index.ts";
+import { mysql } from "../mysql/source.ts";
+import { postgres } from "../postgres/source.ts";
 import { sqlite, type StoreSource } from "../source.ts";
+import { NOTES, type Notes } from "./notes.ts";
 
 export interface Scratch {
   readonly kind: "sqlite" | "postgres" | "mysql";
   readonly source: StoreSource;
-  /** A folder for files. */
-  readonly folder: string;
-  /** Makes everything in it go away, and a table `notes (text)` of the user's be empty, or absent on SQLite. */
+  /** A table of the user's. */
+  readonly notes: Notes;
+  /** Makes everything in it go away, and the notes be empty, or absent where they can be made inside a transaction. */
   clear(): Promise<void>;
   drop(): Promise<void>;
 }
@@ -26,10 +29,10 @@ export function scratchBesideFile(path: string): Scratch {
   let count = 0;
   return {
     kind: "sqlite",
-    folder,
     get source() {
       return sqlite(join(folder, `${count}.db`));
     },
+    notes: NOTES.sqlite,
     async clear() {
       for (const suffix of ["", "-wal", "-shm"]) rmSync(join(folder, `${count}.db${suffix}`), { force: true });
       count += 1;
@@ -39,22 +42,18 @@ export function scratchBesideFile(path: string): Scratch {
 }
 
 /** On the server of a URL: a schema of its own on PostgreSQL, a database of its own on MySQL. */
-export async function scratchOnServer(
-  url: string,
-  random: Random,
-  folder: string,
-  sourceOf: (url: string) => StoreSource,
-): Promise<Scratch> {
-  const kind = url.startsWith("postgres") ? "postgres" : "mysql";
+export async function scratchOnServer(url: string, random: Random): Promise<Scratch> {
   const name = `reprise_cases_${random
     .token()
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, "")
     .slice(0, 12)}`;
-  const made =
-    kind === "postgres"
-      ? await (await import("../postgres/scratch.ts")).postgresScratch(url, name)
-      : await (await import("../mysql/scratch.ts")).mysqlScratch(url, name);
-  const source = sourceOf(made.url);
-  return { kind, folder, source, clear: made.clear, drop: made.drop };
+  if (url.startsWith("postgres")) {
+    const { postgresScratch } = await import("../postgres/scratch.ts");
+    const made = await postgresScratch(url, name);
+    return { ...made, kind: "postgres", source: postgres(made.url), notes: NOTES.postgres };
+  }
+  const { mysqlScratch } = await import("../mysql/scratch.ts");
+  const made = await mysqlScratch(url, name);
+  return { ...made, kind: "mysql", source: mysql(made.url), notes: NOTES.mysql };
 }

@@ -1,7 +1,7 @@
 // A database beside the store's own, for the time of a trial.
 
 import { systemTimers } from "../../base/index.ts";
-import { TABLES } from "../remote/tables.ts";
+import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { DEFAULT_TIMEOUTS, Wire } from "./driver.ts";
@@ -12,7 +12,6 @@ export async function mysqlScratch(url: string, name: string): Promise<ServerScr
   scratchUrl.pathname = `/${name}`;
   // A table cannot be made inside a transaction here.
   await wire.run([`create database \`${name}\``, `create table \`${name}\`.notes (text text not null)`]);
-  const tables = Object.keys(TABLES).filter((table) => table !== "meta");
   return {
     url: scratchUrl.href,
     async clear() {
@@ -20,7 +19,7 @@ export async function mysqlScratch(url: string, name: string): Promise<ServerScr
         `select 1 from information_schema.tables where table_schema = '${name}' and table_name = 'reprise_runs'`,
       ]);
       const ours =
-        found!.rows.length === 0 ? [] : tables.map((table) => `delete from \`${name}\`.\`reprise_${table}\``);
+        found!.rows.length === 0 ? [] : EMPTIABLE.map((table) => `delete from \`${name}\`.\`reprise_${table}\``);
       await wire.run([...ours, `delete from \`${name}\`.notes`]);
     },
     async drop() {

@@ -1,6 +1,6 @@
 // A schema beside the store's own, for the time of a trial.
 
-import { columnsOf, TABLES } from "../remote/tables.ts";
+import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";
@@ -13,12 +13,12 @@ export async function postgresScratch(url: string, name: string): Promise<Server
   const users = `${name}_users`;
   await client.query(`create schema "${users}"`);
   scratchUrl.searchParams.set("options", `-c search_path=${users}`);
-  const tables = Object.keys(TABLES).filter((table) => table !== "meta" && columnsOf(table as never).length > 0);
   return {
     url: scratchUrl.href,
     async clear() {
       const { rows } = await client.query("select 1 from pg_namespace where nspname = $1", [name]);
-      if (rows.length > 0) await client.query(`truncate ${tables.map((table) => `"${name}"."${table}"`).join(", ")}`);
+      if (rows.length > 0)
+        await client.query(`truncate ${EMPTIABLE.map((table) => `"${name}"."${table}"`).join(", ")}`);
       await client.query(`drop table if exists "${users}".notes`);
     },
     async drop() {

@@ -18,11 +18,8 @@ import type { Links } from "./links.ts";
 import { pagesOf, type Ask } from "./pages.ts";
 import { patiently, type Waiting } from "./patience.ts";
 import type { Select } from "./query.ts";
-import { columnsOf, TABLES, type TableName } from "./tables.ts";
+import { columnsOf, SHARED, TABLES, type TableName } from "./tables.ts";
 
-/** What SQLite has besides, or counts by itself. */
-const LEFT_OUT: ReadonlySet<TableName> = new Set<TableName>(["meta", "counters", "writers"]);
-const COPIED = (Object.keys(TABLES) as TableName[]).filter((table) => !LEFT_OUT.has(table));
 const PAGE = 2_000;
 
 export type CopyOptions = Waiting & Pick<SqliteStoreOptions, "codec" | "locked">;
@@ -101,10 +98,10 @@ class Copy {
 
   async fill(ask: Ask, onProgress: OnProgress = () => undefined): Promise<void> {
     this.#db.exec("begin");
-    for (const [index, table] of COPIED.entries()) {
+    for (const [index, table] of SHARED.entries()) {
       const insert = this.#insertInto(table);
       for await (const page of pagesOf(ask, table, PAGE)) for (const row of ordered(table, page)) insert(row);
-      onProgress(index + 1, COPIED.length);
+      onProgress(index + 1, SHARED.length);
     }
     await this.#fillMeta(ask);
     this.#db.exec("commit");

@@ -219,6 +219,13 @@ export function keyColumns(table: TableName): readonly string[] {
   return TABLES[table].key;
 }
 
+/** All but the one that says what database this is: with these empty it is as new. */
+export const EMPTIABLE = (Object.keys(TABLES) as TableName[]).filter((table) => table !== "meta");
+
+const OWN: ReadonlySet<string> = new Set<TableName>(["meta", "counters", "writers"]);
+/** Those whose rows SQLite has as well: the others it lacks, or has with a content of its own. */
+export const SHARED = (Object.keys(TABLES) as TableName[]).filter((table) => !OWN.has(table));
+
 const COLUMNS = Object.fromEntries(
   Object.entries(TABLES).map(([table, { columns }]) => [table, Object.keys(columns)]),
 ) as unknown as Readonly<Record<TableName, readonly string[]>>;

@@ -5,7 +5,8 @@ import { LinkError, type Link, type WireRow } from "../../../src/stores/remote/b
 import type { Question } from "../../../src/stores/remote/query.ts";
 import { mysqlLink } from "../../../src/stores/mysql/link.ts";
 import { describeOn } from "../../servers/index.ts";
-import { createMysqlWorld, itemRow, runRow, type MysqlWorld } from "./world.ts";
+import { createMysqlWorld, type MysqlWorld } from "./world.ts";
+import { itemRow, runRow } from "../rows.ts";
 
 const NASTY = "it's \\ \" \n \r \t \u0001 \u007f \u2028 é \u{1F600} \\' /* ; */ -- # ` %";
 const byRun = (lock: "none" | "update", ...runs: number[]): Question => ({
@@ -193,7 +194,7 @@ describeOn("mysql", "links to MariaDB", () => {
       where: [
         { column: "state", is: "=", value: 1 },
         { column: "queue", is: "null" },
-        { column: "name", is: "=", value: "pack" },
+        { column: "name", is: "=", value: "charge" },
       ],
       order: [
         ["priority", "desc"],

@@ -5,7 +5,7 @@ import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import type { Backend } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
-import { runRow } from "./world.ts";
+import { runRow } from "../rows.ts";
 
 describeOn("mysql", "outages of MariaDB", () => {
   let server: TestServer;

@@ -13,7 +13,8 @@ import { matches } from "../../../src/stores/remote/evaluate.ts";
 import type { AnyRow } from "../../../src/stores/remote/tables.ts";
 import * as selections from "../../../src/stores/remote/selections.ts";
 import { describeOn } from "../../servers/index.ts";
-import { createMysqlWorld, itemRow, runRow, type MysqlWorld } from "./world.ts";
+import { createMysqlWorld, type MysqlWorld } from "./world.ts";
+import { itemRow, runRow } from "../rows.ts";
 
 const { equal, none, some } = selections;
 const upTo = (column: string, value: number): Condition => ({ column, is: "<=", value });

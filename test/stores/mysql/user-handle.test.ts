@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type { Link } from "../../../src/stores/remote/backend.ts";
 import type { MysqlHandle } from "../../../src/stores/mysql/user-handle.ts";
 import { describeOn } from "../../servers/index.ts";
-import { createMysqlWorld, runRow, type MysqlWorld } from "./world.ts";
+import { createMysqlWorld, type MysqlWorld } from "./world.ts";
+import { runRow } from "../rows.ts";
 
 describeOn("mysql", "user SQL on MariaDB", () => {
   let world: MysqlWorld;

@@ -2,7 +2,7 @@
 
 import { createConnection, type Connection } from "mysql2/promise";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
-import type { Backend, WireRow } from "../../../src/stores/remote/backend.ts";
+import type { Backend } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend, type MysqlBackendOptions } from "../../../src/stores/mysql/backend.ts";
 import { freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 
@@ -39,56 +39,5 @@ export async function createMysqlWorld(options: Partial<MysqlBackendOptions> = {
       for (const connection of connections) connection.destroy();
       await database[Symbol.asyncDispose]();
     },
-  };
-}
-
-export function runRow(run: number, more: WireRow = {}): WireRow {
-  return {
-    run,
-    id: `run-${run}`,
-    generation: 0,
-    definition: "shop",
-    kind: "workflow",
-    version: 1,
-    status: "queued",
-    parent: null,
-    parent_command: null,
-    root: run,
-    priority: 0,
-    head: 1,
-    chain: "c",
-    arrivals: 0,
-    read: 0,
-    unread: 0,
-    turn_due: 1,
-    turn_token: null,
-    turn_worker: null,
-    takeovers: 0,
-    created_at: 1,
-    ended_at: null,
-    runtime: "",
-    evidence: null,
-    ...more,
-  };
-}
-
-export function itemRow(run: number, item: string, more: WireRow = {}): WireRow {
-  return {
-    run,
-    item,
-    kind: "task",
-    name: "pack",
-    priority: 0,
-    available_at: 1,
-    seq: 1,
-    attempt: 0,
-    state: 1,
-    token: null,
-    worker: null,
-    takeovers: 0,
-    failures: null,
-    queue: null,
-    key: null,
-    ...more,
   };
 }

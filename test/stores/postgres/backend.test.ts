@@ -1,7 +1,7 @@
 // PostgreSQL as a backend: the cases of all backends.
 
 import { afterAll, beforeAll } from "vitest";
-import { TABLES } from "../../../src/stores/remote/tables.ts";
+import { EMPTIABLE } from "../../../src/stores/remote/tables.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 import { testBackend } from "../backend-world.ts";
@@ -18,8 +18,7 @@ describeOn("postgres", "a backend on PostgreSQL", () => {
     const backend = await openPostgresBackend({ url });
     await (await backend.connect()).close();
     // Making the tables takes longer than all cases.
-    const emptied = Object.keys(TABLES).filter((table) => table !== "meta");
-    await database.run(`truncate ${emptied.map((table) => `reprise."${table}"`).join(", ")}`);
+    await database.run(`truncate ${EMPTIABLE.map((table) => `reprise."${table}"`).join(", ")}`);
     return { backend, other: await openPostgresBackend({ url }) };
   });
 });

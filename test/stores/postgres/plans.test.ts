@@ -48,7 +48,7 @@ import {
 } from "../../../src/stores/remote/selections.ts";
 import { LEFTOVERS, oldIds } from "../../../src/stores/remote/words-sweep.ts";
 import { describeOn, freshDatabase } from "../../servers/index.ts";
-import { itemRow, runRow } from "../backend-cases.ts";
+import { itemRow, runRow } from "../rows.ts";
 
 const shapes = new Shapes("reprise");
 

@@ -10,7 +10,7 @@ import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/p
 import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
 import { ask } from "../../servers/ask.ts";
 import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
-import { runRow } from "../backend-cases.ts";
+import { runRow } from "../rows.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
 

@@ -6,7 +6,7 @@ import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import type { PostgresHandle } from "../../../src/stores/postgres/user-handle.ts";
 import { ask } from "../../servers/ask.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
-import { entryRow } from "../backend-cases.ts";
+import { entryRow } from "../rows.ts";
 
 async function handleOf(link: Link): Promise<{ readonly db: PostgresHandle; close(): void }> {
   const handle = await link.userHandle();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Outcome, Store, Write } from "../../../src/kernel/index.ts";
 import { wantFootprint } from "../../../src/stores/remote/footprint.ts";
-import { columnsOf, columnType } from "../../../src/stores/remote/tables.ts";
+import { columnsOf, columnType, SHARED } from "../../../src/stores/remote/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
 import { isPoll } from "../../../src/stores/rules/singly.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
@@ -31,7 +31,7 @@ import {
 import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
 import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
 import type { Statements } from "../../../src/stores/rules/statements.ts";
-import { COMPARED, inOrder, Twin, type Rows } from "./twin.ts";
+import { inOrder, Twin, type Rows } from "./twin.ts";
 
 /** How a read is asked of the twin. */
 const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...args: never[]) => unknown } = {
@@ -210,7 +210,7 @@ export class TwinWorld {
 
   #dump(): Rows {
     const tables: Rows = {};
-    for (const table of COMPARED) {
+    for (const table of SHARED) {
       const columns = columnsOf(table).map((column) => {
         if (table === "tags" && column === "position") return "rowid as position";
         return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;

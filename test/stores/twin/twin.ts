@@ -4,16 +4,13 @@ import { openSimBackend } from "../../../src/testing/simulation/sim-backend.ts";
 import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
 import { tryApply, tryWith, type Attempt } from "../../../src/stores/remote/attempt.ts";
 import type { Answer, Link, WireRow } from "../../../src/stores/remote/backend.ts";
-import { columnsOf, columnType, TABLES, type TableName } from "../../../src/stores/remote/tables.ts";
+import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/remote/tables.ts";
 import { wordsOf, type Mode } from "../../../src/stores/remote/words.ts";
 import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
 import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
 
 export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
 
-/** What a store keeps for itself. */
-const OWN: ReadonlySet<string> = new Set(["meta", "counters", "writers"]);
-export const COMPARED = (Object.keys(TABLES) as TableName[]).filter((table) => !OWN.has(table));
 const CLAIMS: ReadonlySet<Write["write"]> = new Set(["claim-turns", "claim-items", "claim-messages"]);
 /** More than anything needs; without progress it would never end. */
 const MOST_ROUNDS = 60;
@@ -105,7 +102,7 @@ export class Twin {
   load(rows: Rows): void {
     this.#backend = openSimBackend({ now: this.#now });
     this.#link = undefined;
-    for (const table of COMPARED) {
+    for (const table of SHARED) {
       const its = this.#backend.server.database.table(table);
       for (const row of rows[table] ?? []) its.set(its.keyOf(row as WireRow), row as WireRow);
     }
@@ -113,7 +110,7 @@ export class Twin {
 
   dump(): Rows {
     const tables: Rows = {};
-    for (const table of COMPARED) {
+    for (const table of SHARED) {
       const rows = [...this.#backend.server.database.table(table).all()];
       tables[table] = readable(table, rows);
     }
