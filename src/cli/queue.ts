@@ -24,20 +24,22 @@ function onQueues<T>(options: GlobalOptions, work: (engine: Engine, store: Store
   return reading(options.store, (store) => withClient(store, [], (engine) => work(engine, store)));
 }
 
+export const QUEUE_COLUMNS = [
+  { title: "QUEUE", least: 12 },
+  { title: "READY", right: true },
+  { title: "AT WORK", right: true },
+  { title: "DELAYED", right: true },
+  { title: "OLDEST" },
+  { title: "LIMITS", least: 12 },
+  { title: "" },
+] as const;
+
 export async function listQueues(options: GlobalOptions): Promise<number> {
   return onQueues(options, async (engine, store) => {
     const queues = await engine.queues();
     if (options.json) for (const queue of queues) await printJson(queueJson(queue));
     else {
-      const table = new Table([
-        { title: "QUEUE", least: 12 },
-        { title: "READY", right: true },
-        { title: "AT WORK", right: true },
-        { title: "DELAYED", right: true },
-        { title: "OLDEST" },
-        { title: "LIMITS", least: 12 },
-        { title: "" },
-      ]);
+      const table = new Table(QUEUE_COLUMNS);
       for (const line of table.render(queues.map((queue) => queueCells(queue, store.now())))) await print(line);
     }
     return EXIT.ok;

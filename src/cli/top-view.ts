@@ -15,7 +15,7 @@ import {
   type WorkerInfo,
 } from "../kernel/index.ts";
 import { paint } from "./output.ts";
-import { limitsText } from "./queue.ts";
+import { limitsText, QUEUE_COLUMNS } from "./queue.ts";
 import { waitingJson, waitingOf, type Waiting } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { Table, type Cell } from "./table.ts";
@@ -228,19 +228,7 @@ function takesText({ labels, queues, definitions, items }: WorkerAbout): string 
 }
 
 function queueLines({ queues, waiting, now }: Look, width: number): readonly string[] {
-  const table = new Table(
-    [
-      { title: "QUEUE", least: 12 },
-      { title: "READY", right: true },
-      { title: "AT WORK", right: true },
-      { title: "DELAYED", right: true },
-      { title: "OLDEST" },
-      { title: "LIMITS", least: 12 },
-      { title: "" },
-    ],
-    width,
-  );
-  return table.render(
+  return new Table(QUEUE_COLUMNS, width).render(
     queues.map((queue) => [
       queue.name,
       isCut(waiting.filter((one) => one.kind !== "turn" && (one.queue ?? DEFAULT_QUEUE) === queue.name))

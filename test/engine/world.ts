@@ -42,21 +42,14 @@ export type AnyStore = Awaited<ReturnType<StoreSource["~open"]>>;
 export type AnyWrite = Parameters<AnyStore["write"]>[0][number];
 type Apply = () => Promise<readonly unknown[]>;
 
-/** An in-memory store whose batches pass through `around`. */
-export function storeAround(
+/** The same store, its batches passing through `around`. */
+export function aroundWrites(
+  source: StoreSource,
   around: (writes: readonly AnyWrite[], apply: Apply) => Promise<readonly unknown[]>,
-  path = ":memory:",
-): StoreSource & { readonly store: AnyStore } {
-  let opened: AnyStore | undefined;
+): StoreSource {
   return {
-    get store() {
-      if (opened === undefined) throw new Error("not opened yet");
-      return opened;
-    },
     async "~open"(options) {
-      const store = await sqlite(path)["~open"](options);
-      opened = store;
-      return new Proxy(store, {
+      return new Proxy(await source["~open"](options), {
         get(target, key) {
           const value: unknown = Reflect.get(target, key);
           if (typeof value !== "function") return value;
@@ -65,6 +58,22 @@ export function storeAround(
         },
       });
     },
+  };
+}
+
+/** An in-memory store whose batches pass through `around`. */
+export function storeAround(
+  around: (writes: readonly AnyWrite[], apply: Apply) => Promise<readonly unknown[]>,
+  path = ":memory:",
+): StoreSource & { readonly store: AnyStore } {
+  let opened: AnyStore | undefined;
+  const inside: StoreSource = { "~open": async (options) => (opened = await sqlite(path)["~open"](options)) };
+  return {
+    get store() {
+      if (opened === undefined) throw new Error("not opened yet");
+      return opened;
+    },
+    ...aroundWrites(inside, around),
   };
 }
 

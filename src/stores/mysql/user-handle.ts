@@ -1,13 +1,14 @@
 // UserHandle: what the function of ctx.tx may do on our connection.
 //
-// U1. It works while its function runs and never again. Statements go one after the other, also when they are not awaited.
+// U1. Statements go one after the other, and only while the function runs (remote/user-calls.ts).
 // U2. Each is one statement, and none of those that end a transaction: on MySQL that is whatever changes the schema, too. A
 //     procedure that hides such a thing is found out at the commit, where our savepoint is missing.
 // U3. A deadlock and a lock that was not got in time end the transaction (1205 only half of it): after one of them the handle
 //     takes nothing more, and nothing is committed.
 
-import { LinkError } from "../remote/backend.ts";
 import { RepriseError } from "../../base/index.ts";
+import { LinkError } from "../remote/backend.ts";
+import { UserCalls } from "../remote/user-calls.ts";
 import type { Wire } from "./driver.ts";
 import { endsTransaction, isGivenUp } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
@@ -27,22 +28,17 @@ export interface MysqlHandle {
   query<Row = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<MysqlResult<Row>>;
 }
 
-export class UserHandle {
+export class UserHandle extends UserCalls {
   readonly db: MysqlHandle;
   readonly #wire: Wire;
-  #isOver = false;
   #isBroken = false;
   #gaveUp = false;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(wire: Wire) {
+    super();
     this.#wire = wire;
     this.db = {
-      query: <Row>(sql: string, values: readonly unknown[] = []) => {
-        const answer = this.#last.then(() => this.#run<Row>(sql, values));
-        this.#last = answer.catch(() => undefined);
-        return answer;
-      },
+      query: <Row>(sql: string, values: readonly unknown[] = []) => this.inTurn(() => this.#run<Row>(sql, values)),
     };
   }
 
@@ -55,18 +51,7 @@ export class UserHandle {
     return this.#gaveUp;
   }
 
-  close(): void {
-    this.#isOver = true;
-  }
-
-  /** Once nothing that was begun is under way any more. */
-  async settled(): Promise<void> {
-    this.#isOver = true;
-    await this.#last;
-  }
-
   async #run<Row>(sql: string, values: readonly unknown[]): Promise<MysqlResult<Row>> {
-    if (this.#isOver) throw new RepriseError("USAGE", "query was called after its ctx.tx had ended. Await it inside.");
     if (this.#isBroken)
       throw new RepriseError(
         "USAGE",

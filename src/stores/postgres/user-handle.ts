@@ -1,12 +1,13 @@
 // UserHandle: what the function of ctx.tx may do on our connection.
 //
-// U1. It works while its function runs and never again. Statements go one after the other, also when they are not awaited.
+// U1. Statements go one after the other, and only while the function runs (remote/user-calls.ts).
 // U2. Each is one statement (the server refuses several), whose first words say whether it ends the transaction or changes
 //     what belongs to the connection; such are refused, and so is whatever names our schema. A function of the user's that
 //     hides this in its text is found out when it ends the transaction, and undone otherwise (K4).
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { UserCalls } from "../remote/user-calls.ts";
 import { isGivenUp } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
@@ -24,25 +25,20 @@ export interface PostgresHandle {
 }
 
 /** @internal The driver's types are not there for everybody. */
-export class UserHandle {
+export class UserHandle extends UserCalls {
   readonly db: PostgresHandle;
   readonly #client: Client;
   readonly #schema: string;
   readonly #timed: <T>(act: () => Promise<T>) => Promise<T>;
-  #isOver = false;
   #gaveUp = false;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(client: Client, schema: string, timed: <T>(act: () => Promise<T>) => Promise<T>) {
+    super();
     this.#client = client;
     this.#schema = schema;
     this.#timed = timed;
     this.db = {
-      query: <Row>(text: string, values: readonly unknown[] = []) => {
-        const answer = this.#last.then(() => this.#run<Row>(text, values));
-        this.#last = answer.catch(() => undefined);
-        return answer;
-      },
+      query: <Row>(text: string, values: readonly unknown[] = []) => this.inTurn(() => this.#run<Row>(text, values)),
     };
   }
 
@@ -50,18 +46,7 @@ export class UserHandle {
     return this.#gaveUp;
   }
 
-  close(): void {
-    this.#isOver = true;
-  }
-
-  /** Once nothing that was begun is under way any more. */
-  async settled(): Promise<void> {
-    this.#isOver = true;
-    await this.#last;
-  }
-
   async #run<Row>(text: string, values: readonly unknown[]): Promise<PostgresResult<Row>> {
-    if (this.#isOver) throw new RepriseError("USAGE", "query was called after its ctx.tx had ended. Await it inside.");
     const objection = objectionTo(text, this.#schema);
     if (objection !== undefined) throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${objection}.`);
     const config = { text, values: [...values], queryMode: "extended" };
@@ -78,7 +63,7 @@ export class UserHandle {
   /** U2 */
   #checkOurs(): void {
     if (this.#client.getTransactionStatus() === "T") return;
-    this.#isOver = true;
+    this.close();
     throw new RepriseError("USAGE", "The transaction of ctx.tx was ended by its own SQL. Throw to roll back.");
   }
 }

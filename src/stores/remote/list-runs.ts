@@ -1,10 +1,12 @@
 // Runs as people and workers see them: one by its id, or newest first, page by page, by whatever filter is set.
 
 import type { RunFilter, RunRecord, Status } from "../../kernel/index.ts";
+import { taggedRecord } from "../rules/rows.ts";
 import type { Condition, Select } from "./query.ts";
 import { equal, lookup } from "./reads.ts";
 import type { Reader } from "./reader.ts";
 import type { RowOf } from "./tables.ts";
+import { asRunRow } from "./words-runs.ts";
 
 /** In the words of the index over them. */
 const UNHAPPY: readonly Status[] = ["paused", "blocked", "determinism_violation", "failed"];
@@ -17,7 +19,7 @@ export async function listRuns(reader: Reader, filter: RunFilter): Promise<reado
     rows.map(({ run }) => run),
   );
   // Without the evidence: that can be large, and lists do not show it.
-  return rows.map((row) => ({ ...recordOf(row, tags.get(row.run) ?? []), evidence: undefined }));
+  return rows.map((row) => ({ ...taggedRecord(asRunRow(row), tags.get(row.run) ?? []), evidence: undefined }));
 }
 
 /** The newest generation, or the one asked for. */
@@ -27,7 +29,7 @@ export async function findRun(reader: Reader, id: string, generation?: number): 
   const newest = { order: [["generation", "desc"]], limit: 1, lock: "none" } as const;
   const [row] = await reader.rows(what, { ask: "select", table: "runs", where, ...newest });
   if (row === undefined) return undefined;
-  return recordOf(row, (await tagsOf(reader, [row.run])).get(row.run) ?? []);
+  return taggedRecord(asRunRow(row), (await tagsOf(reader, [row.run])).get(row.run) ?? []);
 }
 
 function before(run: number | undefined): readonly Condition[] {
@@ -94,29 +96,4 @@ async function tagsOf(reader: Reader, runs: readonly number[]): Promise<Readonly
   for (const { run, tag } of rows.toSorted((a, b) => a.position - b.position))
     tags.set(run, [...(tags.get(run) ?? []), tag]);
   return tags;
-}
-
-function recordOf(row: RowOf<"runs">, tags: readonly string[]): RunRecord {
-  return {
-    run: row.run,
-    id: row.id,
-    generation: row.generation,
-    definition: row.definition,
-    kind: row.kind as RunRecord["kind"],
-    version: row.version,
-    status: row.status as Status,
-    parent: row.parent ?? undefined,
-    parentCommand: row.parent_command ?? undefined,
-    priority: row.priority,
-    tags,
-    head: row.head,
-    chain: row.chain,
-    arrivals: row.arrivals,
-    read: row.read,
-    unread: row.unread,
-    createdAt: row.created_at,
-    endedAt: row.ended_at ?? undefined,
-    runtime: row.runtime,
-    evidence: row.evidence ?? undefined,
-  };
 }

@@ -46,6 +46,25 @@ export function queueWords(speech: Speech) {
     ws.update("queue", row, values);
     return 1;
   };
+  /** `more`: what the last two values are. */
+  const insertion = <A, B>(more: (a: A, b: B) => Partial<QueueRow>) =>
+    just(
+      (
+        run: number,
+        item: string,
+        kind: string,
+        name: string,
+        priority: number,
+        at: number,
+        seq: number,
+        state: number,
+        a: A,
+        b: B,
+      ) => {
+        const place = { priority, available_at: at, seq, state };
+        ws.insert("queue", { ...BLANK, run, item, kind, name, ...place, ...more(a, b) });
+      },
+    );
   /** Of the run, in these states; changes all of them. */
   const setAll = (where: readonly QueueRow[], values: Partial<QueueRow>): number => {
     for (const row of where) ws.update("queue", row, values);
@@ -53,60 +72,8 @@ export function queueWords(speech: Speech) {
   };
 
   return {
-    insertItem: just(
-      (
-        run: number,
-        item: string,
-        kind: string,
-        name: string,
-        priority: number,
-        at: number,
-        seq: number,
-        state: number,
-        token: string | null,
-        worker: number | null,
-      ) =>
-        void ws.insert("queue", {
-          ...BLANK,
-          run,
-          item,
-          kind,
-          name,
-          priority,
-          available_at: at,
-          seq,
-          state,
-          token,
-          worker,
-        }),
-    ),
-    insertLined: just(
-      (
-        run: number,
-        item: string,
-        kind: string,
-        name: string,
-        priority: number,
-        at: number,
-        seq: number,
-        state: number,
-        queue: string | null,
-        key: string | null,
-      ) =>
-        void ws.insert("queue", {
-          ...BLANK,
-          run,
-          item,
-          kind,
-          name,
-          priority,
-          available_at: at,
-          seq,
-          state,
-          queue,
-          key,
-        }),
-    ),
+    insertItem: insertion((token: string | null, worker: number | null) => ({ token, worker })),
+    insertLined: insertion((queue: string | null, key: string | null) => ({ queue, key })),
     itemToken: one((run: number, item: string) => {
       const row = find(run, item);
       return row && { token: row.token };

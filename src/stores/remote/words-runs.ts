@@ -1,6 +1,7 @@
 // Words about a run's row: its turn, its head, and what a person does to it.
 
 import { hasEnded, SUSPECT_AFTER, type Status } from "../../kernel/index.ts";
+import type { RunRow } from "../rules/rows.ts";
 import type { RowOf } from "./tables.ts";
 import { liveChildren } from "./selections.ts";
 import { change, one, rows, type Speech } from "./word.ts";
@@ -21,8 +22,7 @@ export function returned({ status, takeovers }: RunsRow): Values {
   return { ...UNHELD, status: "queued", turn_due: 1 + Number(takeovers >= SUSPECT_AFTER) };
 }
 
-/** `RunRow` of rules/rows.ts. */
-export function asRunRow(row: RunsRow): object {
+export function asRunRow(row: RunsRow): RunRow {
   const { run, id, generation, definition, kind, version, status, parent, priority, head, chain } = row;
   const { arrivals, read, unread, runtime, evidence } = row;
   return {
@@ -30,9 +30,9 @@ export function asRunRow(row: RunsRow): object {
     id,
     generation,
     definition,
-    kind,
+    kind: kind as RunRow["kind"],
     version,
-    status,
+    status: status as RunRow["status"],
     parent,
     parentCommand: row.parent_command,
     priority,

@@ -24,6 +24,40 @@ const BLANK = {
   evidence: null,
 } as const satisfies Partial<RunsRow>;
 
+/** What a start says of its run, in the order of the statements. */
+type Birth = [
+  version: number,
+  status: string,
+  parent: number | null,
+  command: string | null,
+  root: number,
+  priority: number,
+  chain: string,
+  due: number,
+  token: string | null,
+  worker: number | null,
+  now: number,
+  runtime: string,
+];
+
+function bornAs(...birth: Birth) {
+  const [version, status, parent, command, root, priority, chain, due, token, worker, now, runtime] = birth;
+  const turn = { turn_due: due, turn_token: token, turn_worker: worker };
+  return {
+    version,
+    status,
+    parent,
+    parent_command: command,
+    root,
+    priority,
+    head: 1,
+    chain,
+    ...turn,
+    created_at: now,
+    runtime,
+  };
+}
+
 export function startWords({ ws, lock }: Speech) {
   const insert = (row: RunsRow): void => {
     ws.makeRun(row.run);
@@ -60,32 +94,11 @@ export function startWords({ ws, lock }: Speech) {
   };
 
   return {
-    insertRun: change(
-      (
-        run: number,
-        id: string,
-        definition: string,
-        kind: string,
-        version: number,
-        status: string,
-        parent: number | null,
-        command: string | null,
-        root: number,
-        priority: number,
-        chain: string,
-        due: number,
-        token: string | null,
-        worker: number | null,
-        now: number,
-        runtime: string,
-      ) => {
-        if (firstOf(id) !== undefined) return 0;
-        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
-        const born = { parent, parent_command: command, root, priority, head: 1, chain, created_at: now, runtime };
-        insert({ ...BLANK, run, id, definition, kind, version, status, ...born, ...turn });
-        return 1;
-      },
-    ),
+    insertRun: change((run: number, id: string, definition: string, kind: string, ...birth: Birth) => {
+      if (firstOf(id) !== undefined) return 0;
+      insert({ ...BLANK, run, id, definition, kind, ...bornAs(...birth) });
+      return 1;
+    }),
     insertExpected: just(
       (
         run: number,
@@ -102,30 +115,12 @@ export function startWords({ ws, lock }: Speech) {
         insert({ ...BLANK, run, id, definition, kind, version, status: "expected", ...born });
       },
     ),
-    startExpected: change(
-      (
-        version: number,
-        status: string,
-        parent: number | null,
-        command: string | null,
-        root: number,
-        priority: number,
-        chain: string,
-        due: number,
-        token: string | null,
-        worker: number | null,
-        now: number,
-        runtime: string,
-        run: number,
-      ) => {
-        const row = ws.get("runs", lock("runs"), run);
-        if (row?.status !== "expected") return 0;
-        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
-        const born = { parent, parent_command: command, root, priority, head: 1, chain, created_at: now, runtime };
-        ws.update("runs", row, { version, status, ...born, ...turn });
-        return 1;
-      },
-    ),
+    startExpected: change((run: number, ...birth: Birth) => {
+      const row = ws.get("runs", lock("runs"), run);
+      if (row?.status !== "expected") return 0;
+      ws.update("runs", row, bornAs(...birth));
+      return 1;
+    }),
     insertNext: just(
       (
         run: number,
@@ -141,10 +136,9 @@ export function startWords({ ws, lock }: Speech) {
       ) => {
         const row = ws.get("runs", lock("runs"), old);
         if (row === undefined) return;
-        const { id, definition, kind, parent, parent_command, root, priority } = row;
-        const same = { id, definition, kind, parent, parent_command, root, priority, generation: row.generation + 1 };
-        const turn = { turn_due: due, turn_token: token, turn_worker: worker };
-        insert({ ...BLANK, ...same, ...turn, run, version, status, head: 1, chain, created_at: now, runtime });
+        const { id, definition, kind, parent, parent_command: command, root, priority, generation } = row;
+        const born = bornAs(version, status, parent, command, root, priority, chain, due, token, worker, now, runtime);
+        insert({ ...BLANK, run, id, definition, kind, ...born, generation: generation + 1 });
       },
     ),
     moveOnce: change((to: number, from: number) => {

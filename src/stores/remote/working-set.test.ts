@@ -1,38 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { runRow as anyRunRow } from "../../../test/stores/rows.ts";
 import type { Answer, WireRow } from "./backend.ts";
 import type { Lock, Question, Select } from "./query.ts";
 import { keyColumns, type RowOf } from "./tables.ts";
 import { Miss, WorkingSet } from "./working-set.ts";
 
-function runRow(run: number, differently: Partial<RowOf<"runs">> = {}): RowOf<"runs"> {
-  return {
-    run,
-    id: `run ${run}`,
-    generation: 0,
-    definition: "checkout",
-    kind: "workflow",
-    version: 1,
-    status: "queued",
-    parent: null,
-    parent_command: null,
-    root: run,
-    priority: 0,
-    head: 1,
-    chain: "c",
-    arrivals: 0,
-    read: 0,
-    unread: 0,
-    turn_due: 1,
-    turn_token: null,
-    turn_worker: null,
-    takeovers: 0,
-    created_at: 0,
-    ended_at: null,
-    runtime: "",
-    evidence: null,
-    ...differently,
-  };
-}
+const runRow = (run: number, differently: Partial<RowOf<"runs">> = {}): RowOf<"runs"> =>
+  anyRunRow(run, differently) as RowOf<"runs">;
 
 function tag(run: number, name: string, position = 1): RowOf<"tags"> {
   return { run, tag: name, position };
@@ -83,7 +57,7 @@ describe("what nobody has loaded", () => {
     const ws = new WorkingSet();
     expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
     ws.learn(byNumber("update", 7), rows(runRow(7)));
-    expect(ws.get("runs", "update", 7)?.id).toBe("run 7");
+    expect(ws.get("runs", "update", 7)?.id).toBe("run-7");
   });
 
   test("is known to be absent once the database has said so", () => {
@@ -229,7 +203,7 @@ describe("a count", () => {
   test("by groups loses a group that has become empty and gains one that has not been", () => {
     const ws = new WorkingSet();
     const grouped = { ...counting, by: ["definition"] } as const;
-    ws.learn(grouped, [{ definition: "checkout", count: 1 }]);
+    ws.learn(grouped, [{ definition: "order", count: 1 }]);
     ws.learn(byNumber("update", 1), rows(runRow(1)));
     ws.remove("runs", ws.get("runs", "update", 1)!);
     ws.insert("runs", runRow(2, { definition: "pay" }));

@@ -27,6 +27,14 @@ export interface RunRow {
 }
 
 export function recordOf(sql: Statements, row: RunRow): RunRecord {
+  const tags = sql.tagsOf.all(row.run) as unknown as { tag: string }[];
+  return taggedRecord(
+    row,
+    tags.map(({ tag }) => tag),
+  );
+}
+
+export function taggedRecord(row: RunRow, tags: readonly string[]): RunRecord {
   return {
     run: row.run,
     id: row.id,
@@ -38,7 +46,7 @@ export function recordOf(sql: Statements, row: RunRow): RunRecord {
     parent: row.parent ?? undefined,
     parentCommand: row.parentCommand ?? undefined,
     priority: row.priority,
-    tags: tagsOf(sql, row.run),
+    tags,
     head: row.head,
     chain: row.chain,
     arrivals: row.arrivals,
@@ -49,10 +57,6 @@ export function recordOf(sql: Statements, row: RunRow): RunRecord {
     runtime: row.runtime,
     evidence: row.evidence ?? undefined,
   };
-}
-
-function tagsOf(sql: Statements, run: number): readonly string[] {
-  return (sql.tagsOf.all(run) as unknown as { tag: string }[]).map(({ tag }) => tag);
 }
 
 /** Rows as plain objects: SQLite's have no prototype, which `deepEqual` and friends trip over. */

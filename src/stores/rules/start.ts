@@ -157,6 +157,7 @@ function startExpected(
   if (row.status !== "expected" || row.definition !== run.definition) return undefined;
   const status = claim === undefined ? "queued" : "running";
   tx.sql.startExpected.run(
+    row.run,
     run.version,
     status,
     parent?.run ?? null,
@@ -169,7 +170,6 @@ function startExpected(
     claim?.worker ?? null,
     tx.now,
     run.runtime,
-    row.run,
   );
   return writeFirst(tx, row.run, run, parent, status, chain, row.arrivals);
 }

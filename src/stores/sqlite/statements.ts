@@ -67,9 +67,9 @@ const SQL = {
   insertExpected: `insert into runs (run, id, definition, kind, version, status, root, priority, head, chain, turn_due,
       created_at, runtime)
     values (?, ?, ?, ?, ?, 'expected', ?, 0, 0, ?, 0, ?, ?)`,
-  startExpected: `update runs set version = ?, status = ?, parent = ?, parent_command = ?, root = ?, priority = ?, head = 1,
-      chain = ?, turn_due = ?, turn_token = ?, turn_worker = ?, created_at = ?, runtime = ?
-    where run = ? and status = 'expected'`,
+  startExpected: `update runs set version = ?2, status = ?3, parent = ?4, parent_command = ?5, root = ?6, priority = ?7,
+      head = 1, chain = ?8, turn_due = ?9, turn_token = ?10, turn_worker = ?11, created_at = ?12, runtime = ?13
+    where run = ?1 and status = 'expected'`,
   insertTag: "insert into tags (run, tag) values (?, ?) on conflict do nothing",
   tagsOf: "select tag from tags where run = ? order by rowid",
   run: `select ${RUN_COLUMNS} from runs where run = ?`,

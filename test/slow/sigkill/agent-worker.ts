@@ -3,43 +3,20 @@
 // has left a store.
 
 import { flushCompileCache } from "node:module";
-import { createEngine, type Engine, type StoreSource } from "reprise";
+import { createEngine, type Engine } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { agent } from "../../../examples/agent/agent.ts";
 import { deliverMail } from "../../../examples/agent/outside.ts";
+import { killingItself, type Kill } from "../../engine/killing-itself.ts";
 
 export interface Work {
   readonly path: string;
   readonly ledger: string;
-  readonly kill?: { readonly when: "before" | "after"; readonly commit: number };
+  readonly kill?: Kill;
 }
 
 /** What moves a run, or its messages; asking for work is no commit. */
 const COMMITS = new Set(["turn", "turn-back", "message-delivered"]);
-
-function mortal({ path, kill }: Work): StoreSource {
-  let commits = 0;
-  return {
-    async "~open"(options) {
-      const store = await sqlite(path)["~open"](options);
-      return new Proxy(store, {
-        get(target, key) {
-          const value: unknown = Reflect.get(target, key);
-          if (typeof value !== "function") return value;
-          if (key !== "write") return value.bind(target) as unknown;
-          return async (writes: Parameters<typeof store.write>[0]) => {
-            if (!writes.some(({ write }) => COMMITS.has(write))) return target.write(writes);
-            commits += 1;
-            if (kill?.when === "before" && kill.commit === commits) process.kill(process.pid, "SIGKILL");
-            const outcomes = await target.write(writes);
-            if (kill?.when === "after" && kill.commit === commits) process.kill(process.pid, "SIGKILL");
-            return outcomes;
-          };
-        },
-      });
-    },
-  };
-}
 
 let engine: Engine | undefined;
 
@@ -52,7 +29,7 @@ async function hear(work: Work | "leave"): Promise<void> {
   }
   process.env["LEDGER"] = work.ledger;
   engine = await createEngine({
-    store: mortal(work),
+    store: killingItself(sqlite(work.path), work.kill, ({ write }) => COMMITS.has(write)),
     definitions: [agent],
     outbox: { mail: deliverMail },
     worker: { lease: 400 },

@@ -2,40 +2,24 @@
 // commit.
 
 import { flushCompileCache } from "node:module";
-import { createEngine, type StoreSource } from "reprise";
+import { createEngine } from "reprise";
 import { sqlite } from "reprise/sqlite";
+import { killingItself, type Kill } from "../../engine/killing-itself.ts";
 import { twoHundred } from "./flow-definitions.ts";
 
 export interface Work {
   readonly path: string;
-  readonly kill?: { readonly when: "before" | "after"; readonly commit: number };
+  readonly kill?: Kill;
 }
-
-let commits = 0;
-const sourceOf = ({ path, kill }: Work): StoreSource => ({
-  async "~open"(options) {
-    const store = await sqlite(path)["~open"](options);
-    return new Proxy(store, {
-      get(target, key) {
-        const value: unknown = Reflect.get(target, key);
-        if (typeof value !== "function") return value;
-        if (key !== "write") return value.bind(target) as unknown;
-        return async (writes: Parameters<typeof store.write>[0]) => {
-          if (writes.some(({ write }) => write === "complete")) commits += 1;
-          const isIt = commits === kill?.commit;
-          if (isIt && kill?.when === "before") process.kill(process.pid, "SIGKILL");
-          const outcomes = await target.write(writes);
-          if (isIt && kill?.when === "after") process.kill(process.pid, "SIGKILL");
-          return outcomes;
-        };
-      },
-    });
-  },
-});
 
 flushCompileCache();
 process.on("disconnect", () => process.exit(1));
 process.once("message", (work) => {
+  const { path, kill } = work as Work;
   const worker = { lease: 300, concurrency: 2 };
-  void createEngine({ store: sourceOf(work as Work), definitions: [twoHundred], worker });
+  void createEngine({
+    store: killingItself(sqlite(path), kill, ({ write }) => write === "complete"),
+    definitions: [twoHundred],
+    worker,
+  });
 });
