@@ -3,8 +3,6 @@
 // D1. Runs are locked by number, lowest first, whatever they are asked by: ids are first looked up without a lock.
 // D2. Who needs a lock that comes before one it has begins anew and takes them all in order. Waiting for it could be waiting
 //     for somebody who waits for us; databases would notice, PostgreSQL after a second.
-// D3. Who waited for the newest generation of an id may be given one that has continued meanwhile: the next one was not there
-//     yet when the statement began. It is asked for again.
 
 import type { RunNumber } from "../../kernel/index.ts";
 import type { Seal } from "../seal.ts";
@@ -61,20 +59,8 @@ export class Loading {
       if (!this.#isInOrder(questions)) return false;
     }
     const answers = await this.#on.link.ask(questions);
-    for (const [index, question] of questions.entries()) {
-      const answer = isOvertaken(question, answers[index]!)
-        ? await this.#newest(question, answers[index]!)
-        : answers[index]!;
-      this.#learn(question, answer);
-    }
+    for (const [index, question] of questions.entries()) this.#learn(question, answers[index]!);
     return true;
-  }
-
-  /** D3. Until it is the same one again, which it is at once unless that has continued as well. */
-  async #newest(question: Question, before: Answer): Promise<Answer> {
-    const [answer] = await this.#on.link.ask([question]);
-    const isSame = answer![0]?.["run"] === before[0]?.["run"];
-    return isSame || !isOvertaken(question, answer!) ? answer! : this.#newest(question, answer!);
   }
 
   #learn(question: Question, answer: Answer): void {
@@ -127,13 +113,6 @@ export class Loading {
 
 const RUNS = 0;
 const LOOKS = 3;
-
-/** D3 */
-function isOvertaken(question: Question, [row]: Answer): boolean {
-  return (
-    question.ask === "select" && question.lock === "update" && question.limit === 1 && row?.["status"] === "continued"
-  );
-}
 
 /** Undefined for whatever is not asked by id. */
 function idsOf(question: Question): readonly (string | undefined)[] {

@@ -66,12 +66,22 @@ export function startWords({ ws, lock }: Speech) {
 
   const firstOf = (id: string): RunsRow | undefined => ws.find("runs", ["id", "generation"], [id, 0], lock("runs"))[0];
 
+  /**
+   * Who waited for the lock of the newest generation may be given one that has continued meanwhile: the next one was not there
+   * yet when the statement began.
+   */
+  const continued = (row: RunsRow | undefined): RunsRow | undefined => {
+    if (row?.status !== "continued") return row;
+    const [next] = ws.find("runs", ["id", "generation"], [row.id, row.generation + 1], lock("runs"));
+    return next === undefined ? row : continued(next);
+  };
+
   const newestOf = (id: string): RunsRow | undefined => {
     // Whoever has no first generation there has none but what was made here.
     const isMadeHere =
       ws.isFound("runs", ["id", "generation"], [id, 0], lock("runs")) &&
       ws.here("runs", ["id"], [id]).every(({ run }) => ws.before("runs", run) === undefined);
-    if (!isMadeHere) return ws.select(newestOfId(lock("runs"), id))[0];
+    if (!isMadeHere) return continued(ws.select(newestOfId(lock("runs"), id))[0]);
     return ws.here("runs", ["id"], [id]).sort((a, b) => b.generation - a.generation)[0];
   };
 
@@ -178,7 +188,7 @@ export function startWords({ ws, lock }: Speech) {
       return row && { run: row.run };
     }),
     childById: one((id: string, parent: number) => {
-      const [row] = ws.select(newestChild(lock("runs"), id, parent));
+      const row = continued(ws.select(newestChild(lock("runs"), id, parent))[0]);
       return row && { run: row.run };
     }),
     firstGeneration: one((run: number) => {
