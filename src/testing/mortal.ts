@@ -10,7 +10,7 @@ import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.t
 export type Cut = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
 /** What a store is asked and answers later. */
-type Asked = Exclude<keyof Store, "kind" | "now" | "write" | "transact" | "hasChanged">;
+type Asked = Exclude<keyof Store, "kind" | "pollsApart" | "now" | "write" | "transact" | "hasChanged">;
 
 export interface Mortal {
   readonly store: Store;
@@ -62,6 +62,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
   return {
     store: {
       kind: store.kind,
+      pollsApart: store.pollsApart === true,
       transact,
       now: () => store.now(),
       write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,

@@ -172,6 +172,8 @@ export class Claimer {
     this.#host.pump.poll(write).then(
       (outcome) => {
         this.#claiming[kind] = false;
+        // Behind a network nothing else follows: what was said while it looked would wait for the next poll.
+        if (this.#wanted[kind]) this.#host.pump.kick();
         then(outcome);
       },
       (error: unknown) => {

@@ -7,6 +7,7 @@ import { systemTimers } from "../../src/base/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { PERFECT_WIRE, SimServer, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
 import { simulatedSource } from "../stores/remote-world.ts";
+import { aroundWrites, createGate, macrotask, until } from "./world.ts";
 
 /** Every call takes a turn of the event loop, as an answer from a server does. */
 function slowSource(): StoreSource {
@@ -39,4 +40,30 @@ test.each([
   await run.resolve("approved", true);
   await engine.clock.advance("1 minute");
   expect(await run.result()).toBe("reminded ann, true");
+});
+
+test("what comes while a look for work is under way is looked for when that is over", async () => {
+  const hold = createGate();
+  let isHeld = false;
+  const source = aroundWrites(simulatedSource(), async (writes, apply) => {
+    const outcomes = await apply();
+    if (isHeld && writes.some(({ write }) => write === "claim-turns")) await hold.wait();
+    return outcomes;
+  });
+  const waits = workflow("waits", { ports: { go: promise<number>() } }, async (ctx) => ctx.promise("go"));
+  await using engine = await createTestEngine({ store: source, definitions: [waits] });
+  const run = await engine.start(waits, undefined, { id: "run-1" });
+  await engine.clock.advance(0);
+  isHeld = true;
+  const crashed = engine.crash();
+  // The next process has looked, and found nothing.
+  await hold.reached;
+  await until(() => engine.find("run-1").then(Boolean, () => false));
+  await run.resolve("go", 7);
+  // Time enough to look again, were it not under way.
+  for (let turn = 0; turn < 5; turn += 1) await macrotask();
+  isHeld = false;
+  hold.open();
+  await crashed;
+  expect(await run.result()).toBe(7);
 });

@@ -227,10 +227,11 @@ test.each(["task", "child", "node"] as const)(
     using folder = createFolder();
     const path = folder.file("shared.db");
     const begun: string[] = [];
-    const [long, first] = [createGate(), createGate<string>()];
+    const long = createGate();
+    let first = createGate<string>();
     const at = (where: string) => {
-      const work = task("work", () => void begun.push(where));
-      const child = workflow("child", async (ctx) => ctx.run("work", () => void begun.push(where)));
+      const second = task("second", () => void begun.push(where));
+      const child = workflow("second", async (ctx) => ctx.run("work", () => void begun.push(where)));
       const busy = workflow("busy", async (ctx) => ctx.run("work", () => long.wait()));
       const flowing = flow("one", { input: typed<void>() })
         .action("first", ["input"], () => first.wait())
@@ -238,33 +239,44 @@ test.each(["task", "child", "node"] as const)(
         .output(["second"], () => null);
       const coded = workflow("one", async (ctx) => {
         await ctx.run("first", () => first.wait());
-        return kind === "task" ? ctx.task(work) : ctx.child(child);
+        return kind === "task" ? ctx.task(second) : ctx.child(child);
       });
-      return { definitions: [work, child, busy, kind === "node" ? flowing : coded] as const, busy };
+      return { definitions: [second, child, busy, kind === "node" ? flowing : coded] as const, busy };
     };
     const [old, young] = [at("old"), at("young")];
-    const claims = ({ write, ...rest }: AnyWrite): boolean =>
-      (write === "turn" || write === "complete") && JSON.stringify(rest).includes('"claim":');
-    let isHeld = false;
-    const [hold, reached] = [createGate(), createGate()];
+    const has = (writes: readonly AnyWrite[], text: string): boolean =>
+      writes.some((write) => /^(turn|complete)$/.test(write.write) && JSON.stringify(write).includes(text));
+    let made: ((isClaimed: boolean) => void) | undefined;
+    const hold = createGate();
     const slow = storeAround(async (writes, apply) => {
-      if (isHeld && writes.some(claims)) {
-        reached.open();
-        await hold.opened;
+      if (made !== undefined && has(writes, '"second"')) {
+        const isClaimed = has(writes, '"claim":');
+        made(isClaimed);
+        made = undefined;
+        if (isClaimed) await hold.opened;
       }
       return apply();
     }, path);
     await using leaving = await createEngine({ store: slow, definitions: old.definitions });
     const busy = (await leaving.start(old.busy)).result();
-    await leaving.start("one" as never, undefined as never, { id: "one-1" } as never);
-    await Promise.all([long.reached, first.reached]);
-    isHeld = true;
-    first.open("done");
-    await reached.opened;
+    await long.reached;
+    let id = "";
+    for (let n = 1, isClaimed = false; !isClaimed; n += 1) {
+      first = createGate();
+      id = `one-${n}`;
+      const run = await leaving.start("one" as never, undefined as never, { id } as never);
+      await first.reached;
+      const making = new Promise<boolean>((resolve) => (made = resolve));
+      first.open("done");
+      isClaimed = await making;
+      // A worker that is just about to look for work leaves what it makes to whoever finds it: then once more.
+      if (!isClaimed) await run.result();
+    }
+    begun.length = 0;
     const drained = leaving.drain({ grace: "10 minutes" });
     hold.open();
     await using staying = await createEngine({ store: `sqlite:${path}`, definitions: young.definitions });
-    await staying.run("one" as never, "one-1").result();
+    await staying.run("one" as never, id).result();
     expect(begun).toEqual(["young"]);
     long.open();
     await drained;

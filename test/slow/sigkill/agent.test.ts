@@ -146,9 +146,10 @@ test(
       }
     };
     const kills = await Promise.all([one!, ...others].map((finisher, lane) => killsIn(LANES[lane]!, finisher)));
-    // The agent takes 9 steps, most with a call, an ended node and a checkpoint.
-    expect(Math.min(...kills)).toBeGreaterThan(10);
-    console.info(`killed at ${kills.reduce((sum, count) => sum + count)} places: nothing lost, nothing doubled`);
+    const places = kills.reduce((sum, count) => sum + count);
+    // No two checkpoints are one commit. What else shares one depends on how busy the machine is.
+    expect(places).toBeGreaterThanOrEqual(2 * undisturbed.checkpoints.length);
+    console.info(`killed at ${places} places: nothing lost, nothing doubled`);
   },
 );
 

@@ -170,7 +170,7 @@ describeOn("mysql", "links to MariaDB", () => {
     const third = await world.backend.connect();
     await other.ask([byRun("update", 1)]);
     const waiting = one.ask([{ ask: "lookup", table: "runs", columns: ["id"], keys: [["a"], ["z"]], lock: "update" }]);
-    await expect.poll(async () => isWaiting(world, one)).toBe(true);
+    await waitsForLock(world, one);
     // Nobody has it: the one who waits for run 1 has not come to it yet.
     expect((await third.ask([{ ...byRun("none", 2), lock: "skip" } as Question]))[0]).toHaveLength(1);
     await third.rollback();
@@ -229,7 +229,7 @@ describeOn("mysql", "links to MariaDB", () => {
       byRun("update", 1),
       { ask: "lookup", table: "queue", columns: ["run"], keys: [[1]], lock: "none" },
     ]);
-    await expect.poll(async () => isWaiting(world, one)).toBe(true);
+    await waitsForLock(world, one);
     await other.commit(1, 1, [{ change: "insert", table: "queue", rows: [itemRow(1, "a")] }]);
     expect((await waiting)[1]).toHaveLength(1);
     await one.rollback();
@@ -278,7 +278,7 @@ describeOn("mysql", "links to MariaDB", () => {
       { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] },
     ]);
     const outcome = commit.catch((error: unknown) => error);
-    await expect.poll(async () => isWaiting(world, one)).toBe(true);
+    await waitsForLock(world, one);
     one.destroy();
     const last = await world.backend.lastBatch(other, one.writer);
     expect(last).toBe(1);
@@ -297,7 +297,7 @@ describeOn("mysql", "links to MariaDB", () => {
     await raw.query("begin; update reprise_writers set batch = 5 where writer = ?", [one.writer]);
     let answer: number | undefined;
     const asked = elsewhere.lastBatch(far, one.writer).then((batch) => (answer = batch));
-    await expect.poll(async () => isWaiting(world, far)).toBe(true);
+    await waitsForLock(world, far);
     expect(answer).toBeUndefined();
     await raw.query("commit");
     expect(await asked).toBe(5);
@@ -321,7 +321,7 @@ describeOn("mysql", "links to MariaDB", () => {
     await raw.query("begin; select * from reprise_runs where run = 2 for update");
     await one.ask([byRun("update", 1)]);
     const waiting = expect(one.ask([byRun("update", 2)])).rejects.toMatchObject({ reason: "lost" });
-    await expect.poll(async () => isWaiting(world, one)).toBe(true);
+    await waitsForLock(world, one);
     one.destroy();
     await waiting;
     // The server reads nothing while it waits, so it does not see that the connection is gone.
@@ -343,13 +343,19 @@ describeOn("mysql", "links to MariaDB", () => {
   });
 });
 
-/** Whether the server says that this link waits for a lock. */
-async function isWaiting(world: MysqlWorld, link: Link): Promise<boolean> {
+/**
+ * Until the server says that this link waits for a lock. It says so from a copy that it makes anew only when nobody has
+ * looked for 100 ms: who looks more often sees the same copy for ever.
+ */
+async function waitsForLock(world: MysqlWorld, link: Link): Promise<void> {
   const raw = await world.raw();
-  const [rows] = await raw.query(
-    "select count(*) from information_schema.innodb_trx where trx_mysql_thread_id = ? and trx_state = 'LOCK WAIT'",
-    [mysqlLink(link).threadId],
-  );
+  const isWaiting = async (): Promise<boolean> => {
+    const [rows] = await raw.query(
+      "select count(*) from information_schema.innodb_trx where trx_mysql_thread_id = ? and trx_state = 'LOCK WAIT'",
+      [mysqlLink(link).threadId],
+    );
+    return Number((rows as unknown as number[][])[0]?.[0]) > 0;
+  };
+  await expect.poll(isWaiting, { interval: 200 }).toBe(true);
   raw.destroy();
-  return Number((rows as unknown as number[][])[0]?.[0]) > 0;
 }

@@ -47,7 +47,9 @@ describeOn("mysql", "the schema on MariaDB", () => {
     const raw = await world.raw();
     await expect
       .poll(async () => {
-        const [rows] = await raw.query("select count(*) from information_schema.processlist where state = 'User lock'");
+        const [rows] = await raw.query(
+          "select count(*) from information_schema.processlist where state = 'User lock' and db = database()",
+        );
         return Number((rows as unknown as number[][])[0]?.[0]);
       })
       .toBeGreaterThan(0);
