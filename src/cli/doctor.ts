@@ -8,7 +8,7 @@ import { reading } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { progressOf } from "./progress.ts";
-import { waitingJson } from "./serving.ts";
+import { isUnserved, waitingJson } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, sizeText } from "./text.ts";
 
@@ -133,7 +133,7 @@ function doctorJson(
         count,
         oldestAt: isoOf(oldestAt),
       })),
-    unserved: waiting.filter(({ taker }) => taker === "unserved" || taker === "alone").map(waitingJson),
+    unserved: waiting.filter(isUnserved).map(waitingJson),
     stopped: findings?.stopped ?? [],
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,

@@ -67,32 +67,35 @@ export function waitingText({ kind, name, version, queue, label, count, oldestAt
   return parts.join(", ");
 }
 
-/** What a run waits for that nobody who is alive takes; nothing while nobody is alive at all. */
-export async function unservedLines(
-  store: Store,
-  record: RunRecord,
-  steps: readonly Step[],
-): Promise<readonly string[]> {
-  const wanted: Backlog[] = wantedBy(record, steps);
+/** What a run could go on with if somebody who is alive took it. */
+export async function unservedOf(store: Store, record: RunRecord, steps: readonly Step[]): Promise<readonly Waiting[]> {
+  const wanted = wantedBy(record, steps, store.now());
   if (record.kind === "flow" && !hasEnded(record.status)) {
     const { definition, version } = record;
     const nodes = (await store.readBacklog(1)).filter(({ kind }) => kind === "node");
     wanted.push(...nodes.filter((node) => node.name === definition && node.version === version));
   }
   if (wanted.length === 0) return [];
-  return waitingOf(wanted, await store.listWorkers(), store.now())
-    .filter(({ taker }) => taker === "unserved")
-    .map((one) => {
-      const what = one.kind === "task" ? `task ${plain(one.name)}` : `${plain(one.name)}, version ${one.version}`;
-      return `${one.kind === "node" ? `nodes of ${what}` : what}: ${takerText(one)}`;
-    });
+  return waitingOf(wanted, await store.listWorkers(), store.now()).filter(isUnserved);
 }
 
-function wantedBy(record: RunRecord, steps: readonly Step[]): Backlog[] {
+export function isUnserved({ taker }: Waiting): boolean {
+  return taker === "unserved" || taker === "alone";
+}
+
+/** `task charge: no worker is alive to take it` */
+export function unservedText(one: Waiting): string {
+  const what = one.kind === "task" ? `task ${plain(one.name)}` : `${plain(one.name)}, version ${one.version}`;
+  return `${one.kind === "node" ? `nodes of ${what}` : what}: ${takerText(one)}`;
+}
+
+function wantedBy(record: RunRecord, steps: readonly Step[], now: number): Backlog[] {
   const { definition: name, version, status, arrivals, read } = record;
   const none = { version: undefined, queue: undefined, label: undefined, count: 1, oldestAt: undefined };
-  const isDue = status === "queued" || (status === "waiting" && arrivals > read);
-  const tasks = waitsFor(record, steps).filter(({ kind }) => kind === "task");
+  const open = waitsFor(record, steps);
+  const isOverdue = open.some(({ until }) => until !== undefined && until.getTime() <= now);
+  const isDue = status === "queued" || status === "running" || (status === "waiting" && (arrivals > read || isOverdue));
+  const tasks = open.filter(({ kind }) => kind === "task");
   return [
     ...(isDue ? [{ ...none, kind: "turn", name, version } as const] : []),
     ...[...new Set(tasks.map((task) => task.name))].map((task) => ({ ...none, kind: "task", name: task }) as const),
@@ -111,7 +114,8 @@ export function takerText({ taker, left, count, label }: Waiting): string {
   return `no worker that is alive takes ${it}`;
 }
 
-export function waitingJson({ kind, name, version, queue, label, left, count, oldestAt }: Waiting): object {
+export function waitingJson(waiting: Waiting): object {
+  const { kind, name, version, queue, label, left, count, oldestAt } = waiting;
   return {
     kind,
     name,
@@ -120,5 +124,6 @@ export function waitingJson({ kind, name, version, queue, label, left, count, ol
     label: label ?? left?.label ?? null,
     count,
     oldestAt: isoOf(oldestAt),
+    why: isUnserved(waiting) ? takerText(waiting) : null,
   };
 }

@@ -7,7 +7,8 @@ import { failedLines, flowJson, flowWaits, nodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, troubleLines } from "./run-view.ts";
-import { leftOutNote, SHOWN_AT_EACH_END, showJson, type ShowOptions } from "./show.ts";
+import { unservedOf } from "./serving.ts";
+import { leftOutNote, SHOWN_AT_EACH_END, showJson, unservedLines, type ShowOptions } from "./show.ts";
 import { troubleOf, type Trouble } from "./shown-run.ts";
 import { plain } from "./text.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
@@ -21,8 +22,9 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   const ends = await endsOf(store, record);
   const failedAt = failedNodeOf(record, ends.at(-1));
   const trouble = flowTrouble(record, ends.at(-1), flow);
+  const unserved = await unservedOf(store, record, []);
   if (options.json) {
-    await printJson(showJson(record, ends, [], trouble, { flow: flowJson(flow, limit) }));
+    await printJson(showJson(record, ends, [], { trouble, unserved, flow: flowJson(flow, limit) }));
     return EXIT.ok;
   }
   const sections = [
@@ -35,6 +37,7 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   ];
   const shown = sections.filter((lines) => lines.length > 0);
   for (const [index, lines] of shown.entries()) await print(`${index === 0 ? "" : "\n"}${lines.join("\n")}`);
+  for (const line of unservedLines(unserved)) await print(line);
   return EXIT.ok;
 }
 

@@ -8,7 +8,8 @@ import { graphJson, nowLines, stepLines } from "./graph-view.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { answerLines, headLines, troubleLines, waitLines } from "./run-view.ts";
-import { middleLeftOut, showJson, type ShowOptions } from "./show.ts";
+import { unservedOf } from "./serving.ts";
+import { middleLeftOut, showJson, unservedLines, type ShowOptions } from "./show.ts";
 import { troubleOf } from "./shown-run.ts";
 import { nodeOf, stepsOf } from "./steps.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
@@ -22,9 +23,11 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   const [first] = await store.readJournal(record.run, 0, 1);
   const [final] = await store.readJournal(record.run, record.head - 1, 1);
   const trouble = troubleOf(record, final);
+  const steps = stepsOf(graph.since);
+  const unserved = await unservedOf(store, record, steps);
   if (options.json) {
     const ends = [first, final].filter((entry): entry is Entry => entry !== undefined);
-    await printJson(showJson(record, ends, stepsOf(graph.since), trouble, { graph: graphJson(graph) }));
+    await printJson(showJson(record, ends, steps, { trouble, unserved, graph: graphJson(graph) }));
     return EXIT.ok;
   }
   const now = store.now();
@@ -42,7 +45,7 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
     ),
   );
   if (trouble !== undefined) lines.push("", ...troubleLines(record, trouble));
-  for (const line of lines) await print(line);
+  for (const line of [...lines, ...unservedLines(unserved)]) await print(line);
   return EXIT.ok;
 }
 

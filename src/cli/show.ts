@@ -6,7 +6,7 @@ import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { answerLines, headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
-import { unservedLines } from "./serving.ts";
+import { unservedOf, unservedText, waitingJson, type Waiting } from "./serving.ts";
 import { looking, type LookOptions } from "./shown-store.ts";
 import { isoOf, runJson, troubleOf, type Trouble } from "./shown-run.ts";
 import { stepsOf, type Step } from "./steps.ts";
@@ -31,27 +31,28 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
     refuseOptions(record, options);
-    const steps = await showOne(store, record, options);
-    if (options.json) return EXIT.ok;
-    for (const [index, line] of (await unservedLines(store, record, steps)).entries())
-      await print(`${index === 0 ? "\n" : ""}${paint("yellow", line)}`);
-    return EXIT.ok;
+    if (record.kind === "graph") return (await import("./show-graph.ts")).showGraph(store, record, options);
+    if (record.kind === "flow") return (await import("./show-flow.ts")).showFlow(store, record, options);
+    return showWorkflow(store, record, options);
   });
 }
 
-/** Answers with what it asked for, where all of that was read. */
-async function showOne(store: Store, record: RunRecord, options: ShowOptions): Promise<readonly Step[]> {
-  if (record.kind === "graph") await (await import("./show-graph.ts")).showGraph(store, record, options);
-  else if (record.kind === "flow") await (await import("./show-flow.ts")).showFlow(store, record, options);
+async function showWorkflow(store: Store, record: RunRecord, options: ShowOptions): Promise<number> {
+  const entries = await store.readJournal(record.run, 0, record.head);
+  const steps = stepsOf(entries.map(journalEntryOf));
+  const trouble = troubleOf(record, entries.at(-1));
+  const unserved = await unservedOf(store, record, steps);
+  if (options.json) await printJson(showJson(record, entries, steps, { trouble, unserved }));
   else {
-    const entries = await store.readJournal(record.run, 0, record.head);
-    const steps = stepsOf(entries.map(journalEntryOf));
-    const trouble = troubleOf(record, entries.at(-1));
-    if (options.json) await printJson(showJson(record, entries, steps, trouble));
-    else await printRun(record, entries, steps, trouble, store.now());
-    return steps;
+    await printRun(record, entries, steps, trouble, store.now());
+    for (const line of unservedLines(unserved)) await print(line);
   }
-  return [];
+  return EXIT.ok;
+}
+
+/** Why nothing happens, with a gap before. */
+export function unservedLines(unserved: readonly Waiting[]): readonly string[] {
+  return unserved.length === 0 ? [] : ["", ...unserved.map((one) => paint("yellow", unservedText(one)))];
 }
 
 /** What only another kind of run has. */
@@ -62,12 +63,18 @@ function refuseOptions({ id, kind, definition }: RunRecord, { steps, limit }: Sh
     throw new RepriseError("USAGE", `--limit counts the nodes of a flow; ${so}`);
 }
 
+interface ShownBesides {
+  readonly trouble: Trouble | undefined;
+  readonly unserved?: readonly Waiting[];
+  readonly graph?: object | undefined;
+  readonly flow?: object | undefined;
+}
+
 export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  trouble: Trouble | undefined,
-  { graph, flow }: { readonly graph?: object | undefined; readonly flow?: object | undefined } = {},
+  { trouble, unserved = [], graph, flow }: ShownBesides,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -81,6 +88,7 @@ export function showJson(
     error: trouble ?? null,
     steps: steps.map(stepJson),
     waitsFor: waitsFor(record, steps).map(stepJson),
+    unserved: unserved.map(waitingJson),
     graph: graph ?? null,
     flow: flow ?? null,
   };

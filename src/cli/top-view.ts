@@ -16,7 +16,7 @@ import {
 } from "../kernel/index.ts";
 import { paint } from "./output.ts";
 import { limitsText, QUEUE_COLUMNS } from "./queue.ts";
-import { waitingJson, waitingOf, type Waiting } from "./serving.ts";
+import { isUnserved, waitingJson, waitingOf, type Waiting } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { Table, type Cell } from "./table.ts";
 import { countOf, plain } from "./text.ts";
@@ -81,8 +81,6 @@ function oldestOf(waiting: readonly Waiting[]): Waiting | undefined {
     .toSorted((a, b) => (a.oldestAt ?? 0) - (b.oldestAt ?? 0))[0];
 }
 
-const NOBODY: ReadonlySet<Waiting["taker"]> = new Set<Waiting["taker"]>(["unserved", "alone"]);
-
 // ── for programs ──
 
 export function topJson(look: Look): object {
@@ -99,7 +97,7 @@ export function topJson(look: Look): object {
     })),
     waiting: look.waiting.map(waitingJson),
     oldest: oldest === undefined ? null : waitingJson(oldest),
-    unserved: look.waiting.filter(({ taker }) => NOBODY.has(taker)).map(waitingJson),
+    unserved: look.waiting.filter(isUnserved).map(waitingJson),
   };
 }
 
@@ -244,9 +242,7 @@ function queueLines({ queues, waiting, now }: Look, width: number): readonly str
 }
 
 function nobodyLines({ waiting, now }: Look): readonly string[] {
-  const lines = waiting
-    .filter(({ taker }) => NOBODY.has(taker))
-    .map((one) => `  ${paint("yellow", nobodyText(one, now))}`);
+  const lines = waiting.filter(isUnserved).map((one) => `  ${paint("yellow", nobodyText(one, now))}`);
   return lines.length === 0 ? [] : ["", paint("dim", "NOBODY TAKES"), ...lines];
 }
 

@@ -21,6 +21,7 @@ import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson, type Paint } from "./output.ts";
 import { headLines, statusOf, titleOf, troubleLines, waitLines } from "./run-view.ts";
+import { unservedOf, unservedText } from "./serving.ts";
 import { middleLeftOut, showJson } from "./show.ts";
 import { entryJson, troubleOf } from "./shown-run.ts";
 import { DEFAULT_NODES, endsOf, flowTrouble } from "./show-flow.ts";
@@ -82,7 +83,7 @@ async function finish(
   const trouble = flow === undefined ? troubleOf(record, raw.at(-1)) : flowTrouble(record, raw.at(-1), flow);
   if (options.json) {
     const more = { graph, flow: flow && flowJson(flow, DEFAULT_NODES) };
-    await printJson({ run: showJson(record, raw, stepsOf(followed.entries), trouble, more) });
+    await printJson({ run: showJson(record, raw, stepsOf(followed.entries), { trouble, ...more }) });
   } else
     await screen.append([
       "",
@@ -97,11 +98,13 @@ async function statusLines(store: Store, record: RunRecord, followed: Followed):
   const bare = (_style: unknown, text: string): string => text;
   const waits = record.kind === "flow" ? await followed.flowLines(store, record) : followed.waits(record, now, bare);
   const more = waits.length - MAX_WAITS;
+  const unserved = await unservedOf(store, record, stepsOf(followed.entries));
   return [
     "",
     statusOf(record, now, bare, record.status),
     ...waits.slice(0, MAX_WAITS).map((line) => `  ${line}`),
     ...(more > 0 ? [`  … and ${more} more`] : []),
+    ...unserved.map(unservedText),
   ];
 }
 

@@ -1,11 +1,12 @@
 // top, and what doctor and show say of work that nobody takes.
 
 import { expect, test } from "vitest";
-import { createEngine, flow, queue, task, typed, workflow } from "reprise";
+import { createEngine, flow, promise, queue, task, typed, workflow, type Queue } from "reprise";
 import type { Store, WorkerAbout, WorkerDoing } from "../../src/kernel/index.ts";
 import { openStoreOf } from "../../src/engine/index.ts";
 import { clipPainted } from "../../src/cli/text.ts";
 import { lookAt, topJson, topLines } from "../../src/cli/top-view.ts";
+import { until } from "../engine/world.ts";
 import { describeOn, freshDatabase } from "../servers/index.ts";
 import {
   cli,
@@ -25,6 +26,7 @@ const render = task("render", { label: "gpu" }, () => "drawn");
 const letter = workflow("letter", async (ctx, to: string) => ctx.task(send, to));
 const film = workflow("film", async (ctx) => ctx.task(render));
 const train = workflow("train", { label: "gpu", version: 2 }, async (ctx) => ctx.run("fit", () => 1));
+const patient = workflow("patient", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
 const album = flow("album", { input: typed<number>() })
   .action("drawn", { needs: ["input"], label: "gpu" }, async (_ctx, { input }) => input)
   .output(["drawn"], ({ drawn }) => drawn);
@@ -168,6 +170,11 @@ test("doctor names what nobody takes, and show says it of a run", { timeout: 120
   expect((await shop.on("show", "train-1")).stdout).toContain(`\ntrain, version 2: ${needs}\n`);
   expect((await shop.on("show", "film-1")).stdout).toContain(`\ntask render: ${needs}\n`);
   expect((await shop.on("show", "album-1")).stdout).toContain(`\nnodes of album, version 1: ${needs}\n`);
+  const unservedOf = async (id: string): Promise<unknown> =>
+    jsonLines((await shop.on("show", id, "--json")).stdout)[0]?.["unserved"];
+  expect(await unservedOf("train-1")).toMatchObject([{ kind: "turn", name: "train", label: "gpu", why: needs }]);
+  expect(await unservedOf("film-1")).toMatchObject([{ kind: "task", name: "render", label: "gpu", why: needs }]);
+  expect(await unservedOf("album-1")).toMatchObject([{ kind: "node", name: "album", label: "gpu", why: needs }]);
   await using _gpu = await createEngine({
     store: shop.url,
     definitions: DEFINITIONS,
@@ -180,6 +187,34 @@ test("doctor names what nobody takes, and show says it of a run", { timeout: 120
   await client.run(album, "album-1").result();
   expect((await shop.on("doctor")).stdout).not.toMatch(/^waiting/m);
   expect((await shop.on("top", "--once")).stdout).not.toContain("NOBODY TAKES");
+  expect(await unservedOf("train-1")).toEqual([]);
+});
+
+test("show says that no worker is alive, or none works on the queue; of a run that only waits it says nothing", async () => {
+  using folder = new TemporaryFolder();
+  const url = `sqlite:${folder.file("shop.db")}`;
+  const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", url]);
+  const engine = (worker: false | { queues: readonly Queue[] }): ReturnType<typeof createEngine> =>
+    createEngine({ store: url, definitions: [...DEFINITIONS, patient], worker, logger: SILENT });
+  {
+    await using client = await engine(false);
+    await client.start(letter, "ann", { id: "letter-1" });
+    await client.start(patient, undefined, { id: "patient-1" });
+  }
+  const alone = "no worker is alive to take it";
+  expect((await on("show", "letter-1")).stdout).toContain(`\nletter, version 1: ${alone}\n`);
+  const [before] = jsonLines((await on("show", "letter-1", "--json")).stdout);
+  expect(before?.["unserved"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, why: alone }]);
+
+  await using working = await engine({ queues: [queue("default")] });
+  await until(async () => (await working.run(letter, "letter-1").info()).status === "waiting");
+  await until(async () => (await working.run(patient, "patient-1").info()).status === "waiting");
+  const away = "no worker that is alive works on the queue mail";
+  expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
+  const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
+  expect(after?.["unserved"]).toMatchObject([{ kind: "task", name: "send", queue: "mail", why: away }]);
+  const [patiently] = jsonLines((await on("show", "patient-1", "--json")).stdout);
+  expect(patiently).toMatchObject({ status: "waiting", unserved: [] });
 });
 
 test("rates are those between the last two heartbeats of the workers that are alive, and counts say where they end", async () => {
