@@ -1,4 +1,4 @@
-// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--wait 3ms] [--variant v] [--scale 0.01]
+// npm run bench -- <workload|all> [--json] [--repeat n] [--store sqlite|postgres|mysql|<url>] [--workers n] [--apart] [--wait 3ms] [--variant v] [--scale 0.01]
 //
 // Every measurement has a process of its own: the memory and the compiled code of one neither help nor harm the next.
 // A single measurement is made here, so that `node --cpu-prof` sees it.
@@ -43,6 +43,7 @@ const { values, positionals } = parseArgs({
     json: { type: "boolean", default: false },
     repeat: { type: "string", default: "1" },
     workers: { type: "string", default: "1" },
+    apart: { type: "boolean", default: false },
     wait: { type: "string" },
     variant: { type: "string" },
     scale: { type: "string", default: "1" },
@@ -67,7 +68,7 @@ const lines: Line[] = [];
 for (const { workload, variant } of planned) {
   const alone = planned.length === 1 && repeat === 1;
   const line = alone
-    ? await measure(workload, { variant, scale }, values.store, workers)
+    ? await measure(workload, { variant, scale }, values.store, workers, values.apart)
     : await measureApart(workload, variant);
   if (values.json) console.log(JSON.stringify(line));
   lines.push(line);
@@ -96,6 +97,7 @@ async function measureApart(workload: Workload, variant: string): Promise<Line> 
         variant,
         "--workers",
         String(workers),
+        ...(values.apart ? ["--apart"] : []),
         "--scale",
         String(scale),
         "--json",

@@ -31,8 +31,14 @@ const BATCH = 200;
 /** Rows that are committed step by step; each step costs an fsync. */
 const SEQUENTIAL_ROWS = 2_000;
 
-export async function measure(workload: Workload, plan: Plan, store: string, workers: number): Promise<Line> {
-  await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers);
+export async function measure(
+  workload: Workload,
+  plan: Plan,
+  store: string,
+  workers: number,
+  isApart: boolean,
+): Promise<Line> {
+  await using rig = await Rig.open(store, workload.withoutWorker === true ? 0 : workers, isApart);
   const fsyncMs = measureFsyncMs(rig.database.folder);
   if (workload.warmUp > 0) await workload.run(rig, { ...plan, scale: plan.scale * workload.warmUp });
 
@@ -50,6 +56,7 @@ export async function measure(workload: Workload, plan: Plan, store: string, wor
     variant: plan.variant,
     store: rig.database.kind,
     workers,
+    ...(isApart && { apart: true }),
     perSecond: round(perSecond),
     p50Ms: round(percentile(latenciesMs, 0.5)),
     p99Ms: round(percentile(latenciesMs, 0.99)),

@@ -36,8 +36,15 @@ export async function postgresSpeaker(url: string): Promise<Speaker> {
     },
     async copyTables() {
       await client.query("drop schema if exists raw cascade; create schema raw");
-      for (const table of RAW_TABLES)
+      for (const table of RAW_TABLES) {
         await client.query(`create table raw.${table} (like reprise.${table} including all)`);
+        // Room for updates in place is not among "all".
+        const { rows } = await client.query<{ options: string | null }>(
+          "select array_to_string(reloptions, ', ') as options from pg_class where oid = $1::regclass",
+          [`reprise.${table}`],
+        );
+        if (rows[0]?.options) await client.query(`alter table raw.${table} set (${rows[0].options})`);
+      }
     },
     async transact(actions) {
       const sent = [

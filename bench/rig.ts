@@ -32,14 +32,20 @@ export class Rig implements AsyncDisposable {
   /** Of worker processes that a restart replaced. */
   #pastCpuMs = 0;
 
-  private constructor(database: BenchDatabase, workers: number) {
+  readonly #isApart: boolean;
+
+  private constructor(database: BenchDatabase, workers: number, isApart: boolean) {
     this.database = database;
     this.workers = workers;
+    this.#isApart = isApart;
   }
 
-  /** `store`: a kind of database, or the address of an empty one. Without workers only the store is used. */
-  static async open(store: string, workers: number): Promise<Rig> {
-    const rig = new Rig(await openDatabase(store), workers);
+  /**
+   * `store`: a kind of database, or the address of an empty one. Without workers only the store is used. One worker works in
+   * this process unless it is to be apart, as several are.
+   */
+  static async open(store: string, workers: number, isApart: boolean): Promise<Rig> {
+    const rig = new Rig(await openDatabase(store), workers, isApart);
     // Also when interrupted; the handler makes an interrupt an exit.
     process.once("exit", () => rig.database.remove());
     process.once("SIGINT", () => process.exit(130));
@@ -53,9 +59,9 @@ export class Rig implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const inProcess = this.workers === 1;
+    const inProcess = this.workers === 1 && !this.#isApart;
     this.#engine = await openEngine(this.database.url, inProcess);
-    if (this.workers <= 1) return;
+    if (inProcess || this.workers === 0) return;
     const file = new URL(import.meta.url.endsWith(".ts") ? "worker-process.ts" : "worker-process.js", import.meta.url);
     this.#children = Array.from({ length: this.workers }, () => fork(file, [this.database.url]));
     await Promise.all(this.#children.map((child) => once(child, "message")));

@@ -114,8 +114,9 @@ export class EngineCore implements Engine {
         this.#look([record.id]);
         this.#watchers.moved(record.id);
       },
-      onChanged: () => {
-        this.#lookAtAll();
+      onChanged: (runs) => {
+        if (runs === undefined) this.#lookAtAll();
+        else this.#look(this.#waiters.idsAmong(runs));
         this.#watchers.allMoved();
       },
     });

@@ -1,7 +1,15 @@
 // Listeners: who listens for which run.
 
+import type { RunNumber } from "../kernel/index.ts";
+
+interface Listening<L> {
+  readonly all: Set<L>;
+  /** The run of that id, once somebody has looked. */
+  run: RunNumber | undefined;
+}
+
 export class Listeners<L> {
-  readonly #byId = new Map<string, Set<L>>();
+  readonly #byId = new Map<string, Listening<L>>();
 
   get isEmpty(): boolean {
     return this.#byId.size === 0;
@@ -16,19 +24,33 @@ export class Listeners<L> {
   }
 
   of(id: string): readonly L[] {
-    return [...(this.#byId.get(id) ?? [])];
+    return [...(this.#byId.get(id)?.all ?? [])];
   }
 
   /** Answers how to stop listening. */
   add(id: string, listener: L): () => void {
     let listening = this.#byId.get(id);
-    if (listening === undefined) this.#byId.set(id, (listening = new Set()));
-    const all = listening;
+    if (listening === undefined) this.#byId.set(id, (listening = { all: new Set(), run: undefined }));
+    const { all } = listening;
     all.add(listener);
     return () => {
       all.delete(listener);
-      if (all.size === 0 && this.#byId.get(id) === all) this.#byId.delete(id);
+      if (all.size === 0 && this.#byId.get(id)?.all === all) this.#byId.delete(id);
     };
+  }
+
+  /** What is listened for under this id is this run, until it goes on as another. */
+  note(id: string, run: RunNumber): void {
+    const listening = this.#byId.get(id);
+    if (listening !== undefined) listening.run = run;
+  }
+
+  /** Those for which something of these runs may be news. */
+  idsAmong(runs: ReadonlySet<RunNumber>): readonly string[] {
+    return this.ids.filter((id) => {
+      const run = this.#byId.get(id)?.run;
+      return run === undefined || runs.has(run);
+    });
   }
 
   /** Those who listened; from now on nobody does. */

@@ -291,7 +291,8 @@ export async function readInfo({ store, redaction }: HandleHost, record: RunReco
 /** Tells whoever waits for the run, if it has ended or was stopped. */
 export async function tellIfOver({ store, waiters }: HandleHost, record: RunRecord): Promise<void> {
   if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
-  if (!hasEnded(record.status) || record.status === "continued") return;
+  if (!hasEnded(record.status)) return waiters.note(record.id, record.run);
+  if (record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
   waiters.tell(record.id, { record, last });
 }

@@ -247,3 +247,5 @@ export {
   type TaskOptions,
 } from "./task.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
+export { WORK_KINDS } from "./news.ts";
+export type { News, WorkKind } from "./news.ts";

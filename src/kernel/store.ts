@@ -17,6 +17,7 @@ import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
 import type { Entry } from "./journal.ts";
+import type { News } from "./news.ts";
 import type { QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { OutboxInfo } from "./outbox.ts";
@@ -111,6 +112,8 @@ export interface Store {
   readonly kind: string;
   /** True where looking for work costs round trips of its own: whoever commits should not wait for it. */
   readonly pollsApart?: boolean;
+  /** Where somebody else does the work of a commit: batches that may be under way at once, and how large one should be. */
+  readonly overlap?: { readonly batches: number; readonly writes: number };
 
   // time
   now(): EpochMs;
@@ -172,6 +175,10 @@ export interface Store {
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
+  /** After that: what they said, where they can be heard. Undefined: anything may have changed. */
+  takeNews?(): News | undefined;
+  /** Calls back as soon as somebody is heard. */
+  onNews?(heard: () => void): void;
 
   // schedules
   findSchedule(name: string): Promise<ScheduleRecord | undefined>;

@@ -10,7 +10,10 @@ import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.t
 export type Cut = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
 /** What a store is asked and answers later. */
-type Asked = Exclude<keyof Store, "kind" | "pollsApart" | "now" | "write" | "transact" | "hasChanged">;
+type Asked = Exclude<
+  keyof Store,
+  "kind" | "now" | "write" | "transact" | "hasChanged" | "takeNews" | "onNews" | "pollsApart" | "overlap"
+>;
 
 export interface Mortal {
   readonly store: Store;
@@ -90,6 +93,9 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       listQueues: pass("listQueues"),
       readBacklog: pass("readBacklog"),
       hasChanged: () => !dead && store.hasChanged(),
+      ...(store.takeNews !== undefined && { takeNews: () => store.takeNews!() }),
+      ...(store.onNews !== undefined && { onNews: (heard: () => void) => store.onNews!(() => dead || heard()) }),
+      ...(store.overlap !== undefined && { overlap: store.overlap }),
       findSchedule: pass("findSchedule"),
       listSchedules: pass("listSchedules"),
       dueSchedules: pass("dueSchedules"),

@@ -8,9 +8,11 @@ import type {
   ClaimedItem,
   ClaimedMessage,
   ClaimedTurn,
+  News,
   OutcomeOf,
   RunNumber,
   Waiting,
+  WorkKind,
   Write,
 } from "../kernel/index.ts";
 import type { Pump } from "./pump.ts";
@@ -36,9 +38,11 @@ export interface ClaimerHost {
   failed(error: unknown): void;
 }
 
-type Kind = "starts" | "turns" | "items" | "due" | "messages";
+type Kind = Exclude<WorkKind, "schedules">;
 
 const CLAIM_AT_MOST = 512;
+/** Where many workers may be waiting for the same: what one of them takes at once, the others cannot. */
+const CLAIM_APART = 64;
 const FIRE_AT_MOST = 1_000;
 /** Pause after a claim the store could not take. */
 const PAUSE_MS = 250;
@@ -65,6 +69,12 @@ export class Claimer {
   want(...kinds: readonly Kind[]): void {
     for (const kind of kinds) this.#wanted[kind] = true;
     this.#host.pump.kick();
+  }
+
+  /** Somebody said what there may be. */
+  hear({ work }: News): void {
+    for (const kind of work) if (kind !== "schedules") this.want(kind);
+    this.freed();
   }
 
   /** Said without a kick: whoever says it is about to commit anyway. */
@@ -110,8 +120,12 @@ export class Claimer {
     return true;
   }
 
+  get #atMost(): number {
+    return this.#host.pump.pollsApart ? CLAIM_APART : CLAIM_AT_MOST;
+  }
+
   #tokens(count: number): string[] {
-    return Array.from({ length: Math.min(count, CLAIM_AT_MOST) }, () => this.#host.newToken());
+    return Array.from({ length: Math.min(count, this.#atMost) }, () => this.#host.newToken());
   }
 
   #claimTurns(worker: number, room: number): void {
@@ -126,7 +140,7 @@ export class Claimer {
 
   #admit(room: number): void {
     const { definitions } = this.#host.served;
-    const limit = Math.min(room, CLAIM_AT_MOST);
+    const limit = Math.min(room, this.#atMost);
     this.#submit("starts", { write: "admit", definitions, limit }, ({ runs, ...waiting }) => {
       if (runs.length > 0) this.want("turns");
       if (runs.length === limit) this.want("starts");

@@ -396,10 +396,11 @@ export class HeldRuns {
     this.#host.onUnheld(record);
   }
 
-  /** Learns what others did to the runs held here. */
-  async checkHeld(): Promise<void> {
-    this.#loading.allArrived();
-    await this.steering.look(this.#runs.held());
+  /** Learns what others did to the runs held here, or to those of them that were named. */
+  async checkHeld(only?: ReadonlySet<RunNumber>): Promise<void> {
+    this.#loading.allArrived(only);
+    const held = this.#runs.held();
+    await this.steering.look(only === undefined ? held : held.filter(({ record }) => only.has(record.run)));
   }
 
   nodeQueueing({ definition, version }: RunRecord, item: string): Partial<Pick<NewItem, "name" | "line">> {

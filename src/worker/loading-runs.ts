@@ -42,8 +42,9 @@ export class LoadingRuns {
     if (loading !== undefined) loading.arrived = true;
   }
 
-  allArrived(): void {
-    for (const loading of this.#runs.values()) loading.arrived = true;
+  /** For all of them, or for those that are named. */
+  allArrived(only?: ReadonlySet<RunNumber>): void {
+    for (const [run, loading] of this.#runs) if (only?.has(run) !== false) loading.arrived = true;
   }
 
   paused(run: RunNumber, paused: boolean): void {

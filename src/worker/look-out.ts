@@ -1,7 +1,8 @@
 // LookOut: when to look for work. In-process wake-ups come at once; this is for what comes due, and for other processes.
 //
 // L1. Something that comes due is looked for at that moment, not before.
-// L2. Other processes are noticed by a cheap look at the store: often while something is going on, rarely when nothing is.
+// L2. Other processes are noticed by a cheap look at the store: often while something is going on, rarely when nothing is,
+//     and at once where they can be heard.
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
@@ -32,7 +33,9 @@ export class LookOut {
   }
 
   start(): void {
-    if (this.#host.polls) this.#poll();
+    if (!this.#host.polls) return;
+    this.#poll();
+    this.#host.store.onNews?.(() => this.#hear());
   }
 
   /** L1 */
@@ -46,10 +49,17 @@ export class LookOut {
     this.#alarm = { at, cancel };
   }
 
+  /** Not more often than it would be looked at anyway while something is going on. */
+  #hear(): void {
+    if (this.#quietLooks === 0) return;
+    this.#quietLooks = 0;
+    this.#cancelPoll?.();
+    this.#poll(0);
+  }
+
   /** L2 */
-  #poll(): void {
+  #poll(ms = this.#quietLooks < PATIENCE ? BUSY_MS : IDLE_MS): void {
     if (this.#stopped) return;
-    const ms = this.#quietLooks < PATIENCE ? BUSY_MS : IDLE_MS;
     this.#cancelPoll = this.#host.timers.set(ms, () => {
       if (this.#host.store.hasChanged()) {
         this.#quietLooks = 0;

@@ -3,7 +3,8 @@
 // P1. One completion to each ready run per macrotask; when nothing is ready, everything dirty is flushed in one batch.
 // P2. Never flushed from a microtask or a fixed timer. (Measured: a microtask flush falls from 74k to 6.8k steps/s when
 //     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
-// P3. One batch in flight; while it is, the next gathers.
+// P3. One batch in flight; while it is, the next gathers. Where somebody else does the work of a commit there may be two of
+//     them: one is written while the code of the other's runs goes on. What is about one run is never in both.
 // P4. A run's own transaction comes after the batch that holds its earlier entries, and is in flight alone.
 // P5. Nodes of graphs that have just begun often end at once: a flush waits for them, not for long. So a step and the node
 //     that follows are one commit, and so are many items of a wide step.
@@ -15,6 +16,7 @@ import {
   isObserved,
   type Outcome,
   type OutcomeOf,
+  type RunNumber,
   type Store,
   type TurnOutcome,
   type TurnWrite,
@@ -31,6 +33,15 @@ interface Submitted {
   readonly write: Write;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** A batch. */
+interface Flight {
+  readonly runs: readonly HotRun[];
+  readonly turns: readonly TurnWrite[];
+  readonly submitted: readonly Submitted[];
+  /** Turns first. */
+  readonly writes: readonly Write[];
 }
 
 /** What the pump tells about the runs it moves. */
@@ -51,6 +62,7 @@ export class Pump {
   readonly #store: Store;
   readonly #timers: Timers;
   readonly #listener: PumpListener;
+  readonly #overlap: NonNullable<Store["overlap"]>;
   #submitted: Submitted[] = [];
   /** P6. What looks for work after the next batch, and those that are looking. */
   #polls: Submitted[] = [];
@@ -59,7 +71,9 @@ export class Pump {
   #draining: HotRun[] = [];
   readonly #dirty = new Set<HotRun>();
   #scheduled = false;
-  #flushing = false;
+  readonly #flights = new Set<Flight>();
+  /** P4. Nothing else may leave. */
+  #alone = false;
   #stopped = false;
   #holding = false;
   /** P5 */
@@ -71,6 +85,7 @@ export class Pump {
     this.#store = store;
     this.#timers = timers;
     this.#listener = listener;
+    this.#overlap = store.overlap ?? { batches: 1, writes: 1 };
   }
 
   /** Adds a write to the next batch. */
@@ -82,9 +97,14 @@ export class Pump {
     });
   }
 
+  /** P6 */
+  get pollsApart(): boolean {
+    return this.#store.pollsApart === true;
+  }
+
   /** P6. As `submit`, for what looks for work. */
   poll<W extends Write>(write: W): Promise<OutcomeOf<W>> {
-    if (this.#store.pollsApart !== true) return this.submit(write);
+    if (!this.pollsApart) return this.submit(write);
     return new Promise((resolve, reject) => {
       if (this.#stopped) return reject(stopped());
       this.#polls.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
@@ -133,7 +153,8 @@ export class Pump {
     return (
       this.#stopped ||
       (!this.#scheduled &&
-        !this.#flushing &&
+        this.#flights.size === 0 &&
+        !this.#alone &&
         this.#looking.size === 0 &&
         this.#submitted.length === 0 &&
         this.#polls.length === 0 &&
@@ -180,10 +201,10 @@ export class Pump {
     }
     let waiting = 0;
     for (const run of this.#dirty) waiting += run.waiting;
-    if (waiting >= FLUSH_AT) void this.#flush();
+    if (waiting >= FLUSH_AT) this.#flush();
     else if (this.#ready.length > 0) this.#deliver();
     else if (nodesBegan && this.#mayPutOff()) this.kick();
-    else void this.#flush();
+    else this.#flush();
   };
 
   /** P5 */
@@ -206,43 +227,92 @@ export class Pump {
     this.kick();
   }
 
-  async #flush(): Promise<void> {
-    if (this.#flushing) return;
+  #flush(): void {
+    if (!this.#mayLeave()) return;
     this.#putOffUntil = undefined;
     this.#listener.beforeFlush();
-    const submitted = this.#submitted;
+    const waiters = this.#writtenWaiters.splice(0);
+    const transacting = this.#holding ? [] : [...this.#dirty].filter((run) => run.hasTransaction);
+    this.#alone = waiters.length > 0 || transacting.length > 0;
+    const flight = this.#load();
+    if (flight.writes.length > 0) {
+      void this.#fly(flight, waiters, transacting);
+      // The other half.
+      if (!this.#alone && this.#dirty.size + this.#submitted.length > 0) this.kick();
+      return;
+    }
+    this.#look(waiters);
+    this.#alone = false;
+    if (transacting.length > 0) void this.#transact(transacting);
+    else this.#settleIdle();
+  }
+
+  /** P3, P4 */
+  #mayLeave(): boolean {
+    if (this.#alone) return false;
+    if (this.#flights.size === 0) return true;
+    const { batches, writes } = this.#overlap;
+    if (this.#flights.size >= batches || this.#dirty.size + this.#submitted.length < writes) return false;
+    if (this.#writtenWaiters.length > 0) return false;
+    for (const run of this.#dirty) if (run.hasTransaction) return false;
+    return true;
+  }
+
+  /** Takes what the next batch is made of: everything, or half of it when the other half may follow at once. */
+  #load(): Flight {
+    const { batches, writes } = this.#overlap;
+    const isShared = batches > 1 && this.#flights.size === 0 && !this.#alone;
+    const isHalf = isShared && this.#dirty.size + this.#submitted.length >= 2 * writes;
+    const share = isHalf ? 0.5 : 1;
     const runs: HotRun[] = [];
     const turns: TurnWrite[] = [];
-    const transacting: HotRun[] = [];
+    const underway = this.#underway();
+    let left = Math.ceil(this.#dirty.size * share);
     for (const run of this.#dirty) {
-      if (run.hasTransaction && !this.#holding) transacting.push(run);
+      if (left-- <= 0) break;
+      if (underway?.has(run.record.run) === true) continue;
+      this.#dirty.delete(run);
       const write = run.takeWrite();
       if (write === undefined) continue;
       runs.push(run);
       turns.push(write);
     }
-    this.#dirty.clear();
-    const waiters = this.#writtenWaiters.splice(0);
-    if (submitted.length === 0 && turns.length === 0) {
-      this.#look(waiters);
-      return transacting.length === 0 ? this.#settleIdle() : this.#transact(transacting);
-    }
-    this.#submitted = [];
-    this.#flushing = true;
-    const writes: Write[] = [...turns, ...submitted.map(({ write }) => write)];
-    let outcomes: readonly Outcome[];
+    const submitted: Submitted[] = [];
+    const later: Submitted[] = [];
+    left = Math.ceil(this.#submitted.length * share);
+    for (const one of this.#submitted)
+      if (submitted.length < left && underway?.has(subjectOf(one.write)) !== true) submitted.push(one);
+      else later.push(one);
+    this.#submitted = later;
+    return { runs, turns, submitted, writes: [...turns, ...submitted.map(({ write }) => write)] };
+  }
+
+  /** P3. What the batches in flight are about. Turns alone need not be looked at: a run has one of them at a time. */
+  #underway(): ReadonlySet<RunNumber | string> | undefined {
+    const flights = [...this.#flights];
+    if (this.#submitted.length === 0 && flights.every(({ submitted }) => submitted.length === 0)) return undefined;
+    return new Set(flights.flatMap(subjectsOf));
+  }
+
+  async #fly(flight: Flight, waiters: readonly (() => void)[], transacting: readonly HotRun[]): Promise<void> {
+    const { runs, turns, submitted, writes } = flight;
+    this.#flights.add(flight);
+    let outcomes: readonly Outcome[] | undefined;
+    let failure: unknown;
     try {
-      outcomes = await this.#store.write(writes).finally(() => this.#look(waiters));
+      outcomes = await this.#store.write(writes);
     } catch (error) {
-      this.#flushing = false;
-      if (this.#stopped) return;
-      for (const { reject } of submitted) reject(error);
-      this.#listener.failed(runs, writes, error);
-      return this.kick();
+      failure = error;
     }
-    this.#flushing = false;
+    this.#flights.delete(flight);
+    this.#alone = false;
+    this.#look(waiters);
     if (this.#stopped) return;
     this.kick();
+    if (outcomes === undefined) {
+      for (const { reject } of submitted) reject(failure);
+      return this.#listener.failed(runs, writes, failure);
+    }
     if (isObserved()) emit({ event: "commit", writes: writes.length, entries: countEntries(turns) });
     writes.forEach((write, index) => this.#listener.wrote(write, outcomes[index]!));
     runs.forEach((run, index) => this.#listener.committed(run, turns[index]!, outcomes[index] as TurnOutcome));
@@ -279,9 +349,9 @@ export class Pump {
 
   /** P4 */
   async #transact(runs: readonly HotRun[]): Promise<void> {
-    this.#flushing = true;
+    this.#alone = true;
     for (const run of runs) if (!this.#stopped) await this.#listener.transact(run);
-    this.#flushing = false;
+    this.#alone = false;
     if (!this.#stopped) this.kick();
   }
 
@@ -299,4 +369,16 @@ function stopped(): RepriseError {
 
 function countEntries(turns: readonly TurnWrite[]): number {
   return turns.reduce((sum, { entries }) => sum + entries.length, 0);
+}
+
+/** P3. Which run a write is about, by number or by id; what is about none is done one after the other. */
+function subjectOf(write: Write): RunNumber | string {
+  if ("to" in write) return write.to;
+  if ("id" in write) return write.id;
+  if (!("run" in write)) return "";
+  return typeof write.run === "number" ? write.run : write.run.id;
+}
+
+function subjectsOf({ runs, submitted }: Flight): readonly (RunNumber | string)[] {
+  return [...runs.flatMap(({ record }) => [record.run, record.id]), ...submitted.map(({ write }) => subjectOf(write))];
 }

@@ -1,7 +1,7 @@
 // What a worker is made of.
 
 import type { Random, Timers } from "../base/index.ts";
-import type { EndStatus, EndEntry, Labels, RunRecord, Store } from "../kernel/index.ts";
+import type { EndStatus, EndEntry, Labels, RunNumber, RunRecord, Store } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
 import type { OutboxHandler } from "./deliveries.ts";
 import type { Registry } from "./registry.ts";
@@ -43,6 +43,6 @@ export interface WorkerOptions {
   readonly onUnheld: (record: RunRecord) => void;
   /** Called instead of an operation's own function, in tests. */
   readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
-  /** Another process wrote. */
-  readonly onChanged: () => void;
+  /** Another process wrote: something about these runs, or about any. */
+  readonly onChanged: (runs?: ReadonlySet<RunNumber>) => void;
 }

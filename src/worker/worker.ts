@@ -407,9 +407,12 @@ export class Worker {
   }
 
   #onChanged(): void {
-    this.wake();
-    this.#options.onChanged();
-    this.#runs.checkHeld().catch((error: unknown) => this.#log.report(error));
+    const news = this.#store.takeNews?.();
+    if (news === undefined) this.wake();
+    else this.#claimer.hear(news);
+    if (news?.work.has("schedules") === true) this.#schedules.look();
+    this.#options.onChanged(news?.runs);
+    this.#runs.checkHeld(news?.runs).catch((error: unknown) => this.#log.report(error));
     this.#itemWatch.lookSoon();
   }
 

@@ -67,3 +67,35 @@ test("what comes while a look for work is under way is looked for when that is o
   await crashed;
   expect(await run.result()).toBe(7);
 });
+
+const chain = workflow("chain", async (ctx, steps: number) => {
+  let sum = 0;
+  for (let step = 1; step <= steps; step += 1) sum += await ctx.run(`step ${step}`, () => step);
+  return sum;
+});
+
+/** How many commits were under way at once, at most, while this many runs went through their steps. */
+async function commitsAtOnce(runs: number): Promise<number> {
+  let underWay = 0;
+  let most = 0;
+  const wire: SimWire = {
+    ...PERFECT_WIRE,
+    pass(call, place) {
+      if (call === "commit" && place === "before") most = Math.max(most, (underWay += 1));
+      if (call === "commit" && place === "after") underWay -= 1;
+      return new Promise<void>((resolve) => systemTimers.soon(resolve));
+    },
+  };
+  const store: StoreSource = {
+    "~open": (options) => openRemoteStore(new SimServer("rc", () => options.clock.now()).backend(wire), options),
+  };
+  await using engine = await createTestEngine({ store, definitions: [chain] });
+  const started = await Promise.all(Array.from({ length: runs }, () => engine.start(chain, 4)));
+  expect(await Promise.all(started.map((run) => run.result()))).toEqual(Array.from({ length: runs }, () => 10));
+  return most;
+}
+
+test("while one half of many runs is being written, the code of the other half goes on; a few share one commit", async () => {
+  expect(await commitsAtOnce(200)).toBe(2);
+  expect(await commitsAtOnce(5)).toBe(1);
+});

@@ -62,7 +62,11 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
       if (key === "now") return () => raw.now();
       if (key === "hasChanged") return () => passage.hasChanged();
       if (key === "close") return () => passage.close();
-      return typeof key === "string" && typeof raw[key as keyof Store] === "function" ? callOf(key) : undefined;
+      if (key === "takeNews") return raw.takeNews && (() => raw.takeNews!());
+      if (key === "onNews")
+        return raw.onNews && ((heard: () => void) => raw.onNews!(() => life.lane.isDead || heard()));
+      const value: unknown = raw[key as keyof Store];
+      return typeof key === "string" && typeof value === "function" ? callOf(key) : value;
     },
   });
 }

@@ -37,6 +37,8 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
     durability: "full",
     time: "server",
     optimistic: isOptimistic,
+    // Two batches at once whenever there is anything for the second.
+    overlapFrom: 1,
   });
   const calm = await openRemoteStore(server.backend(), optionsOf({ clock: lane.clock, timers: lane.timers, random }));
   return {

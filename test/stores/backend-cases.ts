@@ -931,15 +931,15 @@ const SMALL: readonly BackendCase[] = [
       const heard: string[] = [];
       let tell: () => void = () => {};
       const once = new Promise<void>((resolve) => (tell = resolve));
-      const own = await backend.listen(() => heard.push("own"));
-      const theirs = await other.listen(() => {
-        heard.push("theirs");
+      const own = await backend.listen((text) => heard.push(`own: ${text}`));
+      const theirs = await other.listen((text) => {
+        heard.push(`theirs: ${text}`);
         tell();
       });
-      await backend.notify(link);
+      await backend.notify(link, "turns 1,2");
       await once;
       await Promise.all([own.close(), theirs.close()]);
-      assert.deepEqual(heard, ["theirs"]);
+      assert.deepEqual(heard, ["theirs: turns 1,2"]);
     },
   },
 ];

@@ -184,14 +184,14 @@ class PostgresBackend implements Backend {
     return tag === "UPDATE 1";
   }
 
-  async notify(link: Link): Promise<void> {
+  async notify(link: Link, text: string): Promise<void> {
     await postgresLink(link).alone("select pg_notify($1, $2)", [
       { type: "text", value: this.#channel },
-      { type: "text", value: this.#own },
+      { type: "text", value: `${this.#own} ${text}` },
     ]);
   }
 
-  async listen(heard: () => void): Promise<{ close(): Promise<void> }> {
+  async listen(heard: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { address, timeouts, timers } = this.#parts;
     const listener = new Listener({ address, timeouts, timers, channel: this.#channel, own: this.#own, heard });
     this.#listeners.add(listener);

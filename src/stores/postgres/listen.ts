@@ -16,7 +16,7 @@ export interface ListenParts {
   readonly channel: string;
   /** What this process sends along: it does not listen to itself. */
   readonly own: string;
-  readonly heard: () => void;
+  readonly heard: (text: string) => void;
 }
 
 export class Listener {
@@ -33,8 +33,9 @@ export class Listener {
     const { address, timeouts, timers, channel, own, heard } = this.#parts;
     try {
       const client = await connectClient(address, timeouts, "reprise listens");
-      client.on("notification", ({ payload }) => {
-        if (payload !== own && !this.#isClosed) heard();
+      client.on("notification", ({ payload = "" }) => {
+        const space = payload.indexOf(" ");
+        if (payload.slice(0, space) !== own && !this.#isClosed) heard(payload.slice(space + 1));
       });
       client.once("end", () => this.#later());
       client.once("error", () => client.connection.stream.destroy());
@@ -57,7 +58,7 @@ export class Listener {
         this.#stop = undefined;
         void this.start().then(() => {
           // What was sent in between is lost.
-          if (!this.#isClosed) heard();
+          if (!this.#isClosed) heard("");
         });
       },
       { ref: false },

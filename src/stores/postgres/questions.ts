@@ -45,6 +45,15 @@ const LOCKS: Readonly<Record<Lock, string>> = {
 const listed = (columns: readonly string[], from = "t"): string =>
   columns.map((column) => `${from}.${quoted(column)}`).join(", ");
 
+const allListed = new Map<TableName, string>();
+
+/** Every column of a table. */
+function everything(table: TableName): string {
+  let text = allListed.get(table);
+  if (text === undefined) allListed.set(table, (text = listed(columnsOf(table))));
+  return text;
+}
+
 function outColumns(table: TableName, columns: readonly string[]): readonly OutColumn[] {
   return columns.map((name) => ({ name, type: columnType(table, name) }));
 }
@@ -152,7 +161,7 @@ function bindSelect(shapes: Shapes, question: Select): BoundQuestion {
   const { table, where, order, limit, lock } = question;
   const parts = new Where(table);
   const conditions = parts.text(where);
-  const text = `select ${listed(columnsOf(table))} from ${shapes.table(table)} t${conditions}${orderOf(question)}${
+  const text = `select ${everything(table)} from ${shapes.table(table)} t${conditions}${orderOf(question)}${
     limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
   }${LOCKS[lock]}`;
   // Q1. Keys do not change.
@@ -165,7 +174,7 @@ function bindSelect(shapes: Shapes, question: Select): BoundQuestion {
 
 function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): BoundQuestion {
   const parts = new Where(table);
-  const list = listed(columnsOf(table));
+  const list = everything(table);
   const isOfKey = columns.includes(keyColumns(table)[0] as string);
   const end = `${isOfKey ? "" : optIn(table, columns)}${byKey(table)}${LOCKS[lock]}`;
   const different = differentKeys(keys);

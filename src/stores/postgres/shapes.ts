@@ -11,6 +11,7 @@ export class Shapes {
   /** Quoted. */
   readonly schema: string;
   readonly #byText = new Map<string, Shape>();
+  readonly #tables = new Map<TableName, string>();
 
   constructor(schema: string) {
     this.schema = quoted(schema);
@@ -26,12 +27,22 @@ export class Shapes {
   }
 
   table(table: TableName): string {
-    return `${this.schema}.${quoted(table)}`;
+    let text = this.#tables.get(table);
+    if (text === undefined) this.#tables.set(table, (text = `${this.schema}.${quoted(table)}`));
+    return text;
   }
 }
 
+/** Names of ours: there are not many, and each is asked for all the time. */
+const quotedNames = new Map<string, string>();
+const MOST_QUOTED = 1_000;
+
 export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  const known = quotedNames.get(name);
+  if (known !== undefined) return known;
+  const text = `"${name.replaceAll('"', '""')}"`;
+  if (quotedNames.size < MOST_QUOTED) quotedNames.set(name, text);
+  return text;
 }
 
 /** A text as it stands in a statement; the server takes backslashes as they are. */

@@ -115,9 +115,9 @@ export interface Backend {
    */
   renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean>;
   /** Tells other processes that something has become due; a hint, never the truth. */
-  notify?(link: Link): Promise<void>;
-  /** Calls back when another process has notified. */
-  listen?(heard: () => void): Promise<{ close(): Promise<void> }>;
+  notify?(link: Link, text: string): Promise<void>;
+  /** Calls back when another process has notified; with an empty text when something may have been missed. */
+  listen?(heard: (text: string) => void): Promise<{ close(): Promise<void> }>;
   info(link: Link): Promise<BackendInfo>;
   close(): Promise<void>;
 }

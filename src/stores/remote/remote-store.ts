@@ -15,6 +15,7 @@ import type {
   InputsAsked,
   ItemState,
   NewCheckpoint,
+  News,
   NodeInput,
   OnProgress,
   OutcomeOf,
@@ -50,7 +51,7 @@ import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "./rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
-import { Session, type RemoteStoreOptions } from "./session.ts";
+import { OVERLAP_FROM, Session, WRITE_LINKS, type RemoteStoreOptions } from "./session.ts";
 import { spoken } from "./spoken.ts";
 import { RemoteThreads } from "./threads.ts";
 import { transact } from "./transact.ts";
@@ -66,12 +67,15 @@ export async function openRemoteStore(backend: Backend, options: RemoteStoreOpti
 export class RemoteStore implements Store, ThreadStore {
   readonly kind: string;
   readonly pollsApart = true;
+  readonly overlap: { readonly batches: number; readonly writes: number };
   readonly #session: Session;
   readonly #threads: RemoteThreads;
 
   constructor(session: Session) {
     this.#session = session;
     this.kind = session.backend.kind;
+    const { writeLinks = WRITE_LINKS, overlapFrom = OVERLAP_FROM } = session.options;
+    this.overlap = { batches: writeLinks, writes: overlapFrom };
     const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
     this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
   }
@@ -216,6 +220,14 @@ export class RemoteStore implements Store, ThreadStore {
 
   hasChanged(): boolean {
     return this.#session.wakeUps.look();
+  }
+
+  takeNews(): News | undefined {
+    return this.#session.wakeUps.takeNews();
+  }
+
+  onNews(heard: () => void): void {
+    this.#session.wakeUps.onHeard(heard);
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {

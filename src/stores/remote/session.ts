@@ -26,6 +26,8 @@ import { WakeUps } from "./wake-ups.ts";
 export interface RemoteStoreOptions extends OpenOptions {
   /** Transactions that write at the same time; what comes meanwhile shares the next one. */
   readonly writeLinks?: number;
+  /** How many writes make it worth while to have a second transaction under way. */
+  readonly overlapFrom?: number;
   readonly readLinks?: number;
   /** Whether rows this process wrote last are taken for granted until a commit says otherwise. */
   readonly optimistic?: boolean;
@@ -33,7 +35,9 @@ export interface RemoteStoreOptions extends OpenOptions {
   readonly patienceMs?: number;
 }
 
-const WRITE_LINKS = 2;
+export const WRITE_LINKS = 2;
+/** Measured: see bench/README.md. */
+export const OVERLAP_FROM = 32;
 const READ_LINKS = 2;
 const USER_LINKS = 4;
 /** Asked at open: the quickest of some is the best. */

@@ -1,13 +1,15 @@
 // WakeUps: how processes notice each other's commits.
 //
 // U1. Polling is the truth: `look` says from time to time that something may have changed, whatever was heard.
-// U2. A commit that may be of interest to others is told, some milliseconds' worth at once and never in its transaction. What
-//     a process does with the turns it holds is nobody else's business.
+// U2. A commit that may be of interest to others is told, some milliseconds' worth at once and never in its transaction, with
+//     what it was (news.ts): nobody looks at what others did not touch.
 // U3. While nothing happens looks become rare: an idle engine costs a few questions a second.
 
-import type { Waiting } from "./patience.ts";
-import type { Backend, Change, WireRow } from "./backend.ts";
+import type { News } from "../../kernel/index.ts";
+import type { Backend, Change } from "./backend.ts";
 import type { Links } from "./links.ts";
+import { Gathered, newsIn, textOf } from "./news.ts";
+import type { Waiting } from "./patience.ts";
 
 /** U2 */
 const TELL_MS = 20;
@@ -24,7 +26,12 @@ export class WakeUps {
   readonly #backend: Backend;
   readonly #links: Links;
   readonly #waiting: Waiting;
-  #heard = true;
+  /** What was heard since the last look; undefined: anything. */
+  #heard: Gathered | undefined;
+  #hasHeard = true;
+  #news: News | undefined;
+  #toTell = new Gathered();
+  #onHeard: (() => void) | undefined;
   #quietLooks = 0;
   #isListening = false;
   #lookedAt: number;
@@ -45,7 +52,7 @@ export class WakeUps {
   async listen(): Promise<void> {
     if (this.#backend.listen === undefined) return;
     try {
-      const heard = await this.#backend.listen(() => this.#hear());
+      const heard = await this.#backend.listen((text) => this.#hear(text));
       this.#stopListening = () => heard.close();
       this.#isListening = true;
     } catch {
@@ -53,9 +60,19 @@ export class WakeUps {
     }
   }
 
-  #hear(): void {
-    this.#heard = true;
+  /** Calls back when something is heard. */
+  onHeard(call: () => void): void {
+    this.#onHeard = call;
+  }
+
+  #hear(text: string): void {
+    const news = newsIn(text);
+    if (news === undefined) this.#heard = undefined;
+    else if (this.#hasHeard) this.#heard?.merge(news);
+    else (this.#heard = new Gathered()).merge(news);
+    this.#hasHeard = true;
     this.#newsAt = this.#waiting.clock.monotonic();
+    this.#onHeard?.();
   }
 
   /** U1 */
@@ -64,16 +81,26 @@ export class WakeUps {
     const isBusy = now - this.#newsAt < BUSY_MS;
     const pause = this.#isListening ? HEARD_LOOK_MS : isBusy ? BUSY_LOOK_MS : IDLE_LOOK_MS;
     this.#quietLooks += 1;
-    if (!this.#heard && now - this.#lookedAt < pause && this.#quietLooks < MAX_QUIET_LOOKS) return false;
-    this.#heard = false;
-    this.#quietLooks = 0;
-    this.#lookedAt = now;
+    const isTime = now - this.#lookedAt >= pause || this.#quietLooks >= MAX_QUIET_LOOKS;
+    if (!this.#hasHeard && !isTime) return false;
+    this.#news = isTime ? undefined : this.#heard;
+    this.#hasHeard = false;
+    this.#heard = undefined;
+    if (isTime) {
+      this.#quietLooks = 0;
+      this.#lookedAt = now;
+    }
     return true;
+  }
+
+  /** What the last look was for. */
+  takeNews(): News | undefined {
+    return this.#news;
   }
 
   /** U2 */
   committed(changes: readonly Change[]): void {
-    if (!changes.some(isNews)) return;
+    if (!this.#toTell.add(changes)) return;
     this.#newsAt = this.#waiting.clock.monotonic();
     if (this.#backend.notify === undefined || this.#closed) return;
     this.#hasMoreToTell = true;
@@ -84,7 +111,9 @@ export class WakeUps {
     this.#isTelling = true;
     while (this.#hasMoreToTell && !this.#closed) {
       this.#hasMoreToTell = false;
-      await this.#links.use("small", ({ link }) => this.#backend.notify!(link)).catch(() => undefined);
+      const text = textOf(this.#toTell);
+      this.#toTell = new Gathered();
+      await this.#links.use("small", ({ link }) => this.#backend.notify!(link, text)).catch(() => undefined);
       await new Promise<void>((resolve) => void this.#waiting.timers.set(TELL_MS, resolve, { ref: false }));
     }
     this.#isTelling = false;
@@ -94,31 +123,4 @@ export class WakeUps {
     this.#closed = true;
     await this.#stopListening?.().catch(() => undefined);
   }
-}
-
-/** U2. A run that begins or ends, a message, an item anybody may take. */
-function isNews(change: Change): boolean {
-  if (change.change === "delete") return false;
-  switch (change.table) {
-    case "runs":
-      if (change.change === "insert") return change.rows.some((row) => row["turn_token"] === null);
-      return change.columns.some((column) => RUN_NEWS.has(column)) && change.rows.some(isRunNews);
-    case "queue":
-      if (change.change === "update" && !change.columns.includes("state")) return false;
-      return change.rows.some((row) => row["state"] === 1 || row["state"] === 4);
-    case "outbox":
-    case "schedules":
-    case "queues":
-    case "chunks":
-      return true;
-    default:
-      return false;
-  }
-}
-
-const RUN_NEWS: ReadonlySet<string> = new Set(["status", "turn_due", "arrivals"]);
-
-/** Not one that was only claimed. */
-function isRunNews(row: WireRow): boolean {
-  return row["status"] !== "running" || row["turn_due"] === 1;
 }

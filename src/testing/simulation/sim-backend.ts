@@ -49,7 +49,7 @@ export const PERFECT_WIRE: SimWire = {
 export class SimServer {
   readonly database: SimDatabase;
   readonly #now: () => EpochMs;
-  readonly heard = new Map<SimBackend, Set<() => void>>();
+  readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
   #links = 0;
 
   constructor(isolation: Isolation, now: () => EpochMs) {
@@ -160,16 +160,16 @@ export class SimBackend implements Backend {
     });
   }
 
-  notify(link: Link): Promise<void> {
+  notify(link: Link, text: string): Promise<void> {
     return simLink(link).call("small", async () => {
       if (!this.wire.tells()) return;
       for (const [backend, listeners] of this.server.heard) {
-        if (backend !== this && !backend.isDead) for (const heard of listeners) heard();
+        if (backend !== this && !backend.isDead) for (const heard of listeners) heard(text);
       }
     });
   }
 
-  listen(heard: () => void): Promise<{ close(): Promise<void> }> {
+  listen(heard: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { server } = this;
     const listeners = server.heard.get(this) ?? new Set();
     server.heard.set(this, listeners.add(heard));

@@ -278,7 +278,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     const listener = await backend.listen!(() => tell());
     const heard = (): Promise<void> => new Promise((resolve) => (tell = resolve));
     const first = heard();
-    await other.notify!(link);
+    await other.notify!(link, "");
     await first;
     const again = heard();
     await ask(
@@ -287,7 +287,7 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     );
     await again;
     const third = heard();
-    await other.notify!(link);
+    await other.notify!(link, "");
     await third;
     await listener.close();
     await link.close();
