@@ -92,7 +92,7 @@ export function createFreezer(path: string): StoreSource & { freeze(): void; tha
         get(target, key) {
           const value: unknown = Reflect.get(target, key);
           if (typeof value !== "function") return value;
-          if (key === "now") return value.bind(target) as unknown;
+          if (key === "now" || key === "takeNews" || key === "onNews") return value.bind(target) as unknown;
           if (key === "hasChanged") return () => gate === undefined && target.hasChanged();
           return async (...args: unknown[]) => {
             await gate?.wait();
