@@ -40,6 +40,8 @@ export interface ClaimerHost {
 
 type Kind = Exclude<WorkKind, "schedules">;
 
+const KINDS: readonly Kind[] = ["starts", "turns", "items", "due", "messages"];
+
 const CLAIM_AT_MOST = 512;
 /** Where many workers may be waiting for the same: what one of them takes at once, the others cannot. */
 const CLAIM_APART = 64;
@@ -60,6 +62,8 @@ export class Claimer {
   /** The last claim left something behind that waits for a place in its queue. */
   readonly #held = { starts: false, items: false };
   #messagesTurn = false;
+  /** Somebody left one, there was no room for more, or nobody has looked yet. */
+  #itemsWait = true;
 
   constructor(host: ClaimerHost) {
     this.#host = host;
@@ -67,8 +71,20 @@ export class Claimer {
 
   /** There may be something to take. */
   want(...kinds: readonly Kind[]): void {
+    if (kinds.includes("items")) this.#itemsWait = true;
     for (const kind of kinds) this.#wanted[kind] = true;
     this.#host.pump.kick();
+  }
+
+  /** Nothing is known of anything to take; it is looked for all the same. */
+  look(): void {
+    for (const kind of KINDS) this.#wanted[kind] = true;
+    this.#host.pump.kick();
+  }
+
+  /** Whether items wait that should go before others, as far as is known. */
+  get itemsWait(): boolean {
+    return this.#itemsWait;
   }
 
   /** Somebody said what there may be. */
@@ -78,8 +94,9 @@ export class Claimer {
   }
 
   /** Said without a kick: whoever says it is about to commit anyway. */
-  note(kind: Kind): void {
-    this.#wanted[kind] = true;
+  noteItems(): void {
+    this.#wanted.items = true;
+    this.#itemsWait = true;
   }
 
   /** Places in queues may have become free. */
@@ -104,6 +121,7 @@ export class Claimer {
     const share = this.wants("messages") ? this.#shareOfMessages(free) : 0;
     if (this.#begins("messages", share)) this.#claimMessages(worker, share);
     if (this.#begins("items", free - share)) this.#claimItems(worker, free - share);
+    else if (this.#wanted.items && free <= share) this.#itemsWait = true;
     if (this.#begins("due", 1)) this.#fireDue();
   }
 
@@ -155,6 +173,7 @@ export class Claimer {
 
   #claimItems(worker: number, room: number): void {
     const tokens = this.#tokens(room);
+    this.#itemsWait = false;
     this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.items }, (outcome) => {
       const { items } = outcome;
       this.#wait("items", outcome);

@@ -429,8 +429,8 @@ class Claims {
     // What is only derived in memory is done where its last input came from, whatever queue that worker is for.
     if (takesSlot ? !served.hasItem(route) : !served.hasLabel(label)) return undefined;
     // Work that already waits goes first.
-    if (takesSlot && (slots.free <= 0 || claimer.wants("items"))) {
-      claimer.note("items");
+    if (takesSlot && (slots.free <= 0 || claimer.itemsWait)) {
+      claimer.noteItems();
       return undefined;
     }
     const claim = this.#host.newClaim();

@@ -50,10 +50,10 @@ export class Preclaims {
   /** K2. With a claim goes a slot. */
   task(name: string, line: Line | undefined): Claim | undefined {
     const { served, slots } = this.#host;
-    const isTaken =
-      line === undefined && served.hasItem(name) && slots.free > 0 && !this.#host.claimer().wants("items");
+    const claimer = this.#host.claimer();
+    const isTaken = line === undefined && served.hasItem(name) && slots.free > 0 && !claimer.itemsWait;
     const claim = isTaken ? this.newClaim() : undefined;
-    if (claim === undefined) this.#host.claimer().note("items");
+    if (claim === undefined) claimer.noteItems();
     else slots.take();
     return claim;
   }

@@ -408,9 +408,10 @@ export class Worker {
 
   #onChanged(): void {
     const news = this.#store.takeNews?.();
-    if (news === undefined) this.wake();
-    else this.#claimer.hear(news);
-    if (news?.work.has("schedules") === true) this.#schedules.look();
+    if (news !== undefined) this.#claimer.hear(news);
+    else if (this.pump.pollsApart) this.#claimer.look();
+    else this.wake();
+    if (news?.work.has("schedules") !== false) this.#schedules.look();
     this.#options.onChanged(news?.runs);
     this.#runs.checkHeld(news?.runs).catch((error: unknown) => this.#log.report(error));
     this.#itemWatch.lookSoon();

@@ -1,7 +1,7 @@
 // The engine on a store whose answers take time, under virtual time and through a crash.
 
 import { expect, test } from "vitest";
-import { promise, task, workflow, type StoreSource } from "reprise";
+import { createEngine, promise, task, workflow, type StoreSource } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { systemTimers } from "../../src/base/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
@@ -98,4 +98,33 @@ async function commitsAtOnce(runs: number): Promise<number> {
 test("while one half of many runs is being written, the code of the other half goes on; a few share one commit", async () => {
   expect(await commitsAtOnce(200)).toBe(2);
   expect(await commitsAtOnce(5)).toBe(1);
+});
+
+test("however often a worker looks for work of others, tasks of its own runs do not go through the queue", async () => {
+  let found = 0;
+  let looks = 0;
+  const watched = aroundWrites(simulatedSource(), async (writes, apply) => {
+    const outcomes = await apply();
+    // While one look is under way the next is already wanted.
+    const before = looks;
+    if (writes.some(({ write }) => write === "claim-items")) await until(() => looks > before + 1);
+    writes.forEach(({ write }, index) => {
+      if (write === "claim-items") found += (outcomes[index] as { readonly items: readonly unknown[] }).items.length;
+    });
+    return outcomes;
+  });
+  const restless: StoreSource = {
+    async "~open"(options) {
+      const store = await watched["~open"](options);
+      return new Proxy(store, {
+        get: (target, key) => (key === "hasChanged" ? () => (looks += 1) > 0 : (Reflect.get(target, key) as unknown)),
+      });
+    },
+  };
+  const batch = workflow("batch", async (ctx) => {
+    for (let turn = 0; turn < 20; turn += 1) await ctx.task(remind, `nr ${turn}`);
+  });
+  await using engine = await createEngine({ store: restless, definitions: [batch, remind] });
+  await Promise.all(Array.from({ length: 20 }, async () => (await engine.start(batch)).result()));
+  expect(found).toBe(0);
 });
