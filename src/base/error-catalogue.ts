@@ -66,7 +66,7 @@ export const ERROR_CATALOGUE = {
   BAD_STORE_URL: {
     family: "usage",
     summary: "The address of the store is not one we know how to open.",
-    next: 'Write a URL whose scheme names a store, such as "sqlite:shop.db".',
+    next: 'Write a URL whose scheme names a store, such as "sqlite:shop.db" or "postgres://user:password@host/shop".',
   },
   BAD_THREAD: {
     family: "usage",
@@ -236,8 +236,8 @@ export const ERROR_CATALOGUE = {
   },
   STORE_LOCATION: {
     family: "store",
-    summary: "The store lies where it cannot be kept safely, for example on a network file system.",
-    next: "Move the file to a local disk, or use a database server.",
+    summary: "The store lies where it cannot be kept safely, such as on a network file system or a standby server.",
+    next: "Do what the message says: for a file a local disk, for a server its primary, reached directly.",
   },
   STORE_NEWER_SCHEMA: {
     family: "store",
@@ -251,13 +251,13 @@ export const ERROR_CATALOGUE = {
   },
   STORE_OLDER_SCHEMA: {
     family: "store",
-    summary: "The store was written by an older version, and this call may not bring it up to date.",
-    next: "Run `reprise migrate`, which makes a backup first, or open the store with an engine.",
+    summary: "The store was written by an older version or is new, and this call may not bring it up to date.",
+    next: "Run `reprise migrate`, or open the store with an engine; of a server, take a dump before.",
   },
   STORE_REPLACED: {
     family: "store",
-    summary: "The database file was replaced or removed while it was open.",
-    next: "Restart this process, and replace the file only while nothing has it open.",
+    summary: "The database file was replaced or removed while it was open, or our tables were.",
+    next: "Restart this process, and replace a store only while nothing has it open.",
   },
   STORE_UNREACHABLE: {
     family: "store",

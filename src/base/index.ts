@@ -27,6 +27,7 @@ export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";
+export { passwordHint, withoutPassword } from "./store-password.ts";
 export { isThenable } from "./thenable.ts";
 export { toBytes, type Size, type SizeUnit } from "./size.ts";
 export { idleMs, systemClock, systemRandom, systemTimers } from "./system.ts";

@@ -1,9 +1,10 @@
-// reprise migrate, prune, backup, rekey: looking after the file.
+// reprise migrate, prune, backup, rekey: looking after the store.
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
-import { isServer, storeOf } from "../engine/index.ts";
+import { isServer, shownUrl, storeOf } from "../engine/index.ts";
+import type { Store } from "../kernel/index.ts";
 import { backUpFile, readSchema } from "../stores/care/index.ts";
 import { sqlite } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
@@ -58,21 +59,71 @@ export async function migrate(options: MigrateOptions): Promise<number> {
   return EXIT.ok;
 }
 
-/** Its copies are made with its own tools. */
+/** Of a server no copy is made: its own tools do that, and better. */
 async function migrateServer(options: MigrateOptions): Promise<number> {
   if (typeof options.backup === "string")
-    throw new RepriseError("USAGE", "migrate --backup copies a file; use `reprise backup`, or the server's own tools.");
-  const isDry = options.dryRun === true;
-  const given = { ...MACHINE, codec: payloadCodec(), locked: true, durability: "relaxed", migrate: !isDry } as const;
-  const store = await storeOf(options.store)["~open"](given);
-  try {
-    const { location, schemaVersion } = await store.info();
-    if (options.json) await printJson({ location, to: schemaVersion, dryRun: isDry });
-    else await print(`${paint("green", "up to date")}  ${plain(location)} has schema ${schemaVersion}`);
-    return EXIT.ok;
-  } finally {
-    await store.close();
+    throw new RepriseError("USAGE", `migrate --backup copies a file; of a server, ${DUMP} before.`);
+  const dryRun = options.dryRun === true;
+  const schema = await serverSchema(options.store);
+  const { location, from, to } = schema;
+  const migrated = from < to && !dryRun;
+  if (migrated) await (await openServer(options.store, true)).close();
+  if (options.json) await printJson({ location, from, to, migrated, dryRun, backup: null });
+  else {
+    const { done, notes } = serverMigration(schema, dryRun);
+    await print(done);
+    for (const note of notes) remark(paintError("dim", note));
   }
+  return EXIT.ok;
+}
+
+interface ServerSchema {
+  readonly location: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+const DUMP = "take a dump with its own tools (pg_dump, mariadb-dump)";
+
+function openServer(url: string, mayMigrate: boolean): Promise<Store> {
+  const given = { ...MACHINE, codec: payloadCodec(), locked: true, durability: "relaxed" } as const;
+  return storeOf(url)["~open"]({ ...given, migrate: mayMigrate });
+}
+
+/** What it has and what this program brings it to; nothing is written. */
+async function serverSchema(url: string): Promise<ServerSchema> {
+  try {
+    const store = await openServer(url, false);
+    try {
+      const { location, schemaVersion } = await store.info();
+      return { location, from: schemaVersion, to: schemaVersion };
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== "STORE_OLDER_SCHEMA") throw error;
+    const { found, needed } = error.details as { readonly found: number; readonly needed: number };
+    return { location: shownUrl(url), from: found, to: needed };
+  }
+}
+
+/** What is said of it. */
+export function serverMigration(
+  { location, from, to }: ServerSchema,
+  dryRun: boolean,
+): { readonly done: string; readonly notes: readonly string[] } {
+  const where = plain(location);
+  if (from === to) return { done: `${paint("green", "up to date")}  ${where} has schema ${to}`, notes: [] };
+  if (from === 0)
+    return {
+      done: `${paint("green", dryRun ? "would make" : "made")}  the tables of schema ${to} in ${where}`,
+      notes: [],
+    };
+  const restart = "workers of the version before must not use this database any more; restart them";
+  return {
+    done: `${paint("green", dryRun ? "would migrate" : "migrated")}  ${where}: schema ${from} → ${to}`,
+    notes: dryRun ? [`of a server no copy is made: ${DUMP} before`] : ["of a server no copy was made", restart],
+  };
 }
 
 export interface PruneCommandOptions extends GlobalOptions {

@@ -2,7 +2,7 @@
 //
 // A URL may hold a password: it is never shown as it is.
 
-import { RepriseError } from "../base/index.ts";
+import { RepriseError, withoutPassword } from "../base/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { mysql, postgres, sqlite, type StoreSource } from "../stores/index.ts";
 
@@ -60,11 +60,6 @@ export function sqlitePathOf(store: unknown): string {
       `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(withoutPassword(store))}.${suggestion(store)}`,
     );
   return path;
-}
-
-/** Of what is no URL of ours, and may be somebody's all the same. */
-function withoutPassword(store: string): string {
-  return store.replace(/:[^:@/]*@/u, ":…@");
 }
 
 /** A path alone: the scheme is what is missing. */

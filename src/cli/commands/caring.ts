@@ -30,9 +30,11 @@ export function addCaringCommands(program: Command): void {
 
   program
     .command("migrate")
-    .description("bring the store to the schema of this version; a copy is made first")
-    .option("--backup <file>", "where the copy goes (default: beside the store)")
-    .option("--no-backup", "make no copy")
+    .description(
+      "bring the store to the schema of this version; of a file a copy is made first, of a server take a dump before",
+    )
+    .option("--backup <file>", "of a file: where the copy goes (default: beside it)")
+    .option("--no-backup", "of a file: make no copy")
     .option("--dry-run", "only say what would be done")
     .addHelpText("after", examples("migrate --dry-run", "migrate --backup before.db"))
     .action(action(async (options: MigrateOptions) => (await import("../care.ts")).migrate(options)));

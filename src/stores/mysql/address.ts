@@ -1,6 +1,6 @@
 // Address: what a URL says about the server and the database in it.
 
-import { RepriseError } from "../../base/index.ts";
+import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
 
 export interface Address {
   readonly host: string;
@@ -26,7 +26,7 @@ export function addressOf(text: string): Address {
   if (url === undefined || (url.protocol !== "mysql:" && url.protocol !== "mariadb:") || !/^[^/\0`]+$/.test(database))
     throw new RepriseError(
       "BAD_STORE_URL",
-      `mysql: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.`,
+      `mysql: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(text)}`,
     );
   for (const name of url.searchParams.keys())
     if (name !== "socket" && name !== "tls")
@@ -57,8 +57,4 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-function withoutPassword(text: string): string {
-  return text.replace(/:[^:@/]*@/, ":…@");
 }

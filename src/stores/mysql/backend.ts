@@ -151,7 +151,12 @@ class MysqlBackend implements Backend {
     ]);
     const { location } = this.#address;
     const server = this.#server?.version ?? "";
-    return { location, server, bytes: Number(size?.rows[0]?.[0]), durability: this.#options.durability };
+    return {
+      location,
+      server,
+      bytes: Number(size?.rows[0]?.[0]),
+      durability: this.#server?.isDurable === true ? "full" : "relaxed",
+    };
   }
 
   close(): Promise<void> {
@@ -160,5 +165,5 @@ class MysqlBackend implements Backend {
   }
 }
 
-/** Access denied, no such database, no right to it. */
-const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1146, 1251, 1698]);
+/** Access denied, no such database, no right to it or to a table. */
+const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1142, 1143, 1146, 1227, 1251, 1370, 1698]);

@@ -75,7 +75,10 @@ interface Known {
 
 const full = { code: "STORE_FULL", text: "the server has no room left; free or add disk space" } as const;
 const gone = { code: "STORE_REPLACED", text: "our tables are gone, or not what they were" } as const;
-const denied = { code: "STORE_IO", text: "the account may not do this; grant it all on the database" } as const;
+const denied = {
+  code: "STORE_IO",
+  text: "the account may not do this. Who makes the tables needs all rights on the database; who works, SELECT, INSERT, UPDATE and DELETE",
+} as const;
 const readOnly = { code: "STORE_IO", text: "the server takes no writes; name the primary" } as const;
 const noEntry = { code: "STORE_IO", text: "the server does not accept the account or its password" } as const;
 const tooLong = { code: "BAD_NAME", text: "a name is longer than MySQL can index; shorten it" } as const;
@@ -139,7 +142,9 @@ export function storeErrorOf(error: unknown, what: string): Error {
   if (errno === undefined)
     return new RepriseError("STORE_IO", `${what}: ${text}. Check the server and the connection.`, options);
   const known = BY_ERRNO.get(errno);
-  if (known !== undefined) return new RepriseError(known.code, `${what}: ${known.text}.`, options);
+  // What exactly is not allowed only the server says.
+  if (known !== undefined)
+    return new RepriseError(known.code, `${what}: ${known === denied ? `${text}: ` : ""}${known.text}.`, options);
   // A statement that the server does not accept is our bug.
   return new InvariantError(`${what}: ${text}`, options);
 }

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { RepriseError } from "../../base/index.ts";
+import { newerSchema, olderSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
 import type { Wire } from "./driver.ts";
 import { MARK, MIGRATIONS, PREFIX, SCHEMA_VERSION } from "./schema.ts";
@@ -16,8 +17,9 @@ export interface MigrateOptions {
 
 export async function migrate(wire: Wire, address: Address, options: MigrateOptions): Promise<void> {
   const { location } = address;
-  if ((await readVersion(wire, location)) === SCHEMA_VERSION) return;
-  if (!options.migrate) refuseOlder(await readVersion(wire, location), location);
+  const found = await readVersion(wire, location);
+  if (found === SCHEMA_VERSION) return;
+  if (!options.migrate) throw olderSchema(location, found, SCHEMA_VERSION);
   const lock = textLiteral(lockName(address.database));
   const [taken] = await wire.run([`select get_lock(${lock}, ${options.patienceS})`]);
   if (taken?.rows[0]?.[0] !== 1)
@@ -53,21 +55,8 @@ export async function readVersion(wire: Wire, location: string): Promise<number>
   if (!tables.has(`${PREFIX}meta`)) return 0;
   const [version] = await wire.run([`select cast(value as char) from ${tableOf("meta")} where \`key\` = 'schema'`]);
   const number = Number(version?.rows[0]?.[0] ?? 0);
-  if (number > SCHEMA_VERSION)
-    throw new RepriseError(
-      "STORE_NEWER_SCHEMA",
-      `${location} has schema ${number}; this program knows schemas up to ${SCHEMA_VERSION}. Nothing was changed. Upgrade this program.`,
-      { details: { location, found: number, known: SCHEMA_VERSION } },
-    );
+  if (number > SCHEMA_VERSION) throw newerSchema(location, number, SCHEMA_VERSION);
   return number;
-}
-
-function refuseOlder(found: number, location: string): never {
-  throw new RepriseError(
-    "STORE_OLDER_SCHEMA",
-    `${location} has schema ${found}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
-    { details: { found, needed: SCHEMA_VERSION } },
-  );
 }
 
 function noteVersion(version: number): string {

@@ -5,13 +5,16 @@ import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { DEFAULT_TIMEOUTS, Wire } from "./driver.ts";
+import { storeErrorOf } from "./errors.ts";
 
 export async function mysqlScratch(url: string, name: string): Promise<ServerScratch> {
-  const wire = await Wire.open(addressOf(url), systemTimers, DEFAULT_TIMEOUTS);
   const scratchUrl = new URL(url);
   scratchUrl.pathname = `/${name}`;
   // A table cannot be made inside a transaction here.
-  await wire.run([`create database \`${name}\``, `create table \`${name}\`.notes (text text not null)`]);
+  const wire = await connectWith(url, [
+    `create database \`${name}\``,
+    `create table \`${name}\`.notes (text text not null)`,
+  ]);
   return {
     url: scratchUrl.href,
     async clear() {
@@ -27,4 +30,17 @@ export async function mysqlScratch(url: string, name: string): Promise<ServerScr
       await wire.close();
     },
   };
+}
+
+async function connectWith(url: string, first: readonly string[]): Promise<Wire> {
+  const address = addressOf(url);
+  let wire: Wire | undefined;
+  try {
+    wire = await Wire.open(address, systemTimers, DEFAULT_TIMEOUTS);
+    await wire.run(first);
+    return wire;
+  } catch (error) {
+    wire?.destroy();
+    throw storeErrorOf(error, `Making a database for trials beside ${address.location}`);
+  }
 }

@@ -14,6 +14,8 @@ export interface Server {
   readonly version: string;
   /** The longest text that it takes at once, in bytes. */
   readonly maxPacket: number;
+  /** Acknowledged commits survive a power cut. */
+  readonly isDurable: boolean;
 }
 
 const OLDEST = { MariaDB: [10, 6], MySQL: [8, 0] } as const;
@@ -60,15 +62,17 @@ export async function prepareSession(
   const variables = new Map(found!.rows.map(([name, value]) => [asText(name), asText(value)]));
   checkSession(variables, location);
   checkServer(variables, location);
-  if (durability === "full") checkDurability(variables, location);
-  return { ...server, maxPacket: Number(variables.get("max_allowed_packet")) };
+  const forgetful = forgetfulSetting(variables);
+  if (durability === "full" && forgetful !== undefined) refuseForgetful(forgetful, location);
+  const maxPacket = Number(variables.get("max_allowed_packet"));
+  return { ...server, maxPacket, isDurable: forgetful === undefined };
 }
 
 function asText(value: RawRow[number] = null): string {
   return value instanceof Buffer ? value.toString("utf8") : String(value);
 }
 
-function serverOf(version: string, location: string): Omit<Server, "maxPacket"> {
+function serverOf(version: string, location: string): Pick<Server, "isMariaDb" | "version"> {
   const isMariaDb = /mariadb/i.test(version);
   const name = isMariaDb ? "MariaDB" : "MySQL";
   // Some proxies put 5.5.5- before MariaDB's version.
@@ -125,20 +129,28 @@ function checkServer(variables: ReadonlyMap<string, string>, location: string): 
     );
 }
 
+interface Forgetful {
+  readonly setting: string;
+  readonly expected: string;
+  readonly found: string;
+}
+
 /** S2. With a binary log, a transaction that is not in it is rolled back when the server recovers. */
-function checkDurability(variables: ReadonlyMap<string, string>, location: string): void {
-  const wanted: (readonly [name: string, expected: readonly string[]])[] = [
+function forgetfulSetting(variables: ReadonlyMap<string, string>): Forgetful | undefined {
+  const wanted: (readonly [setting: string, expected: readonly [string, ...string[]]])[] = [
     ["innodb_flush_log_at_trx_commit", ["1"]],
     ["innodb_doublewrite", ["ON", "1", "DETECT_AND_RECOVER"]],
     ...(variables.get("log_bin") === "ON" ? [["sync_binlog", ["1"]] as const] : []),
   ];
-  for (const [name, expected] of wanted) {
-    const found = variables.get(name) ?? "";
-    if (!expected.includes(found))
-      throw new RepriseError(
-        "STORE_UNSAFE_DURABILITY",
-        `${location}: expected ${name} = ${expected[0]}, the server has ${found}: commits would not survive a power cut. Set it on the server, or ask for durability: "relaxed".`,
-        { details: { setting: name, expected: expected[0], found } },
-      );
-  }
+  return wanted
+    .filter(([setting, expected]) => !expected.includes(variables.get(setting) ?? ""))
+    .map(([setting, [expected]]) => ({ setting, expected, found: variables.get(setting) ?? "" }))[0];
+}
+
+function refuseForgetful({ setting, expected, found }: Forgetful, location: string): never {
+  throw new RepriseError(
+    "STORE_UNSAFE_DURABILITY",
+    `${location}: expected ${setting} = ${expected}, the server has ${found}: commits would not survive a power cut. Set it on the server, or ask for durability: "relaxed".`,
+    { details: { setting, expected, found } },
+  );
 }

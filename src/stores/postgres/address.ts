@@ -1,6 +1,6 @@
 // Address: what a URL says about the server and the place of our tables in it.
 
-import { RepriseError } from "../../base/index.ts";
+import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
 
 export interface Address {
   /** For the driver: without what is ours. */
@@ -23,7 +23,7 @@ export function addressOf(text: string): Address {
   if (url === undefined || (url.protocol !== "postgres:" && url.protocol !== "postgresql:"))
     throw new RepriseError(
       "BAD_STORE_URL",
-      `postgres: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.`,
+      `postgres: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(text)}`,
     );
   const schema = url.searchParams.get("schema") ?? DEFAULT_SCHEMA;
   if (!SCHEMA_NAME.test(schema) || NOT_OURS.has(schema))
@@ -46,8 +46,4 @@ function locationOf(url: URL, schema: string): string {
   const database =
     url.searchParams.get("host") === null ? shown.href : `${shown.href} at ${url.searchParams.get("host")}`;
   return schema === DEFAULT_SCHEMA ? database : `${database}?schema=${schema}`;
-}
-
-function withoutPassword(text: string): string {
-  return text.replace(/:[^:@/]*@/, ":…@");
 }

@@ -209,15 +209,18 @@ class PostgresBackend implements Backend {
   }
 
   async info(link: Link): Promise<BackendInfo> {
-    const { address, durability } = this.#parts;
+    const { address } = this.#parts;
     const { rows } = await postgresLink(link).alone(
-      `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+      `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint,
+          (current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on')::int
         from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
         where n.nspname = $1 and c.relkind = 'r'`,
       [{ type: "text", value: address.schema }],
     );
     const server = this.#server?.name ?? "PostgreSQL";
-    return { location: address.location, server, bytes: Number(rows[0]?.[0]), durability };
+    const [bytes, isDurable] = rows[0] ?? [];
+    const durability = Number(isDurable) === 1 ? "full" : "relaxed";
+    return { location: address.location, server, bytes: Number(bytes), durability };
   }
 
   async close(): Promise<void> {

@@ -19,6 +19,7 @@ export function serverErrorOf(error: unknown): ServerError | undefined {
 const DIVISION_BY_ZERO = "22012";
 const UNIQUE_VIOLATION = "23505";
 const FAILED_TRANSACTION = "25P02";
+const DENIED = "42501";
 
 /** Serialization failure, deadlock, lock not available, canceled (statement or lock timeout), statement not known any more. */
 const AGAIN: ReadonlySet<string> = new Set(["40001", "40P01", "55P03", "57014", "26000"]);
@@ -61,7 +62,10 @@ const BY_CODE: Readonly<Record<string, { code: ErrorCode; text: string }>> = {
   "58030": { code: "STORE_IO", text: "the server's disk failed; check it" },
   XX001: { code: "STORE_CORRUPT", text: "the database is damaged; stop the workers and check it with pg_amcheck" },
   XX002: { code: "STORE_CORRUPT", text: "an index is damaged; stop the workers and check it with pg_amcheck" },
-  "42501": { code: "STORE_IO", text: "the role may not do this; grant it usage and create on the schema" },
+  [DENIED]: {
+    code: "STORE_IO",
+    text: "the role may not do this. Who makes the tables needs CREATE on the database, or a schema of its own; who works, USAGE on that schema and all rights on its tables",
+  },
   "42P01": { code: "STORE_REPLACED", text: "our tables are gone" },
   "3F000": { code: "STORE_REPLACED", text: "our schema is gone" },
   "3D000": { code: "STORE_IO", text: "there is no such database; create it" },
@@ -86,8 +90,10 @@ export function storeErrorOf(error: unknown, what: string): Error {
       options,
     );
   const known = code === undefined ? undefined : BY_CODE[code];
-  if (known !== undefined) return new RepriseError(known.code, `${what}: ${known.text}.`, options);
   const text = error instanceof Error ? error.message : String(error);
+  // What exactly is not allowed only the server says.
+  if (known !== undefined)
+    return new RepriseError(known.code, `${what}: ${code === DENIED ? `${text}: ` : ""}${known.text}.`, options);
   if (code === undefined)
     return new RepriseError("STORE_IO", `${what}: ${text}. Check the server and the connection.`, options);
   // A statement that the server does not accept is our bug.

@@ -4,6 +4,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { newerSchema, olderSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
 import { MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
@@ -14,17 +15,9 @@ export async function migrate(client: Client, address: Address, mayMigrate: bool
   for (;;) {
     const version = await readVersion(client, address);
     if (version >= SCHEMA_VERSION) return;
-    if (!mayMigrate) throw olderSchema(address, version);
+    if (!mayMigrate) throw olderSchema(address.location, version, SCHEMA_VERSION);
     await migrateOnce(client, address, version);
   }
-}
-
-function olderSchema({ location }: Address, version: number): RepriseError {
-  return new RepriseError(
-    "STORE_OLDER_SCHEMA",
-    `${location} has schema ${version}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
-    { details: { found: version, needed: SCHEMA_VERSION } },
-  );
 }
 
 /** Zero: nothing is there yet. */
@@ -50,16 +43,8 @@ export async function readVersion(client: Client, address: Address): Promise<num
       { details: { schema, found: relations.slice(0, 10).map(({ name }) => name) } },
     );
   const version = Number(values.get("schema"));
-  if (version > SCHEMA_VERSION) throw newerSchema(address, version);
+  if (version > SCHEMA_VERSION) throw newerSchema(address.location, version, SCHEMA_VERSION);
   return version;
-}
-
-export function newerSchema({ location }: Address, version: number): RepriseError {
-  return new RepriseError(
-    "STORE_NEWER_SCHEMA",
-    `${location} has schema ${version}, this program knows ${SCHEMA_VERSION} at most. Upgrade this program.`,
-    { details: { found: version, known: SCHEMA_VERSION } },
-  );
 }
 
 async function migrateOnce(client: Client, address: Address, from: number): Promise<void> {

@@ -1,17 +1,18 @@
 // A schema beside the store's own, for the time of a trial.
 
+import type { Client } from "pg";
 import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";
+import { storeErrorOf } from "./errors.ts";
 
 export async function postgresScratch(url: string, name: string): Promise<ServerScratch> {
   const scratchUrl = new URL(url);
   scratchUrl.searchParams.set("schema", name);
-  const client = await connectClient(addressOf(scratchUrl.href), DEFAULT_TIMEOUTS, "reprise doctor");
   // User SQL has a schema too, which the search path of its connections names.
   const users = `${name}_users`;
-  await client.query(`create schema "${users}"`);
+  const client = await connectWith(scratchUrl.href, `create schema "${users}"`);
   scratchUrl.searchParams.set("options", `-c search_path=${users}`);
   return {
     url: scratchUrl.href,
@@ -27,4 +28,17 @@ export async function postgresScratch(url: string, name: string): Promise<Server
       await client.end();
     },
   };
+}
+
+async function connectWith(url: string, first: string): Promise<Client> {
+  const address = addressOf(url);
+  let client: Client | undefined;
+  try {
+    client = await connectClient(address, DEFAULT_TIMEOUTS, "reprise doctor");
+    await client.query(first);
+    return client;
+  } catch (error) {
+    await client?.end();
+    throw storeErrorOf(error, `Making a place for trials in ${address.location}`);
+  }
 }

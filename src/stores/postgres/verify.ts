@@ -2,8 +2,8 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
-import { newerSchema } from "./migrate.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
@@ -84,5 +84,5 @@ export async function verifySchema(client: Client, address: Address): Promise<vo
     `select value from ${quoted(address.schema)}.meta where key = 'schema'`,
   );
   const version = Number(rows[0]?.value);
-  if (version > SCHEMA_VERSION) throw newerSchema(address, version);
+  if (version > SCHEMA_VERSION) throw newerSchema(address.location, version, SCHEMA_VERSION);
 }

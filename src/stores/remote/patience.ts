@@ -13,7 +13,7 @@ export interface Waiting {
   readonly random: Random;
 }
 
-/** How long a database that cannot be reached is waited for: a restart fits in, and a lease of 15 s outlives it. */
+/** How long a database that cannot be reached is waited for: a restart fits in. */
 export const PATIENCE_MS = 10_000;
 /** P1. How often a transaction is begun anew. */
 export const MAX_TRIES = 10;
@@ -63,7 +63,17 @@ export function busyError(what: string, cause?: unknown): RepriseError {
 export function unreachable(what: string, cause: unknown, details?: Record<string, unknown>): RepriseError {
   return new RepriseError(
     "STORE_UNREACHABLE",
-    `${what}: the database could not be reached for ${PATIENCE_MS / 1000} s. Check that it runs and that this machine reaches it; work goes on by itself when it is back.`,
+    `${what}: the database could not be reached for ${PATIENCE_MS / 1000} s${lastWords(cause)}. Check that it runs and that this machine reaches it; work goes on by itself when it is back.`,
     { cause, ...(details && { details }) },
   );
+}
+
+/** What the last attempt ended with: ` (connect ECONNREFUSED 127.0.0.1:5432)`. */
+function lastWords(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  if (error instanceof LinkError) return lastWords(error.cause);
+  // Of a name with several addresses, each has its own.
+  if (error instanceof AggregateError && error.errors.length > 0) return lastWords(error.errors[0]);
+  const words = error.message.replace(/\.$/, "");
+  return words === "" ? "" : ` (${words})`;
 }

@@ -1,0 +1,81 @@
+// The command line on a server, as somebody meets it who has a URL and not yet a table.
+
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, test } from "vitest";
+import { serverMigration } from "../../src/cli/care.ts";
+import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
+import { cli, jsonLines } from "./cli-process.ts";
+
+/** Somebody who may connect and nothing else. */
+async function poorUrl({ kind, name, url, run }: FreshDatabase): Promise<string> {
+  const user = `poor_${name}`;
+  if (kind === "postgres") await run(`create role ${user} login`);
+  else await run(`create user ${user}@'%'`, `grant select on ${name}.* to ${user}@'%'`);
+  const poor = new URL(url);
+  poor.username = user;
+  poor.password = "";
+  return poor.href;
+}
+
+const dropPoor = ({ kind, name, run }: FreshDatabase): Promise<void> =>
+  run(kind === "postgres" ? `drop role poor_${name}` : `drop user poor_${name}@'%'`);
+
+for (const kind of ["postgres", "mysql"] as const)
+  describeOn(kind, `a new ${kind}`, () => {
+    test("has no tables yet, is given them by migrate, and is healthy", { timeout: 60_000 }, async () => {
+      await using database = await freshDatabase(kind);
+      const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", database.url]);
+      const early = await on("list");
+      expect(early).toMatchObject({
+        code: 3,
+        stderr: expect.stringMatching(/STORE_OLDER_SCHEMA: .* has no tables of Reprise yet\. `reprise migrate`/),
+      });
+      const schema = { from: 0, to: 1, backup: null };
+      const dry = jsonLines((await on("migrate", "--dry-run", "--json")).stdout);
+      expect(dry).toMatchObject([{ ...schema, migrated: false, dryRun: true }]);
+      expect((await on("list")).code).toBe(3);
+      const made = jsonLines((await on("migrate", "--json")).stdout);
+      expect(made).toMatchObject([{ ...schema, migrated: true, dryRun: false }]);
+      expect((await on("migrate")).stdout).toMatch(/^up to date {2}.* has schema 1\n$/);
+      const copying = await on("migrate", "--backup", "copy.db");
+      expect(copying).toMatchObject({ code: 2, stderr: expect.stringContaining("take a dump") });
+      // Whoever looks asks for less; what the server keeps is told all the same.
+      const [report] = jsonLines((await on("doctor", "--json")).stdout);
+      expect(report).toMatchObject({ healthy: true, store: { kind, durability: "full" } });
+    });
+
+    test("says what its user may not do", { timeout: 60_000 }, async () => {
+      await using database = await freshDatabase(kind);
+      const url = await poorUrl(database);
+      try {
+        for (const command of [["migrate"], ["doctor", "--store-cases", "lease"]]) {
+          const { code, stderr } = await cli([...command, "--store", url]);
+          expect({ code, stderr }).toMatchObject({ code: 3, stderr: expect.stringContaining("error STORE_IO: ") });
+          expect(stderr).toMatch(/ denied .*may not do this/);
+        }
+      } finally {
+        await dropPoor(database);
+      }
+    });
+  });
+
+describe("migrate on a server", () => {
+  const said = (from: number, dryRun: boolean): readonly string[] => {
+    const { done, notes } = serverMigration({ location: "postgres://db/shop", from, to: 3 }, dryRun);
+    return [stripVTControlCharacters(done), ...notes];
+  };
+
+  test("says that no copy is made before and after it is done, and not where there is nothing to copy", () => {
+    expect(said(2, true)).toEqual([
+      "would migrate  postgres://db/shop: schema 2 → 3",
+      expect.stringMatching(/no copy is made: take a dump .*pg_dump, mariadb-dump.* before$/),
+    ]);
+    expect(said(2, false)).toEqual([
+      "migrated  postgres://db/shop: schema 2 → 3",
+      "of a server no copy was made",
+      expect.stringContaining("restart them"),
+    ]);
+    expect(said(0, false)).toEqual(["made  the tables of schema 3 in postgres://db/shop"]);
+    expect(said(3, false)).toEqual(["up to date  postgres://db/shop has schema 3"]);
+  });
+});
