@@ -38,7 +38,6 @@ export {
   type GenerationOptions,
   type JournalOptions,
   type OutboxHandler,
-  type RedactOptions,
   type RekeyOptions,
   type ReplayOptions,
   type Run,
@@ -101,6 +100,7 @@ export {
   type TaskContext,
   type TaskOptions,
   type Update,
+  type RedactOptions,
 } from "./kernel/index.ts";
 export type { StoreSource } from "./stores/index.ts";
 export {

@@ -23,7 +23,7 @@ export { functionWords } from "./function-words.ts";
 export { checkName, checkRunId } from "./names.ts";
 export { checkOptionNames } from "./options.ts";
 export type { Clock, EpochMs, Random, TimerOptions, Timers } from "./ports.ts";
-export type { PayloadCodec, PayloadContext } from "./payload-codec.ts";
+export { checkCodec, type PayloadCodec, type PayloadContext } from "./payload-codec.ts";
 export { drawInt, drawUnit, drawUuid, seedOf } from "./random.ts";
 export { needlesOf, REDACTED, redactData, redactText, secretKeys, type Needles } from "./redact.ts";
 export { RetryLater } from "./retry-later.ts";

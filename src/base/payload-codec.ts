@@ -1,5 +1,8 @@
 // Payload codec: what stands between the text of a payload and the bytes a store keeps of it.
 
+import { inspect } from "node:util";
+import { RepriseError } from "./errors.ts";
+
 /** Which payload it is: an encryption binds it to its place, so that two of them cannot be exchanged unnoticed. */
 export interface PayloadContext {
   /** The run's number in this store; 0 where there is none. */
@@ -32,4 +35,15 @@ export interface PayloadCodec {
   encode(text: string, context: PayloadContext): Uint8Array;
   /** Throws when the bytes are not what `encode` made of a text for this context. */
   decode(bytes: Uint8Array, context: PayloadContext): string;
+}
+
+export function checkCodec(codec: unknown): PayloadCodec | undefined {
+  if (codec === undefined) return undefined;
+  const { name, encode, decode } = (typeof codec === "object" && codec !== null ? codec : {}) as Partial<PayloadCodec>;
+  if (typeof name === "string" && name !== "" && typeof encode === "function" && typeof decode === "function")
+    return codec as PayloadCodec;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `codec: expected { name, encode, decode } such as aesGcm(…) gives, got ${inspect(codec, { depth: 0 })}.`,
+  );
 }

@@ -3,10 +3,9 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatMs, RepriseError, systemClock, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
-import { isServer, shownUrl, storeOf } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { backUpFile, readSchema } from "../stores/care/index.ts";
-import { sqlite } from "../stores/index.ts";
+import { isServer, shownUrl, storeOf, sqlite } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { fileOfStore, reading } from "./open-store.ts";

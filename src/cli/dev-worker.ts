@@ -4,7 +4,8 @@
 import { existsSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
-import { createEngine, storeOf } from "../engine/index.ts";
+import { storeOf } from "../stores/index.ts";
+import { createEngine } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";

@@ -8,7 +8,7 @@ import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { RepriseError, systemTimers } from "../base/index.ts";
 import { DRAIN, type LoadedFiles } from "./dev-worker.ts";
-import { shownUrl } from "../engine/index.ts";
+import { shownUrl } from "../stores/index.ts";
 import { globalArguments, globalEnv, type GlobalOptions } from "./global-options.ts";
 import { logLines } from "./log-lines.ts";
 import { paint } from "./output.ts";

@@ -1,17 +1,14 @@
 // reprise journal: a run's entries, one per line.
 
-import { writeFile } from "node:fs/promises";
-import { decode, formatMs, RepriseError } from "../base/index.ts";
-import { listedInfoOf } from "../engine/index.ts";
-import { journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
-import { exportJournal } from "../testing/index.ts";
+import { decode, formatMs } from "../base/index.ts";
+import type { Entry } from "../kernel/index.ts";
 import { tallyOf, tallyText, type StepData } from "./graph-run.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { looking, type LookOptions } from "./shown-store.ts";
 import { entryJson } from "./shown-run.ts";
-import { countOf, plain, showValue } from "./text.ts";
+import { showValue } from "./text.ts";
 
 export interface JournalOptions extends LookOptions {
   readonly after: number;
@@ -28,7 +25,7 @@ const NODE_COMMAND_WIDTH = 26;
 const NARROW = 100;
 
 export async function journal(id: string, options: JournalOptions): Promise<number> {
-  if (options.save !== undefined) return saveGolden(id, options, options.save);
+  if (options.save !== undefined) return (await import("./save-journal.ts")).saveJournal(id, options, options.save);
   return looking(options, async (store) => {
     const { run, kind, createdAt } = await getRun(store, id, options.generation);
     const commandWidth = kind === "graph" && lineWidth() > NARROW ? NODE_COMMAND_WIDTH : COMMAND_WIDTH;
@@ -41,42 +38,6 @@ export async function journal(id: string, options: JournalOptions): Promise<numb
       after = last.seq;
     }
   });
-}
-
-/** Byte for byte, secrets included: what is replayed must be what was recorded. */
-async function saveGolden(id: string, options: JournalOptions, file: string): Promise<number> {
-  return reading(options.store, async (store) => {
-    const record = await getRun(store, id, options.generation);
-    const { generation } = record;
-    const saved = await exportJournal(handleOf(record, await store.readJournal(record.run, 0)), { generation });
-    await writeNew(file, `${JSON.stringify(saved, undefined, 1)}\n`);
-    const entries = saved.entries.length;
-    await (options.json
-      ? printJson({ id, generation, file, entries, digest: `sha256:${saved.chain}` })
-      : print(`${plain(id)}: ${countOf(entries, "entry", "entries")} in ${plain(file)}, for expectReplay.`));
-    return EXIT.ok;
-  });
-}
-
-/** As much of a run's handle as is needed without its code. */
-function handleOf(record: RunRecord, entries: readonly Entry[]): Parameters<typeof exportJournal>[0] {
-  return {
-    id: record.id,
-    info: async () => listedInfoOf(record),
-    async *journal() {
-      yield* entries.map(journalEntryOf);
-    },
-  };
-}
-
-async function writeNew(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text, { flag: "wx" });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "EEXIST" ? "it is there already; name another file, or remove it" : message;
-    throw new RepriseError("BAD_OPTIONS", `--save: ${file} cannot be written: ${why}.`, { cause: error });
-  }
 }
 
 function entryLine({ seq, type, command, data, at }: Entry, startedAt: number, commandWidth: number): string {

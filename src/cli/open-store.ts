@@ -3,9 +3,8 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
-import { isServer, sqlitePathOf, storeOf } from "../engine/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
-import { sqlite } from "../stores/index.ts";
+import { isServer, sqlitePathOf, storeOf, sqlite } from "../stores/index.ts";
 import { payloadCodec } from "./payload-module.ts";
 
 async function openForReading(url: string): Promise<Store> {

@@ -4,9 +4,8 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { RepriseError, type PayloadCodec } from "../base/index.ts";
-import { checkCodec, checkRedact, Redaction, type RedactOptions } from "../engine/index.ts";
-import { registerSecrets } from "../kernel/index.ts";
+import { checkCodec, RepriseError, type PayloadCodec } from "../base/index.ts";
+import { checkRedact, Redaction, type RedactOptions, registerSecrets } from "../kernel/index.ts";
 
 let codec: PayloadCodec | undefined;
 let redact: false | RedactOptions | undefined;

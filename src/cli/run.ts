@@ -1,7 +1,8 @@
 // reprise run: starts a run, works on it and waits for its end.
 
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
-import { createEngine, shownUrl, storeOf, type StartOptions } from "../engine/index.ts";
+import { shownUrl, storeOf } from "../stores/index.ts";
+import { createEngine, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT } from "./exit-codes.ts";

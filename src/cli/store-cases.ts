@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RepriseError, systemClock, systemRandom } from "../base/index.ts";
-import { isServer, sqlitePathOf } from "../engine/index.ts";
+import { isServer, sqlitePathOf } from "../stores/index.ts";
 import { scratchBesideFile, scratchOnServer, type Scratch } from "../stores/care/index.ts";
 import { createStoreTest, storeCases } from "../testing/index.ts";
 import type { GlobalOptions } from "./global-options.ts";

@@ -4,7 +4,7 @@
 // T2. A look that fails is said, and the next one is tried: whoever watches wants to see the store come back.
 
 import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
-import { shownUrl } from "../engine/index.ts";
+import { shownUrl } from "../stores/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { reading } from "./open-store.ts";

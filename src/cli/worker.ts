@@ -3,7 +3,8 @@
 import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
 import { RepriseError, toMs, type Duration } from "../base/index.ts";
-import { createEngine, isServer, shownUrl, sqlitePathOf } from "../engine/index.ts";
+import { isServer, shownUrl, sqlitePathOf } from "../stores/index.ts";
+import { createEngine } from "../engine/index.ts";
 import { flowBody, isFlow } from "../flow/index.ts";
 import { graphRunBody } from "../graph/index.ts";
 import {

@@ -20,6 +20,7 @@ import type {
   QueueOptions,
   StateOf,
   Status,
+  RedactOptions,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
 import type { GuardMode, Replay } from "../workflow/index.ts";
@@ -31,7 +32,6 @@ import type { CheckpointAt } from "./lineage.ts";
 import type { CheckpointsOptions } from "./run-checkpoints.ts";
 import type { Limits } from "./limits.ts";
 import type { OutboxHandler } from "../worker/index.ts";
-import type { RedactOptions } from "./redaction.ts";
 
 /** What is known about a run without reading its journal. */
 export interface RunInfo {

@@ -10,17 +10,16 @@ import {
   systemRandom,
   systemTimers,
   toMs,
-  type PayloadCodec,
+  checkCodec,
 } from "../base/index.ts";
-import { Labels, type AnyTask, type Definition, type Logger, type Queue } from "../kernel/index.ts";
+import { checkRedact, Labels, type AnyTask, type Definition, type Logger, type Queue } from "../kernel/index.ts";
 import { Registry, type OutboxHandler } from "../worker/index.ts";
+import { storeOf } from "../stores/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import type { DefinitionsIn, Engine, EngineOptions, WorkerSettings } from "./api.ts";
 import { EngineCore } from "./engine.ts";
 import { stderrLogger } from "./logger.ts";
 import { checkLimits } from "./limits.ts";
-import { checkRedact } from "./redaction.ts";
-import { storeOf } from "./store-url.ts";
 
 export const DEFAULT_CONCURRENCY = 256;
 /** LS2 */
@@ -80,17 +79,6 @@ function checkLogger(logger: Logger): Logger {
     if (typeof logger[level] !== "function")
       throw new RepriseError("BAD_OPTIONS", `The logger has no function ${level}.`);
   return logger;
-}
-
-export function checkCodec(codec: unknown): PayloadCodec | undefined {
-  if (codec === undefined) return undefined;
-  const { name, encode, decode } = (typeof codec === "object" && codec !== null ? codec : {}) as Partial<PayloadCodec>;
-  if (typeof name === "string" && name !== "" && typeof encode === "function" && typeof decode === "function")
-    return codec as PayloadCodec;
-  throw new RepriseError(
-    "BAD_OPTIONS",
-    `codec: expected { name, encode, decode } such as aesGcm(…) gives, got ${inspect(codec, { depth: 0 })}.`,
-  );
 }
 
 /** The handlers of messages by destination. */

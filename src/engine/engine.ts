@@ -32,7 +32,9 @@ import {
   type StartOutcome,
   type Status,
   type Store,
+  type Redaction,
 } from "../kernel/index.ts";
+import { storeOf } from "../stores/index.ts";
 import { entryData, Guard, type GuardMode } from "../workflow/index.ts";
 import { newRun, versionOf, Worker, type WorkerOptions } from "../worker/index.ts";
 import type {
@@ -53,13 +55,11 @@ import type {
 import { checkBulk, steerAll } from "./bulk.ts";
 import { readInfo, RunHandle, tellIfOver, type HandleHost } from "./run-handle.ts";
 import { queueHandle, queueInfoOf } from "./queue-handle.ts";
-import type { Redaction } from "./redaction.ts";
 import type { Scratch } from "./resume-replay.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { findSchedule, listSchedules, makeSchedule, ScheduleHandle, type SchedulesHost } from "./schedules.ts";
 import { sendAll, signalsOf } from "./run-messages.ts";
 import { checkBeginning, checkOptions, checkStart } from "./start-options.ts";
-import { storeOf } from "./store-url.ts";
 import { Waiters } from "./waiters.ts";
 import { Watchers } from "./watchers.ts";
 

@@ -27,7 +27,6 @@ export type {
   WorkerSettings,
 } from "./api.ts";
 export {
-  checkCodec,
   checkOutbox,
   checkDurability,
   createEngine,
@@ -45,9 +44,8 @@ export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export type { OutboxHandler } from "../worker/index.ts";
 export { EngineCore, type EngineParts } from "./engine.ts";
 export { checkLimits, type Limits } from "./limits.ts";
-export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { listedInfoOf } from "./run-info.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";
 export { queueInfoOf } from "./queue-handle.ts";
 export { stderrLogger } from "./logger.ts";
-export { isServer, openStoreOf, shownUrl, sqlitePathOf, storeOf } from "./store-url.ts";
+export { openStoreOf } from "./open-store-of.ts";

@@ -1,10 +1,15 @@
 // rekey: every payload of a store written anew, while its workers go on.
 
-import { checkOptionNames, RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
-import type { PayloadCodec } from "../base/index.ts";
-import type { StoreSource } from "../stores/index.ts";
-import { checkCodec } from "./create-engine.ts";
-import { storeOf } from "./store-url.ts";
+import {
+  checkCodec,
+  checkOptionNames,
+  RepriseError,
+  systemClock,
+  systemRandom,
+  systemTimers,
+  type PayloadCodec,
+} from "../base/index.ts";
+import { storeOf, type StoreSource } from "../stores/index.ts";
 
 /** Options of `rekey`. */
 export interface RekeyOptions {

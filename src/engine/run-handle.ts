@@ -20,6 +20,7 @@ import {
   type RunNumber,
   type RunRecord,
   type Store,
+  type Redaction,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
 import type { Replay, WorkflowBody } from "../workflow/index.ts";
@@ -40,7 +41,6 @@ import { forkRun, type ForkOptions } from "./fork-run.ts";
 import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
-import type { Redaction } from "./redaction.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";

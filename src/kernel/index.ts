@@ -246,6 +246,7 @@ export {
   type TaskContext,
   type TaskOptions,
 } from "./task.ts";
+export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
 export { WORK_KINDS } from "./news.ts";
 export type { News, WorkKind } from "./news.ts";

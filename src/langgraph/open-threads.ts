@@ -1,10 +1,10 @@
 // Open threads: from what a saver was given to the threads of a store. Checked at once, opened on first use.
 
 import { inspect } from "node:util";
-import { RepriseError, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../base/index.ts";
-import { checkCodec, checkDurability, openStoreOf, storeOf, type Engine } from "../engine/index.ts";
+import { checkCodec, RepriseError, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../base/index.ts";
+import { checkDurability, openStoreOf, type Engine } from "../engine/index.ts";
 import type { Store } from "../kernel/index.ts";
-import { threadsOf, type StoreSource, type Threads } from "../stores/index.ts";
+import { storeOf, threadsOf, type StoreSource, type Threads } from "../stores/index.ts";
 
 export interface StoreOptions {
   readonly store: string | StoreSource | Engine;

@@ -2,8 +2,9 @@
 // over at the very moment the last one died.
 
 import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
-import { guardMode, Redaction, storeOf } from "../engine/index.ts";
-import { Labels, type AnyTask, type Definition } from "../kernel/index.ts";
+import { storeOf } from "../stores/index.ts";
+import { guardMode } from "../engine/index.ts";
+import { Redaction, Labels, type AnyTask, type Definition } from "../kernel/index.ts";
 import type { World } from "./life.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime } from "./virtual-clock.ts";

@@ -7,8 +7,8 @@
 // F3. The engine itself is waited for without a limit: it knows what it still has to do.
 
 import { idleMs, RepriseError, systemRandom, systemTimers, type Timers } from "../base/index.ts";
-import { EngineCore, queueNames, registryOf, runtimeText, type checkOutbox, type Redaction } from "../engine/index.ts";
-import type { AnyTask, Definition, Labels, Logger, Queue, Store } from "../kernel/index.ts";
+import { EngineCore, queueNames, registryOf, runtimeText, type checkOutbox } from "../engine/index.ts";
+import type { AnyTask, Definition, Labels, Logger, Queue, Redaction, Store } from "../kernel/index.ts";
 import type { GuardMode } from "../workflow/index.ts";
 import { createMortal, type Cut, type Mortal } from "./mortal.ts";
 import { operationStubs, withStubs, type Stub } from "./stub.ts";

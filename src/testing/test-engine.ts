@@ -3,15 +3,12 @@
 // G1. Time moves only by `clock.advance` and `crash`; thirty days take milliseconds.
 // G2. Handles and awaited results outlive a crash: they go on with the next process on the same store.
 
-import { RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
+import { checkCodec, RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
   checkOutbox,
-  checkCodec,
   checkLimits,
-  checkRedact,
   DEFAULT_CONCURRENCY,
   guardMode,
-  storeOf,
   type Client,
   type DefinitionsIn,
   type Engine,
@@ -25,6 +22,7 @@ import {
   type ScheduleInfo,
 } from "../engine/index.ts";
 import {
+  checkRedact,
   Labels,
   type AnyTask,
   type Definition,
@@ -33,6 +31,7 @@ import {
   type Queue,
   type Store,
 } from "../kernel/index.ts";
+import { storeOf } from "../stores/index.ts";
 import type { Replay } from "../workflow/index.ts";
 import { Crashed, Life, type World } from "./life.ts";
 import type { Cut } from "./mortal.ts";

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import { DEFAULT_LEASE_MS, EngineCore, Redaction, registryOf } from "../../src/engine/index.ts";
-import { Labels, readAbout, readDoing, type Store } from "../../src/kernel/index.ts";
+import { DEFAULT_LEASE_MS, EngineCore, registryOf } from "../../src/engine/index.ts";
+import { Labels, readAbout, readDoing, Redaction, type Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { createVirtualTime, type VirtualTime } from "../../src/testing/virtual-clock.ts";
 import { task, workflow, type Definition } from "reprise";

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { Client } from "pg";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { storeOf } from "../../src/engine/store-url.ts";
+import { storeOf } from "../../src/stores/store-url.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { freshDatabase } from "../servers/databases.ts";
 import { whyNot } from "../servers/kinds.ts";

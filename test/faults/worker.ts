@@ -2,7 +2,7 @@
 
 import { flushCompileCache } from "node:module";
 import { createEngine, type StoreSource } from "reprise";
-import { storeOf } from "../../src/engine/store-url.ts";
+import { storeOf } from "../../src/stores/store-url.ts";
 import { killingItself, type Kill } from "../engine/killing-itself.ts";
 import { definitionsOf } from "./definitions.ts";
 

@@ -4,8 +4,8 @@
 // P2. A paused process stands still wherever it is; when it goes on it does not know that time has passed.
 
 import { RepriseError, type Random } from "../../src/base/index.ts";
-import { EngineCore, Redaction, registryOf } from "../../src/engine/index.ts";
-import { Labels, type AnyTask, type Definition, type Store } from "../../src/kernel/index.ts";
+import { EngineCore, registryOf } from "../../src/engine/index.ts";
+import { Labels, Redaction, type AnyTask, type Definition, type Store } from "../../src/kernel/index.ts";
 import type { OutboxHandler } from "../../src/worker/index.ts";
 import type { Chance } from "../replay/seeded.ts";
 import { stream } from "./chance.ts";

@@ -3,14 +3,9 @@
 // A URL may hold a password: it is never shown as it is.
 
 import { RepriseError, withoutPassword } from "../base/index.ts";
-import type { Store } from "../kernel/index.ts";
-import { mysql, postgres, sqlite, type StoreSource } from "../stores/index.ts";
-
-/** The store an engine has open; undefined when it is no engine. */
-export function openStoreOf(engine: unknown): Store | undefined {
-  const hasStore = typeof engine === "object" && engine !== null && "~store" in engine;
-  return hasStore ? (engine["~store"] as Store) : undefined;
-}
+import { mysql } from "./mysql/source.ts";
+import { postgres } from "./postgres/source.ts";
+import { sqlite, type StoreSource } from "./source.ts";
 
 const EXAMPLES =
   '"sqlite:shop.db", "sqlite::memory:", "postgres://user:password@host/shop" or "mysql://user:password@host/shop"';

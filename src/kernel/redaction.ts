@@ -2,7 +2,8 @@
 
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, redactData, redactText, secretKeys, type Needles } from "../base/index.ts";
-import { secretNeedles, type Logger, type SecretValues } from "../kernel/index.ts";
+import { secretNeedles, type SecretValues } from "./secrets.ts";
+import type { Logger } from "./task.ts";
 
 /** What is a secret, besides what usually is. */
 export interface RedactOptions {
