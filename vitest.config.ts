@@ -58,8 +58,8 @@ export default defineConfig({
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    // Opens a desk where tests ask for database servers; starts none.
-    globalSetup: ["test/servers/desk.ts"],
+    // The first opens a desk where tests ask for database servers; starts none.
+    globalSetup: ["test/servers/desk.ts", "test/compiled.ts"],
     // What is polled for comes from another process; on a busy machine a second is nothing.
     expect: { poll: { timeout: 20_000 } },
     projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: BY_HAND } }, ...elsewhere],

@@ -32,8 +32,6 @@ afterAll(async () => {
 async function startWorker(): Promise<ChildProcess> {
   const child = fork(new URL("./agent-worker.ts", import.meta.url), {
     execArgv: ["--conditions=reprise-source"],
-    // Dozens of processes with the same sources: only the first has to read them.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, "compiled") },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   children.add(child);
