@@ -16,11 +16,11 @@ import { divergenceAt } from "./property.ts";
 import { ROUGH, runToEnd, type Weather } from "./scheduler.ts";
 import { chanceOf } from "./seeded.ts";
 
-/** How many programs; REPRISE_SEED=n tries the one with that number only. */
-const SEEDS = 3_000;
+/** How many programs, unless REPRISE_SEEDS says it; REPRISE_SEED=n tries the one with that number only. */
+const SEEDS = Number(process.env["REPRISE_SEEDS"] ?? 1_000);
 const CUTS = 3;
 /** Each takes some seconds of a processor, of which a busy machine gives it a small part. */
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 180_000 + SEEDS * 60 };
 /** Programs that share one drain: independent of each other, and the event loop turns less often. */
 const AT_ONCE = 50;
 
