@@ -9,6 +9,7 @@ import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts
 import type { ClaimedItem, CompleteWrite, Problem, Store } from "../../src/kernel/index.ts";
 import { Session } from "../../src/stores/sqlite/session.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import { STATEMENT_TEXTS } from "../../src/stores/sqlite/statements.ts";
 import {
   arrival,
   claimNodes,
@@ -48,8 +49,9 @@ async function traced(act: () => Promise<unknown>): Promise<readonly string[]> {
   const names: string[] = [];
   const sql = session.connection.sql as Record<string, StatementSync>;
   const restore: (() => void)[] = [];
-  for (const [name, statement] of Object.entries(sql))
+  for (const name of Object.keys(STATEMENT_TEXTS))
     for (const method of ["run", "get", "all"] as const) {
+      const statement = sql[name]!;
       const call = statement[method].bind(statement) as (...args: unknown[]) => unknown;
       const traces = (...args: unknown[]): unknown => {
         names.push(statement.sourceSQL.startsWith("select") ? `(${name})` : name);

@@ -3,7 +3,7 @@
 // A file is read through a connection of its own, inside one read transaction: what it sees is one moment, however long it
 // takes and whoever writes meanwhile. In memory there is only our own connection, so a run is looked at in one go.
 
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import type { Problem } from "../../kernel/index.ts";
 import { checkRun, type CheckedRun } from "./check-run.ts";
 import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
@@ -14,6 +14,7 @@ import { CHECK_FLOWS_SQL } from "./flow-walk.ts";
 import { storeErrorOf } from "./errors.ts";
 import { MEMORY } from "./location.ts";
 import { breathe, BUSY_SLICE_MS, patiently } from "./patience.ts";
+import { preparedFrom, type Prepared } from "./prepared.ts";
 import type { Session } from "./session.ts";
 
 const BATCH = 200;
@@ -64,7 +65,9 @@ const SQL = {
   ...CHECK_FLOWS_SQL,
 } as const;
 
-export type CheckStatements = Readonly<Record<keyof typeof SQL, StatementSync>>;
+export type CheckStatements = Prepared<keyof typeof SQL>;
+
+const prepared = preparedFrom(SQL);
 
 type Progress = (done: number, total: number) => void;
 
@@ -94,9 +97,7 @@ async function checkThrough(
   breatheWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
   const { border } = session.connection;
-  const sql = Object.fromEntries(
-    Object.entries(SQL).map(([name, text]) => [name, db.prepare(border?.textOf(name, text) ?? text)]),
-  ) as Record<keyof typeof SQL, StatementSync>;
+  const sql = prepared((name, text) => db.prepare(border?.textOf(name, text) ?? text));
   const problems: Problem[] = [
     ...checkHealth(sql),
     ...checkLines(sql),
