@@ -3,8 +3,12 @@
 import { RepriseError, type Clock, type Random, type Timers } from "../../base/index.ts";
 import { isBusy, storeErrorOf } from "./errors.ts";
 
-/** How long one statement may block the process while it waits for a lock. */
-export const BUSY_SLICE_MS = 40;
+/**
+ * How long one statement may block the process while it waits for a lock. Short, and asked again soon: nobody stands in line
+ * for the lock of a file, and SQLite itself asks ever more rarely. (Measured: with 40 ms and pauses of 1 to 16, ordinary runs
+ * beside one whose steps follow each other took 3.7 times as long as without it; with this 1.3 times.)
+ */
+export const BUSY_SLICE_MS = 3;
 /** How long a lock is waited for in all. */
 export const PATIENCE_MS = 5_000;
 
@@ -37,9 +41,9 @@ export async function patiently<T>(waiting: Waiting, what: string, attempt: () =
   }
 }
 
-/** 1 to 16 ms at random, so that two waiting processes do not keep step. */
+/** 1 to 4 ms at random, so that two waiting processes do not keep step. */
 export function pauseMs({ random }: Waiting): number {
-  return 1 + ((random.bytes(1)[0] ?? 0) & 15);
+  return 1 + ((random.bytes(1)[0] ?? 0) & 3);
 }
 
 export function busyError(cause: unknown, what: string): RepriseError {
