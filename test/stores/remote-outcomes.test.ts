@@ -149,6 +149,20 @@ test("what was remembered and is no longer so changes no outcome", async () => {
   await store.close();
 });
 
+test("what is done last before a store is closed is told to others", async () => {
+  const { server, store } = await openWorld();
+  const heard: string[] = [];
+  await server.backend().listen((text) => heard.push(text));
+  await store.write([{ write: "start", run: newRun("order-1") }]);
+  const { run } = await getRun(store, "order-1");
+  // The start was told just now, so this waits to be told together with what follows.
+  await store.write([
+    { write: "message", to: "order-1", once: false, arrival: { type: "PromiseResolved", target: "p", data: "{}" } },
+  ]);
+  await store.close();
+  expect(heard).toEqual(["turns ", `turns ${run}`]);
+});
+
 test("lists that come together share transactions", async () => {
   const { store, server } = await openWorld();
   const before = server.database.commits;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Change, WireRow } from "./backend.ts";
 import { Gathered, newsIn, textOf } from "./news.ts";
 
+const QUEUED = { change: "update", table: "queue", columns: ["state"] } as const;
 const HELD = { run: 7, status: "running", turn_due: 0, turn_token: "t" };
 
 function updated(row: WireRow, columns = ["status", "turn_due", "arrivals"]): Change {
@@ -34,6 +35,17 @@ test.each([
   ["a task of its own", { change: "insert", table: "queue", rows: [{ run: 7, state: 2 }] }, undefined],
   ["a message to the outside", { change: "insert", table: "outbox", rows: [{ run: 7 }] }, "messages "],
   ["a schedule", { change: "insert", table: "schedules", rows: [{ name: "daily" }] }, "schedules "],
+  [
+    "a task that leaves its place in a queue",
+    { change: "delete", table: "queue", rows: [{ run: 7, queue: "mail" }] },
+    " ",
+  ],
+  ["a task in a queue that is tried again later", { ...QUEUED, rows: [{ run: 7, state: 0, queue: "mail" }] }, " "],
+  ["a task in a queue that was taken", { ...QUEUED, rows: [{ run: 7, state: 2, queue: "mail" }] }, undefined],
+  ["a task that is tried again later", { ...QUEUED, rows: [{ run: 7, state: 0, queue: null }] }, undefined],
+  ["an answer", { change: "insert", table: "journal", rows: [{ run: 7, type: "UpdateCompleted" }] }, " "],
+  ["an entry", { change: "insert", table: "journal", rows: [{ run: 7, type: "OperationCompleted" }] }, undefined],
+  ["a suspect", updated({ ...HELD, status: "queued", turn_due: 2, turn_token: null }), "turns 7"],
   ["something that is gone", { change: "delete", table: "queue", rows: [{ run: 7, item: "a" }] }, undefined],
 ] as const)("%s is told as it is", (_what, change, text) => {
   expect(told(change as Change)).toBe(text);

@@ -22,14 +22,15 @@ export class Gathered implements News {
   }
 
   #addChange(change: Change): boolean {
-    if (change.change === "delete") return false;
+    if (change.change === "delete") return change.table === "queue" && change.rows.some(isInLine);
     switch (change.table) {
       case "runs":
         if (change.change === "update" && !change.columns.some((column) => RUN_NEWS.has(column))) return false;
         return change.rows.filter((row) => this.#addRun(row, change.change)).length > 0;
       case "queue":
         if (change.change === "update" && !change.columns.includes("state")) return false;
-        return change.rows.some((row) => row["state"] === 1 || row["state"] === 4) && this.#wanted("items");
+        if (change.rows.some((row) => row["state"] === 1 || row["state"] === 4)) return this.#wanted("items");
+        return change.rows.some((row) => isInLine(row) && (row["state"] === 0 || row["state"] === 3));
       case "outbox":
         return this.#wanted("messages");
       case "schedules":
@@ -38,6 +39,8 @@ export class Gathered implements News {
         return this.#wanted("starts", "items");
       case "chunks":
         return true;
+      case "journal":
+        return change.rows.some((row) => ANSWERS.has(row["type"]));
       default:
         return false;
     }
@@ -45,7 +48,7 @@ export class Gathered implements News {
 
   /** N1. Not one that was only claimed. */
   #addRun(row: WireRow, change: "insert" | "update"): boolean {
-    const isDue = row["turn_due"] === 1 && (row["turn_token"] ?? null) === null;
+    const isDue = DUE.has(row["turn_due"]) && (row["turn_token"] ?? null) === null;
     if (change === "insert") {
       if (row["turn_token"] !== null) return false;
       return isDue ? this.#wanted("turns") : this.#wanted("starts", "due");
@@ -68,6 +71,15 @@ export class Gathered implements News {
 }
 
 const RUN_NEWS: ReadonlySet<string> = new Set(["status", "turn_due", "arrivals"]);
+/** Of suspects as well. */
+const DUE: ReadonlySet<unknown> = new Set([1, 2]);
+/** Entries somebody outside waits for, whatever becomes of the run. */
+const ANSWERS: ReadonlySet<unknown> = new Set(["UpdateCompleted", "UpdateFailed"]);
+
+/** Others may be in line behind it, for a place it leaves. */
+function isInLine(row: WireRow): boolean {
+  return typeof row["queue"] === "string";
+}
 
 export function textOf({ work, runs }: News): string {
   const text = `${[...work].join()} ${[...runs].join()}`;

@@ -36,8 +36,10 @@ export class WakeUps {
   #isListening = false;
   #lookedAt: number;
   #newsAt = Number.NEGATIVE_INFINITY;
-  #isTelling = false;
+  #telling: Promise<void> | undefined;
   #hasMoreToTell = false;
+  /** Ends the pause between two tellings. */
+  #hurry: (() => void) | undefined;
   #closed = false;
   #stopListening: (() => Promise<void>) | undefined;
 
@@ -102,25 +104,38 @@ export class WakeUps {
   committed(changes: readonly Change[]): void {
     if (!this.#toTell.add(changes)) return;
     this.#newsAt = this.#waiting.clock.monotonic();
-    if (this.#backend.notify === undefined || this.#closed) return;
-    this.#hasMoreToTell = true;
-    if (!this.#isTelling) void this.#tell();
+    // Where nobody can be told, nothing is kept to be told.
+    if (this.#backend.notify === undefined) this.#toTell = new Gathered();
+    else this.#hasMoreToTell = true;
+    if (this.#hasMoreToTell && !this.#closed) this.#telling ??= this.#tell();
   }
 
   async #tell(): Promise<void> {
-    this.#isTelling = true;
-    while (this.#hasMoreToTell && !this.#closed) {
+    while (this.#hasMoreToTell) {
       this.#hasMoreToTell = false;
       const text = textOf(this.#toTell);
       this.#toTell = new Gathered();
       await this.#links.use("small", ({ link }) => this.#backend.notify!(link, text)).catch(() => undefined);
-      await new Promise<void>((resolve) => void this.#waiting.timers.set(TELL_MS, resolve, { ref: false }));
+      if (!this.#closed) await this.#pause();
     }
-    this.#isTelling = false;
+    this.#telling = undefined;
   }
 
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#waiting.timers.set(TELL_MS, resolve, { ref: false });
+      this.#hurry = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** U2. What this process did last is what others most need to hear of: it does not go on with it. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#hurry?.();
+    await this.#telling;
     await this.#stopListening?.().catch(() => undefined);
   }
 }
