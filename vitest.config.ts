@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // The package refers to itself by name ("reprise"); this condition makes that mean the sources, without a build.
 const conditions = ["reprise-source"];
@@ -30,6 +31,16 @@ const ON_SERVERS = [
   "test/graph/{commits,recorded-io}.test.ts",
 ];
 
+/** What takes longest comes first: one of these at the end would have a processor for itself, and the others nothing to do. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification): boolean =>
+      /\/test\/(?:slow\/|stores\/[^/]+$|docs\/examples)/.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 const elsewhere = ["simulated", "postgres", "mysql"].map((store) => ({
   extends: true as const,
   resolve: {
@@ -55,6 +66,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
     testTimeout: 30_000,
     hookTimeout: 30_000,

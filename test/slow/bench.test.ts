@@ -4,23 +4,26 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { describeOn } from "../servers/index.ts";
 
 const MAIN = fileURLToPath(new URL("../../bench/main.ts", import.meta.url));
 const RATED = ["perSecond", "p50Ms", "p99Ms", "rawPerSecond", "ratio"];
 const ALWAYS = ["bytesPerStep", "rssMb", "fsyncMs", "cpuUsPerStep", "runs", "steps", "elapsedMs"];
 
-async function bench(...args: readonly string[]): Promise<Record<string, unknown>[]> {
+async function benchOn(store: string, ...args: readonly string[]): Promise<Record<string, unknown>[]> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     "--conditions=reprise-source",
     MAIN,
     ...args,
-    ...["--store", "sqlite", "--scale", "0.01", "--json"],
+    ...["--store", store, "--scale", "0.01", "--json"],
   ]);
   return stdout
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
+
+const bench = (...args: readonly string[]): ReturnType<typeof benchOn> => benchOn("sqlite", ...args);
 
 const WORKLOADS: readonly (readonly [args: string, lines: number, extra: readonly string[]])[] = [
   ["steps", 1, []],
@@ -48,11 +51,36 @@ test.each(WORKLOADS)("%s prints its lines with every number", { timeout: 180_000
   }
 });
 
-test("idle has no rate, and says what waiting costs", async () => {
+test("idle has no rate, and says what waiting costs", { timeout: 180_000 }, async () => {
   const [line] = await bench("idle");
   for (const name of RATED) expect(line, name).toHaveProperty(name, null);
   for (const name of [...ALWAYS, "cpuPercent"]) expect(line?.[name], name).toBeTypeOf("number");
 });
+
+test(
+  "backlog has no rate, and says how long a claim takes and how fast it was filled",
+  { timeout: 180_000 },
+  async () => {
+    const [line, ...others] = await bench("backlog", "--variant", "1000");
+    expect(others).toEqual([]);
+    expect(line).toMatchObject({ workload: "backlog", store: "sqlite", perSecond: null, ratio: null, runs: 10 });
+    for (const name of ["fillPerSecond", "p50Ms"]) expect(line?.[name], name).toBeGreaterThan(0);
+    expect(line?.["p99Ms"]).toBeGreaterThanOrEqual(line?.["p50Ms"] as number);
+  },
+);
+
+for (const kind of ["postgres", "mysql"] as const)
+  describeOn(kind, `on a server of its own, ${kind}`, () => {
+    test("steps prints a line with every number, and is compared with the same server", async () => {
+      const [line, ...others] = await benchOn(kind, "steps");
+      expect(others).toEqual([]);
+      expect(line).toMatchObject({ workload: "steps", store: kind, workers: 1 });
+      for (const name of [...RATED, ...ALWAYS]) expect(line?.[name], name).toBeTypeOf("number");
+      for (const name of ["perSecond", "p50Ms", "rawPerSecond", "ratio", "cpuUsPerStep", "steps"])
+        expect(line?.[name], name).toBeGreaterThan(0);
+      expect(line?.["p99Ms"]).toBeGreaterThanOrEqual(line?.["p50Ms"] as number);
+    }, 180_000);
+  });
 
 test("a workload that does not exist is refused with the list of those that do", async () => {
   await expect(bench("stepps")).rejects.toThrow(/steps, latency, tasks/);
