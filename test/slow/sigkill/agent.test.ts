@@ -52,7 +52,7 @@ interface Left {
   readonly called: readonly string[];
 }
 
-const POLL = { interval: 5 };
+const POLL = { interval: 20 };
 
 /** Eve answers when she is asked, whoever asks. */
 async function answer(store: Store, run: Run<typeof agent>): Promise<void> {
