@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { MIGRATIONS, SCHEMA_VERSION, APPLICATION_ID } from "../../src/stores/sqlite/schema.ts";
-import { cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
+import { command as cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
 import { charge, pay, review } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 

@@ -1,6 +1,6 @@
 // The command line as a process of its own, as a shell would start it.
 
-import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
+import { fork, spawn, spawnSync, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import type { Asked } from "./cli-host.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const DEFINITIONS = join(ROOT, "test/cli/definitions.ts");
@@ -55,6 +56,44 @@ export async function finished(child: ReturnType<typeof startNode>): Promise<Fin
 
 export function cli(args: readonly string[], options: CliOptions = {}): Promise<Finished> {
   return finished(startCli(args, options));
+}
+
+interface Host {
+  readonly child: ChildProcess;
+  readonly asked: { readonly resolve: (finished: Finished) => void; readonly reject: (error: Error) => void }[];
+}
+
+let host: Host | undefined;
+
+/** For this process and as long as it lives: tests of many files may share it. */
+function startHost(): Host {
+  const child = fork(join(ROOT, "test/cli/cli-host.ts"), {
+    execArgv: ["--conditions=reprise-source"],
+    env: environment(),
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  });
+  const started: Host = { child, asked: [] };
+  child.on("message", (finished) => started.asked.shift()?.resolve(finished as Finished));
+  child.once("exit", (code) => {
+    host = undefined;
+    for (const { reject } of started.asked.splice(0)) reject(new Error(`A command ended its process with ${code}.`));
+  });
+  child.unref();
+  child.channel?.unref();
+  return started;
+}
+
+/**
+ * As `cli`, in a process that does one command line after the other: for what a command says, not for how a process begins
+ * and ends. What a command leaves in its process is not for the next one, so that has one of its own.
+ */
+export function command(args: readonly string[], options: CliOptions = {}): Promise<Finished> {
+  if (options.env !== undefined || options.input !== undefined || args.includes("--codec")) return cli(args, options);
+  const { child, asked } = (host ??= startHost());
+  return new Promise((resolve, reject) => {
+    asked.push({ resolve, reject });
+    child.send({ args, cwd: options.cwd ?? ROOT } satisfies Asked);
+  });
 }
 
 /** Whether a program of this name can be started here. */

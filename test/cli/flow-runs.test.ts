@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cli, jsonLines, ROOT, type Finished } from "./cli-process.ts";
+import { command as cli, jsonLines, ROOT, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { broken, double, failing, odd, shop, sub, wide } from "./flows.ts";
 import { readMermaid } from "./picture-grammar.ts";

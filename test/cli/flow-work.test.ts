@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createEngine, flow, typed } from "reprise";
 import {
-  cli,
+  command as cli,
   finished,
   jsonLines,
   ROOT,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { aesGcm, createEngine } from "reprise";
 import { chainAfter, CHAIN_START, markOf, type EntryType } from "../../src/kernel/index.ts";
-import { cli, jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
+import { command as cli, jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { agent, failing, loop } from "./graphs.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";

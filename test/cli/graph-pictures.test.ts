@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { describeGraph, graph, last, START } from "reprise";
-import { cli, DEFINITIONS, ROOT, TemporaryFolder } from "./cli-process.ts";
+import { command as cli, DEFINITIONS, ROOT, TemporaryFolder } from "./cli-process.ts";
 import * as graphs from "./graphs.ts";
 import { dotOf } from "../../src/cli/dot.ts";
 import { mermaidOf } from "../../src/cli/mermaid.ts";

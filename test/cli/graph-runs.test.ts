@@ -11,7 +11,7 @@ import { stepRangeOf } from "../../src/cli/show-graph.ts";
 import type { Step } from "../../src/cli/steps.ts";
 import type { RunRecord, Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
-import { cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
+import { command as cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { agent, failing, loop, odd, sub, waits } from "./graphs.ts";
 import { readMermaid } from "./picture-grammar.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { queue, task, workflow } from "reprise";
-import { cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
+import { command as cli, DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const mail = queue("mail", { concurrency: 4, rate: { limit: 100, per: "1 minute" }, perKey: { concurrency: 1 } });

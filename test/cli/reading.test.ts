@@ -4,7 +4,15 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine } from "reprise";
-import { cli, DEFINITIONS, jsonLines, ROOT, startCli, TemporaryFolder, type Finished } from "./cli-process.ts";
+import {
+  command as cli,
+  DEFINITIONS,
+  jsonLines,
+  ROOT,
+  startCli,
+  TemporaryFolder,
+  type Finished,
+} from "./cli-process.ts";
 import * as definitions from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { createEngine } from "reprise";
-import { cli, DEFINITIONS, jsonLines, TemporaryFolder } from "./cli-process.ts";
+import { cli, command, DEFINITIONS, jsonLines, TemporaryFolder } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 
 const BAD_USAGE: readonly (readonly [args: readonly string[], code: string, says: RegExp])[] = [
@@ -39,7 +39,7 @@ test.each(BAD_USAGE)("refuses %j with %s", async (args, code, says) => {
   expect(human.stderr).toMatch(
     new RegExp(`^error ${code}: [^\\n]+\\n( {2}next: [^\\n]+\\n)? {2}more: reprise explain ${code}\\n$`),
   );
-  const json = await cli([...args, "--json"], options);
+  const json = await command([...args, "--json"], options);
   expect(json.code).toBe(2);
   expect(jsonLines(json.stderr)).toEqual([
     {
@@ -96,7 +96,7 @@ test("files that are no stores are refused and left as they are", async () => {
     ["sqlite://%zz", "BAD_STORE_URL"],
     ["redis:somewhere", "BAD_STORE_URL"],
   ] as const) {
-    const { code, stderr } = await cli(["doctor", "--store", url]);
+    const { code, stderr } = await command(["doctor", "--store", url]);
     expect([url, code]).toEqual([url, 3]);
     expect(stderr).toMatch(new RegExp(`^error ${said}: `));
   }
@@ -125,7 +125,7 @@ test("a damaged journal is named by run and entry", async () => {
   const doctor = await cli(["doctor", "--store", store]);
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(/1 problem\n.*I8 journal hash chain {2}run pay-2, entry 7\n/);
-  const [report] = jsonLines((await cli(["doctor", "--json", "--store", store])).stdout);
+  const [report] = jsonLines((await command(["doctor", "--json", "--store", store])).stdout);
   expect(report).toMatchObject({
     healthy: false,
     problems: [{ run: "pay-2", seq: 7, invariant: "I8 journal hash chain" }],
@@ -152,7 +152,7 @@ test("a run that does not exist is refused by every command that names one", asy
     ["replay", "nope", DEFINITIONS],
     ["verify", "nope", DEFINITIONS],
   ]) {
-    const { code, stderr } = await cli([...args, "--store", store]);
+    const { code, stderr } = await command([...args, "--store", store]);
     expect([args[0], code]).toEqual([args[0], 2]);
     expect(stderr).toMatch(/^error RUN_NOT_FOUND: There is no run nope/);
   }

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { cli, DEFINITIONS, jsonLines } from "./cli-process.ts";
+import { command as cli, DEFINITIONS, jsonLines } from "./cli-process.ts";
 import { greet } from "./definitions.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 

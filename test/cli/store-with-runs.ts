@@ -1,7 +1,7 @@
 // A store on disk with runs in it, made by a real engine that is gone again.
 
 import { createEngine, type AnyTask, type Definition, type Status } from "reprise";
-import { cli, TemporaryFolder, type Finished } from "./cli-process.ts";
+import { command, TemporaryFolder, type Finished } from "./cli-process.ts";
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -47,7 +47,7 @@ export class StoreWithRuns implements Disposable {
   }
 
   cli(...args: readonly string[]): Promise<Finished> {
-    return cli([...args, "--store", this.url]);
+    return command([...args, "--store", this.url]);
   }
 
   async statusOf(id: string): Promise<Status | undefined> {

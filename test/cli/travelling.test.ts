@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { append, checkpointFromJson, graph, last, START, workflow } from "reprise";
-import { cli, jsonLines, ROOT } from "./cli-process.ts";
+import { command as cli, jsonLines, ROOT } from "./cli-process.ts";
 import { agent, loop } from "./graphs.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
