@@ -51,7 +51,7 @@ class MysqlBackend implements Backend {
 
   async connect(): Promise<Link> {
     const { location } = this.#address;
-    const { random, durability } = this.#options;
+    const { random, durability, timers } = this.#options;
     let wire: Wire | undefined;
     try {
       wire = await this.#open();
@@ -61,7 +61,9 @@ class MysqlBackend implements Backend {
       await wire.run([`insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`]);
       this.#threads.set(writer, wire.threadId);
       const { maxPacket } = this.#server;
-      return new MysqlLink({ wire, writer, maxPacket, kill: (threadId) => void this.#kill(threadId) });
+      const { idleInTransactionMs: silentMs } = this.#timeouts;
+      const kill = (threadId: number): void => void this.#kill(threadId);
+      return new MysqlLink({ wire, writer, maxPacket, kill, timers, silentMs });
     } catch (error) {
       wire?.destroy();
       if (error instanceof RepriseError || error instanceof LinkError) throw error;

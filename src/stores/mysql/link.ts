@@ -9,7 +9,7 @@
 // K4. While user SQL runs, nothing commits by itself: what follows an end of the transaction stays undone, and the savepoint
 //     from its beginning is missing at the commit.
 
-import { InvariantError, RepriseError, type EpochMs } from "../../base/index.ts";
+import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
 import {
   LinkError,
   type Answer,
@@ -41,6 +41,9 @@ export interface LinkParts {
   readonly maxPacket: number;
   /** Ends what a connection does, in the server. */
   readonly kill: (threadId: number) => void;
+  readonly timers: Timers;
+  /** How long a function of the user's may ask for nothing. */
+  readonly silentMs: number;
 }
 
 export class MysqlLink implements Link {
@@ -172,7 +175,8 @@ export class MysqlLink implements Link {
     const begin = this.#isOpen ? [] : [BEGIN];
     // K4
     await this.#within("Beginning", [...begin, "set autocommit=0", `savepoint ${OUR_SAVEPOINT}`]);
-    this.#user = new UserHandle(this.#wire);
+    const { timers, silentMs } = this.#parts;
+    this.#user = new UserHandle(this.#wire, timers, silentMs);
     return this.#user;
   }
 

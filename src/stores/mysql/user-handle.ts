@@ -6,7 +6,7 @@
 // U3. A deadlock and a lock that was not got in time end the transaction (1205 only half of it): after one of them the handle
 //     takes nothing more, and nothing is committed.
 
-import { RepriseError } from "../../base/index.ts";
+import { RepriseError, type Timers } from "../../base/index.ts";
 import { LinkError } from "../remote/backend.ts";
 import { UserCalls } from "../remote/user-calls.ts";
 import type { Wire } from "./driver.ts";
@@ -34,8 +34,8 @@ export class UserHandle extends UserCalls {
   #isBroken = false;
   #gaveUp = false;
 
-  constructor(wire: Wire) {
-    super();
+  constructor(wire: Wire, timers: Timers, silentMs: number) {
+    super(timers, silentMs);
     this.#wire = wire;
     this.db = {
       query: <Row>(sql: string, values: readonly unknown[] = []) => this.inTurn(() => this.#run<Row>(sql, values)),

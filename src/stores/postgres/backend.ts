@@ -115,8 +115,8 @@ class PostgresBackend implements Backend {
     this.#pids.set(writer, server.pid);
     const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
-    const { answerMs } = timeouts;
-    return new PostgresLink({ client, shapes: this.#shapes, schema, writer, timers, answerMs, tidy });
+    const { answerMs, idleInTransactionMs: silentMs } = timeouts;
+    return new PostgresLink({ client, shapes: this.#shapes, schema, writer, timers, answerMs, silentMs, tidy });
   }
 
   async lastBatch(link: Link, writer: string): Promise<number> {

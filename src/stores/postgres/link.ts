@@ -39,6 +39,8 @@ export interface LinkParts {
   readonly writer: string;
   readonly timers: Timers;
   readonly answerMs: number;
+  /** How long a function of the user's may ask for nothing. */
+  readonly silentMs: number;
   /** K4. The statements that make the connection as it was. */
   readonly tidy: readonly string[];
 }
@@ -125,8 +127,8 @@ export class PostgresLink implements Link {
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
     await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));
     this.#isUntidy = true;
-    const { client, schema } = this.#parts;
-    this.#user = new UserHandle(client, schema, (act) => this.#timed(act));
+    const { client, schema, timers, silentMs } = this.#parts;
+    this.#user = new UserHandle(client, schema, (act) => this.#timed(act), timers, silentMs);
     return this.#user;
   }
 

@@ -6,7 +6,7 @@
 //     hides this in its text is found out when it ends the transaction, and undone otherwise (K4).
 
 import type { Client } from "pg";
-import { RepriseError } from "../../base/index.ts";
+import { RepriseError, type Timers } from "../../base/index.ts";
 import { UserCalls } from "../remote/user-calls.ts";
 import { isGivenUp } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
@@ -31,9 +31,17 @@ export class UserHandle extends UserCalls {
   readonly #schema: string;
   readonly #timed: <T>(act: () => Promise<T>) => Promise<T>;
   #gaveUp = false;
+  /** Not what the client says: its error comes before the server's word on the transaction. */
+  #isAborted = false;
 
-  constructor(client: Client, schema: string, timed: <T>(act: () => Promise<T>) => Promise<T>) {
-    super();
+  constructor(
+    client: Client,
+    schema: string,
+    timed: <T>(act: () => Promise<T>) => Promise<T>,
+    timers: Timers,
+    silentMs: number,
+  ) {
+    super(timers, silentMs);
     this.#client = client;
     this.#schema = schema;
     this.#timed = timed;
@@ -53,11 +61,23 @@ export class UserHandle extends UserCalls {
     const { rows, rowCount } = await this.#timed(() => this.#client.query<Row & object>(config)).catch(
       (error: unknown) => {
         this.#gaveUp ||= isGivenUp(error);
+        this.#isAborted = true;
         throw error;
       },
     );
+    // Only going back to a savepoint succeeds after a failure.
+    this.#isAborted = false;
     this.#checkOurs();
     return { rows, rowCount };
+  }
+
+  override async ended(): Promise<void> {
+    await super.ended();
+    if (this.#isAborted)
+      throw new RepriseError(
+        "USAGE",
+        "A statement of ctx.tx failed and its error was caught; PostgreSQL takes nothing more in that transaction. Let the error through, or use a savepoint.",
+      );
   }
 
   /** U2 */

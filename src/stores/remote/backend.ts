@@ -65,6 +65,10 @@ export interface UserTransaction {
   readonly db: unknown;
   /** The database had to give up (a deadlock, a lock waited for too long): whatever the function made of it is done again. */
   readonly gaveUp?: boolean;
+  /** Rejects when the function asks for nothing for too long. */
+  readonly silence?: Promise<never>;
+  /** The function has answered; throws when that cannot be committed. */
+  ended?(): Promise<void>;
   close(): void;
 }
 

@@ -29,8 +29,8 @@ export async function transact(
     });
   } catch (error) {
     if (error instanceof Undo) return error.outcome;
-    // COMMIT refused what the function did: a deferred constraint of the user's tables.
-    if (!(error instanceof RepriseError)) return { status: "threw", error };
+    // COMMIT refused what the function did: a deferred constraint of the user's tables, or a transaction it had ended itself.
+    if (!(error instanceof RepriseError) || error.code === "USAGE") return { status: "threw", error };
     throw error;
   }
 }
@@ -58,11 +58,15 @@ async function attempted(
 ): Promise<TurnWrite | undefined> {
   const handle = await link.userHandle();
   try {
-    const result = await call(handle.db);
+    const answer = call(handle.db);
+    const result = await (handle.silence === undefined ? answer : Promise.race([answer, handle.silence]));
     if (handle.gaveUp === true) throw new LinkError("again");
+    await handle.ended?.();
     return write(result);
   } catch (error) {
     if (error instanceof LinkError) throw error;
+    // Also when the server has given it up meanwhile: whoever calls it again waits for it again.
+    if (error instanceof RepriseError && error.code === "ATTEMPT_TIMEOUT") throw new Undo({ status: "threw", error });
     if (!link.isUsable) throw new LinkError("lost", { cause: error });
     if (handle.gaveUp === true) throw new LinkError("again", { cause: error });
     throw new Undo({ status: "threw", error });

@@ -1,5 +1,7 @@
 // The user's SQL in our transaction, on MariaDB: what it may do, and what is found out.
 
+import { createEngine, workflow } from "reprise";
+import { mysql } from "reprise/mysql";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Link } from "../../../src/stores/remote/backend.ts";
 import type { MysqlHandle } from "../../../src/stores/mysql/user-handle.ts";
@@ -148,6 +150,28 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(await names()).toEqual(["hidden"]);
     expect((await link.read([{ ask: "count", table: "runs", where: [] }]))[0]).toEqual([{ count: 0 }]);
     expect(await link.commit(2, 1, insertRun(1))).toBe("committed");
+  });
+
+  test.each([
+    [
+      "awaits nothing",
+      [],
+      (db: MysqlHandle): void => void db.query("insert into orders (name) values ('not awaited')"),
+    ],
+    ["calls a procedure that commits", ["hidden"], (db: MysqlHandle) => db.query("call commits()")],
+  ] as const)("a function that %s fails its run, once", async (_what, left, call) => {
+    let calls = 0;
+    const order = workflow("order", async (ctx) => {
+      await ctx.tx("order", mysql, async (db) => {
+        calls += 1;
+        await call(db);
+      });
+    });
+    await using engine = await createEngine({ store: world.database.url, definitions: [order] });
+    const run = await engine.start(order);
+    await expect(run.result()).rejects.toMatchObject({ code: "RUN_FAILED", cause: { code: "USAGE" } });
+    expect(calls).toBe(1);
+    expect(await names()).toEqual(left);
   });
 
   test("works no longer once its function has ended", async () => {

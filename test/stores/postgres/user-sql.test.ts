@@ -1,5 +1,7 @@
 // The user's handle on a transaction of ours (`ctx.tx` on PostgreSQL).
 
+import { createEngine, workflow } from "reprise";
+import { postgres } from "reprise/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LinkError, type Backend, type Link } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
@@ -92,6 +94,27 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     expect(await visits()).not.toContain(30);
     expect(await link.commit((last += 1), 0, [])).toBe("committed");
     await link.close();
+  });
+
+  test.each([
+    ["awaits nothing", (db: PostgresHandle): void => void db.query("insert into visits values (40, 'x')")],
+    [
+      "catches the error of its last statement",
+      (db: PostgresHandle) => db.query("select 1 / 0").catch(() => undefined),
+    ],
+  ])("a function that %s fails its run, once", async (_what, call) => {
+    let calls = 0;
+    const visit = workflow("visit", async (ctx) => {
+      await ctx.tx("visit", postgres, async (db) => {
+        calls += 1;
+        await call(db);
+      });
+    });
+    await using engine = await createEngine({ store: `${database.url}?schema=engine`, definitions: [visit] });
+    const run = await engine.start(visit);
+    await expect(run.result()).rejects.toMatchObject({ code: "RUN_FAILED", cause: { code: "USAGE" } });
+    expect(calls).toBe(1);
+    expect(await visits()).not.toContain(40);
   });
 
   test("what COMMIT refuses is the user's own error", async () => {
