@@ -106,7 +106,7 @@ describe("show", () => {
   test("says what a waiting run waits for", async () => {
     const { stdout } = await on("show", "review-1");
     expect(stdout).toMatch(
-      /waits for\n {2}a timer, in 59 m.*Timer\(0\)\n {2}promise approval from outside, runs out in \d+ [dh].*Promise\(0\)/,
+      /waits for\n {2}a timer, in (?:1 h|59 m).*Timer\(0\)\n {2}promise approval from outside, runs out in \d+ [dh].*Promise\(0\)/,
     );
     expect(stdout).toContain("\n  next: reprise resolve review-1 approval '<value as JSON>'\n");
   });

@@ -28,7 +28,7 @@ async function planned(): Promise<StoreWithRuns> {
   const store = new StoreWithRuns([greet]);
   const timing = ["--cron", "0 * * * *", "--time-zone", "Europe/Berlin", "--overlap", "queue"];
   const { code, stdout } = await store.cli("schedule", "create", "hourly", DEFINITIONS, "greet", '"Ada"', ...timing);
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^made hourly {2}next in [\d.]+ [ms]/)]);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^made hourly {2}next in [\d.]+ [msh]/)]);
   return store;
 }
 
