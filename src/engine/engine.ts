@@ -179,9 +179,10 @@ export class EngineCore implements Engine {
   #look(ids: readonly string[]): void {
     for (const id of ids) {
       if (!this.#waiters.has(id)) continue;
+      const note = this.#waiters.look(id);
       this.#parts.store
         .findRun(id)
-        .then((record) => record && tellIfOver(this.#handleHost, record))
+        .then((record) => record && tellIfOver(this.#handleHost, record, note))
         .catch((error: unknown) => {
           // An answer that comes after the end is nobody's.
           if (this.#closing === undefined) this.#parts.logger.error(String(error), { run: id });

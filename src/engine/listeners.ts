@@ -6,6 +6,8 @@ interface Listening<L> {
   readonly all: Set<L>;
   /** The run of that id, once somebody has looked. */
   run: RunNumber | undefined;
+  /** How often somebody has looked. */
+  looks: number;
 }
 
 export class Listeners<L> {
@@ -30,7 +32,7 @@ export class Listeners<L> {
   /** Answers how to stop listening. */
   add(id: string, listener: L): () => void {
     let listening = this.#byId.get(id);
-    if (listening === undefined) this.#byId.set(id, (listening = { all: new Set(), run: undefined }));
+    if (listening === undefined) this.#byId.set(id, (listening = { all: new Set(), run: undefined, looks: 0 }));
     const { all } = listening;
     all.add(listener);
     return () => {
@@ -39,10 +41,18 @@ export class Listeners<L> {
     };
   }
 
-  /** What is listened for under this id is this run, until it goes on as another. */
-  note(id: string, run: RunNumber): void {
+  /**
+   * Somebody looks which run this id is, until it goes on as another: while that is not known, anything may be news. Answers
+   * how to say it, which counts unless somebody has looked since.
+   */
+  look(id: string): (run: RunNumber) => void {
     const listening = this.#byId.get(id);
-    if (listening !== undefined) listening.run = run;
+    if (listening === undefined) return () => undefined;
+    listening.run = undefined;
+    const look = (listening.looks += 1);
+    return (run) => {
+      if (listening.looks === look) listening.run = run;
+    };
   }
 
   /** Those for which something of these runs may be news. */

@@ -147,8 +147,9 @@ export class RunHandle implements Run<any> {
         });
       // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
       if (this.#number !== undefined && worker.runs.holds(this.#number)) return;
+      const note = waiters.look(this.id);
       this.#record()
-        .then((record) => tellIfOver(this.#host, record))
+        .then((record) => tellIfOver(this.#host, record, note))
         .catch((error: unknown) => {
           leave();
           cancelTimer?.();
@@ -288,10 +289,14 @@ export async function readInfo({ store, redaction }: HandleHost, record: RunReco
   return { ...info, error: error instanceof RepriseError ? redaction.error(error) : dataWithoutSecrets(error) };
 }
 
-/** Tells whoever waits for the run, if it has ended or was stopped. */
-export async function tellIfOver({ store, waiters }: HandleHost, record: RunRecord): Promise<void> {
+/** Tells whoever waits for the run, if it has ended or was stopped. `note`: otherwise it goes on as this run. */
+export async function tellIfOver(
+  { store, waiters }: HandleHost,
+  record: RunRecord,
+  note: (run: RunNumber) => void,
+): Promise<void> {
   if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
-  if (!hasEnded(record.status)) return waiters.note(record.id, record.run);
+  if (!hasEnded(record.status)) return note(record.run);
   if (record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
   waiters.tell(record.id, { record, last });
