@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DEADLINE_ITEM } from "../../kernel/index.ts";
 import type { Change, WireRow } from "./backend.ts";
 import { Gathered, newsIn, textOf } from "./news.ts";
 
@@ -49,6 +50,17 @@ test.each([
   ["something that is gone", { change: "delete", table: "queue", rows: [{ run: 7, item: "a" }] }, undefined],
 ] as const)("%s is told as it is", (_what, change, text) => {
   expect(told(change as Change)).toBe(text);
+});
+
+test("a deadline is told with the run others shall work on, and not with one's own", () => {
+  const deadline = { change: "insert", table: "queue", rows: [{ run: 7, item: DEADLINE_ITEM, state: 0 }] } as const;
+  const started = (turn_token: string | null): Change => ({
+    change: "insert",
+    table: "runs",
+    rows: [{ ...HELD, turn_due: 1, turn_token }],
+  });
+  expect(told(started(null), deadline)).toBe("turns,due ");
+  expect(told(started("t"), deadline)).toBeUndefined();
 });
 
 test("what was told is heard, and more of it adds up", () => {

@@ -3,7 +3,7 @@
 // N1. What a process does with the turns it holds is nobody else's business.
 // N2. A text that is too long, or not understood, means that anything may have changed.
 
-import { WORK_KINDS, type News, type RunNumber, type WorkKind } from "../../kernel/index.ts";
+import { DEADLINE_ITEM, WORK_KINDS, type News, type RunNumber, type WorkKind } from "../../kernel/index.ts";
 import type { Change, WireRow } from "./backend.ts";
 
 /** What PostgreSQL takes along with a notification is 8,000 bytes, less what comes before. */
@@ -18,6 +18,7 @@ export class Gathered implements News {
   add(changes: readonly Change[]): boolean {
     let isNews = false;
     for (const change of changes) if (this.#addChange(change)) isNews = true;
+    if (isNews && changes.some(isDeadline)) this.#wanted("due");
     return isNews;
   }
 
@@ -75,6 +76,11 @@ const RUN_NEWS: ReadonlySet<string> = new Set(["status", "turn_due", "arrivals"]
 const DUE: ReadonlySet<unknown> = new Set([1, 2]);
 /** Entries somebody outside waits for, whatever becomes of the run. */
 const ANSWERS: ReadonlySet<unknown> = new Set(["UpdateCompleted", "UpdateFailed"]);
+
+/** Whoever works on a run that others started has to know when its time is up. */
+function isDeadline({ change, table, rows }: Change): boolean {
+  return change === "insert" && table === "queue" && rows.some((row) => row["item"] === DEADLINE_ITEM);
+}
 
 /** Others may be in line behind it, for a place it leaves. */
 function isInLine(row: WireRow): boolean {
