@@ -1,6 +1,7 @@
 // A worker process for graphs that kills itself where it is told: just before, or just after, it commits a step.
 // Says `ready` once it works, and `ran <step>` whenever it runs a node.
 
+import { flushCompileCache } from "node:module";
 import { createEngine } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { killingItself } from "../../engine/killing-itself.ts";
@@ -16,4 +17,6 @@ const source = killingItself(
 );
 
 await createEngine({ store: source, definitions: [steps], worker: { lease: 400 } });
+// Who is killed leaves no cache behind.
+flushCompileCache();
 process.send?.("ready");
