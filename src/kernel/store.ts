@@ -112,8 +112,11 @@ export interface Store {
   readonly kind: string;
   /** True where looking for work costs round trips of its own: whoever commits should not wait for it. */
   readonly pollsApart?: boolean;
-  /** Where somebody else does the work of a commit: batches that may be under way at once, and how large one should be. */
-  readonly overlap?: { readonly batches: number; readonly writes: number };
+  /**
+   * Where somebody else does the work of a commit: batches that may be under way at once, how large one should be, and how many
+   * transactions of users may be open at once.
+   */
+  readonly overlap?: { readonly batches: number; readonly writes: number; readonly transactions: number };
 
   // time
   now(): EpochMs;

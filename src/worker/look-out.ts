@@ -61,10 +61,12 @@ export class LookOut {
   #poll(ms = this.#quietLooks < PATIENCE ? BUSY_MS : IDLE_MS): void {
     if (this.#stopped) return;
     this.#cancelPoll = this.#host.timers.set(ms, () => {
-      if (this.#host.store.hasChanged()) {
-        this.#quietLooks = 0;
-        this.#host.changed();
-      } else this.#quietLooks += 1;
+      const { store } = this.#host;
+      const hasChanged = store.hasChanged();
+      // A look that was only due to come says nothing about how often to look.
+      const isNews = hasChanged && (store.takeNews === undefined || store.takeNews() !== undefined);
+      this.#quietLooks = isNews ? 0 : this.#quietLooks + 1;
+      if (hasChanged) this.#host.changed();
       this.#poll();
     });
   }

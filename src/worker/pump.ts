@@ -5,7 +5,8 @@
 //     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
 // P3. One batch in flight; while it is, the next gathers. Where somebody else does the work of a commit there may be two of
 //     them: one is written while the code of the other's runs goes on. What is about one run is never in both.
-// P4. A run's own transaction comes after the batch that holds its earlier entries, and is in flight alone.
+// P4. A run's own transaction comes after the batch that holds its earlier entries; no batch is in flight beside it. Those of
+//     several runs may be open at once where the store says so. When they have taken their time, others come first.
 // P5. Nodes of graphs that have just begun often end at once: a flush waits for them, not for long. So a step and the node
 //     that follows are one commit, and so are many items of a wide step.
 // P6. Behind a network, what looks for work follows the batch it would have been in, and nothing waits for it.
@@ -28,6 +29,8 @@ import type { HotRun } from "./hot-run.ts";
 const FLUSH_AT = 2_000;
 /** P5. How long what waits for a commit may wait for nodes that begin. */
 const NODES_MS = 5;
+/** P4. How long transactions may go on while others wait. */
+const TRANSACT_MS = 20;
 
 interface Submitted {
   readonly write: Write;
@@ -69,7 +72,7 @@ export class Pump {
   readonly #looking = new Set<Promise<void>>();
   #ready: HotRun[] = [];
   #draining: HotRun[] = [];
-  readonly #dirty = new Set<HotRun>();
+  #dirty = new Set<HotRun>();
   #scheduled = false;
   readonly #flights = new Set<Flight>();
   /** P4. Nothing else may leave. */
@@ -85,7 +88,7 @@ export class Pump {
     this.#store = store;
     this.#timers = timers;
     this.#listener = listener;
-    this.#overlap = store.overlap ?? { batches: 1, writes: 1 };
+    this.#overlap = store.overlap ?? { batches: 1, writes: 1, transactions: 1 };
   }
 
   /** Adds a write to the next batch. */
@@ -350,9 +353,17 @@ export class Pump {
   /** P4 */
   async #transact(runs: readonly HotRun[]): Promise<void> {
     this.#alone = true;
-    for (const run of runs) if (!this.#stopped) await this.#listener.transact(run);
+    const left = [...runs];
+    const until = this.#store.now() + TRANSACT_MS;
+    do {
+      const some = left.splice(0, this.#overlap.transactions);
+      await Promise.all(some.map((run) => this.#listener.transact(run)));
+    } while (left.length > 0 && !this.#stopped && this.#store.now() < until);
     this.#alone = false;
-    if (!this.#stopped) this.kick();
+    if (this.#stopped) return;
+    // The first of the next time.
+    if (left.length > 0) this.#dirty = new Set([...left.filter((run) => !run.isGone), ...this.#dirty]);
+    this.kick();
   }
 
   #settleIdle(): void {

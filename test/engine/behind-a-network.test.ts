@@ -1,7 +1,7 @@
 // The engine on a store whose answers take time, under virtual time and through a crash.
 
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow, type StoreSource } from "reprise";
+import { createEngine, promise, task, workflow, type Database, type StoreSource } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { systemTimers } from "../../src/base/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
@@ -127,4 +127,28 @@ test("however often a worker looks for work of others, tasks of its own runs do 
   await using engine = await createEngine({ store: restless, definitions: [batch, remind] });
   await Promise.all(Array.from({ length: 20 }, async () => (await engine.start(batch)).result()));
   expect(found).toBe(0);
+});
+
+const simulated: Database<unknown, false> = { "~kind": "simulated" };
+
+test("transactions of several runs are open at once, and however many there are, others go on in between", async () => {
+  const many = 200;
+  let open = 0;
+  let most = 0;
+  let done = 0;
+  const moving = workflow("moving", async (ctx) => {
+    await ctx.tx("move", simulated, async () => {
+      most = Math.max(most, (open += 1));
+      const until = performance.now() + 2;
+      while (performance.now() < until) await macrotask();
+      open -= 1;
+      done += 1;
+    });
+  });
+  await using engine = await createEngine({ store: simulatedSource(), definitions: [moving, chain] });
+  const moves = await Promise.all(Array.from({ length: many }, () => engine.start(moving)));
+  await (await engine.start(chain, 3)).result();
+  expect(done).toBeLessThan(many);
+  await Promise.all(moves.map((run) => run.result()));
+  expect([most, done]).toEqual([4, many]);
 });

@@ -51,7 +51,7 @@ import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "./rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
-import { OVERLAP_FROM, Session, WRITE_LINKS, type RemoteStoreOptions } from "./session.ts";
+import { OVERLAP_FROM, Session, USER_LINKS, WRITE_LINKS, type RemoteStoreOptions } from "./session.ts";
 import { spoken } from "./spoken.ts";
 import { RemoteThreads } from "./threads.ts";
 import { transact } from "./transact.ts";
@@ -67,7 +67,7 @@ export async function openRemoteStore(backend: Backend, options: RemoteStoreOpti
 export class RemoteStore implements Store, ThreadStore {
   readonly kind: string;
   readonly pollsApart = true;
-  readonly overlap: { readonly batches: number; readonly writes: number };
+  readonly overlap: NonNullable<Store["overlap"]>;
   readonly #session: Session;
   readonly #threads: RemoteThreads;
 
@@ -75,7 +75,7 @@ export class RemoteStore implements Store, ThreadStore {
     this.#session = session;
     this.kind = session.backend.kind;
     const { writeLinks = WRITE_LINKS, overlapFrom = OVERLAP_FROM } = session.options;
-    this.overlap = { batches: writeLinks, writes: overlapFrom };
+    this.overlap = { batches: writeLinks, writes: overlapFrom, transactions: USER_LINKS };
     const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
     this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
   }

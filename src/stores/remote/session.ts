@@ -39,7 +39,7 @@ export const WRITE_LINKS = 2;
 /** Measured: see bench/README.md. */
 export const OVERLAP_FROM = 32;
 const READ_LINKS = 2;
-const USER_LINKS = 4;
+export const USER_LINKS = 4;
 /** Asked at open: the quickest of some is the best. */
 const MEASUREMENTS = 3;
 /** Lines of writers that died are kept this long. */

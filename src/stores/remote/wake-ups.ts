@@ -15,7 +15,7 @@ import type { Waiting } from "./patience.ts";
 const TELL_MS = 20;
 /** U1. Between looks, while something happens and when nothing does; further apart where others can be heard. */
 const BUSY_LOOK_MS = 100;
-const IDLE_LOOK_MS = 1_000;
+const IDLE_LOOK_MS = 500;
 const HEARD_LOOK_MS = 2_000;
 /** Where time stands still (tests), looks are counted. */
 const MAX_QUIET_LOOKS = 50;
@@ -33,6 +33,7 @@ export class WakeUps {
   #toTell = new Gathered();
   #onHeard: (() => void) | undefined;
   #quietLooks = 0;
+  #seenAt: number | undefined;
   #isListening = false;
   #lookedAt: number;
   #newsAt = Number.NEGATIVE_INFINITY;
@@ -82,7 +83,8 @@ export class WakeUps {
     const now = this.#waiting.clock.monotonic();
     const isBusy = now - this.#newsAt < BUSY_MS;
     const pause = this.#isListening ? HEARD_LOOK_MS : isBusy ? BUSY_LOOK_MS : IDLE_LOOK_MS;
-    this.#quietLooks += 1;
+    if (now === this.#seenAt) this.#quietLooks += 1;
+    this.#seenAt = now;
     const isTime = now - this.#lookedAt >= pause || this.#quietLooks >= MAX_QUIET_LOOKS;
     if (!this.#hasHeard && !isTime) return false;
     this.#news = isTime ? undefined : this.#heard;
