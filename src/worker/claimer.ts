@@ -4,16 +4,17 @@
 // everything that is looked for is a journey (P6).
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type {
-  ClaimedItem,
-  ClaimedMessage,
-  ClaimedTurn,
-  News,
-  OutcomeOf,
-  RunNumber,
-  Waiting,
-  WorkKind,
-  Write,
+import {
+  WORK_KINDS,
+  type ClaimedItem,
+  type ClaimedMessage,
+  type ClaimedTurn,
+  type News,
+  type OutcomeOf,
+  type RunNumber,
+  type Waiting,
+  type WorkKind,
+  type Write,
 } from "../kernel/index.ts";
 import type { Pump } from "./pump.ts";
 import type { Served } from "./served.ts";
@@ -40,7 +41,7 @@ export interface ClaimerHost {
 
 type Kind = Exclude<WorkKind, "schedules">;
 
-const KINDS: readonly Kind[] = ["starts", "turns", "items", "due", "messages"];
+const KINDS: readonly Kind[] = WORK_KINDS.filter((kind) => kind !== "schedules");
 
 const CLAIM_AT_MOST = 512;
 /** Where many workers may be waiting for the same: what one of them takes at once, the others cannot. */

@@ -5,7 +5,7 @@
 //     and at once where they can be heard.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { Store } from "../kernel/index.ts";
+import type { News, Store } from "../kernel/index.ts";
 
 export interface LookOutHost {
   readonly store: Store;
@@ -13,7 +13,8 @@ export interface LookOutHost {
   /** False: nobody else writes to this store, so there is nothing to look for. */
   readonly polls: boolean;
   due(): void;
-  changed(): void;
+  /** `news`: what it was; undefined: anything. */
+  changed(news: News | undefined): void;
 }
 
 const BUSY_MS = 10;
@@ -63,10 +64,11 @@ export class LookOut {
     this.#cancelPoll = this.#host.timers.set(ms, () => {
       const { store } = this.#host;
       const hasChanged = store.hasChanged();
+      const news = hasChanged ? store.takeNews?.() : undefined;
       // A look that was only due to come says nothing about how often to look.
-      const isNews = hasChanged && (store.takeNews === undefined || store.takeNews() !== undefined);
+      const isNews = hasChanged && (store.takeNews === undefined || news !== undefined);
       this.#quietLooks = isNews ? 0 : this.#quietLooks + 1;
-      if (hasChanged) this.#host.changed();
+      if (hasChanged) this.#host.changed(news);
       this.#poll();
     });
   }

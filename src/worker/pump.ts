@@ -235,7 +235,8 @@ export class Pump {
     this.#putOffUntil = undefined;
     this.#listener.beforeFlush();
     const waiters = this.#writtenWaiters.splice(0);
-    const transacting = this.#holding ? [] : [...this.#dirty].filter((run) => run.hasTransaction);
+    const transacting: HotRun[] = [];
+    if (!this.#holding) for (const run of this.#dirty) if (run.hasTransaction) transacting.push(run);
     this.#alone = waiters.length > 0 || transacting.length > 0;
     const flight = this.#load();
     if (flight.writes.length > 0) {

@@ -19,6 +19,7 @@ import {
   type EndEntry,
   type Line,
   type NewRun,
+  type News,
   type NextGeneration,
   type RunRecord,
   type Store,
@@ -247,7 +248,7 @@ export class Worker {
       timers,
       polls,
       due: () => this.wake(),
-      changed: () => this.#onChanged(),
+      changed: (news) => this.#onChanged(news),
     });
   }
 
@@ -406,8 +407,7 @@ export class Worker {
     this.#lookOut.dueAt(next.availableAt);
   }
 
-  #onChanged(): void {
-    const news = this.#store.takeNews?.();
+  #onChanged(news: News | undefined): void {
     if (news !== undefined) this.#claimer.hear(news);
     else if (this.pump.pollsApart) this.#claimer.look();
     else this.wake();
