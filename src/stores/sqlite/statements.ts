@@ -97,7 +97,7 @@ const SQL = {
   holdUnread: `${HOLD} returning arrivals`,
   releaseUnread: `${RELEASE} returning arrivals`,
   endUnread: `${END} returning arrivals`,
-  turnOf: "select turn_token as token, head from runs where run = ?",
+  turnOf: "select turn_token as token, head, chain from runs where run = ?",
   stop: `update runs set status = ?, evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
   returnTurn: `update runs set ${RETURNED}

@@ -40,6 +40,28 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal(new Set(numbers).size, 5);
   }),
 
+  storeCase("what the store says a worker holds is what it was given, until that ends or goes back", async (store) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    assert.deepEqual(await store.readHeld(worker), { turns: [], items: [], messages: [] });
+    const held = await startHeld(store, worker, "order-1");
+    const others = await startHeld(store, other, "order-2");
+    await startWithTasks(store, worker, "order-3", 1);
+    const { item, run, token, attempt } = await takeItem(store, worker);
+    const { turns, items } = await store.readHeld(worker);
+    assert.deepEqual(
+      turns.filter((turn) => turn.run === held.run),
+      [{ run: held.run, token: held.token }],
+    );
+    assert.deepEqual(items, [{ run, item, token, attempt }]);
+    assert.deepEqual((await store.readHeld(other)).turns, [{ run: others.run, token: others.token }]);
+    await store.write([
+      { write: "turn-back", run: held.run, token: held.token },
+      { write: "item-back", run, item, token, attempt },
+    ]);
+    const left = await store.readHeld(worker);
+    assert.deepEqual([left.turns.some((turn) => turn.run === held.run), left.items], [false, []]);
+  }),
+
   storeCase("a worker's lease is listed until it is released", async (store, t) => {
     const startedAt = store.now();
     const worker = await store.registerWorker("shop-1", 5_000);
