@@ -5,12 +5,14 @@
 // X2. Every transaction first stamps this writer's row with its batch number. After a COMMIT that failed with an I/O
 //     error, that row says whether it happened (A8): the connection is closed, opened anew and asked.
 // X3. After any other error: ROLLBACK, then decide.
+// X4. Nothing is written once the file, its log or the index of its log has been removed or replaced: commits would go where
+//     no other process, and no restart, ever reads them.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import { StoreClock } from "../rules/clock.ts";
 import type { Tx } from "../rules/statements.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
-import { checkIdentity } from "./location.ts";
+import { checkFiles } from "./location.ts";
 import { connect, type ConnectOptions, type Connection } from "./open.ts";
 import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
 import type { Statements } from "./statements.ts";
@@ -46,6 +48,8 @@ export class Session {
   #recovery: Promise<number> | undefined;
   /** After a failed fsync the log may be readable and yet not on disk. */
   #logIsUnsafe = false;
+  /** X4. Set when the store was found replaced as the connection was closed: no other is opened. */
+  #lost: unknown;
   #closed = false;
 
   private constructor(options: ConnectOptions, connection: Connection) {
@@ -96,8 +100,9 @@ export class Session {
   }
 
   #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
-    const { sql, identity } = this.#connection;
-    if (identity !== undefined) checkIdentity(this.options.path, identity);
+    const { sql, files } = this.#connection;
+    // X4
+    if (files !== undefined) checkFiles(files);
     sql.begin.run();
     let result: T;
     try {
@@ -112,7 +117,7 @@ export class Session {
     try {
       sql.commit.run();
     } catch (error) {
-      if (identity !== undefined && isUnknownCommit(error)) return { unknown: error, result };
+      if (files !== undefined && isUnknownCommit(error)) return { unknown: error, result };
       this.#rollback();
       throw error;
     }
@@ -127,15 +132,26 @@ export class Session {
       sql.rollback.run();
     } catch {
       // Closing rolls back too; the next call opens a new connection.
-      db.close();
+      this.#disconnect();
     }
+  }
+
+  /** X4. The log and its index are looked at while the connection holds them: closing it may remove them. */
+  #disconnect(): void {
+    const { db, files = [] } = this.#connection;
+    try {
+      checkFiles(files);
+    } catch (error) {
+      this.#lost = error;
+    }
+    db.close();
   }
 
   /** X2 */
   async #happened(what: string, commitError: unknown): Promise<boolean> {
     const batch = this.#batch;
     if (!isFull(commitError)) this.#logIsUnsafe = true;
-    this.#connection.db.close();
+    this.#disconnect();
     try {
       return (await this.#reopen()) >= batch;
     } catch (error) {
@@ -150,6 +166,7 @@ export class Session {
 
   /** One at a time, and nobody writes before it is done: the answer is this writer's last batch in the store. */
   #reopen(): Promise<number> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     this.#recovery ??= this.#replaceConnection().finally(() => {
       this.#recovery = undefined;
     });
@@ -158,10 +175,11 @@ export class Session {
 
   async #replaceConnection(): Promise<number> {
     const { path } = this.options;
-    const { identity } = this.#connection;
-    if (identity !== undefined) checkIdentity(path, identity);
+    const [file] = this.#connection.files ?? [];
+    if (file !== undefined) checkFiles([file]);
     const connection = await connect({ ...this.options, migrate: false });
     try {
+      if (file !== undefined) checkFiles([file]);
       if (this.#logIsUnsafe) await patiently(this.options, `Saving the log of ${path}`, () => saveLog(connection));
       const batch = await patiently(this.options, `Reopening ${path}`, () => askBatch(connection, this.#writer));
       this.#logIsUnsafe = false;
