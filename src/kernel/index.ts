@@ -196,6 +196,7 @@ export {
 } from "./schedule-plan.ts";
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
+  MAX_HELD_ITEMS,
   MAX_TAKEOVERS,
   SUSPECT_AFTER,
   type OnProgress,
@@ -203,12 +204,22 @@ export {
   type Rekeyed,
   type PruneOptions,
   type RunFilter,
+  type RunHolder,
   type RunPulse,
   type Store,
   type ItemState,
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export {
+  HISTORY_END,
+  HISTORY_PREFIX,
+  historyOf,
+  historyRow,
+  INCARNATION_KEY,
+  type HistoryEvent,
+  type MetaRow,
+} from "./history.ts";
 export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {

@@ -4,7 +4,7 @@
 // plan that would scan into an error.
 
 import type { DatabaseSync } from "node:sqlite";
-import { SUSPECT_AFTER } from "../../kernel/index.ts";
+import { HISTORY_END, HISTORY_PREFIX, SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { preparedFrom, type Prepared } from "./prepared.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
@@ -280,6 +280,12 @@ const SQL = {
       + (select count(*) from queue indexed by queue_suspect where state = 4) as ready,
     (select count(*) from queue indexed by queue_leased where state = 2) as leased,
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
+
+  // who holds what, for people
+  holder: `select turn_worker as worker, (select at from journal where journal.run = runs.run and seq = head) as committedAt
+    from runs where run = ?`,
+  heldItems: "select item, worker from queue where run = ? and state = 2 and worker is not null order by item limit ?",
+  history: `select key, value from meta where key >= '${HISTORY_PREFIX}' and key < '${HISTORY_END}'`,
 
   // workers
   insertWorker: "insert into workers (name, until, started_at, about) values (?, ?, ?, ?)",
