@@ -1,5 +1,14 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -169,6 +178,35 @@ test.runIf(process.platform === "linux")("a network file system is refused", () 
   // Linux answers the magic of CIFS as a negative number.
   expect(() => refuseNetwork("/", "/store.db", 0xff534d42 | 0)).toThrow(/CIFS/);
   expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
+});
+
+test("a store that is replaced while it waits for its lock is opened where it is then", async () => {
+  const next = join(folder, "next.db");
+  for (const [file, name] of [
+    [path, "before"],
+    [next, "after"],
+  ] as const) {
+    const store = await openSqliteStore({ ...machine, path: file });
+    await store.registerWorker(name, 60_000);
+    await store.close();
+  }
+  const lock = new DatabaseSync(path);
+  lock.exec("pragma journal_mode = delete; begin exclusive");
+  let tries = 0;
+  const timers = {
+    ...systemTimers,
+    set(ms: number, wake: () => void) {
+      if ((tries += 1) === 3) {
+        renameSync(next, path);
+        lock.close();
+      }
+      return systemTimers.set(ms, wake);
+    },
+  };
+  const store = await openSqliteStore({ ...machine, timers, path });
+  expect(await store.listWorkers()).toMatchObject([{ name: "after" }]);
+  await store.registerWorker("more", 60_000);
+  await store.close();
 });
 
 test("processes that open a new file at the same time all find one whole store", async () => {
