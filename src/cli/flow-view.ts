@@ -147,12 +147,7 @@ function heldLines(holding: Holding, now: number): string[] {
 const MAX_HELD = 6;
 
 /** What it waits for besides its nodes, and who is at them, or that nobody is. */
-export function flowWaits(
-  record: RunRecord,
-  rows: readonly FlowRow[],
-  now: number,
-  holding?: Holding,
-): string[] {
+export function flowWaits(record: RunRecord, rows: readonly FlowRow[], now: number, holding?: Holding): string[] {
   const { status, definition, version, arrivals, read } = record;
   const worker = `a worker that has the definition ${plain(definition)}, version ${version}`;
   const isAtWork = rows.some(({ state, items }) => state === "at work" || (items?.atWork ?? 0) > 0);
