@@ -8,7 +8,7 @@
 // D3. An insert locks its keys, so a second one waits for the first to end before it is told that they are taken.
 
 import { InvariantError } from "../../base/index.ts";
-import { INCARNATION } from "../../kernel/index.ts";
+import { INCARNATION_KEY } from "../../kernel/index.ts";
 import {
   TABLES,
   type Acknowledged,
@@ -139,7 +139,7 @@ export class SimTransaction {
     if (batch !== previous || !others.every(isThere)) return false;
     return (
       incarnation === undefined ||
-      this.#ownOrCommitted(this.#database.table("meta"), INCARNATION)?.["value"] === incarnation
+      this.#ownOrCommitted(this.#database.table("meta"), INCARNATION_KEY)?.["value"] === incarnation
     );
   }
 

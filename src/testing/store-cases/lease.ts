@@ -331,4 +331,42 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).status, "completed");
     assert.deepEqual(await claimTurns(store, await registerWorker(store)), []);
   }),
+
+  storeCase("who holds a run and its items, and when it last moved, can be read", async (store, t) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    const due = await startRun(store, "due");
+    const startedAt = store.now();
+    t.clock.advance(1_000);
+    const held = await startHeld(store, worker, "held");
+    const heldAt = store.now();
+    const tasks = await startHeld(store, worker, "tasks");
+    t.clock.advance(1_000);
+    await commitTurn(
+      store,
+      tasks,
+      schedules(tasks, 3, (n) => (n === 1 ? { claim: { worker: other, token: newToken() } } : {})),
+    );
+    t.clock.advance(1_000);
+    const none = { worker: undefined, items: [] };
+    assert.deepEqual(await store.readHolders([tasks.run, 1_000_000, due.run, held.run]), [
+      { run: tasks.run, worker, committedAt: heldAt + 1_000, items: [{ item: "Task(1)", worker: other }] },
+      { ...none, run: due.run, committedAt: startedAt },
+      { ...none, run: held.run, worker, committedAt: heldAt },
+    ]);
+    await store.releaseWorker(worker);
+    await store.releaseWorker(other);
+    assert.deepEqual(
+      (await store.readHolders([tasks.run, held.run])).map((holder) => [holder.worker, holder.items]),
+      [
+        [undefined, []],
+        [undefined, []],
+      ],
+    );
+    assert.deepEqual(await store.readHolders([]), []);
+  }),
+
+  storeCase("a store to which nothing happened has no history", async (store) => {
+    await startRun(store, "order-1");
+    assert.deepEqual(await store.readHistory(), []);
+  }),
 ];

@@ -274,6 +274,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a commit starts the count of takeovers again",
     "a resumed run has its takeovers counted from the beginning",
   ],
+  "a run's holder is whoever asks": ["who holds a run and its items, and when it last moved, can be read"],
+  "a run moved when it was started": ["who holds a run and its items, and when it last moved, can be read"],
+  "a store begins with a history": ["a store to which nothing happened has no history"],
   "a queue has room for one more": [
     "a queue has no more items out at once than its concurrency, whoever claims",
     "items without a queue pass a full one",

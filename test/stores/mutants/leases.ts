@@ -71,4 +71,22 @@ export const leasesMutants: readonly Mutant[] = [
       return reaped;
     },
   })),
+  methods("a run's holder is whoever asks", (store) => ({
+    async readHolders(runs: readonly number[]) {
+      const [worker] = await store.listWorkers();
+      return (await store.readHolders(runs)).map((holder) => ({ ...holder, worker: worker?.worker }));
+    },
+  })),
+  methods("a run moved when it was started", (store) => ({
+    readHolders: async (runs: readonly number[]) =>
+      Promise.all(
+        (await store.readHolders(runs)).map(async (holder) => ({
+          ...holder,
+          committedAt: (await store.readJournal(holder.run, 0, 1))[0]?.at,
+        })),
+      ),
+  })),
+  methods("a store begins with a history", (store) => ({
+    readHistory: async () => [{ at: store.now(), kind: "restored", detail: "" }],
+  })),
 ];
