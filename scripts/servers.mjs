@@ -24,6 +24,12 @@ const NEEDS = [
     service: "mariadb",
     isThere: () => findMariadb() !== undefined,
   },
+  {
+    name: "PgBouncer",
+    packages: [["pgbouncer"]],
+    service: "pgbouncer",
+    isThere: () => onPath("pgbouncer") !== undefined,
+  },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
   { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },

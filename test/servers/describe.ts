@@ -2,13 +2,14 @@
 
 import { describe } from "vitest";
 import { isCi } from "../../scripts/servers.mjs";
+import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
 /**
  * A `describe` for tests that need a server of this kind. On a machine without one the report shows it as skipped, with
  * the reason in its name. In CI nothing is skipped: there its tests fail, with the reason as their error.
  */
-export function describeOn(kind: ServerKind, title: string, tests: () => void): void {
-  const obstacle = isCi() ? undefined : whyNot(kind);
+export function describeOn(kind: ServerKind | "pgbouncer", title: string, tests: () => void): void {
+  const obstacle = isCi() ? undefined : kind === "pgbouncer" ? whyNoPgBouncer() : whyNot(kind);
   describe.skipIf(obstacle !== undefined)(obstacle === undefined ? title : `${title} (${obstacle})`, tests);
 }
