@@ -24,6 +24,7 @@ const NEEDS = [
     service: "mariadb",
     isThere: () => findMariadb() !== undefined,
   },
+  { name: "Galera", packages: [["galera-4"]], isThere: () => findGalera() !== undefined },
   {
     name: "PgBouncer",
     packages: [["pgbouncer"]],
@@ -51,6 +52,11 @@ export function findMariadb() {
   const initialise = onPath("mariadb-install-db");
   const hasAll = server !== undefined && initialise !== undefined && onPath("my_print_defaults") !== undefined;
   return hasAll ? { server, initialise } : undefined;
+}
+
+/** What makes a MariaDB server a node of a cluster, or undefined. */
+export function findGalera() {
+  return ["/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so"].find((path) => existsSync(path));
 }
 
 /** The library that shows a process another time, or undefined. */
