@@ -11,6 +11,8 @@ import { fastFolder } from "./server.ts";
 export interface PgBouncer extends AsyncDisposable {
   /** The address of the same database, by way of PgBouncer. */
   readonly url: string;
+  /** SIGKILL, and another at the same address. */
+  restart(): Promise<void>;
   log(): string;
 }
 
@@ -52,15 +54,22 @@ export async function startPgBouncer(
   chmodSync(path, 0o644);
   const through = new URL(url);
   through.port = String(port);
-  try {
+  const start = async (): Promise<void> => {
     await kept.launch({ command: onPath("pgbouncer")!, args: ["-q", path] });
     await kept.untilReady(() => ask(through.href, "select 1"));
+  };
+  try {
+    await start();
   } catch (error) {
     await kept[Symbol.asyncDispose]();
     throw error;
   }
   return {
     url: through.href,
+    restart: async () => {
+      await kept.kill();
+      await start();
+    },
     log: () => kept.log(),
     [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
   };
