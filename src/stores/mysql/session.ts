@@ -6,7 +6,8 @@
 // S3. Nothing of the server's configuration changes what our statements mean: modes, limits and time zone are our own.
 
 import { RepriseError } from "../../base/index.ts";
-import type { RawRow, Timeouts, Wire } from "./driver.ts";
+import { StandbyError } from "../remote/hosts.ts";
+import { isOn, type RawRow, type Timeouts, type Wire } from "./driver.ts";
 
 export interface Server {
   readonly isMariaDb: boolean;
@@ -105,6 +106,7 @@ const VARIABLES: readonly string[] = [
   "binlog_format",
   "max_allowed_packet",
   "wsrep_on",
+  "read_only",
 ];
 
 /** S1 */
@@ -118,12 +120,13 @@ function checkSession(variables: ReadonlyMap<string, string>, location: string):
 }
 
 function checkServer(variables: ReadonlyMap<string, string>, location: string): void {
+  if (isOn(variables.get("read_only"))) throw StandbyError.at(location);
   const refuse = (problem: string): never => {
     throw new RepriseError("STORE_LOCATION", `${location}: ${problem}`);
   };
   if (variables.get("wsrep_on") === "ON")
     refuse(
-      "a Galera cluster, in which a lock taken on one node is not one on another. Name a server that stands alone.",
+      "a node of a Galera cluster (wsrep_on = ON). A row lock taken on one node does not exist on another, so two workers could change one run at the same time. Use one primary with semi-synchronous replicas; docs/guides/high-availability.md says how.",
     );
   if (variables.get("log_bin") === "ON" && variables.get("binlog_format") === "STATEMENT")
     refuse("binlog_format is STATEMENT, which cannot record READ COMMITTED. Set it to ROW.");

@@ -5,12 +5,12 @@ import { RepriseError, systemRandom, systemTimers, type Random, type Timers } fr
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { CLOSE_MS, connectClient, DEFAULT_TIMEOUTS, sessionSettings, within, type Timeouts } from "./driver.ts";
-import { isLost, serverErrorOf, storeErrorOf } from "./errors.ts";
+import { isLost, isUnavailable, storeErrorOf } from "./errors.ts";
 import { PostgresLink, postgresLink } from "./link.ts";
 import { Listener } from "./listen.ts";
 import { migrate } from "./migrate.ts";
 import { literal, Shapes } from "./shapes.ts";
-import { verifySchema, verifyServer, type Identity, type Server } from "./verify.ts";
+import { samePid, verifySchema, verifyServer, verifySession, type Identity, type Server } from "./verify.ts";
 
 export interface PostgresOptions {
   readonly url: string;
@@ -25,8 +25,6 @@ export interface PostgresOptions {
 
 /** Names are told apart from other programs', and a link's process from one that has its number by now. */
 const nameOf = (writer: string): string => `reprise ${writer}`;
-/** Too many connections: the server refuses one, and is well otherwise. */
-const NO_MORE = "53300";
 /** How often `lastBatch` waits for a lock before it says that it could not find out. */
 const PATIENCE = 12;
 
@@ -76,9 +74,10 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      if (error instanceof RepriseError) throw error;
-      const isPassing = isLost(error) || serverErrorOf(error)?.code === NO_MORE;
-      throw isPassing ? new LinkError("lost", { cause: error }) : storeErrorOf(error, `Opening ${address.location}`);
+      if (error instanceof RepriseError) throw address.hosts.judge(error, this.#isReady);
+      throw isUnavailable(error)
+        ? new LinkError("lost", { cause: error })
+        : storeErrorOf(error, `Opening ${address.location}`);
     }
   }
 
@@ -87,11 +86,23 @@ class PostgresBackend implements Backend {
     const client = await connectClient(address, timeouts, "reprise migrates");
     try {
       await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, durability));
+      if (address.isPooled) await this.#checkSession(client);
       // However long: another process may be at it.
       await migrate(client, address, mayMigrate);
       this.#isReady = true;
     } finally {
       await within(client, timers, CLOSE_MS, () => client.end());
+    }
+  }
+
+  async #checkSession(client: Client): Promise<void> {
+    const { address, timeouts, timers } = this.#parts;
+    const other = await connectClient(address, timeouts, "reprise verifies");
+    try {
+      const act = () => verifySession(client, other, address.location);
+      await within(client, timers, timeouts.answerMs, () => within(other, timers, timeouts.answerMs, act));
+    } finally {
+      await within(other, timers, CLOSE_MS, () => other.end());
     }
   }
 
@@ -106,8 +117,9 @@ class PostgresBackend implements Backend {
       const verified = await verifyServer(client, address, durability);
       const identity = this.#follow(verified);
       await verifySchema(client, address);
-      const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`;
-      await client.query(insert, [writer]);
+      const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0) returning pg_backend_pid() as pid`;
+      const { rows } = await client.query<{ pid: number }>(insert, [writer]);
+      samePid(verified.pid, rows[0]!.pid, address.location);
       return { ...verified, identity };
     }).catch((error: unknown) => {
       client.connection.stream.destroy();

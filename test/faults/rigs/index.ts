@@ -7,9 +7,11 @@ import { crossed, hotRun } from "./crowd.ts";
 import { deadlocks } from "./deadlocks.ts";
 import { diskFull, syncErrors } from "./disk.ts";
 import { crashMatrix, race } from "./exactly-once.ts";
+import { failoverSync } from "./failover.ts";
 import { flowKilled } from "./flow-killed.ts";
 import { migrators } from "./migrators.ts";
 import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
+import { pgBouncer } from "./pgbouncer.ts";
 import { poisonous } from "./poison.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { serversKilled, serverSyncErrors } from "./servers.ts";
@@ -21,6 +23,8 @@ export const RIGS: readonly Rig[] = [
   crashMatrix,
   flowKilled,
   serversKilled,
+  failoverSync,
+  pgBouncer,
   zombies,
   stoppedInside,
   commitsCut,
