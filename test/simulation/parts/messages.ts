@@ -114,12 +114,12 @@ export function updatesPart({ chance }: PartHost): Part {
       await Promise.all(
         Array.from({ length: count }, async (_, n) => {
           await client.sleep(chance.below(2_000));
-          await client.ask(`update ${n}`, (core) =>
+          await client.request(`update ${n} of ${id}`, (core) =>
             core.run("adds-up" as never, id).update("add" as never, (10 ** n) as never, { dedupId: `u${n}` }),
           );
         }),
       );
-      await client.tell("stop", (core) =>
+      await client.tell(`stop ${id}`, (core) =>
         core.run("adds-up" as never, id).signal("stop" as never, undefined as never, { dedupId: "stop" }),
       );
     },
