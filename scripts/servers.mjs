@@ -25,6 +25,7 @@ const NEEDS = [
     isThere: () => findMariadb() !== undefined,
   },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
+  { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },
 ];
 

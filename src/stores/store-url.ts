@@ -5,6 +5,7 @@
 import { RepriseError, withoutPassword } from "../base/index.ts";
 import { mysql } from "./mysql/source.ts";
 import { postgres } from "./postgres/source.ts";
+import { splitHosts, withEachHost } from "./remote/hosts.ts";
 import { sqlite, type StoreSource } from "./source.ts";
 
 const EXAMPLES =
@@ -38,10 +39,8 @@ function schemeOf(store: string): string {
 /** For people: without the password. */
 export function shownUrl(store: string): string {
   if (!isServer(store)) return store;
-  if (!URL.canParse(store)) return `${schemeOf(store)}//…`;
-  const url = new URL(store);
-  url.password = "";
-  return url.href;
+  if (!splitHosts(store).every((each) => URL.canParse(each))) return `${schemeOf(store)}//…`;
+  return withEachHost(store, (url) => (url.password = ""));
 }
 
 /** The file a URL names, or `:memory:`. */
@@ -53,6 +52,13 @@ export function sqlitePathOf(store: unknown): string {
     throw new RepriseError(
       "BAD_STORE_URL",
       `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(withoutPassword(store))}.${suggestion(store)}`,
+    );
+  const options = /\?.*$/s.exec(store)?.[0];
+  if (options !== undefined)
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      `sqlite: expected a URL without options, got ${JSON.stringify(options)}. Remove it; if the file's name has a question mark, write sqlite:// and %3F for it.`,
+      { details: { options } },
     );
   return path;
 }

@@ -1,7 +1,8 @@
 // An empty database for one test, and no other.
 
 import { randomBytes } from "node:crypto";
-import { sharedServer, type SharedServer } from "./desk.ts";
+import type { Cluster } from "./cluster.ts";
+import { sharedServer } from "./desk.ts";
 import { KINDS, type ServerKind } from "./kinds.ts";
 import type { TestServer } from "./server.ts";
 
@@ -13,9 +14,12 @@ export interface FreshDatabase extends AsyncDisposable {
   run(...statements: readonly string[]): Promise<void>;
 }
 
-/** Makes an empty database, on the shared server of that kind or on the given one; `await using` drops it. */
-export async function freshDatabase(on: ServerKind | TestServer): Promise<FreshDatabase> {
-  const server: SharedServer = typeof on === "string" ? await sharedServer(on) : on;
+/**
+ * Makes an empty database, on the shared server of that kind or on the given one; `await using` drops it. In a cluster it
+ * has the address that follows the primary, and ends with the cluster.
+ */
+export async function freshDatabase(on: ServerKind | TestServer | Cluster): Promise<FreshDatabase> {
+  const server = typeof on === "string" ? await sharedServer(on) : on;
   const { run } = KINDS[server.kind];
   const name = `t_${randomBytes(8).toString("hex")}`;
   const url = new URL(server.url);
@@ -28,7 +32,7 @@ export async function freshDatabase(on: ServerKind | TestServer): Promise<FreshD
     run: (...statements) => run(url.href, ...statements),
     [Symbol.asyncDispose]: async () => {
       // A test that killed its server has nothing left to drop.
-      if (typeof on !== "string" && on.pid === undefined) return;
+      if (typeof on !== "string" && (!("pid" in on) || on.pid === undefined)) return;
       // Whoever is still connected has lost the test's interest.
       const force = server.kind === "postgres" ? " with (force)" : "";
       await run(server.url, `drop database if exists ${name}${force}`);

@@ -14,8 +14,10 @@
 //
 // `freshDatabase(kind)` makes an empty database on a server that the whole test run shares (desk.ts), with its files in
 // memory: never stop that one and never change its settings. `startServer(kind)` starts a server for one test, on disk
-// unless told otherwise, which may be killed, deafened, configured, wrapped and started again (server.ts). `startProxy(url)` stands between a client and a server and spoils
-// what passes (proxy.ts). `npm test` installs what is missing (scripts/servers.mjs).
+// unless told otherwise, which may be killed, deafened, configured, wrapped and started again (server.ts).
+// `startCluster(kind, { replication })` starts a primary with a standby behind one address, and fails over (cluster.ts).
+// `startProxy(url)` stands between a client and a server and spoils what passes (proxy.ts). `npm test` installs what is
+// missing (scripts/servers.mjs).
 //
 // Outside vitest every file but describe.ts (and so this one) can be imported as it is, and `node test/servers/serve.ts
 // postgres` prints the address of a server that lives as long as its input stays open.
@@ -25,6 +27,13 @@
 // S3. Text is not compared as bytes by default: a store that forgets to ask for bytes fails here, not at a user's.
 // S4. A missing server is a skip with a reason; in CI it is a failure.
 
+export {
+  startCluster,
+  type Cluster,
+  type ClusterOptions,
+  type FailOverOptions,
+  type FailOverTimes,
+} from "./cluster.ts";
 export { freshDatabase, type FreshDatabase } from "./databases.ts";
 export { describeOn } from "./describe.ts";
 export { sharedServer, type SharedServer } from "./desk.ts";

@@ -5,15 +5,11 @@ import { join } from "node:path";
 import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { findMariadb, findPostgres } from "../../scripts/servers.mjs";
+import type { Command } from "./kept-process.ts";
 
 export type ServerKind = "postgres" | "mysql";
 
 export type Settings = Readonly<Record<string, string | number>>;
-
-export interface Command {
-  readonly command: string;
-  readonly args: readonly string[];
-}
 
 interface Kind {
   readonly name: string;

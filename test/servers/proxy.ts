@@ -35,6 +35,8 @@ export interface Proxy extends AsyncDisposable {
   rule: Rule;
   /** How many messages met each fate. */
   readonly counts: Readonly<Record<"pass" | "cut" | "last" | "unanswered" | "hole" | "delay", number>>;
+  /** Where new connections are led from now on; those there are stay where they are. */
+  pointTo(url: string): void;
   /** How many connections were opened so far. */
   readonly opened: number;
   /** Resets every connection there is; new ones are served. */
@@ -57,7 +59,7 @@ class TcpProxy implements Proxy {
   readonly counts = { pass: 0, cut: 0, last: 0, unanswered: 0, hole: 0, delay: 0 };
   opened = 0;
 
-  readonly #target: URL;
+  #target: URL;
   readonly #listener: Server;
   readonly #connections = new Set<Connection>();
 
@@ -77,6 +79,12 @@ class TcpProxy implements Proxy {
   async listen(): Promise<void> {
     this.#listener.listen(0, "127.0.0.1");
     await once(this.#listener, "listening");
+  }
+
+  pointTo(url: string): void {
+    const { hostname, port } = new URL(url);
+    this.#target.hostname = hostname;
+    this.#target.port = port;
   }
 
   cutAll(): void {

@@ -1,54 +1,88 @@
-// Address: what a URL says about the server and the database in it.
+// Address: what a URL says about the servers and the database in them.
 
 import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
+import { Hosts, splitHosts } from "../remote/hosts.ts";
+import { TLS_FILES, tlsOf, type Tls, type TlsMode } from "../remote/tls.ts";
+import { connectMsOf, oneOf, refuseUnknownOptions } from "../remote/url-options.ts";
+
+export interface Host {
+  readonly name: string;
+  readonly port: number;
+}
 
 export interface Address {
-  readonly host: string;
-  readonly port: number;
+  readonly hosts: Hosts<Host>;
   readonly user: string;
   readonly password: string;
   readonly database: string;
   /** A socket of this machine, instead of host and port. */
   readonly socket: string | undefined;
-  /** `verify`: encrypted, and the server shows whom it is; `encrypt`: encrypted only. */
-  readonly tls: "off" | "encrypt" | "verify";
+  readonly tls: Tls | undefined;
+  readonly connectMs: number | undefined;
   /** For people: no password. */
   readonly location: string;
 }
 
 const EXAMPLE = '"mysql://user:password@host:3306/database"';
 const PORT = 3306;
-const TLS = { off: "off", encrypt: "encrypt", verify: "verify" } as const;
+const OPTIONS = ["tls", "socket", "connect_timeout", ...TLS_FILES] as const;
+/** `verify`: encrypted, and the server shows whom it is; `encrypt`: encrypted only. */
+const MODES: Readonly<Record<"off" | "encrypt" | "verify", TlsMode>> = {
+  off: "disable",
+  encrypt: "require",
+  verify: "verify-full",
+};
 
 export function addressOf(text: string): Address {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const database = url === undefined ? "" : decoded(url.pathname.slice(1));
-  if (url === undefined || (url.protocol !== "mysql:" && url.protocol !== "mariadb:") || !/^[^/\0`]+$/.test(database))
-    throw new RepriseError(
-      "BAD_STORE_URL",
-      `mysql: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(text)}`,
+  const urls = splitHosts(text).flatMap((each) => (URL.canParse(each) ? [new URL(each)] : []));
+  const [first] = urls;
+  const database = first === undefined ? "" : decoded(first.pathname.slice(1));
+  const isWhole = urls.length === splitHosts(text).length && urls.every(isMysql);
+  const refuse = (problem: string): never => {
+    throw new RepriseError("BAD_STORE_URL", `mysql: ${problem}`);
+  };
+  if (first === undefined || !isWhole || !/^[^/\0`]+$/.test(database))
+    return refuse(
+      `expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(splitHosts(text)[0]!)}`,
     );
-  for (const name of url.searchParams.keys())
-    if (name !== "socket" && name !== "tls")
-      throw new RepriseError("BAD_STORE_URL", `mysql: expected ?tls= or ?socket= or nothing, got ?${name}=.`);
-  const tls = url.searchParams.get("tls") ?? "off";
-  if (!Object.hasOwn(TLS, tls))
-    throw new RepriseError("BAD_STORE_URL", `mysql: expected ?tls=off, encrypt or verify, got ?tls=${tls}.`);
-  const port = url.port === "" ? PORT : Number(url.port);
-  const user = decoded(url.username);
-  const socket = url.searchParams.get("socket") ?? undefined;
-  const place = socket ?? `${url.hostname || "localhost"}${port === PORT ? "" : `:${port}`}`;
+  const options = first.searchParams;
+  refuseUnknownOptions("mysql", options, OPTIONS);
+  const socket = options.get("socket") ?? undefined;
+  if (urls.length > 1 && socket !== undefined) refuse("with several hosts there is no ?socket=.");
+  if (urls.length > 1 && urls.some(({ hostname }) => hostname === ""))
+    refuse("the list of hosts has an empty place. Write them as in mysql://a:3306,b:3306/database.");
+  const mode = oneOf("mysql", options, "tls", ["off", "encrypt", "verify"]);
   return {
-    // In brackets in a URL, without them everywhere else.
-    host: url.hostname.replaceAll(/^\[|\]$/g, "") || "localhost",
-    port,
-    user,
-    password: decoded(url.password),
+    hosts: new Hosts(urls.map(hostOf), ({ name, port }) => `${name}:${port}`),
+    user: decoded(first.username),
+    password: decoded(first.password),
     database,
     socket,
-    tls: TLS[tls as keyof typeof TLS],
-    location: `mysql://${user === "" ? "" : `${user}@`}${place}/${database}`,
+    tls: tlsOf("mysql", options, mode === undefined ? undefined : MODES[mode], `tls=${mode}`),
+    connectMs: connectMsOf("mysql", options),
+    location: locationOf(urls, socket, database),
   };
+}
+
+function isMysql(url: URL): boolean {
+  return url.protocol === "mysql:" || url.protocol === "mariadb:";
+}
+
+function hostOf(url: URL): Host {
+  return {
+    // In brackets in a URL, without them everywhere else.
+    name: url.hostname.replaceAll(/^\[|\]$/g, "") || "localhost",
+    port: url.port === "" ? PORT : Number(url.port),
+  };
+}
+
+function locationOf(urls: readonly URL[], socket: string | undefined, database: string): string {
+  const places = urls.map(({ hostname, port }) => {
+    const isUsual = port === "" || Number(port) === PORT;
+    return `${hostname || "localhost"}${isUsual ? "" : `:${port}`}`;
+  });
+  const user = decoded(urls[0]!.username);
+  return `mysql://${user === "" ? "" : `${user}@`}${socket ?? places.join()}/${database}`;
 }
 
 function decoded(text: string): string {

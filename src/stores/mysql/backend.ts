@@ -7,7 +7,7 @@ import { RepriseError, type EpochMs, type Random, type Timers } from "../../base
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { DEFAULT_TIMEOUTS, Wire, type Timeouts } from "./driver.ts";
-import { errnoOf, storeErrorOf } from "./errors.ts";
+import { isUnavailable, storeErrorOf } from "./errors.ts";
 import { MysqlLink, mysqlLink } from "./link.ts";
 import { migrate } from "./migrate.ts";
 import { PREFIX } from "./schema.ts";
@@ -66,9 +66,10 @@ class MysqlBackend implements Backend {
       return new MysqlLink({ wire, writer, maxPacket, kill, timers, silentMs });
     } catch (error) {
       wire?.destroy();
-      if (error instanceof RepriseError || error instanceof LinkError) throw error;
+      if (error instanceof RepriseError) throw this.#address.hosts.judge(error, this.#server !== undefined);
+      if (error instanceof LinkError) throw error;
       // Only what somebody must act on is for good: a wrong password, a database that is not there.
-      if (!FOR_GOOD.has(errnoOf(error) ?? 0)) throw new LinkError("lost", { cause: error });
+      if (isUnavailable(error)) throw new LinkError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);
     }
   }
@@ -166,6 +167,3 @@ class MysqlBackend implements Backend {
     return Promise.resolve();
   }
 }
-
-/** Access denied, no such database, no right to it or to a table. */
-const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1142, 1143, 1146, 1227, 1251, 1370, 1698]);

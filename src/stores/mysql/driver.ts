@@ -3,12 +3,16 @@
 // D1. Several statements travel in one packet and are answered in one go. One that fails ends the rest, COMMIT included.
 // D2. The driver waits for ever; we do not. Who got no answer in time destroys the connection and knows nothing.
 
+import { isIP } from "node:net";
 import type mysql2 from "mysql2";
 import type { Connection, QueryError, ResultSetHeader } from "mysql2";
 import { InvariantError, RepriseError, type Timers } from "../../base/index.ts";
 import { LinkError } from "../remote/backend.ts";
-import type { Address } from "./address.ts";
-import { isLost } from "./errors.ts";
+import { StandbyError } from "../remote/hosts.ts";
+import { noTlsOffered, tlsErrorOf, tlsOptions } from "../remote/tls.ts";
+import { connectMsWith } from "../remote/url-options.ts";
+import type { Address, Host } from "./address.ts";
+import { isLost, isTlsMissing, isUnavailable, mayBeReadOnly, tlsFailureOf } from "./errors.ts";
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -46,6 +50,8 @@ export interface ObjectRows {
 }
 
 const KEEP_ALIVE_MS = 10_000;
+/** Accounts with many rights write to such a server all the same, and what they write is in no other. */
+const READ_ONLY = "select @@global.read_only";
 
 /** One connection, statements one after the other. */
 export class Wire {
@@ -62,13 +68,26 @@ export class Wire {
     this.#answerMs = answerMs;
   }
 
-  /** Throws as the driver does: nothing is known yet about the server. */
+  /** At the host that serves. Throws as the driver does: nothing is known yet about the server. */
   static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<Wire> {
+    const { hosts } = address;
+    const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
+    const isPassing = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
+    return hosts.connect(async (host) => {
+      const wire = await Wire.#openAt(host, address, timers, { ...timeouts, connectMs });
+      if (hosts.areSeveral) await wire.#refuseReadOnly(address.location);
+      return wire;
+    }, isPassing);
+  }
+
+  static async #openAt(host: Host, address: Address, timers: Timers, timeouts: Timeouts): Promise<Wire> {
     const driver = await loadDriver();
-    const { host, port, user, password, database, socket, tls } = address;
+    const { user, password, database, socket, tls, location } = address;
+    const ssl = tls === undefined ? false : tlsOptions("mysql", tls);
     const connection = driver.createConnection({
-      ...(socket === undefined ? { host, port } : { socketPath: socket }),
-      ...(tls !== "off" && { ssl: { rejectUnauthorized: tls === "verify" } }),
+      ...(socket === undefined ? { host: host.name, port: host.port } : { socketPath: socket }),
+      // The driver knows names only: of a server that is named by its number, the chain of its certificate is verified.
+      ...(ssl !== false && { ssl: { ...ssl, verifyIdentity: tls!.mode === "verify-full" && isIP(host.name) === 0 } }),
       user,
       password,
       database,
@@ -92,6 +111,17 @@ export class Wire {
       return wire;
     } catch (error) {
       connection.destroy();
+      if (tls !== undefined && isTlsMissing(error)) throw noTlsOffered(location, tls);
+      throw tlsErrorOf(tlsFailureOf(error), location, tls) ?? error;
+    }
+  }
+
+  async #refuseReadOnly(location: string): Promise<void> {
+    try {
+      const [found] = await this.run([READ_ONLY]);
+      if (isOn(found?.rows[0]?.[0])) throw StandbyError.at(location);
+    } catch (error) {
+      this.destroy();
       throw error;
     }
   }
@@ -157,6 +187,12 @@ export class Wire {
         if (rowsAsArray && error !== null) delete (error as { sql?: string }).sql;
         if (error === null) end(() => resolve(found));
         else if (isLost(error)) lose(error);
+        else if (mayBeReadOnly(error))
+          this.#connection.query({ sql: READ_ONLY, rowsAsArray: true }, (failure: unknown, rows: unknown) => {
+            // It was the primary when we connected.
+            if (failure !== null || isOn((rows as RawRow[])[0]?.[0])) lose(error);
+            else end(() => reject(error));
+          });
         else end(() => reject(error));
       });
     });
@@ -181,6 +217,11 @@ export class Wire {
     });
     this.#connection.destroy();
   }
+}
+
+/** Newer servers have more than two values for it. */
+export function isOn(value: RawRow[number] | undefined): boolean {
+  return !["OFF", "0"].includes(String(value ?? 0));
 }
 
 function asResult(found: unknown): Result {

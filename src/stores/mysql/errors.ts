@@ -31,6 +31,35 @@ const LOST: ReadonlySet<number> = new Set([
   1053, 1077, 1079, 1080, 1152, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 2006, 2013, 2055, 4031,
 ]);
 
+/** No connection can be made just now; later, or at another host, one may. */
+export function isUnavailable(error: unknown): boolean {
+  return !FOR_GOOD.has(errnoOf(error) ?? 0);
+}
+
+/** Access denied, no such database, no right to it or to a table. */
+const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1142, 1143, 1146, 1227, 1251, 1370, 1698]);
+
+/** "running with --read-only" has a number that other options have, too. */
+export function mayBeReadOnly(error: unknown): boolean {
+  return READ_ONLY.has(errnoOf(error) ?? 0);
+}
+
+const READ_ONLY: ReadonlySet<number> = new Set([1290, 1792, 1836]);
+
+export function isTlsMissing(error: unknown): boolean {
+  return (error as { code?: unknown }).code === "HANDSHAKE_NO_SSL_SUPPORT";
+}
+
+/** The driver gives one code to all that goes wrong in a handshake. What Node had said shows in what it left. */
+export function tlsFailureOf(error: unknown): unknown {
+  if (!(error instanceof Error) || (error as NodeJS.ErrnoException).code !== "HANDSHAKE_SSL_ERROR") return error;
+  // A broken connection is one, whatever was under way.
+  if ("syscall" in error) return error;
+  const code =
+    "host" in error ? "ERR_TLS_CERT_ALTNAME_INVALID" : "library" in error ? "ERR_SSL_HANDSHAKE" : "CERT_REJECTED";
+  return Object.assign(new Error(error.message, { cause: error }), { code });
+}
+
 /** After one of these the connection is of no more use. */
 export function isLost(error: unknown): boolean {
   const errno = errnoOf(error);

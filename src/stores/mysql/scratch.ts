@@ -1,6 +1,8 @@
 // A database beside the store's own, for the time of a trial.
 
 import { systemTimers } from "../../base/index.ts";
+import { LinkError } from "../remote/backend.ts";
+import { withEachHost } from "../remote/hosts.ts";
 import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
@@ -8,15 +10,13 @@ import { DEFAULT_TIMEOUTS, Wire } from "./driver.ts";
 import { storeErrorOf } from "./errors.ts";
 
 export async function mysqlScratch(url: string, name: string): Promise<ServerScratch> {
-  const scratchUrl = new URL(url);
-  scratchUrl.pathname = `/${name}`;
   // A table cannot be made inside a transaction here.
   const wire = await connectWith(url, [
     `create database \`${name}\``,
     `create table \`${name}\`.notes (text text not null)`,
   ]);
   return {
-    url: scratchUrl.href,
+    url: withEachHost(url, (each) => (each.pathname = `/${name}`)),
     async clear() {
       const [found] = await wire.run([
         `select 1 from information_schema.tables where table_schema = '${name}' and table_name = 'reprise_runs'`,
@@ -41,6 +41,9 @@ async function connectWith(url: string, first: readonly string[]): Promise<Wire>
     return wire;
   } catch (error) {
     wire?.destroy();
-    throw storeErrorOf(error, `Making a database for trials beside ${address.location}`);
+    throw storeErrorOf(
+      error instanceof LinkError ? error.cause : error,
+      `Making a database for trials beside ${address.location}`,
+    );
   }
 }

@@ -6,7 +6,8 @@
 // S3. Nothing of the server's configuration changes what our statements mean: modes, limits and time zone are our own.
 
 import { RepriseError } from "../../base/index.ts";
-import type { RawRow, Timeouts, Wire } from "./driver.ts";
+import { StandbyError } from "../remote/hosts.ts";
+import { isOn, type RawRow, type Timeouts, type Wire } from "./driver.ts";
 
 export interface Server {
   readonly isMariaDb: boolean;
@@ -99,6 +100,7 @@ const VARIABLES: readonly string[] = [
   "binlog_format",
   "max_allowed_packet",
   "wsrep_on",
+  "read_only",
 ];
 
 /** S1 */
@@ -112,6 +114,7 @@ function checkSession(variables: ReadonlyMap<string, string>, location: string):
 }
 
 function checkServer(variables: ReadonlyMap<string, string>, location: string): void {
+  if (isOn(variables.get("read_only"))) throw StandbyError.at(location);
   const refuse = (problem: string): never => {
     throw new RepriseError("STORE_LOCATION", `${location}: ${problem}`);
   };

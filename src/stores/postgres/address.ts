@@ -1,10 +1,18 @@
-// Address: what a URL says about the server and the place of our tables in it.
+// Address: what a URL says about the servers and the place of our tables in them.
 
 import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
+import { Hosts, joinHosts, splitHosts } from "../remote/hosts.ts";
+import { TLS_FILES, TLS_MODES, tlsOf, type Tls } from "../remote/tls.ts";
+import { connectMsOf, oneOf, refuseUnknownOptions } from "../remote/url-options.ts";
 
 export interface Address {
-  /** For the driver: without what is ours. */
-  readonly url: string;
+  /** One URL per host, for the driver: without what is ours. */
+  readonly hosts: Hosts<string>;
+  /** Undefined: as the driver's environment (PGSSLMODE) says. */
+  readonly tls: Tls | undefined;
+  /** `read-write`: a server that refuses writes by default is skipped as well. */
+  readonly target: "read-write" | "primary";
+  readonly connectMs: number | undefined;
   readonly schema: string;
   /** Whether a pooler that keeps a session's connection stands in between. */
   readonly isPooled: boolean;
@@ -17,33 +25,64 @@ const EXAMPLE = '"postgres://user:password@host:5432/database"';
 /** Short enough for the names of channels made from it. */
 const SCHEMA_NAME = /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/;
 const NOT_OURS = new Set(["public", "information_schema"]);
+const TARGETS = ["read-write", "primary", "any"] as const;
+const OURS = ["schema", "pooler", "target_session_attrs", "connect_timeout", "sslmode", ...TLS_FILES] as const;
+/** For the driver, by libpq's names. */
+const DRIVERS = ["host", "port", "user", "password", "options"] as const;
 
 export function addressOf(text: string): Address {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== "postgres:" && url.protocol !== "postgresql:"))
-    throw new RepriseError(
-      "BAD_STORE_URL",
-      `postgres: expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(text)}`,
+  const urls = splitHosts(text).map((each) => (URL.canParse(each) ? new URL(each) : undefined));
+  const [first] = urls;
+  const refuse = (problem: string): never => {
+    throw new RepriseError("BAD_STORE_URL", `postgres: ${problem}`);
+  };
+  if (first === undefined || !urls.every((url) => url !== undefined && isPostgres(url)))
+    return refuse(
+      `expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(splitHosts(text)[0]!)}`,
     );
-  const schema = url.searchParams.get("schema") ?? DEFAULT_SCHEMA;
+  const options = first.searchParams;
+  refuseUnknownOptions("postgres", options, [...OURS, ...DRIVERS]);
+  const schema = options.get("schema") ?? DEFAULT_SCHEMA;
   if (!SCHEMA_NAME.test(schema) || NOT_OURS.has(schema))
-    throw new RepriseError(
-      "BAD_STORE_URL",
-      `postgres: expected the name of a schema of Reprise's own (lower case letters, digits, _; at most 40), got ?schema=${schema}.`,
+    refuse(
+      `expected the name of a schema of Reprise's own (lower case letters, digits, _; at most 40), got ?schema=${schema}.`,
     );
-  const pooler = url.searchParams.get("pooler");
-  if (pooler !== null && pooler !== "session")
-    throw new RepriseError("BAD_STORE_URL", `postgres: expected ?pooler=session or none, got ?pooler=${pooler}.`);
-  url.searchParams.delete("schema");
-  url.searchParams.delete("pooler");
-  return { url: url.href, schema, isPooled: pooler !== null, location: locationOf(url, schema) };
+  const isPooled = oneOf("postgres", options, "pooler", ["session"]) !== undefined;
+  const target = oneOf("postgres", options, "target_session_attrs", TARGETS) ?? "read-write";
+  if (urls.length > 1) checkSeveral(urls as readonly URL[], target, refuse);
+  const mode = oneOf("postgres", options, "sslmode", TLS_MODES);
+  const tls = tlsOf("postgres", options, mode, `sslmode=${mode}`);
+  const connectMs = connectMsOf("postgres", options);
+  for (const url of urls) for (const name of OURS) url!.searchParams.delete(name);
+  const hosts = new Hosts(
+    urls.map((url) => url!.href),
+    (url) => new URL(url).host,
+  );
+  const location = locationOf(urls as readonly URL[], schema);
+  return { hosts, tls, target: target === "any" ? "primary" : target, connectMs, schema, isPooled, location };
 }
 
-function locationOf(url: URL, schema: string): string {
-  const shown = new URL(url.href);
-  shown.password = "";
-  shown.search = "";
-  const database =
-    url.searchParams.get("host") === null ? shown.href : `${shown.href} at ${url.searchParams.get("host")}`;
+function isPostgres(url: URL): boolean {
+  return url.protocol === "postgres:" || url.protocol === "postgresql:";
+}
+
+function checkSeveral(urls: readonly URL[], target: string, refuse: (problem: string) => never): void {
+  if (target === "any")
+    refuse("target_session_attrs=any could choose a standby, which only reads. Write read-write or primary.");
+  if (urls.some(({ hostname }) => hostname === ""))
+    refuse("the list of hosts has an empty place. Write them as in postgres://a:5432,b:5432/database.");
+  const named = ["host", "port"].find((name) => urls[0]!.searchParams.has(name));
+  if (named !== undefined) refuse(`with several hosts there is no ?${named}=: write each host with its port.`);
+}
+
+function locationOf(urls: readonly URL[], schema: string): string {
+  const shown = urls.map((url) => {
+    const each = new URL(url.href);
+    each.password = "";
+    each.search = "";
+    return each;
+  });
+  const socket = urls[0]!.searchParams.get("host");
+  const database = socket === null ? joinHosts(shown) : `${joinHosts(shown)} at ${socket}`;
   return schema === DEFAULT_SCHEMA ? database : `${database}?schema=${schema}`;
 }

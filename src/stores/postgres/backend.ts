@@ -5,7 +5,7 @@ import { RepriseError, systemRandom, systemTimers, type EpochMs, type Random, ty
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { CLOSE_MS, connectClient, DEFAULT_TIMEOUTS, sessionSettings, within, type Timeouts } from "./driver.ts";
-import { isLost, serverErrorOf, storeErrorOf } from "./errors.ts";
+import { isLost, isUnavailable, storeErrorOf } from "./errors.ts";
 import { PostgresLink, postgresLink } from "./link.ts";
 import { Listener } from "./listen.ts";
 import { migrate } from "./migrate.ts";
@@ -25,8 +25,6 @@ export interface PostgresOptions {
 
 /** Names are told apart from other programs', and a link's process from one that has its number by now. */
 const nameOf = (writer: string): string => `reprise ${writer}`;
-/** Too many connections: the server refuses one, and is well otherwise. */
-const NO_MORE = "53300";
 /** How often `lastBatch` waits for a lock before it says that it could not find out. */
 const PATIENCE = 12;
 
@@ -75,9 +73,10 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      if (error instanceof RepriseError) throw error;
-      const isPassing = isLost(error) || serverErrorOf(error)?.code === NO_MORE;
-      throw isPassing ? new LinkError("lost", { cause: error }) : storeErrorOf(error, `Opening ${address.location}`);
+      if (error instanceof RepriseError) throw address.hosts.judge(error, this.#isReady);
+      throw isUnavailable(error)
+        ? new LinkError("lost", { cause: error })
+        : storeErrorOf(error, `Opening ${address.location}`);
     }
   }
 

@@ -7,7 +7,11 @@
 
 import type { Client } from "pg";
 import { RepriseError, type Timers } from "../../base/index.ts";
+import { StandbyError } from "../remote/hosts.ts";
+import { noTlsOffered, tlsErrorOf, tlsOptions, type Tls } from "../remote/tls.ts";
+import { connectMsWith } from "../remote/url-options.ts";
 import type { Address } from "./address.ts";
+import { isUnavailable } from "./errors.ts";
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -60,25 +64,76 @@ const PLANNER = {
 /** For user SQL, until its transaction ends. */
 export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) => `set local ${name} to default`);
 
-/** @internal The driver's types are not there for everybody. */
+/** @internal The driver's types are not there for everybody. Connects to the host that serves. */
 export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
+  const { hosts, tls } = address;
+  const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
+  const isPassing = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
+  return hosts.connect(async (url) => {
+    if (tls?.mode !== "prefer") return connectHost(url, address, connectMs, name, tls);
+    try {
+      return await connectHost(url, address, connectMs, name, tls);
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.details?.["tls"] === undefined) throw error;
+      return connectHost(url, address, connectMs, name, { ...tls, mode: "disable" });
+    }
+  }, isPassing);
+}
+
+async function connectHost(
+  url: string,
+  address: Address,
+  connectMs: number,
+  name: string,
+  tls: Tls | undefined,
+): Promise<Client> {
   const DriverClient = await loadDriver();
   const client = new DriverClient({
-    connectionString: address.url,
+    connectionString: url,
     application_name: name,
-    connectionTimeoutMillis: timeouts.connectMs,
+    connectionTimeoutMillis: connectMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_S * 1_000,
+    ...(tls !== undefined && { ssl: tlsOptions("postgres", tls) }),
   });
   // Whoever waits for an answer hears of it there; without a listener it would end the process.
   client.on("error", () => undefined);
+  // The answer to "do you offer TLS" is one letter; the driver's error for it has no code.
+  let isTlsRefused = false;
+  client.connection.stream.once("data", (bytes) => {
+    isTlsRefused = tls !== undefined && tls.mode !== "disable" && bytes.length === 1 && bytes[0] === NO_TLS;
+  });
+  const traits = new Map<string, string>();
+  client.connection.on("parameterStatus", (status: { parameterName: string; parameterValue: string }) =>
+    traits.set(status.parameterName, status.parameterValue),
+  );
   try {
     await client.connect();
+    if (address.hosts.areSeveral) await refuseStandby(client, address, traits, connectMs);
   } catch (error) {
     void client.end().catch(() => undefined);
-    throw error;
+    if (isTlsRefused) throw noTlsOffered(address.location, tls!);
+    throw tlsErrorOf(error, address.location, tls) ?? error;
   }
   return client;
+}
+
+const NO_TLS = "N".charCodeAt(0);
+
+/** Servers say it by themselves; what stands in between may leave it out. */
+async function refuseStandby(
+  client: Client,
+  { location, target }: Address,
+  traits: ReadonlyMap<string, string>,
+  limitMs: number,
+): Promise<void> {
+  const asked = { text: "select pg_is_in_recovery() as standby", query_timeout: limitMs };
+  const isStandby = traits.has("in_hot_standby")
+    ? traits.get("in_hot_standby") === "on"
+    : (await client.query<{ standby: boolean }>(asked)).rows[0]?.standby === true;
+  if (isStandby) throw StandbyError.at(location);
+  if (target === "read-write" && traits.get("default_transaction_read_only") === "on")
+    throw new StandbyError(location, " by default (default_transaction_read_only = on)");
 }
 
 /** @internal D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */

@@ -34,6 +34,14 @@ export function isLost(error: unknown): boolean {
   return code === undefined || LOST.has(code) || LOST_BEGINNING.test(code);
 }
 
+/** Too many connections: the server refuses one, and is well otherwise. */
+const NO_MORE = "53300";
+
+/** No connection can be made just now; later, or at another host, one may. */
+export function isUnavailable(error: unknown): boolean {
+  return isLost(error) || serverErrorOf(error)?.code === NO_MORE;
+}
+
 export function isAgain(error: unknown): boolean {
   return AGAIN.has(serverErrorOf(error)?.code ?? "");
 }
@@ -71,7 +79,7 @@ const BY_CODE: Readonly<Record<string, { code: ErrorCode; text: string }>> = {
   "3D000": { code: "STORE_IO", text: "there is no such database; create it" },
   "28P01": { code: "STORE_IO", text: "the server does not accept the password" },
   "28000": { code: "STORE_IO", text: "the server does not accept the role" },
-  "53300": {
+  [NO_MORE]: {
     code: "STORE_BUSY",
     text: "the server has no connection left; raise max_connections or start fewer workers",
   },

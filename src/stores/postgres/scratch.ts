@@ -1,6 +1,8 @@
 // A schema beside the store's own, for the time of a trial.
 
 import type { Client } from "pg";
+import { withEachHost } from "../remote/hosts.ts";
+import { LinkError } from "../remote/backend.ts";
 import { EMPTIABLE } from "../remote/tables.ts";
 import type { ServerScratch } from "../care/scratch.ts";
 import { addressOf } from "./address.ts";
@@ -8,14 +10,12 @@ import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";
 import { storeErrorOf } from "./errors.ts";
 
 export async function postgresScratch(url: string, name: string): Promise<ServerScratch> {
-  const scratchUrl = new URL(url);
-  scratchUrl.searchParams.set("schema", name);
+  const scratchUrl = withEachHost(url, (each) => each.searchParams.set("schema", name));
   // User SQL has a schema too, which the search path of its connections names.
   const users = `${name}_users`;
-  const client = await connectWith(scratchUrl.href, `create schema "${users}"`);
-  scratchUrl.searchParams.set("options", `-c search_path=${users}`);
+  const client = await connectWith(scratchUrl, `create schema "${users}"`);
   return {
-    url: scratchUrl.href,
+    url: withEachHost(scratchUrl, (each) => each.searchParams.set("options", `-c search_path=${users}`)),
     async clear() {
       const { rows } = await client.query("select 1 from pg_namespace where nspname = $1", [name]);
       if (rows.length > 0)
@@ -39,6 +39,9 @@ async function connectWith(url: string, first: string): Promise<Client> {
     return client;
   } catch (error) {
     await client?.end();
-    throw storeErrorOf(error, `Making a place for trials in ${address.location}`);
+    throw storeErrorOf(
+      error instanceof LinkError ? error.cause : error,
+      `Making a place for trials in ${address.location}`,
+    );
   }
 }

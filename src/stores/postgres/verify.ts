@@ -2,6 +2,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
@@ -49,8 +50,7 @@ export async function verifyServer(client: Client, address: Address, durability:
       `${location} has the encoding ${facts.encoding}, which cannot keep every text. Create a database with encoding UTF8.`,
       { details: { encoding: facts.encoding } },
     );
-  if (facts.standby)
-    throw new RepriseError("STORE_LOCATION", `${location} is a standby, which only reads. Name the primary server.`);
+  if (facts.standby) throw StandbyError.at(location);
   checkPooler(client, address, facts.pid);
   if (durability === "full") await makeDurable(client, location, facts);
   return { name: `PostgreSQL ${facts.version}`, pid: facts.pid };
