@@ -59,7 +59,7 @@ function mysqlHistory(url: string): History {
         for (const table of tables) await db.query(`create table ${copy}.${table} like ${database}.${table}`);
         await db.query("set session transaction isolation level repeatable read");
         await db.query("start transaction with consistent snapshot");
-        for (const table of tables) await db.query(`insert into ${copy}.${table} select * from ${database}.${table}`);
+        for (const table of tables) await copyRows(db, table, database, copy);
         await db.query("commit");
       }),
     restore: (name = "saved") =>
@@ -71,7 +71,7 @@ function mysqlHistory(url: string): History {
         await db.query(`lock tables ${locked.join(", ")}`);
         for (const table of tables) {
           await db.query(`delete from ${database}.${table}`);
-          await db.query(`insert into ${database}.${table} select * from ${copy}.${table}`);
+          await copyRows(db, table, copy, database);
         }
         await db.query("commit");
         await db.query("unlock tables");
@@ -96,6 +96,16 @@ async function tablesOf(db: Connection, database: string): Promise<readonly stri
   return rows.map((row) => row["name"] as string);
 }
 
+/** Without generated columns, as a dump is. */
+async function copyRows(db: Connection, table: string, from: string, to: string): Promise<void> {
+  const [rows] = await db.query<RowDataPacket[]>(
+    "select column_name as name from information_schema.columns where table_schema = ? and table_name = ? and extra not like '%GENERATED%'",
+    [to, table],
+  );
+  const columns = rows.map((row) => `\`${row["name"] as string}\``).join(", ");
+  await db.query(`insert into ${to}.${table} (${columns}) select ${columns} from ${from}.${table}`);
+}
+
 /** More pages than any test has: the copy is one step, under one lock. */
 const ALL_PAGES = 1_000_000;
 
@@ -103,8 +113,8 @@ function sqliteHistory(path: string, file: (name: string) => string): History {
   const copy = async (from: string, to: string): Promise<void> => {
     const db = new DatabaseSync(from, { readOnly: true, timeout: 5_000 });
     try {
-      // The destination is locked by workers now and then; `sqlite3 .restore` waits in the same way.
-      await patiently(/locked|busy/i, () => backup(db, to, { rate: ALL_PAGES }));
+      // The destination is locked by workers now and then, which Node reports as `not an error`; `sqlite3 .restore` waits, too.
+      await patiently(/locked|busy|not an error/i, () => backup(db, to, { rate: ALL_PAGES }));
     } finally {
       db.close();
     }

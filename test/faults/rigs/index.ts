@@ -8,6 +8,7 @@ import { deadlocks } from "./deadlocks.ts";
 import { diskFull, syncErrors } from "./disk.ts";
 import { crashMatrix, race } from "./exactly-once.ts";
 import { flowKilled } from "./flow-killed.ts";
+import { historyFailedOver, historyRestored } from "./history-cut.ts";
 import { migrators } from "./migrators.ts";
 import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
 import { poisonous } from "./poison.ts";
@@ -21,6 +22,8 @@ export const RIGS: readonly Rig[] = [
   crashMatrix,
   flowKilled,
   serversKilled,
+  historyRestored,
+  historyFailedOver,
   zombies,
   stoppedInside,
   commitsCut,
