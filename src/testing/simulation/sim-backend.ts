@@ -15,6 +15,7 @@ import {
   type BackendInfo,
   type Change,
   type CommitOutcome,
+  type HistoryCheck,
   type Link,
   type Question,
 } from "../../stores/remote/index.ts";
@@ -50,11 +51,12 @@ export const PERFECT_WIRE: SimWire = {
 /** The server: what all processes share, and what outlives them. */
 export class SimServer {
   readonly database: SimDatabase;
+  /** Another one after a failover. */
+  identity = "1";
   readonly #now: () => EpochMs;
   readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
   readonly backends = new Set<SimBackend>();
   #links = 0;
-  #servers = 1;
 
   constructor(isolation: Isolation, now: () => EpochMs) {
     this.database = new SimDatabase(isolation);
@@ -72,15 +74,10 @@ export class SimServer {
     return writer;
   }
 
-  /** Of the server that answers now. */
-  get identity(): string {
-    return `server ${this.#servers}`;
-  }
-
   /** B3 */
   failOver(lostCommits: number): void {
     this.database.rollBack(lostCommits, "failover");
-    this.#servers += 1;
+    this.identity = String(Number(this.identity) + 1);
     for (const backend of this.backends) backend.breakLinks();
     for (const listeners of this.heard.values()) for (const heard of listeners) heard("");
   }
@@ -155,34 +152,24 @@ export class SimBackend implements Backend {
     });
   }
 
-  reserve(link: Link, counter: string, count: number): Promise<number> {
+  reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
     return simLink(link).alone(async (transaction) => {
       const asked = { ask: "lookup", table: "counters", columns: ["name"], keys: [[counter]], lock: "update" } as const;
       const [row] = await transaction.ask(asked);
       const last = (row?.["value"] as number | undefined) ?? 0;
-      const rows = [{ name: counter, value: last + count }];
+      const first = Math.max(last, floor) + 1;
+      const rows = [{ name: counter, value: first + count - 1 }];
       await transaction.change(
         row === undefined
           ? { change: "insert", table: "counters", rows }
           : { change: "update", table: "counters", columns: ["value"], rows },
       );
-      return last + 1;
+      return first;
     });
   }
 
   serverTime(link: Link): Promise<number> {
     return simLink(link).call("small", () => Promise.resolve(this.server.now()));
-  }
-
-  renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
-    return simLink(link).alone(async (transaction) => {
-      const asked = { ask: "lookup", table: "workers", columns: ["worker"], keys: [[worker]], lock: "update" } as const;
-      const [row] = await transaction.ask(asked);
-      if (row === undefined) return false;
-      const rows = [{ worker, until, doing: doing ?? row["doing"]! }];
-      await transaction.change({ change: "update", table: "workers", columns: ["until", "doing"], rows });
-      return true;
-    });
   }
 
   notify(link: Link, text: string): Promise<void> {
@@ -290,7 +277,7 @@ export class SimLink implements Link {
     return this.call("read", () => Promise.resolve(questions.map((question) => this.#database.answer(question))));
   }
 
-  commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+  commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     return this.call("commit", async () => {
       const transaction = this.#transaction ?? this.#database.begin();
       this.#transaction = undefined;
@@ -300,7 +287,7 @@ export class SimLink implements Link {
         // B2. Whatever becomes of it, nobody is told.
         void wire
           .late()
-          .then(() => this.#carryOut(transaction, batch, mark, changes))
+          .then(() => this.#carryOut(transaction, batch, mark, changes, check))
           .catch(() => transaction.end());
         throw new LinkError("lost");
       }
@@ -310,7 +297,7 @@ export class SimLink implements Link {
         throw new LinkError("lost");
       }
       this.#committing = transaction;
-      const outcome = await this.#carryOut(transaction, batch, mark, changes).finally(() => {
+      const outcome = await this.#carryOut(transaction, batch, mark, changes, check).finally(() => {
         this.#committing = undefined;
       });
       if (fate === "lost-after" && outcome === "committed") throw new LinkError("lost");
@@ -405,6 +392,7 @@ export class SimLink implements Link {
     batch: number,
     mark: EpochMs,
     changes: readonly Change[],
+    check: HistoryCheck | undefined,
   ): Promise<CommitOutcome> {
     const { wire } = this.#backend;
     try {
@@ -412,7 +400,10 @@ export class SimLink implements Link {
         await wire.pass("commit", "statement");
         await transaction.change(change);
       }
-      if (!(await transaction.stamp(this.writer, batch, mark))) throw new GivenUp("moved");
+      if (!(await transaction.stamp(this.writer, batch, mark, check))) {
+        transaction.end();
+        return check === undefined ? "moved" : "rolled-back";
+      }
       await wire.pass("commit", "apply");
       transaction.commit();
     } catch (error) {

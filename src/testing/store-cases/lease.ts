@@ -57,7 +57,10 @@ export const leaseCases: readonly StoreCase[] = [
   storeCase("what a worker says about itself and its work is given back as it was said", async (store) => {
     const about = JSON.stringify({ host: "büro", items: ["charge", "orders\n1"], long: "x".repeat(100_000) });
     const [worker, silent] = [await store.registerWorker("shop-1", 5_000, about), await registerWorker(store)];
-    const said = async () => (await store.listWorkers()).map((row) => [row.worker, row.about, row.doing]);
+    const said = async () => {
+      const rows = new Map((await store.listWorkers()).map((row) => [row.worker, row]));
+      return [worker, silent].map((number) => [number, rows.get(number)?.about, rows.get(number)?.doing]);
+    };
     assert.deepEqual(await said(), [
       [worker, about, undefined],
       [silent, undefined, undefined],
