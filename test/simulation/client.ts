@@ -1,7 +1,7 @@
 // Client: asks processes for things until one answers, as a program outside does: it cannot know why one does not.
 //
-// CL1. After history went back the client repeats every request that was acknowledged before, run by run, in the order it
-//      was acknowledged. What was acknowledged afterwards it never repeats: that must not be lost.
+// CL1. After history went back the client repeats every request that was acknowledged before, run by run, in the order in
+//      which it was first made. What was acknowledged afterwards it never repeats: that must not be lost.
 
 import type { EngineCore } from "../../src/engine/index.ts";
 import type { Chance } from "../replay/seeded.ts";
@@ -22,6 +22,7 @@ interface Request {
   readonly call: Call;
   /** Whether the run may be gone with the history it was in. */
   readonly mayBeGone: boolean;
+  readonly order: number;
 }
 
 /** How waiting for a run ended. */
@@ -43,8 +44,12 @@ export class Client {
   epoch = 0;
   /** When runs that had been there were gone, by id. */
   readonly vanished = new Map<string, number>();
-  readonly #acknowledged: Request[] = [];
-  #repeating: Promise<unknown> = Promise.resolve();
+  /** What was asked while history went back: it may have come before what was repeated. */
+  readonly crossed = new Set<string>();
+  /** By run. */
+  readonly #acknowledged = new Map<string, Request[]>();
+  readonly #repeating = new Map<string, Promise<void>>();
+  #order = 0;
 
   constructor(lane: Lane, chance: Chance, processes: readonly SimProcess[]) {
     this.#lane = lane;
@@ -79,51 +84,78 @@ export class Client {
 
   /** CL1. Something that must be so, whatever becomes of history. */
   async request<T>(what: string, call: (core: EngineCore) => Promise<T>, mayBeGone = false): Promise<T | undefined> {
+    const run = what.slice(what.lastIndexOf(" ") + 1);
+    const request: Request = { what, call, mayBeGone, order: (this.#order += 1) };
     for (;;) {
+      await this.#repeated(run);
       const { epoch } = this;
       try {
         const answer = await this.ask(what, call);
-        if (epoch !== this.epoch) continue;
-        this.#acknowledged.push({ what, call, mayBeGone });
-        return answer;
+        if (epoch === this.epoch) {
+          this.#acknowledge(run, request);
+          return answer;
+        }
       } catch (error) {
         const { code = "" } = error as { code?: string };
         if (code === "RUN_NOT_FOUND" && mayBeGone) return undefined;
-        // It is gone, and will be started again.
         if (code === "RUN_NOT_FOUND" && this.epoch > 0) await this.#lane.sleep(100);
-        else {
-          if (epoch !== this.epoch) continue;
+        else if (epoch === this.epoch) {
           // Refused for what the run is: history may take that back.
-          if (TOLD_BEFORE.test(code)) this.#acknowledged.push({ what, call, mayBeGone });
+          if (TOLD_BEFORE.test(code)) this.#acknowledge(run, request);
           throw error;
         }
       }
+      if (epoch !== this.epoch) this.crossed.add(what);
     }
+  }
+
+  #acknowledge(run: string, request: Request): void {
+    const requests = this.#acknowledged.get(run) ?? [];
+    this.#acknowledged.set(run, requests);
+    requests.push(request);
   }
 
   /** CL1. Called in the moment in which history went back. */
   rolledBack(gone: ReadonlySet<string>): void {
     this.epoch += 1;
     for (const id of gone) this.vanished.set(id, this.#now());
-    const lost = this.#acknowledged.splice(0);
-    const byRun = Map.groupBy(lost, ({ what }) => what.slice(what.lastIndexOf(" ") + 1));
-    const repeating = [...byRun.values()].map((requests) => this.#repeat(requests));
-    this.#repeating = Promise.all([this.#repeating, ...repeating]);
-    this.#repeating.catch(() => {});
+    for (const [run, requests] of this.#acknowledged) {
+      const repeating = this.#repeat(requests.toSorted((a, b) => a.order - b.order));
+      repeating.catch(() => {});
+      this.#repeating.set(run, repeating);
+    }
   }
 
   async #repeat(requests: readonly Request[]): Promise<void> {
+    const { epoch } = this;
     await this.#lane.sleep(this.#chance.below(500));
-    for (const { what, call, mayBeGone } of requests)
-      await this.tell(`again: ${what}`, async (core) => void (await call(core)), mayBeGone);
+    for (const { what, call, mayBeGone } of requests) {
+      for (;;) {
+        // Another cut: all of it is repeated from the beginning.
+        if (epoch !== this.epoch) return;
+        try {
+          await this.ask(`again: ${what}`, async (core) => (await call(core), true));
+          break;
+        } catch (error) {
+          const { code = "" } = error as { code?: string };
+          if (TOLD_BEFORE.test(code) || (code === "RUN_NOT_FOUND" && mayBeGone)) break;
+          if (code !== "RUN_NOT_FOUND") throw error;
+          await this.#lane.sleep(100);
+        }
+      }
+    }
   }
 
-  /** Resolves when everything was repeated that had to be. */
-  async repeated(): Promise<void> {
-    for (let epoch = -1; epoch !== this.epoch;) {
-      epoch = this.epoch;
-      await this.#repeating;
+  /** Resolves when everything was repeated that had to be, of one run or of all. */
+  async #repeated(run: string): Promise<void> {
+    for (let repeating: Promise<void> | undefined; repeating !== this.#repeating.get(run);) {
+      repeating = this.#repeating.get(run);
+      await repeating;
     }
+  }
+
+  async repeated(): Promise<void> {
+    for (const run of this.#repeating.keys()) await this.#repeated(run);
   }
 
   /** Waits for the end of a run in one process after the other. */

@@ -67,8 +67,8 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
       if (key === "close") return () => passage.close();
       if (key === "takeNews") return raw.takeNews && (() => raw.takeNews!());
       if (key === "onHistoryBreak")
-        return (listener: Parameters<Store["onHistoryBreak"]>[0]) =>
-          raw.onHistoryBreak((change) => life.lane.isDead || listener(change));
+        return (listener: Parameters<NonNullable<Store["onHistoryBreak"]>>[0]) =>
+          raw.onHistoryBreak?.((change) => life.lane.isDead || listener(change));
       if (key === "onNews")
         return raw.onNews && ((heard: () => void) => raw.onNews!(() => life.lane.isDead || heard()));
       const value: unknown = raw[key as keyof Store];
