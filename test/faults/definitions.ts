@@ -5,6 +5,7 @@ import { task, workflow, type AnyTask, type Definition } from "reprise";
 import { double, leaf, load, shaky } from "../slow/sigkill/definitions.ts";
 import { twoHundred } from "../slow/sigkill/flow-definitions.ts";
 import { bankOn, stoppedOn } from "./bank.ts";
+import { ORDERS } from "./order-definitions.ts";
 
 export interface Naps {
   readonly each: number;
@@ -81,6 +82,7 @@ export function definitionsOf(url: string): readonly (Definition | AnyTask)[] {
       hither,
       answer,
     ],
+    ...ORDERS,
     ...[bankOn(kindOf(url)), stoppedOn(kindOf(url))],
   ];
 }

@@ -16,12 +16,14 @@ import type { RunEnd } from "./part.ts";
 
 /** What stores said they had committed, to be found in the journals later. */
 export class Ledger implements Witness {
-  readonly #entries: { readonly process: string; readonly run: number; readonly entry: Entry }[] = [];
+  #entries: { readonly process: string; readonly run: number; readonly entry: Entry }[] = [];
   /** The tokens items were handed out with, as far as anybody was told, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
   readonly #isInOrder: boolean;
   commits = 0;
+  /** How often history went back. */
+  epoch = 0;
 
   /** `isInOrder`: it is told of writes in the order they were made, not in that of the answers, which a network turns around. */
   constructor(isInOrder: boolean) {
@@ -57,6 +59,16 @@ export class Ledger implements Witness {
     }
   }
 
+  /** What the database lost need not be found again. */
+  rolledBack(before: ReadonlyMap<number, readonly Entry[]>, after: ReadonlyMap<number, readonly Entry[]>): void {
+    this.epoch += 1;
+    this.#entries = this.#entries.filter(
+      ({ run, entry }) => !isThere(before.get(run), entry) || isThere(after.get(run), entry),
+    );
+    // An earlier token is valid again.
+    this.#issued.clear();
+  }
+
   get stale(): readonly string[] {
     return this.#stale;
   }
@@ -65,16 +77,21 @@ export class Ledger implements Witness {
   *missingIn(journals: ReadonlyMap<number, readonly Entry[]>): Iterable<string> {
     for (const { process, run, entry } of this.#entries) {
       const stored = journals.get(run)?.[entry.seq - 1];
-      const isSame =
-        stored !== undefined &&
-        stored.seq === entry.seq &&
-        stored.type === entry.type &&
-        stored.command === entry.command &&
-        stored.data === entry.data;
-      if (!isSame)
+      if (!isThere(journals.get(run), entry))
         yield `I14 run ${run}: entry ${entry.seq} ${entry.type} ${entry.command} was acknowledged to ${process}; the journal has ${stored === undefined ? "nothing" : `${stored.type} ${stored.command}`} there`;
     }
   }
+}
+
+function isThere(journal: readonly Entry[] | undefined, entry: Entry): boolean {
+  const stored = journal?.[entry.seq - 1];
+  return (
+    stored !== undefined &&
+    stored.seq === entry.seq &&
+    stored.type === entry.type &&
+    stored.command === entry.command &&
+    stored.data === entry.data
+  );
 }
 
 /** What was handed to the outside. */
@@ -89,7 +106,7 @@ export class Outside {
   };
 
   /** I20, I21. As the receiver sees it, who keeps one message per key: what was sent, each once, nothing else. */
-  *problems(journals: Iterable<readonly Entry[]>): Iterable<string> {
+  *problems(journals: Iterable<readonly Entry[]>, wasRolledBack: boolean): Iterable<string> {
     const sent: string[] = [];
     for (const journal of journals)
       for (const { type, data } of journal)
@@ -98,6 +115,11 @@ export class Outside {
     for (const [key, said] of this.#byKey) {
       received.push([...said][0]!);
       if (said.size > 1) yield `I21 key ${key} stands for ${[...said].join(" and ")}`;
+    }
+    // What was delivered by a history that is gone cannot be taken back.
+    if (wasRolledBack) {
+      for (const payload of sent) if (!received.includes(payload)) yield `I20 sent ${payload}, which nobody received`;
+      return;
     }
     const [want, got] = [sent.toSorted().join(), received.toSorted().join()];
     if (want !== got) yield `I21 sent ${want}, received ${got}`;

@@ -1,4 +1,7 @@
 // Client: asks processes for things until one answers, as a program outside does: it cannot know why one does not.
+//
+// CL1. After history went back the client repeats every request that was acknowledged before, run by run, in the order in
+//      which it was first made. What was acknowledged afterwards it never repeats: that must not be lost.
 
 import type { EngineCore } from "../../src/engine/index.ts";
 import type { Chance } from "../replay/seeded.ts";
@@ -11,12 +14,42 @@ const ASK_AGAIN = /^(?:ENGINE_CLOSED|STORE_|RESULT_TIMEOUT)/;
 const TOLD_BEFORE = /^(?:RUN_ENDED|PROMISE_ALREADY_RESOLVED|USAGE)$/;
 const PATIENCE_MS = 4_000;
 
+type Call = (core: EngineCore) => Promise<unknown>;
+
+interface Request {
+  /** Its last word is the run's id. */
+  readonly what: string;
+  readonly call: Call;
+  /** Whether the run may be gone with the history it was in. */
+  readonly mayBeGone: boolean;
+  readonly order: number;
+}
+
+/** How waiting for a run ended. */
+export interface Watched {
+  readonly value?: unknown;
+  readonly code?: string;
+  readonly message?: string;
+  /** When the last try began. */
+  readonly sinceMs: number;
+}
+
 export class Client {
   readonly #lane: Lane;
   readonly #chance: Chance;
   readonly #processes: readonly SimProcess[];
   /** The ids of runs that were asked for. */
   readonly asked = new Set<string>();
+  /** How often history went back. */
+  epoch = 0;
+  /** When runs that had been there were gone, by id. */
+  readonly vanished = new Map<string, number>();
+  /** What was asked while history went back: it may have come before what was repeated. */
+  readonly crossed = new Set<string>();
+  /** By run. */
+  readonly #acknowledged = new Map<string, Request[]>();
+  readonly #repeating = new Map<string, Promise<void>>();
+  #order = 0;
 
   constructor(lane: Lane, chance: Chance, processes: readonly SimProcess[]) {
     this.#lane = lane;
@@ -29,8 +62,8 @@ export class Client {
   }
 
   /** Tells a run something; whether it is over by now, or was told before, is not for whoever tells it to know. */
-  async tell(what: string, call: (core: EngineCore) => Promise<void>): Promise<void> {
-    await this.ask(what, async (core) => (await call(core), true)).catch((error: { code?: string }) => {
+  async tell(what: string, call: (core: EngineCore) => Promise<void>, mayBeGone = false): Promise<void> {
+    await this.request(what, async (core) => (await call(core), true), mayBeGone).catch((error: { code?: string }) => {
       if (!TOLD_BEFORE.test(error.code ?? "")) throw error;
     });
   }
@@ -38,14 +71,115 @@ export class Client {
   /** Starts a run; answers when that is acknowledged. */
   async start(definition: string, input: unknown, id: string): Promise<void> {
     this.asked.add(id);
+    await this.request(`start ${id}`, (core) => core.start(definition, input as never, { id }));
+  }
+
+  /** Starts a run and never does so again; answers whether it was there afterwards, as far as anybody can say. */
+  async startOnce(definition: string, input: unknown, id: string): Promise<boolean> {
+    this.asked.add(id);
+    const { epoch } = this;
     await this.ask(`start ${id}`, (core) => core.start(definition, input as never, { id }));
+    return epoch === this.epoch;
+  }
+
+  /** CL1. Something that must be so, whatever becomes of history. */
+  async request<T>(what: string, call: (core: EngineCore) => Promise<T>, mayBeGone = false): Promise<T | undefined> {
+    const run = what.slice(what.lastIndexOf(" ") + 1);
+    const request: Request = { what, call, mayBeGone, order: (this.#order += 1) };
+    for (;;) {
+      await this.#repeated(run);
+      const { epoch } = this;
+      try {
+        const answer = await this.ask(what, call);
+        if (epoch === this.epoch) {
+          this.#acknowledge(run, request);
+          return answer;
+        }
+      } catch (error) {
+        const { code = "" } = error as { code?: string };
+        if (code === "RUN_NOT_FOUND" && mayBeGone) return undefined;
+        if (code === "RUN_NOT_FOUND" && this.epoch > 0) await this.#lane.sleep(100);
+        else if (epoch === this.epoch) {
+          // Refused for what the run is: history may take that back.
+          if (TOLD_BEFORE.test(code)) this.#acknowledge(run, request);
+          throw error;
+        }
+      }
+      if (epoch !== this.epoch) this.crossed.add(what);
+    }
+  }
+
+  #acknowledge(run: string, request: Request): void {
+    const requests = this.#acknowledged.get(run) ?? [];
+    this.#acknowledged.set(run, requests);
+    requests.push(request);
+  }
+
+  /** CL1. Called in the moment in which history went back. */
+  rolledBack(gone: ReadonlySet<string>): void {
+    this.epoch += 1;
+    for (const id of gone) this.vanished.set(id, this.#now());
+    for (const [run, requests] of this.#acknowledged) {
+      const repeating = this.#repeat(requests.toSorted((a, b) => a.order - b.order));
+      repeating.catch(() => {});
+      this.#repeating.set(run, repeating);
+    }
+  }
+
+  async #repeat(requests: readonly Request[]): Promise<void> {
+    const { epoch } = this;
+    await this.#lane.sleep(this.#chance.below(500));
+    for (const { what, call, mayBeGone } of requests) {
+      for (;;) {
+        // Another cut: all of it is repeated from the beginning.
+        if (epoch !== this.epoch) return;
+        try {
+          await this.ask(`again: ${what}`, async (core) => (await call(core), true));
+          break;
+        } catch (error) {
+          const { code = "" } = error as { code?: string };
+          if (TOLD_BEFORE.test(code) || (code === "RUN_NOT_FOUND" && mayBeGone)) break;
+          if (code !== "RUN_NOT_FOUND") throw error;
+          await this.#lane.sleep(100);
+        }
+      }
+    }
+  }
+
+  /** Resolves when everything was repeated that had to be, of one run or of all. */
+  async #repeated(run: string): Promise<void> {
+    for (let repeating: Promise<void> | undefined; repeating !== this.#repeating.get(run);) {
+      repeating = this.#repeating.get(run);
+      await repeating;
+    }
+  }
+
+  async repeated(): Promise<void> {
+    for (const run of this.#repeating.keys()) await this.#repeated(run);
+  }
+
+  /** Waits for the end of a run in one process after the other. */
+  async watch(definition: string, id: string): Promise<Watched> {
+    for (;;) {
+      const process = this.#anyProcess();
+      if (process?.core !== undefined) {
+        const sinceMs = this.#now();
+        try {
+          return { value: await process.answer(process.core.run(definition as never, id).result()), sinceMs };
+        } catch (error) {
+          const { code = "", message } = error as { code?: string; message: string };
+          this.#lane.tell(`wait for ${id}: ${code || message} from ${process.name}`);
+          if (code === "STORE_ROLLED_BACK" || !ASK_AGAIN.test(code)) return { code, message, sinceMs };
+        }
+      }
+      await this.#lane.sleep(20 + this.#chance.below(200));
+    }
   }
 
   /** The answer, or an error that is one. */
   async ask<T>(what: string, call: (core: EngineCore) => Promise<T>): Promise<T> {
     for (;;) {
-      const able = this.#processes.filter((process) => process.core !== undefined);
-      const process = able.length === 0 ? undefined : this.#chance.pick(able);
+      const process = this.#anyProcess();
       if (process?.core !== undefined) {
         try {
           const answered = await this.#patiently(process.answer(call(process.core)));
@@ -61,6 +195,15 @@ export class Client {
       }
       await this.#lane.sleep(20 + this.#chance.below(200));
     }
+  }
+
+  #anyProcess(): SimProcess | undefined {
+    const able = this.#processes.filter((process) => process.core !== undefined);
+    return able.length === 0 ? undefined : this.#chance.pick(able);
+  }
+
+  #now(): number {
+    return this.#lane.clock.monotonic();
   }
 
   async #patiently<T>(asked: Promise<T>): Promise<{ readonly answer: T } | undefined> {

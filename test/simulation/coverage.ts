@@ -5,16 +5,19 @@ import type { SimReport } from "./simulate.ts";
 
 export class Coverage {
   readonly #met = new Map<string, Map<string, number>>();
-  readonly totals = { seeds: 0, runs: 0, commits: 0, steps: 0, virtualMs: 0, faults: 0 };
+  readonly totals = { seeds: 0, runs: 0, commits: 0, steps: 0, virtualMs: 0, faults: 0, rollbacks: 0, vanished: 0 };
   readonly #fired = new Map<string, number>();
 
-  add({ features, fired, runs, commits, steps, virtualMs }: SimReport): void {
+  add(report: SimReport): void {
+    const { features, fired, runs, commits, steps, virtualMs, rollbacks, vanished } = report;
     this.totals.seeds += 1;
     this.totals.runs += runs;
     this.totals.commits += commits;
     this.totals.steps += steps;
     this.totals.virtualMs += virtualMs;
     this.totals.faults += fired.length;
+    this.totals.rollbacks += rollbacks;
+    this.totals.vanished += vanished;
     const kinds = fired.map((name) => name.slice(0, name.indexOf(":")));
     for (const kind of kinds) this.#fired.set(kind, (this.#fired.get(kind) ?? 0) + 1);
     for (const feature of features) {

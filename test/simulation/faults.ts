@@ -10,13 +10,19 @@ import { stream } from "./chance.ts";
  * `slow`: a call takes long. `kill`: a process is killed, anywhere or right before or after a write. `pause`: it stands still
  * past its lease. `drain`: it is closed in good order and comes back. `cut`: a call fails before it is done. `unknown`: a write
  * is done, not done or done later, and nobody is told. `abort`: the database gives a transaction up. `clock`: a wall clock jumps.
+ * `rollback`: the database loses its last commits, by a failover or a restore.
  */
-export const FAULTS = ["slow", "kill", "pause", "drain", "cut", "unknown", "abort", "clock"] as const;
+export const FAULTS = ["slow", "kill", "pause", "drain", "cut", "unknown", "abort", "clock", "rollback"] as const;
 export type Fault = (typeof FAULTS)[number];
+
+/** How many worlds have a kind: what is lost with history need not be kept, so most worlds keep theirs. */
+const SHARE: Partial<Record<Fault, number>> = { rollback: 0.25 };
 
 export interface FaultOptions {
   /** Which kinds may be drawn; each seed then picks among them. */
   readonly kinds?: readonly Fault[] | undefined;
+  /** Every seed has these. */
+  readonly always?: readonly Fault[] | undefined;
   /** Only these may fire. */
   readonly keep?: ReadonlySet<string> | undefined;
 }
@@ -31,13 +37,13 @@ export class Faults {
   readonly #counts = new Map<Fault, number>();
   readonly #keep: ReadonlySet<string> | undefined;
 
-  constructor(seed: number, { kinds = FAULTS, keep }: FaultOptions = {}) {
+  constructor(seed: number, { kinds = FAULTS, always = [], keep }: FaultOptions = {}) {
     const swarm = stream(seed, "swarm");
     const intensity = new Map<Fault, number>();
     // Drawn for every kind, so that leaving one out changes no other.
     for (const kind of FAULTS) {
-      const [isIn, strength] = [swarm.happens(0.6), 0.1 + 0.9 * swarm.unit() ** 2];
-      if (isIn && kinds.includes(kind)) intensity.set(kind, strength);
+      const [isIn, strength] = [swarm.happens(SHARE[kind] ?? 0.6), 0.1 + 0.9 * swarm.unit() ** 2];
+      if ((isIn && kinds.includes(kind)) || always.includes(kind)) intensity.set(kind, strength);
     }
     this.intensity = intensity;
     this.#keep = keep;

@@ -21,6 +21,7 @@ const { values } = parseArgs({
     mode: { type: "string" },
     scenario: { type: "string" },
     faults: { type: "string" },
+    always: { type: "string" },
     keep: { type: "string" },
     workers: { type: "string" },
     scale: { type: "string" },
@@ -48,6 +49,7 @@ function optionsOf(seed: number): SimOptions {
     ...(store === "remote" && { mode: (values.mode ?? (seed % 16 === 0 ? "serial" : "rc")) as Isolation }),
     scenario: listOf(values.scenario),
     faults: listOf(values.faults) as readonly Fault[] | undefined,
+    always: listOf(values.always) as readonly Fault[] | undefined,
     ...(keep !== undefined && { keep: new Set(keep) }),
     ...(values.workers !== undefined && { workers: Number(values.workers) }),
     ...(values.scale !== undefined && { scale: Number(values.scale) }),
@@ -64,9 +66,9 @@ function say(text: string): void {
 }
 
 function showProgress(isLast: boolean): void {
-  const { seeds, runs, commits, faults, virtualMs } = coverage.totals;
+  const { seeds, runs, commits, faults, rollbacks, vanished, virtualMs } = coverage.totals;
   const minutes = (performance.now() - started) / 60_000;
-  const line = `${seeds} seeds · ${Math.round(seeds / minutes)}/min · ${runs} runs · ${commits} commits · ${faults} faults · ${(virtualMs / 3_600_000).toFixed(1)} simulated hours · ${failures.length} violations`;
+  const line = `${seeds} seeds · ${Math.round(seeds / minutes)}/min · ${runs} runs · ${commits} commits · ${faults} faults · ${rollbacks} rollbacks, ${vanished} runs gone · ${(virtualMs / 3_600_000).toFixed(1)} simulated hours · ${failures.length} violations`;
   if (process.stdout.isTTY) say(`\r${line}${isLast ? "\n" : ""}`);
   else if (isLast || seeds % 100 === 0) say(`${line}\n`);
 }
@@ -96,7 +98,7 @@ async function tellFailure(options: SimOptions, report: SimReport): Promise<void
 }
 
 async function main(): Promise<void> {
-  for (const fault of listOf(values.faults) ?? [])
+  for (const fault of [...(listOf(values.faults) ?? []), ...(listOf(values.always) ?? [])])
     if (!FAULTS.includes(fault as Fault))
       throw new Error(`No fault is called ${fault}; there are: ${FAULTS.join(", ")}.`);
   if (values.mutants !== undefined) return huntMutants(Number(values.mutants));

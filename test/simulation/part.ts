@@ -24,6 +24,8 @@ export interface Part {
   drive(client: Client): Promise<void>;
   /** What is wrong with how the runs it started have ended, by id. */
   judge(ends: ReadonlyMap<string, RunEnd>): Iterable<string>;
+  /** Whether somebody still waits for an answer. */
+  isWaitedFor?(): boolean;
   /** Looks at what is outside of the store's own tables. */
   audit?(): Promise<Iterable<string>>;
 }

@@ -7,6 +7,8 @@ import type { Life } from "./process.ts";
 
 /** Remembers what a store said it had committed. */
 export interface Witness {
+  /** How often history went back: an answer from before says nothing of what is there now. */
+  readonly epoch: number;
   wrote(process: string, write: Write, outcome: Outcome): void;
 }
 
@@ -44,12 +46,13 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
     const isWrite = method === "write" ? !(args[0] as readonly Write[]).every(isPoll) : WRITES.has(method);
     await passage.before(method, isWrite);
     if (lane.isDead) return NEVER;
+    const { epoch } = witness;
     const result = await (raw[method as keyof Store] as Call).apply(raw, args as []);
     if (lane.isDead) return NEVER;
     if (method === "write") {
       (args[0] as readonly Write[]).forEach((write, index) => {
         const outcome = (result as readonly Outcome[])[index]!;
-        witness.wrote(life.name, write, outcome);
+        if (witness.epoch === epoch) witness.wrote(life.name, write, outcome);
         if (!isIdle(write, outcome)) lane.tell(lineOf(write, outcome));
       });
     } else if (isWorthTelling(method, result)) lane.tell(`${method}: ${JSON.stringify(result)}`);
@@ -63,6 +66,9 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
       if (key === "hasChanged") return () => passage.hasChanged();
       if (key === "close") return () => passage.close();
       if (key === "takeNews") return raw.takeNews && (() => raw.takeNews!());
+      if (key === "onHistoryBreak")
+        return (listener: Parameters<NonNullable<Store["onHistoryBreak"]>>[0]) =>
+          raw.onHistoryBreak?.((change) => life.lane.isDead || listener(change));
       if (key === "onNews")
         return raw.onNews && ((heard: () => void) => raw.onNews!(() => life.lane.isDead || heard()));
       const value: unknown = raw[key as keyof Store];

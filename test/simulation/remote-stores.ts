@@ -1,6 +1,6 @@
 // RemoteStore in the simulation: each process has its own, and its own connections, to one simulated database.
 
-import type { Database } from "../../src/kernel/index.ts";
+import type { Database, Store } from "../../src/kernel/index.ts";
 import { LinkError } from "../../src/stores/remote/backend.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import type { RemoteStoreOptions } from "../../src/stores/remote/session.ts";
@@ -20,6 +20,10 @@ import { crashPoint, latency, latencyMs, type SimStores, type StoresHost } from 
 const simulated: Database<SimUserHandle, false> = { "~kind": "simulated" };
 
 const LATE_MS = 3_000;
+/** How much a standby may be behind. */
+const BEHIND_MS = [0, 50, 500, 3_000];
+/** How much older than it must be a backup may be. */
+const OLDER_MS = 4_000;
 
 export interface RemoteHost extends StoresHost {
   readonly isolation: Isolation;
@@ -31,6 +35,9 @@ export interface RemoteHost extends StoresHost {
 export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
   const { lane, random, chance } = host;
   const server = new SimServer(host.isolation, () => lane.clock.now());
+  const history = host.faults.intensity.has("rollback")
+    ? server.database.keepHistory(() => lane.clock.monotonic())
+    : undefined;
   const isOptimistic = chance.happens(0.8);
   const optionsOf = (parts: Pick<RemoteStoreOptions, "clock" | "timers" | "random">): RemoteStoreOptions => ({
     ...parts,
@@ -40,10 +47,15 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
     // Two batches at once whenever there is anything for the second.
     overlapFrom: 1,
   });
-  const calm = await openRemoteStore(server.backend(), optionsOf({ clock: lane.clock, timers: lane.timers, random }));
-  return {
+  const openCalm = async (): Promise<Store> => {
+    const backend = server.backend();
+    // Whoever judges is not part of what happens.
+    server.backends.delete(backend);
+    return openRemoteStore(backend, optionsOf({ clock: lane.clock, timers: lane.timers, random }));
+  };
+  const stores: SimStores = {
     kind: "remote",
-    calm,
+    calm: await openCalm(),
     database: simulated,
     async open(life: Life): Promise<OpenedStore> {
       const backend = server.backend(wireOf(host, life));
@@ -60,8 +72,25 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
       const wrapped = host.wrap?.(store, life) ?? store;
       return { store: processStore(wrapped, life, passage, host.witness), kill: () => backend.kill() };
     },
-    close: () => calm.close(),
+    rollBack(draws, leastMs) {
+      if (history === undefined) return undefined;
+      const now = lane.clock.monotonic();
+      const isFailover = draws.happens(0.5);
+      const ageMs = isFailover ? draws.unit() * draws.pick(BEHIND_MS) : leastMs + draws.unit() * OLDER_MS;
+      // There was no store yet.
+      if (ageMs >= now) return undefined;
+      const lost = history.since(now - ageMs);
+      if (isFailover) server.failOver(lost);
+      else server.restore(lost);
+      return `${isFailover ? "failover" : "restore"} ${Math.round(ageMs)} ms back, ${lost} commits lost`;
+    },
+    async reopen() {
+      stores.calm = await openCalm();
+    },
+    close: () => stores.calm.close(),
+    discard: () => {},
   };
+  return stores;
 }
 
 /** Between a process and the database. What happens in the database takes its time whether the process stands still or not. */

@@ -48,7 +48,8 @@ class Shrinking implements Shrunk {
     await this.#try({ faults: [...kinds] });
     for (const kind of kinds) {
       const others = (this.options.faults ?? [...kinds]).filter((other) => other !== kind);
-      await this.#try({ faults: others });
+      const always = this.options.always?.filter((other) => other !== kind);
+      await this.#try({ faults: others, ...(always !== undefined && { always }) });
     }
   }
 
@@ -80,13 +81,14 @@ function kindOf(fired: string): Fault {
 }
 
 /** What to type to see it again. */
-export function reproduction({ seed, store, mode, scenario, faults, keep, workers, scale }: SimOptions): string {
+export function reproduction(options: SimOptions): string {
+  const { seed, store, mode, scenario, faults, always, keep, workers, scale } = options;
   const option = (name: string, value: string | number | undefined): string =>
     value === undefined ? "" : ` --${name} ${value}`;
   const list = (values: Iterable<string> | undefined): string | undefined =>
     values === undefined ? undefined : [...values].join(",") || "none";
   return (
     `npm run sim -- --seed ${seed} --store ${store}${option("mode", mode)}${option("scenario", list(scenario))}` +
-    `${option("faults", list(faults))}${option("keep", list(keep))}${option("workers", workers)}${option("scale", scale)}`
+    `${option("faults", list(faults))}${option("always", list(always))}${option("keep", list(keep))}${option("workers", workers)}${option("scale", scale)}`
   );
 }

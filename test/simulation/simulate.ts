@@ -16,6 +16,7 @@ import { between, type Part, type PartHost } from "./part.ts";
 import { graphOutcome } from "./parts/graphs.ts";
 import { partOf, PARTS } from "./parts/index.ts";
 import { SimProcess } from "./process.ts";
+import { rollBack } from "./rollbacks.ts";
 import { Scheduler, START_MS, Stuck, type Lane } from "./scheduler.ts";
 import { openRemoteStores, type RemoteHost } from "./remote-stores.ts";
 import { openSqliteStores } from "./sqlite-stores.ts";
@@ -29,6 +30,8 @@ export interface SimOptions {
   /** Parts of the workload by name; default: one to three by chance. */
   readonly scenario?: readonly string[] | undefined;
   readonly faults?: readonly Fault[] | undefined;
+  /** Kinds of faults that every seed has. */
+  readonly always?: readonly Fault[] | undefined;
   /** Only these faults may fire. */
   readonly keep?: ReadonlySet<string> | undefined;
   readonly workers?: number | undefined;
@@ -53,6 +56,9 @@ export interface SimReport {
   readonly parts: readonly string[];
   readonly features: readonly string[];
   readonly fired: readonly string[];
+  /** How often history went back, and how many runs were gone then. */
+  readonly rollbacks: number;
+  readonly vanished: number;
   /** How graphs ended, by run. */
   readonly outcomes: ReadonlyMap<string, string>;
   readonly told: ReadonlyMap<string, readonly string[]>;
@@ -60,6 +66,8 @@ export interface SimReport {
 
 const MAX_STEPS = 400_000;
 const TICK_MS = 200;
+/** As in src/worker/lease.ts. */
+const BEATS_PER_LEASE = 3;
 const SHOWN_ENTRIES = 50;
 /** Where parts of workloads send messages to. */
 const DESTINATIONS = ["outside", "mail", "somewhere"];
@@ -82,6 +90,9 @@ class World {
   runs = 0;
   #processes: readonly SimProcess[] = [];
   #isOver = false;
+  discard = (): void => {};
+  rollbacks = 0;
+  vanished = 0;
 
   constructor(options: SimOptions & { readonly scenario: readonly string[] }) {
     const { seed } = options;
@@ -89,7 +100,7 @@ class World {
     this.ledger = new Ledger(options.store === "sqlite");
     this.#chance = stream(seed, "world");
     this.scheduler = new Scheduler(stream(seed, "schedule"));
-    this.faults = new Faults(seed, { kinds: options.faults, keep: options.keep });
+    this.faults = new Faults(seed, { kinds: options.faults, always: options.always, keep: options.keep });
     this.lane = this.scheduler.lane("world");
     const drawn = between(this.#chance, 1, 3);
     this.workers = options.workers ?? drawn;
@@ -101,6 +112,7 @@ class World {
     const { seed } = this.#options;
     const chance = this.#chance;
     const stores = await this.#openStores();
+    this.discard = () => stores.discard();
     this.parts = this.#drawParts(stores);
     const concurrency = chance.pick([1, 2, 16]);
     const host = {
@@ -120,12 +132,14 @@ class World {
     this.#processes = Array.from({ length: this.workers }, (_, n) => new SimProcess(host, `p${n + 1}`));
     const client = new Client(this.scheduler.lane("client"), stream(seed, "client"), this.#processes);
     for (const process of this.#processes) void this.#supervise(process);
-    void this.#makeTrouble();
+    void this.#makeTrouble(stores, client);
     const driven = Promise.all(this.parts.map((part) => part.drive(client)));
     driven.catch(() => {});
     await this.lane.sleep(between(chance, 2_000, 10_000));
     this.#calmDown();
+    if (this.rollbacks > 0) await stores.reopen();
     await driven;
+    await client.repeated();
     await this.#comeToRest(stores, client);
     await this.#judge(stores, client);
     this.#isOver = true;
@@ -177,7 +191,7 @@ class World {
   }
 
   /** Kills, pauses and closes processes, and sets clocks. */
-  async #makeTrouble(): Promise<void> {
+  async #makeTrouble(stores: SimStores, client: Client): Promise<void> {
     const { faults, lane } = this;
     while (!faults.isQuiet) {
       await lane.sleep(TICK_MS);
@@ -186,7 +200,17 @@ class World {
       if (faults.happens("drain", 0.1)) void one("drain").close();
       if (faults.happens("pause", 0.15)) this.#pause(one("pause").lane);
       if (faults.happens("clock", 0.15)) this.#jump(faults.draw("clock"));
+      if (faults.happens("rollback", 0.2)) await this.#rollBack(stores, client);
     }
+  }
+
+  async #rollBack(stores: SimStores, client: Client): Promise<void> {
+    const { scheduler, lane, ledger, faults } = this;
+    const leastMs = Math.ceil(this.#leaseMs / BEATS_PER_LEASE);
+    const gone = await rollBack({ scheduler, lane, stores, ledger, client, leastMs }, faults.draw("rollback"));
+    if (gone === undefined) return;
+    this.rollbacks += 1;
+    this.vanished += gone;
   }
 
   /** As `SIGSTOP` does, and later `SIGCONT`. */
@@ -221,6 +245,7 @@ class World {
   }
 
   async #comeToRest({ calm }: SimStores, client: Client): Promise<void> {
+    const isWaitedFor = (): boolean => this.parts.some((part) => part.isWaitedFor?.() === true);
     for (const until = this.scheduler.elapsedMs + PATIENCE_MS; this.scheduler.elapsedMs < until;) {
       const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
       const blocked = live.filter(({ status }) => status === "blocked");
@@ -234,8 +259,8 @@ class World {
         await client
           .ask(`resume ${id}`, async (core) => (await core.run(definition as never, id).resume(), true))
           .catch(() => {});
-      if (live.length === 0 && (await calm.info()).outbox.pending === 0) return;
-      await this.lane.sleep(live.length === 0 ? 100 : 500);
+      if (live.length === 0 && (await calm.info()).outbox.pending === 0 && !isWaitedFor()) return;
+      await this.lane.sleep(live.length === 0 && !isWaitedFor() ? 100 : 500);
     }
   }
 
@@ -252,7 +277,7 @@ class World {
     );
     for (const { invariant, run, message } of await calm.check())
       this.problems.push(`${invariant}: ${run ?? ""} ${message}`);
-    this.problems.push(...this.outside.problems(journals.values()));
+    this.problems.push(...this.outside.problems(journals.values(), this.rollbacks > 0));
     const ends = endsOf(all);
     for (const [id, end] of ends) if (end.record.kind === "graph") this.outcomes.set(id, graphOutcome(end));
     for (const part of this.parts) this.problems.push(...part.judge(ends));
@@ -287,6 +312,7 @@ export async function simulate(options: SimOptions): Promise<SimReport> {
     ...options,
     scenario: ["graphs"],
     faults: [],
+    always: [],
     workers: 1,
     wrap: undefined,
     wrapBackend: undefined,
@@ -310,6 +336,8 @@ async function simulateOnce(options: SimOptions & { readonly scenario: readonly 
     world.problems.push(
       error instanceof Stuck ? `liveness: ${error.message}` : `crashed: ${(error as Error).stack ?? String(error)}`,
     );
+  } finally {
+    world.discard();
   }
   return {
     seed: options.seed,
@@ -323,6 +351,8 @@ async function simulateOnce(options: SimOptions & { readonly scenario: readonly 
     parts: world.parts.map(({ name }) => name),
     features: [...new Set(world.parts.flatMap(({ features }) => features))],
     fired: world.faults.fired,
+    rollbacks: world.rollbacks,
+    vanished: world.vanished,
     outcomes: world.outcomes,
     told: scheduler.told,
   };

@@ -1,35 +1,54 @@
-// The real SQLite store in the simulation: one database in memory that all processes share.
+// The real SQLite store in the simulation: one database in memory that all processes share. Where history may go back it is
+// a file, and each process has a store of its own, as it has in reality: what one process knows, another does not.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { sqlite } from "reprise/sqlite";
 
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import type { Store } from "../../src/kernel/index.ts";
+import { fastFolder } from "../servers/server.ts";
 import { failed, isIdle, processStore, type Passage, type Witness } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
+import { SqliteHistory } from "./sqlite-history.ts";
 import { crashPoint, latency, type SimStores, type StoresHost } from "./stores.ts";
 
 /** What others notice, beside what is written by `write`. */
 const TELLS: ReadonlySet<string> = new Set(["transact", "registerWorker", "renewLease", "releaseWorker"]);
+const BACK_UP_EVERY_MS = 400;
 
 export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
-  const { lane } = host;
-  const random = host.random;
-  const raw = await openSqliteStore({
-    path: ":memory:",
-    durability: "relaxed",
-    clock: lane.clock,
-    // Nothing of the store's own waits: it is never busy.
-    timers: lane.timers,
-    random,
-  });
+  const { lane, random } = host;
+  const file = host.faults.intensity.has("rollback") ? new SharedFile() : undefined;
+  const openRaw = ({
+    timers,
+    random: its,
+  }: Pick<StoresHost, "random"> & Pick<Life["lane"], "timers">): Promise<Store> =>
+    openSqliteStore({
+      path: file?.path ?? ":memory:",
+      durability: "relaxed",
+      // All processes are on one machine.
+      clock: lane.clock,
+      // Nothing of the store's own waits: it is never busy.
+      timers,
+      random: its,
+    });
+  const raw = await openRaw({ timers: lane.timers, random });
+  file?.begin();
   let changes = 0;
   const counting: Witness = {
+    get epoch() {
+      return host.witness.epoch;
+    },
     wrote(process, write, outcome) {
       if (isIdle(write, outcome)) return;
       changes += 1;
       host.witness.wrote(process, write, outcome);
     },
   };
-  return {
+  const opened: Store[] = [];
+  if (file !== undefined) void backUpNowAndThen(host, file);
+  const stores: SimStores = {
     kind: "sqlite",
     calm: raw,
     database: sqlite,
@@ -54,9 +73,51 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
         },
         close: () => Promise.resolve(),
       };
-      const wrapped = host.wrap?.(raw, life) ?? raw;
+      const own = file === undefined ? raw : await openRaw({ timers: life.lane.timers, random: life.random });
+      if (own !== raw) opened.push(own);
+      const wrapped = host.wrap?.(own, life) ?? own;
       return { store: processStore(wrapped, life, passage, counting), kill: () => {} };
     },
-    close: () => raw.close(),
+    rollBack(draws, leastMs) {
+      const backups = file?.history?.before(lane.clock.monotonic() - leastMs) ?? [];
+      if (backups.length === 0) return undefined;
+      const backup = draws.pick(backups);
+      file!.history!.restore(backup);
+      changes += 1;
+      return `restore of a backup made at ${Math.round(backup.atMs)}`;
+    },
+    async reopen() {
+      stores.calm = await openRaw({ timers: lane.timers, random });
+      opened.push(stores.calm);
+    },
+    async close() {
+      for (const store of [raw, ...opened]) await store.close();
+    },
+    discard: () => file?.[Symbol.dispose](),
   };
+  return stores;
+}
+
+class SharedFile implements Disposable {
+  readonly #folder = mkdtempSync(join(fastFolder(), "reprise-sim-"));
+  readonly path = join(this.#folder, "store.db");
+  history: SqliteHistory | undefined;
+
+  /** The store is there. */
+  begin(): void {
+    this.history = new SqliteHistory(this.path, this.#folder);
+  }
+
+  [Symbol.dispose](): void {
+    this.history?.close();
+    this.history = undefined;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function backUpNowAndThen({ lane, faults }: StoresHost, file: SharedFile): Promise<void> {
+  while (!faults.isQuiet) {
+    file.history?.backUp(lane.clock.monotonic());
+    await lane.sleep(BACK_UP_EVERY_MS);
+  }
 }

@@ -26,11 +26,20 @@ export interface StoresHost {
 export interface SimStores {
   readonly kind: StoreName;
   /** Without faults, for those who look at the end. */
-  readonly calm: Store;
+  calm: Store;
   /** What `ctx.tx` is asked for. */
   readonly database: Database<any>;
   open(life: Life): Promise<OpenedStore>;
+  /**
+   * The database returns to its state after an earlier commit; answers how. A restore goes back by `leastMs` or more.
+   * Undefined: there is nothing to go back to.
+   */
+  rollBack(chance: Chance, leastMs: number): string | undefined;
+  /** `calm` anew: it shall not depend on how a store copes with lost history. */
+  reopen(): Promise<void>;
   close(): Promise<void>;
+  /** Leaves nothing on the machine, however the world has ended. */
+  discard(): void;
 }
 
 /** How long a call is on its way: mostly no time at all, sometimes long. Without this, races are never lost. */

@@ -4,6 +4,8 @@
 // B1. After `kill` nobody gets an answer. What the database was doing for the process is given up, or goes on alone.
 // B2. A COMMIT may be applied and its answer lost, lost before it was applied, or applied long after its sender gave up
 //     (`late`). `lastBatch` closes the writer's row first: what is late afterwards finds it closed and writes nothing.
+// B3. History may go back. `failover`: another server takes over, without the last commits; every connection breaks, and what
+//     was on its way to the old server is never applied. `restore`: the tables are replaced by older ones, connections stay.
 
 import type { EpochMs } from "../../base/index.ts";
 import {
@@ -53,6 +55,7 @@ export class SimServer {
   identity = "1";
   readonly #now: () => EpochMs;
   readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
+  readonly backends = new Set<SimBackend>();
   #links = 0;
 
   constructor(isolation: Isolation, now: () => EpochMs) {
@@ -67,8 +70,21 @@ export class SimServer {
   newWriter(): string {
     this.#links += 1;
     const writer = `w${this.#links}`;
-    this.database.table("writers").set(writer, { writer, batch: 0, mark: 0 });
+    this.database.apply(new Map([["writers", new Map([[writer, { writer, batch: 0, mark: 0 }]])]]));
     return writer;
+  }
+
+  /** B3 */
+  failOver(lostCommits: number): void {
+    this.database.rollBack(lostCommits, "failover");
+    this.identity = String(Number(this.identity) + 1);
+    for (const backend of this.backends) backend.breakLinks();
+    for (const listeners of this.heard.values()) for (const heard of listeners) heard("");
+  }
+
+  /** B3 */
+  restore(lostCommits: number): void {
+    this.database.rollBack(lostCommits, "restore");
   }
 
   /** What a process opens. */
@@ -101,6 +117,7 @@ export class SimBackend implements Backend {
   constructor(server: SimServer, wire: SimWire) {
     this.server = server;
     this.wire = wire;
+    server.backends.add(this);
   }
 
   get isDead(): boolean {
@@ -113,7 +130,9 @@ export class SimBackend implements Backend {
     const link = new SimLink(this, this.server.newWriter());
     this.#links.add(link);
     await this.wire.pass("connect", "after");
-    return this.#isDead ? never : link;
+    if (this.#isDead) return never;
+    if (link.isBroken) throw new LinkError("lost");
+    return link;
   }
 
   /** B2 */
@@ -182,7 +201,13 @@ export class SimBackend implements Backend {
 
   async close(): Promise<void> {
     this.server.heard.delete(this);
+    this.server.backends.delete(this);
     for (const link of this.#links) link.destroy();
+  }
+
+  /** B3 */
+  breakLinks(): void {
+    for (const link of this.#links) link.break();
   }
 
   forget(link: SimLink): void {
@@ -193,6 +218,7 @@ export class SimBackend implements Backend {
   kill(): void {
     this.#isDead = true;
     this.server.heard.delete(this);
+    this.server.backends.delete(this);
     for (const link of this.#links) link.destroy();
   }
 }
@@ -206,9 +232,11 @@ function simLink(link: Link): SimLink {
 
 export class SimLink implements Link {
   readonly writer: string;
+  /** The identity of the server that this connection reached. */
   readonly server: string;
   readonly #backend: SimBackend;
   #isUsable = true;
+  #isBroken = false;
   #transaction: SimTransaction | undefined;
   /** The one whose COMMIT the database has begun with. */
   #committing: SimTransaction | undefined;
@@ -217,6 +245,11 @@ export class SimLink implements Link {
     this.#backend = backend;
     this.writer = writer;
     this.server = backend.server.identity;
+  }
+
+  /** Its server is gone. */
+  get isBroken(): boolean {
+    return this.#isBroken;
   }
 
   get isUsable(): boolean {
@@ -304,6 +337,14 @@ export class SimLink implements Link {
     this.destroy();
   }
 
+  /** B3. The database has ended its transactions. */
+  break(): void {
+    this.#isBroken = true;
+    this.#isUsable = false;
+    this.#backend.forget(this);
+    this.#transaction = undefined;
+  }
+
   /** A transaction of its own, without a stamp. */
   alone<T>(work: (transaction: SimTransaction) => Promise<T>): Promise<T> {
     return this.call("small", async () => {
@@ -322,9 +363,12 @@ export class SimLink implements Link {
     try {
       await backend.wire.pass(call, "before");
       if (backend.isDead) return await never;
+      if (this.#isBroken) throw new LinkError("lost");
       const result = await work();
       await backend.wire.pass(call, "after");
-      return backend.isDead ? await never : result;
+      if (backend.isDead) return await never;
+      if (this.#isBroken) throw new LinkError("lost");
+      return result;
     } catch (error) {
       this.#giveUp();
       if (backend.isDead) return never;

@@ -6,6 +6,7 @@
 //     then sees the newest, and leaves out what no longer matches. `rr`: as MySQL by default, plain reads see what was there
 //     at the first of them, locking reads and writes the newest. No store of ours uses `rr`: it shows what would go wrong.
 // D3. An insert locks its keys, so a second one waits for the first to end before it is told that they are taken.
+// D4. `rollBack` returns to the state after an earlier commit. A transaction that is open then never commits.
 
 import { InvariantError } from "../../base/index.ts";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
@@ -21,6 +22,7 @@ import {
   type WireRow,
   type WireValue,
 } from "../../stores/remote/index.ts";
+import { CommitHistory } from "./commit-history.ts";
 import { Locks, type LockMode } from "./locks.ts";
 import { inKeyOrder, inOrder, matches, sameValue, SimTable, stored, type SimRow } from "./sim-table.ts";
 
@@ -43,6 +45,8 @@ export class SimDatabase {
   /** Of users, for `ctx.tx`. */
   readonly userRows = new Map<string, string>();
   readonly #tables = new Map<TableName, SimTable>();
+  readonly #open = new Set<SimTransaction>();
+  #history: CommitHistory | undefined;
   /** How many transactions have been committed. */
   commits = 0;
 
@@ -61,7 +65,44 @@ export class SimDatabase {
   }
 
   begin(): SimTransaction {
-    return new SimTransaction(this);
+    const transaction = new SimTransaction(this, () => this.#open.delete(transaction));
+    this.#open.add(transaction);
+    return transaction;
+  }
+
+  /** From now on it can go back. `now` says when commits were made. */
+  keepHistory(now: () => number): CommitHistory {
+    return (this.#history ??= new CommitHistory(now, this.userRows));
+  }
+
+  /** D1. One commit: rows by table and key, undefined where a row is gone. */
+  apply(
+    changes: ReadonlyMap<TableName, ReadonlyMap<string, SimRow | undefined>>,
+    userRows: ReadonlyMap<string, string> = new Map(),
+  ): void {
+    const touched = [...changes].flatMap(([name, rows]) =>
+      [...rows.keys()].map((key) => [this.table(name), key] as const),
+    );
+    this.#history?.record(touched, userRows.keys());
+    for (const [name, rows] of changes) {
+      const table = this.table(name);
+      for (const [key, row] of rows) if (row === undefined) table.remove(key);
+      for (const [key, row] of rows) if (row !== undefined) table.set(key, row);
+    }
+    for (const [key, value] of userRows) this.userRows.set(key, value);
+    this.commits += 1;
+  }
+
+  /**
+   * D4. Undoes the last commits. `failover`: every transaction was on the server that died. `restore`: it takes the tables
+   * from those who use them; what has not begun yet begins on what was restored.
+   */
+  rollBack(count: number, how: "failover" | "restore"): void {
+    for (const transaction of [...this.#open]) {
+      if (how === "failover") transaction.end();
+      else if (transaction.isBegun) transaction.end("deadlock");
+    }
+    this.#history!.undo(count);
   }
 
   /** D2. For reads outside of any transaction. */
@@ -72,16 +113,24 @@ export class SimDatabase {
 
 export class SimTransaction {
   readonly #database: SimDatabase;
+  readonly #onEnd: () => void;
   #isBegun = false;
   #isEnded = false;
+  /** What is said to calls that come after the end. */
+  #why: "deadlock" | "ended" = "ended";
   /** D2, `rr`. */
   #snapshot: ReadonlyMap<TableName, ReadonlyMap<string, SimRow>> | undefined;
   /** D1. What it has written so far; undefined where a row is gone. */
   readonly #own = new Map<TableName, Map<string, SimRow | undefined>>();
   readonly #ownUser = new Map<string, string>();
 
-  constructor(database: SimDatabase) {
+  constructor(database: SimDatabase, onEnd: () => void) {
     this.#database = database;
+    this.#onEnd = onEnd;
+  }
+
+  get isBegun(): boolean {
+    return this.#isBegun;
   }
 
   get isEnded(): boolean {
@@ -158,36 +207,33 @@ export class SimTransaction {
 
   /** D1 */
   commit(): void {
-    if (this.#isEnded) throw new GivenUp("ended");
-    for (const [name, rows] of this.#own) {
-      const table = this.#database.table(name);
-      for (const [key, row] of rows) if (row === undefined) table.remove(key);
-      for (const [key, row] of rows) if (row !== undefined) table.set(key, row);
-    }
-    for (const [key, value] of this.#ownUser) this.#database.userRows.set(key, value);
-    this.#database.commits += 1;
+    if (this.#isEnded) throw new GivenUp(this.#why);
+    this.#database.apply(this.#own, this.#ownUser);
     this.end();
   }
 
-  end(): void {
+  end(why: "deadlock" | "ended" = "ended"): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#why = why;
+    this.#onEnd();
     this.#database.locks.release(this);
   }
 
   async #begin(): Promise<void> {
+    if (this.#isEnded) throw new GivenUp(this.#why);
     if (this.#isBegun) return;
     this.#isBegun = true;
     if (this.#database.isolation === "serial") await this.#take(WHOLE, "update");
   }
 
   async #take(name: string, mode: LockMode): Promise<void> {
-    if (this.#isEnded) throw new GivenUp("ended");
+    if (this.#isEnded) throw new GivenUp(this.#why);
     const got = this.#database.locks.take(name, this, mode);
     const became = typeof got === "string" ? got : await got;
     if (became === "got") return;
     this.end();
-    throw new GivenUp(became);
+    throw new GivenUp(became === "ended" ? this.#why : became);
   }
 
   #plainRows(name: TableName): Iterable<SimRow> {

@@ -9,6 +9,7 @@ import { diskFull, syncErrors } from "./disk.ts";
 import { crashMatrix, race } from "./exactly-once.ts";
 import { failoverSync } from "./failover.ts";
 import { flowKilled } from "./flow-killed.ts";
+import { historyFailedOver, historyRestored } from "./history-cut.ts";
 import { migrators } from "./migrators.ts";
 import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
 import { pgBouncer } from "./pgbouncer.ts";
@@ -25,6 +26,8 @@ export const RIGS: readonly Rig[] = [
   serversKilled,
   failoverSync,
   pgBouncer,
+  historyRestored,
+  historyFailedOver,
   zombies,
   stoppedInside,
   commitsCut,

@@ -86,16 +86,18 @@ export function retryPart({ chance, scale }: PartHost): Part {
             await client.sleep(chance.below(1_000));
             await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
           }
-          // It ends as failed, sooner or later.
+          // It ends as failed, sooner or later; and again, when history takes the retry back.
           for (;;) {
             const info = await client.ask(`look at ${id}`, (core) => core.find(id));
-            if (info?.status === "failed") break;
+            if (info?.status === "completed") break;
+            if (info?.status === "failed") {
+              mended.add(index);
+              await client.tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry());
+            }
             if (info?.status === "blocked" || info?.status === "paused")
               await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
             await client.sleep(300);
           }
-          mended.add(index);
-          await client.tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry());
         }),
       );
     },

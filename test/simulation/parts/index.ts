@@ -7,6 +7,7 @@ import { cancelPart, retryPart } from "./control.ts";
 import { flowsPart } from "./flows.ts";
 import { graphsPart } from "./graphs.ts";
 import { collectPart, outboxPart, updatesPart } from "./messages.ts";
+import { ordersPart } from "./orders.ts";
 import { programsPart } from "./programs.ts";
 import { replaysPart } from "./replays.ts";
 import { tasksPart } from "./tasks.ts";
@@ -23,6 +24,7 @@ export const PARTS: ReadonlyMap<string, (host: PartHost) => Part> = new Map([
   ["cancel", cancelPart],
   ["replays", replaysPart],
   ["retry", retryPart],
+  ["orders", ordersPart],
 ]);
 
 /** Must fail on some seeds, so it is only run when it is asked for. */

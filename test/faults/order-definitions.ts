@@ -1,0 +1,23 @@
+// Orders: a workflow whose every value bears the mark of its run, so that a journal that mixes two runs shows it.
+
+import { signal, task, workflow } from "reprise";
+
+const pack = task("pack", (_ctx, mark: string) => `packed ${mark}`);
+const label = workflow("label", async (ctx, mark: string) => ctx.run("print", () => `labelled ${mark}`));
+
+/** The workflow of a shop: charge a card, pack and label, wait for a word, ship. */
+export const order = workflow("order", { ports: { go: signal<string>() } }, async (ctx, mark: string) => {
+  const charged = await ctx.run("charge", mark, (_op, given) => `charged ${given}`);
+  const [packed, labelled] = await Promise.all([ctx.task(pack, mark), ctx.child(label, mark)]);
+  await ctx.sleep(20);
+  const told = await ctx.receive("go");
+  const shipped = await ctx.run("ship", () => `shipped ${mark}`);
+  return [charged, packed, labelled, told, shipped];
+});
+
+export const ORDERS = [order, pack, label] as const;
+
+/** What `order` gives for its mark. */
+export function resultOf(mark: string): unknown {
+  return ["charged", "packed", "labelled", "told", "shipped"].map((what) => `${what} ${mark}`);
+}

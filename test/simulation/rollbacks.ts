@@ -1,0 +1,44 @@
+// Rollbacks: history goes back (fault `rollback`), and the judges learn what the database lost.
+//
+// RB1. What the database lost is lost: nobody has to find it again. Everything else must hold as if nothing had happened.
+// RB2. An answer that was on its way when history went back counts for nothing: the judge cannot know on which side it was.
+
+import { InvariantError } from "../../src/base/index.ts";
+import type { Entry, RunRecord } from "../../src/kernel/index.ts";
+import type { Chance } from "../replay/seeded.ts";
+import { readAll, type Ledger } from "./checks.ts";
+import type { Client } from "./client.ts";
+import type { Lane, Scheduler } from "./scheduler.ts";
+import type { SimStores } from "./stores.ts";
+
+export interface RollbacksHost {
+  readonly scheduler: Scheduler;
+  readonly lane: Lane;
+  readonly stores: SimStores;
+  readonly ledger: Ledger;
+  readonly client: Client;
+  /** A restore goes back at least this far. */
+  readonly leastMs: number;
+}
+
+/** Takes the database back once; answers how many runs are gone, or undefined when there is nothing to go back to. */
+export async function rollBack(host: RollbacksHost, chance: Chance): Promise<number | undefined> {
+  const { scheduler, lane, stores, ledger, client, leastMs } = host;
+  const { steps } = scheduler;
+  const before = await readAll(stores.calm);
+  const how = stores.rollBack(chance, leastMs);
+  if (how === undefined) return undefined;
+  const after = await readAll(stores.calm);
+  if (scheduler.steps !== steps) throw new InvariantError("Something else happened while history went back.");
+  // RB2
+  ledger.rolledBack(journalsOf(before), journalsOf(after));
+  const left = new Set([...after.keys()].map(({ id }) => id));
+  const vanished = new Set([...before.keys()].map(({ id }) => id).filter((id) => !left.has(id)));
+  lane.tell(`history goes back: ${how}; gone: ${[...vanished].join() || "no run"}`);
+  client.rolledBack(vanished);
+  return vanished.size;
+}
+
+function journalsOf(all: ReadonlyMap<RunRecord, readonly Entry[]>): ReadonlyMap<number, readonly Entry[]> {
+  return new Map([...all].map(([{ run }, journal]) => [run, journal]));
+}

@@ -1,0 +1,161 @@
+// What must hold when a database loses committed history while workers and clients use it: what it lost is lost, and the
+// clients who wait for it are told; no run ever ends with another run's data. The same tests for each store.
+
+import { expect, test } from "vitest";
+import { createEngine, signal, workflow, type Engine } from "reprise";
+import { historyOf, type History } from "../../faults/history.ts";
+import { openStore, openSubject, type StoreKind, type Subject } from "../../faults/subject.ts";
+import { insist, SILENT } from "../../faults/workload.ts";
+import { createGate, type Gate } from "../../engine/world.ts";
+
+const TIMEOUT_MS = 120_000;
+const LEASE_MS = 3_000;
+const RUNS = 20;
+/** Longer than any lease: a run that has not ended by then never does. */
+const PATIENCE = "30 s";
+
+class Shop implements AsyncDisposable {
+  readonly subject: Subject;
+  readonly history: History;
+  readonly #engines: Engine<any>[] = [];
+  /** Where `charge` of a run waits, by the run's card. */
+  readonly gates = new Map<string, Gate>();
+  readonly #order;
+
+  private constructor(subject: Subject) {
+    this.subject = subject;
+    this.history = historyOf(subject.url, subject.folder);
+    const charge = async (card: string): Promise<string> => {
+      await this.gates.get(card)?.wait();
+      return `charged ${card}`;
+    };
+    this.#order = workflow("order", { ports: { go: signal<string>() } }, async (ctx, card: string) => {
+      const charged = await ctx.run("charge", card, (_op, given) => charge(given));
+      const go = await ctx.receive("go");
+      const shipped = await ctx.run("ship", () => `shipped to ${card}`);
+      return [charged, go, shipped];
+    });
+  }
+
+  static async open(kind: StoreKind): Promise<Shop> {
+    return new Shop(await openSubject(kind));
+  }
+
+  async engine(works: boolean): Promise<Engine<any>> {
+    const worker = works ? { lease: LEASE_MS } : false;
+    const engine = await createEngine({ store: this.subject.url, definitions: [this.#order], worker, logger: SILENT });
+    this.#engines.push(engine);
+    return engine;
+  }
+
+  async start(client: Engine<any>, card: string): Promise<void> {
+    await insist(() => client.start(this.#order, card, { id: card }));
+  }
+
+  async go(client: Engine<any>, card: string): Promise<void> {
+    await insist(() => client.run(this.#order, card).signal("go", `go ${card}`, { dedupId: "go" }));
+  }
+
+  result(client: Engine<any>, card: string): Promise<unknown> {
+    return client.run(this.#order, card).result({ timeout: PATIENCE });
+  }
+
+  /** Resolves when each of these has been charged and waits for `go`. */
+  async charged(cards: readonly string[]): Promise<void> {
+    const store = await openStore(this.subject);
+    try {
+      for (const card of cards)
+        await expect
+          .poll(async () => {
+            const record = await store.findRun(card);
+            const journal = record === undefined ? [] : await store.readJournal(record.run, 0);
+            return journal.map(({ type }) => type);
+          })
+          .toContain("OperationCompleted");
+    } finally {
+      await store.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const gate of this.gates.values()) gate.open();
+    await Promise.all(this.#engines.map((engine) => engine.close({ grace: "1s" }).catch(() => undefined)));
+    await this.subject[Symbol.asyncDispose]();
+  }
+}
+
+const resultOf = (card: string): unknown => [`charged ${card}`, `go ${card}`, `shipped to ${card}`];
+const cardsOf = (letter: string): readonly string[] => Array.from({ length: RUNS }, (_, n) => `${letter}${n}`);
+
+/** What became of each: its result, or the error's code and whether it names the run. */
+async function answers(cards: readonly string[], ask: (card: string) => Promise<unknown>): Promise<unknown> {
+  const settled = await Promise.allSettled(cards.map(ask));
+  return Object.fromEntries(
+    settled.map((each, index) => {
+      const card = cards[index]!;
+      if (each.status === "fulfilled") return [card, each.value];
+      const { code, message } = each.reason as { readonly code?: string; readonly message: string };
+      return [card, `${code ?? message}${message.includes(card) ? ` names ${card}` : ""}`];
+    }),
+  );
+}
+
+export function historyOn(kind: StoreKind): void {
+  test("no run ends with the data of a run that the database lost", { timeout: TIMEOUT_MS }, async () => {
+    await using shop = await Shop.open(kind);
+    const client = await shop.engine(false);
+    await shop.engine(true);
+    await shop.engine(true);
+    await shop.history.save();
+    const [lost, later] = [cardsOf("x"), cardsOf("y")];
+    for (const card of lost) await shop.start(client, card);
+    await shop.charged(lost);
+    const waiting = answers(lost, (card) => shop.result(client, card));
+    await shop.history.restore();
+    for (const card of later) await shop.start(client, card);
+    for (const card of later) await shop.go(client, card);
+    const expected = Object.fromEntries(later.map((card) => [card, resultOf(card)]));
+    expect(await answers(later, (card) => shop.result(client, card))).toEqual(expected);
+    expect(await waiting).toEqual(Object.fromEntries(lost.map((card) => [card, `STORE_ROLLED_BACK names ${card}`])));
+    const store = await openStore(shop.subject);
+    expect(await store.check()).toEqual([]);
+    await store.close();
+  });
+
+  test("a run whose claim survived and whose completion did not is done again", { timeout: TIMEOUT_MS }, async () => {
+    await using shop = await Shop.open(kind);
+    const client = await shop.engine(false);
+    await shop.engine(true);
+    const gate = createGate();
+    shop.gates.set("z", gate);
+    await shop.start(client, "z");
+    await shop.go(client, "z");
+    await gate.reached;
+    await shop.history.save();
+    gate.open();
+    expect(await shop.result(client, "z")).toEqual(resultOf("z"));
+    await shop.history.restore();
+    // Asked by a client who knows nothing of what it was told before.
+    const other = await shop.engine(false);
+    expect(await shop.result(other, "z")).toEqual(resultOf("z"));
+  });
+
+  test(
+    "workers whose registration was lost register again, each under its own number",
+    { timeout: TIMEOUT_MS },
+    async () => {
+      await using shop = await Shop.open(kind);
+      await shop.engine(true);
+      await shop.history.save();
+      await shop.engine(true);
+      await shop.history.restore();
+      await shop.engine(true);
+      const store = await openStore(shop.subject);
+      try {
+        await expect.poll(async () => (await store.listWorkers()).length).toBe(3);
+      } finally {
+        await store.close();
+      }
+    },
+  );
+}

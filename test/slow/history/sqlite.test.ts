@@ -1,0 +1,3 @@
+import { historyOn } from "./history-on.ts";
+
+historyOn("sqlite");
