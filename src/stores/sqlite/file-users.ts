@@ -118,7 +118,9 @@ function readLeases(db: DatabaseSync, wallNow: EpochMs): { readonly live: readon
 
 function inUse(path: string, pids: readonly number[] = []): RepriseError {
   const known = pids.filter((pid) => pid > 0);
-  const who = known.length === 0 ? "another process has" : `process ${known.join(", ")} has`;
+  const [first, ...more] = known;
+  const several = more.length > 0 ? `processes ${known.join(", ")} have` : `process ${first} has`;
+  const who = first === undefined ? "another process has" : several;
   return new RepriseError(
     "STORE_BUSY",
     `${path} is in use: ${who} it open. Nothing was changed. Stop every process that uses it (\`lsof ${path}\` names them), then repeat.`,

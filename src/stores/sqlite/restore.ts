@@ -34,6 +34,9 @@ import { Session, type SqliteTx } from "./session.ts";
 import { checkVersion, notReprise, pragma, refuseNewer } from "./version.ts";
 import { readWholeHeader } from "./whole-file.ts";
 
+const COUNTS = `select (select count(*) from runs indexed by runs_held where turn_worker is not null) as turns,
+  (select count(*) from queue indexed by queue_leased where state = 2) as items, (select count(*) from runs) as runs`;
+
 const BESIDE = [...COMPANIONS, ROLLBACK_JOURNAL];
 
 export interface RestoreOptions extends Waiting {
@@ -162,7 +165,9 @@ export class Restore {
           `${backup} is damaged, and was not restored: ${problem.invariant}${problem.run === undefined ? "" : `, run ${problem.run}`}: ${problem.message}${more.length === 0 ? "" : ` (and ${more.length} more)`}. Nothing was changed. \`reprise doctor --store sqlite:${backup}\` names everything; use another backup.`,
           { details: { backup, problems: more.length + 1 } },
         );
-      ({ released, runs } = await session.transact("Releasing what was held", releaseAll));
+      ({ released, runs } = await session.transact("Releasing what was held", (tx) =>
+        releaseAll(tx, session.connection.db),
+      ));
     } finally {
       await session.close();
     }
@@ -270,13 +275,13 @@ function reading<T>(source: string | URL, read: (db: DatabaseSync) => T): T {
 }
 
 /** R3. Nobody of that time is there any more: that is no takeover. */
-function releaseAll(tx: SqliteTx): { readonly released: Released; readonly runs: number } {
+function releaseAll(tx: SqliteTx, db: DatabaseSync): { readonly released: Released; readonly runs: number } {
   const { sql, now } = tx;
   const values = (rows: unknown[], column: string): number[] =>
     (rows as Record<string, number>[]).map((row) => row[column]!);
   const workers = values(sql.workers.all(), "worker");
   const holders = [sql.turnHolders, sql.itemHolders, sql.outgoingHolders].flatMap((one) => values(one.all(), "value"));
-  const { turns, items, runs } = sql.countHeld.get() as { turns: number; items: number; runs: number };
+  const { turns, items, runs } = db.prepare(COUNTS).get() as { turns: number; items: number; runs: number };
   for (const worker of new Set([...workers, ...holders])) releaseWorker(tx, worker);
   // Time goes on from the highest mark; the lines of processes of that time mean nothing.
   const { mark } = sql.highestMark.get() as { mark: number };

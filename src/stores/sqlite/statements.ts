@@ -290,8 +290,6 @@ const SQL = {
   holder: `select turn_worker as worker, (select at from journal where journal.run = runs.run and seq = head) as committedAt
     from runs where run = ?`,
   itemsHeld: "select item, worker from queue where run = ? and state = 2 and worker is not null order by item limit ?",
-  countHeld: `select (select count(*) from runs indexed by runs_held where turn_worker is not null) as turns,
-    (select count(*) from queue indexed by queue_leased where state = 2) as items, (select count(*) from runs) as runs`,
   history: `select key, value from meta where key >= '${HISTORY_PREFIX}' and key < '${HISTORY_END}'`,
 
   // workers
