@@ -259,6 +259,11 @@ export const ERROR_CATALOGUE = {
     summary: "The database file was replaced or removed while it was open, or our tables were.",
     next: "Restart this process, and replace a store only while nothing has it open.",
   },
+  STORE_ROLLED_BACK: {
+    family: "store",
+    summary: "The database went back to an earlier state, and a run that this process had started or read is gone.",
+    next: "Run `reprise doctor` to see when, then start the lost runs again with the same ids.",
+  },
   STORE_UNREACHABLE: {
     family: "store",
     summary: "The database server did not answer for longer than a call waits for it.",

@@ -134,6 +134,7 @@ export class EngineCore implements Engine {
       newSalt: parts.newSalt,
       openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),
+      hasGoneBack: () => this.worker.hasGoneBack,
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
   }
@@ -182,7 +183,11 @@ export class EngineCore implements Engine {
       const note = this.#waiters.look(id);
       this.#parts.store
         .findRun(id)
-        .then((record) => record && tellIfOver(this.#handleHost, record, note))
+        .then((record) => {
+          if (record !== undefined) return tellIfOver(this.#handleHost, record, note);
+          this.#waiters.tellIfGone(id, undefined);
+          return undefined;
+        })
         .catch((error: unknown) => {
           // An answer that comes after the end is nobody's.
           if (this.#closing === undefined) this.#parts.logger.error(String(error), { run: id });
@@ -243,7 +248,7 @@ export class EngineCore implements Engine {
       checkSameStart(outcome, body.name, input, this.#parts.redaction);
     if (outcome.status !== "started") await sendAll({ host: this.#handleHost, body, id: record.id }, messages);
     if (run.deadlineMs !== undefined) this.worker.dueAt(record.createdAt + run.deadlineMs);
-    return new RunHandle(this.#handleHost, body, record.id, record.run);
+    return new RunHandle(this.#handleHost, body, record.id, record);
   };
 
   run: Client["run"] = (what: Definition | string, id: string): Run<any> => {

@@ -1,6 +1,6 @@
 // Listeners: who listens for which run.
 
-import type { RunNumber } from "../kernel/index.ts";
+import type { RunNumber, RunRecord } from "../kernel/index.ts";
 
 interface Listening<L> {
   readonly all: Set<L>;
@@ -8,7 +8,12 @@ interface Listening<L> {
   run: RunNumber | undefined;
   /** How often somebody has looked. */
   looks: number;
+  /** The run that is waited for, as it was first seen. */
+  seen: SeenRun | undefined;
 }
+
+/** A run that was in the store. */
+export type SeenRun = Pick<RunRecord, "run" | "generation">;
 
 export class Listeners<L> {
   readonly #byId = new Map<string, Listening<L>>();
@@ -32,7 +37,8 @@ export class Listeners<L> {
   /** Answers how to stop listening. */
   add(id: string, listener: L): () => void {
     let listening = this.#byId.get(id);
-    if (listening === undefined) this.#byId.set(id, (listening = { all: new Set(), run: undefined, looks: 0 }));
+    if (listening === undefined)
+      this.#byId.set(id, (listening = { all: new Set(), run: undefined, looks: 0, seen: undefined }));
     const { all } = listening;
     all.add(listener);
     return () => {
@@ -53,6 +59,22 @@ export class Listeners<L> {
     return (run) => {
       if (listening.looks === look) listening.run = run;
     };
+  }
+
+  see(id: string, run: SeenRun): void {
+    const listening = this.#byId.get(id);
+    if (listening !== undefined) listening.seen ??= run;
+  }
+
+  /**
+   * Whether the run that is waited for is gone: there is none of its id, or one that was started under it since. Runs that
+   * have not ended are never removed, so the database went back to a state before its start.
+   */
+  isGone(id: string, found: RunRecord | undefined): boolean {
+    const seen = this.#byId.get(id)?.seen;
+    if (seen === undefined) return false;
+    if (found === undefined || found.generation < seen.generation) return true;
+    return found.generation === seen.generation && found.run !== seen.run;
   }
 
   /** Those for which something of these runs may be news. */

@@ -93,6 +93,7 @@ async function copyRun(store: Store, record: RunRecord, recorded: readonly Entry
     run: started.record.run,
     token,
     head: 1,
+    previousChain: started.record.chain,
     entries,
     chain: checkpoints.at(-1)?.chain ?? started.record.chain,
     read: 0,

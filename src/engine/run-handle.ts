@@ -50,7 +50,8 @@ import { retryRun } from "./retry-run.ts";
 import { readScheduler } from "./run-scheduler.ts";
 import { readRunStream, type StreamChunk } from "./run-stream.ts";
 import { updateRun } from "./run-updates.ts";
-import type { Ending, Waiters } from "./waiters.ts";
+import type { SeenRun } from "./listeners.ts";
+import { goneError, type Ending, type Waiters } from "./waiters.ts";
 import type { Watchers } from "./watchers.ts";
 
 /** What a handle needs from its engine. */
@@ -69,6 +70,8 @@ export interface HandleHost {
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
   checkOpen(): void;
+  /** Whether the database went back to an earlier state while this engine was open. */
+  hasGoneBack(): boolean;
 }
 
 const PAGE = 256;
@@ -78,13 +81,13 @@ export class RunHandle implements Run<any> {
   readonly #host: HandleHost;
   readonly #body: WorkflowBody;
   /** Known when this engine started the run. */
-  readonly #number: RunNumber | undefined;
+  readonly #seen: SeenRun | undefined;
 
-  constructor(host: HandleHost, body: WorkflowBody, id: string, number?: RunNumber) {
+  constructor(host: HandleHost, body: WorkflowBody, id: string, seen?: SeenRun) {
     this.#host = host;
     this.#body = body;
     this.id = checkRunId(id);
-    this.#number = number;
+    this.#seen = seen;
   }
 
   get #target(): Target {
@@ -96,6 +99,7 @@ export class RunHandle implements Run<any> {
     const record = await this.#host.store.findRun(this.id, checkGeneration(generation));
     if (record === undefined && generation !== undefined)
       throw new RepriseError("RUN_NOT_FOUND", `There is no generation ${generation} of run ${this.id}.`);
+    if (record === undefined && this.#seen !== undefined && this.#host.hasGoneBack()) throw goneError(this.id, false);
     if (record === undefined)
       throw new RepriseError(
         "RUN_NOT_FOUND",
@@ -131,7 +135,8 @@ export class RunHandle implements Run<any> {
       let cancelTimer: (() => void) | undefined;
       const leave = waiters.add(this.id, (ending) => {
         cancelTimer?.();
-        if (ending !== undefined) resolve(ending);
+        if (ending instanceof RepriseError) reject(ending);
+        else if (ending !== undefined) resolve(ending);
         else
           reject(new RepriseError("ENGINE_CLOSED", `The engine was closed while run ${this.id} was still going on.`));
       });
@@ -145,8 +150,9 @@ export class RunHandle implements Run<any> {
             ),
           );
         });
+      if (this.#seen !== undefined) waiters.see(this.id, this.#seen);
       // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
-      if (this.#number !== undefined && worker.runs.holds(this.#number)) return;
+      if (this.#seen !== undefined && worker.runs.holds(this.#seen.run)) return;
       const note = waiters.look(this.id);
       this.#record()
         .then((record) => tellIfOver(this.#host, record, note))
@@ -242,7 +248,7 @@ export class RunHandle implements Run<any> {
 
   async fork(options: ForkOptions<any>): Promise<Run<any>> {
     const { id, run } = await forkRun(this.#host, await this.#record(), options);
-    return new RunHandle(this.#host, this.#body, id, run);
+    return new RunHandle(this.#host, this.#body, id, { run, generation: 0 });
   }
 
   async diff(other: Run<any>, options?: DiffOptions): Promise<RunDiff> {
@@ -295,6 +301,9 @@ export async function tellIfOver(
   record: RunRecord,
   note: (run: RunNumber) => void,
 ): Promise<void> {
+  if (waiters.tellIfGone(record.id, record)) return;
+  // One that is only expected may be cancelled, and is removed then.
+  if (record.status !== "expected") waiters.see(record.id, record);
   if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
   if (!hasEnded(record.status)) return note(record.run);
   if (record.status === "continued") return;

@@ -146,8 +146,12 @@ export interface TurnWrite {
   readonly write: "turn";
   readonly run: RunNumber;
   readonly token: string;
-  /** Entries `seq > head`, in order; `chain` is the chain after the last of them. */
+  /**
+   * Entries `seq > head`, in order; `chain` is the chain after the last of them, `previousChain` the one at `head`. The write
+   * is void unless the row has this token, head and chain: a head alone says nothing about which history it counts.
+   */
   readonly head: number;
+  readonly previousChain: string;
   readonly entries: readonly Entry[];
   readonly chain: string;
   /** Everything up to this arrival number has become an entry or was dropped. */

@@ -62,7 +62,11 @@ export type RepriseEvent =
   | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }
   | { readonly event: "schedule.fired"; readonly schedule: string; readonly run: string }
   | { readonly event: "schedule.skipped"; readonly schedule: string; readonly at: Date }
-  | { readonly event: "store.failed"; readonly error: unknown };
+  | { readonly event: "store.failed"; readonly error: unknown }
+  /** The database lacks what it had acknowledged: a standby without it was promoted, or a backup restored. */
+  | { readonly event: "store.rolled-back"; readonly at: Date; readonly detail: string }
+  /** Another server answers, and lacks nothing that this process wrote. */
+  | { readonly event: "store.failed-over"; readonly at: Date };
 
 const events = channel("reprise");
 

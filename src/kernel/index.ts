@@ -161,6 +161,7 @@ export { decideRetry, type RetryDecision } from "./retry.ts";
 export {
   checkDeadline,
   hasEnded,
+  leastNumberAt,
   STATUSES,
   type EndStatus,
   type LiveStatus,
@@ -199,6 +200,7 @@ export {
   MAX_TAKEOVERS,
   SUSPECT_AFTER,
   type OnProgress,
+  type HeldWork,
   type Problem,
   type Rekeyed,
   type PruneOptions,
@@ -248,5 +250,6 @@ export {
 } from "./task.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
+export { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "./history.ts";
 export { WORK_KINDS } from "./news.ts";
 export type { News, WorkKind } from "./news.ts";

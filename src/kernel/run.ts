@@ -5,6 +5,17 @@ import { RepriseError, toMs, type Duration, type EpochMs } from "../base/index.t
 /** The integer a database knows a run by; the public id stands only in the run's own row. */
 export type RunNumber = number;
 
+const NUMBERS_SINCE = Date.UTC(2026, 0, 1);
+const NUMBERS_PER_MS = 100;
+
+/**
+ * Numbers that a store gives at a time are at least this. A database that goes back to an earlier state takes its counters
+ * with it; time goes on, so a number that was given in the lost history is not given again.
+ */
+export function leastNumberAt(now: EpochMs): number {
+  return Math.max(0, Math.floor((now - NUMBERS_SINCE) * NUMBERS_PER_MS));
+}
+
 export type LiveStatus = "expected" | "queued" | "running" | "waiting" | "paused" | "blocked" | "determinism_violation";
 export type EndStatus = "completed" | "failed" | "cancelled" | "continued";
 /** Where a run stands. The first seven are live, the last four have ended. */

@@ -16,11 +16,12 @@ import type { InputsAsked, NodeInput, Readiness } from "./completion.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
+import type { HistoryBreak } from "./history.ts";
 import type { Entry } from "./journal.ts";
 import type { News } from "./news.ts";
-import type { QueueState } from "./queue.ts";
+import type { Line, QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
-import type { OutboxInfo } from "./outbox.ts";
+import type { MessageFence, OutboxInfo } from "./outbox.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
 
@@ -55,6 +56,19 @@ export interface RunPulse {
   readonly status: Status;
   readonly arrivals: number;
   readonly token: string | undefined;
+}
+
+/** What a store says is leased to a worker. */
+export interface HeldWork {
+  readonly turns: readonly { readonly run: RunNumber; readonly token: string }[];
+  readonly items: readonly {
+    readonly run: RunNumber;
+    readonly item: string;
+    readonly token: string;
+    readonly attempt: number;
+    readonly line?: Line;
+  }[];
+  readonly messages: readonly (MessageFence & { readonly attempt: number })[];
 }
 
 /** One broken promise found by `check`. */
@@ -138,6 +152,8 @@ export interface Store {
   renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean>;
   /** By number, those whose lease has run out included. Costs the same however many runs there are. */
   listWorkers(): Promise<readonly WorkerInfo[]>;
+  /** Everything that is leased to a worker. */
+  readHeld(worker: number): Promise<HeldWork>;
   /** Gives everything back at once. */
   releaseWorker(worker: number): Promise<void>;
   /** S4. Takes over from workers whose lease has run out, never from `self`; sweeps leftovers of ended runs. */
@@ -180,6 +196,11 @@ export interface Store {
   hasChanged(): boolean;
   /** After that: what they said, where they can be heard. Undefined: anything may have changed. */
   takeNews?(): News | undefined;
+  /**
+   * Calls back as soon as this store finds that what the process knows may not be what the database has. Whatever was read or
+   * held before is of no more use; turns that were under way are answered with `lease-lost`.
+   */
+  onHistoryBreak?(listener: (change: HistoryBreak) => void): void;
   /** Calls back as soon as somebody is heard. */
   onNews?(heard: () => void): void;
 

@@ -72,6 +72,7 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       registerWorker: pass("registerWorker"),
       renewLease: pass("renewLease"),
       listWorkers: pass("listWorkers"),
+      readHeld: pass("readHeld"),
       releaseWorker: pass("releaseWorker"),
       reap: pass("reap"),
       readInputs: pass("readInputs"),

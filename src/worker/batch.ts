@@ -27,6 +27,8 @@ export const NONE: readonly never[] = [];
 
 /** What one commit will hold. */
 export class Batch {
+  /** The chain its first entry comes after. */
+  readonly previousChain: string;
   readonly entries: Entry[] = [];
   /** Entries, a large one for several: what waits for a commit is held in memory. */
   weight = 0;
@@ -42,6 +44,10 @@ export class Batch {
   sends: readonly NewMessage[] = NONE;
   checkpoints: readonly NewCheckpoint[] = NONE;
   localItems: readonly ClaimedItem[] = NONE;
+
+  constructor(previousChain: string) {
+    this.previousChain = previousChain;
+  }
 
   get isEmpty(): boolean {
     return (

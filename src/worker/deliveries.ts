@@ -38,6 +38,8 @@ const INSIST_MS = 250;
 
 export class Deliveries {
   readonly #host: DeliveriesHost;
+  /** Tokens of messages that are being delivered, or about whose end the store was not told yet. */
+  readonly #atWork = new Set<string>();
 
   constructor(host: DeliveriesHost) {
     this.#host = host;
@@ -49,6 +51,7 @@ export class Deliveries {
 
   /** Calls the handler of a claimed message; its slot has been taken. */
   deliver(message: ClaimedMessage): void {
+    this.#atWork.add(message.token);
     this.#call(message)
       .then(
         () => this.#delivered(message),
@@ -58,6 +61,10 @@ export class Deliveries {
         this.#host.slots.give();
         this.#host.more();
       });
+  }
+
+  knows(token: string): boolean {
+    return this.#atWork.has(token);
   }
 
   async #call({ destination, data, runId, generation, command }: ClaimedMessage): Promise<void> {
@@ -70,7 +77,7 @@ export class Deliveries {
   #delivered(message: ClaimedMessage): void {
     const { line, run, seq, token, runId, destination, command, attempt } = message;
     if (isObserved()) emit({ event: "message.delivered", run: runId, message: command, destination, attempt });
-    this.#insist({ write: "message-delivered", line, run, seq, token });
+    this.insist({ write: "message-delivered", line, run, seq, token });
   }
 
   #failed(message: ClaimedMessage, error: unknown): void {
@@ -87,20 +94,21 @@ export class Deliveries {
       retryInMs,
     });
     const availableAt = this.#host.now() + retryInMs;
-    this.#insist({ write: "message-back", line, run, seq, token, attempt: attempt + 1, availableAt });
+    this.insist({ write: "message-back", line, run, seq, token, attempt: attempt + 1, availableAt });
     this.#host.dueAt(availableAt);
   }
 
   /** A lost lease needs nothing: whoever took over delivers it again. */
-  #insist(write: MessageDeliveredWrite | MessageBackWrite): void {
+  insist(write: MessageDeliveredWrite | MessageBackWrite): void {
     this.#host.pump.submit(write).then(
       (outcome) => {
+        this.#atWork.delete(write.token);
         if ("more" in outcome && outcome.more) this.#host.more();
       },
       (error: unknown) => {
         if (this.#host.isStopped()) return;
         this.#host.report(error);
-        this.#host.timers.set(INSIST_MS, () => this.#insist(write), { ref: false });
+        this.#host.timers.set(INSIST_MS, () => this.insist(write), { ref: false });
       },
     );
   }

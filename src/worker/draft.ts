@@ -14,7 +14,7 @@ export class Draft {
   /** The newest entry with which the whole state of a graph is kept: who brings the run back reads from there on. */
   keptAt = 0;
   /** What goes into the next commit. */
-  batch = new Batch();
+  batch: Batch;
 
   constructor(record: RunRecord, clock: { now(): EpochMs }) {
     this.record = record;
@@ -22,6 +22,7 @@ export class Draft {
     this.#head = record.head;
     this.lookedAt = record.head;
     this.#chain = record.chain;
+    this.batch = new Batch(record.chain);
   }
 
   get head(): number {
@@ -33,6 +34,11 @@ export class Draft {
   }
   get chain(): string {
     return this.#chain;
+  }
+
+  is({ id, generation, head, chain }: RunRecord): boolean {
+    const { record } = this;
+    return record.id === id && record.generation === generation && this.#head === head && this.#chain === chain;
   }
 
   /** `startedAt`: of the call the entry ends. */

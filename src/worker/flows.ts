@@ -108,6 +108,12 @@ export class Flows {
     while (this.isReading) await Promise.allSettled([...this.#reading]);
   }
 
+  /** What is known of runs may be of a history that the store no longer has. */
+  forget(): void {
+    this.#runs.clear();
+    this.#inputs.forget();
+  }
+
   #track<T>(promise: Promise<T>, then: (value: T) => void, failed: (error: unknown) => void): void {
     const tracked = promise.then(then, failed).finally(() => this.#reading.delete(tracked));
     this.#reading.add(tracked);

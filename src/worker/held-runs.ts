@@ -64,7 +64,7 @@ export interface HeldRunsHost {
   readonly onUnheld: (record: RunRecord) => void;
   dueAt(at: EpochMs | undefined): void;
   /** Nobody can say what is held any more. */
-  beginAnew(): void;
+  restart(): void;
   insist(write: Insisted): void;
   /** Flows have no code that is kept in memory. */
   readonly flows: { take(turn: ClaimedTurn): void; adopt(record: RunRecord, first: Entry, token: string): void };
@@ -83,6 +83,8 @@ export class HeldRuns {
 
   /** R5 */
   #leaving = false;
+  /** Counts what `evictAll` has put an end to: a run that was being loaded then is not held afterwards. */
+  #epoch = 0;
   readonly steering: Steering;
   readonly #stopping: StoppingRuns;
 
@@ -139,7 +141,18 @@ export class HeldRuns {
   }
 
   evictAll(): void {
+    this.#epoch += 1;
     for (const run of this.#runs.held()) this.#evict(run, false);
+  }
+
+  /** Runs that are kept without a turn. */
+  forgetIdle(): void {
+    for (const run of this.#runs.idle()) this.#forget(run);
+  }
+
+  /** Whether a turn that the store says is held here is. */
+  knows(run: RunNumber, token: string): boolean {
+    return this.#loading.has(run) || this.#runs.get(run)?.token === token;
   }
 
   stop(): void {
@@ -166,7 +179,7 @@ export class HeldRuns {
     if (earlyCancel !== undefined) return this.#endUnbegun(turn, earlyCancel);
     if (record.kind === "flow") return this.#host.flows.take(turn);
     const cached = this.#runs.get(record.run);
-    if (cached !== undefined && !cached.isGone && cached.head === record.head) {
+    if (cached !== undefined && !cached.isGone && cached.is(record)) {
       cached.retake(token, readBefore(record, inbox));
       this.#runs.hold(record.run, cached);
       this.#applyInbox(cached, inbox);
@@ -210,11 +223,16 @@ export class HeldRuns {
   /** Brings a cold run back. */
   async #load(record: RunRecord, token: string, inbox: readonly InboxRow[]): Promise<void> {
     const body = this.#host.registry.getWorkflow(record.definition, record.version);
+    const epoch = this.#epoch;
     const loaded = await loadCold(this.#host.store, this.#host.timers, record, body, (recorded) =>
       this.#newExecution(body, record, recorded),
     );
     const { arrived, paused } = this.#loading.end(record.run);
     if (this.#stopped) return;
+    if (epoch !== this.#epoch) {
+      this.#host.insist({ write: "turn-back", run: record.run, token });
+      return this.#host.onUnheld(record);
+    }
     if (loaded.status === "unfit") {
       const { code, message, seq } = loaded;
       const evidence = encode({ code, message, seq, status: "blocked", where: `entry ${seq}` });
@@ -288,7 +306,7 @@ export class HeldRuns {
     if (write.entries.length > 0) this.#host.proved(run.record.run);
     if (run.isGone) return claimsIn(write, outcome).forEach((claim) => this.#stopped || this.#host.insist(claim));
     // It stands with the tasks and children it claimed for this worker, of which nobody here knows.
-    if (outcome.status === "already-committed") return this.#host.beginAnew();
+    if (outcome.status === "already-committed") return this.#host.restart();
     if (outcome.status !== "committed") return this.#evict(run, true);
     const { localItems, children, released } = run.committed();
     this.#host.onMoved(run.record);

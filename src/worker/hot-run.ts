@@ -89,6 +89,10 @@ export class HotRun {
   get head(): number {
     return this.#draft.head;
   }
+  /** Whether this is the run a row just read is about, and stands where that row says. */
+  is(read: RunRecord): boolean {
+    return this.#draft.is(read);
+  }
   get read(): number {
     return this.#read;
   }
@@ -124,12 +128,10 @@ export class HotRun {
     this.#token = undefined;
     this.#operations.abandon(reason, nothing);
     // Claimed for this worker in a commit that did not happen: their slots are free again.
-    for (const batch of [this.#inFlight, this.#draft.batch]) if (batch !== undefined) this.#unclaimLocal(batch);
-  }
-
-  #unclaimLocal(batch: Batch): void {
-    for (const _ of batch.localItems) this.#host.unclaimTask();
-    batch.localItems = NONE;
+    for (const batch of [this.#inFlight, this.#draft.batch]) {
+      for (const _ of batch?.localItems ?? NONE) this.#host.unclaimTask();
+      if (batch !== undefined) batch.localItems = NONE;
+    }
   }
 
   // ── what comes in ──
@@ -372,10 +374,7 @@ export class HotRun {
 
   #ask(ask: Ask): void {
     if (ask.ask === "stop-nodes" || ask.ask === "limit-wait") return this.nodes?.take(ask);
-    if (ask.ask !== "operation") {
-      this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told);
-      return;
-    }
+    if (ask.ask !== "operation") return void (this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told));
     this.#operations.wait(ask.command);
     if (this.nodes !== undefined) this.nodes.began ||= ask.isNode === true;
     if (this.#paused) this.#operations.park(ask);
@@ -426,7 +425,7 @@ export class HotRun {
     const { batch } = this.#draft;
     const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
     if (then === "hold" && !this.#restsPaused && batch.isEmpty && this.#read === this.#readCommitted) return undefined;
-    this.#draft.batch = new Batch();
+    this.#draft.batch = new Batch(this.#draft.chain);
     this.#inFlight = batch;
     this.#readCommitted = this.#read;
     this.#releasing = then !== "hold";
@@ -435,6 +434,7 @@ export class HotRun {
       run: this.record.run,
       token: this.#token,
       head: this.#draft.head - batch.entries.length,
+      previousChain: batch.previousChain,
       entries: batch.entries,
       chain: this.#draft.chain,
       read: this.#read,
@@ -461,7 +461,7 @@ export class HotRun {
     readonly children: readonly NewChild[];
     readonly released: boolean;
   } {
-    const batch = this.#inFlight ?? new Batch();
+    const batch = this.#inFlight ?? new Batch(this.#draft.chain);
     this.#inFlight = undefined;
     const released = this.#releasing;
     if (released) this.#token = undefined;

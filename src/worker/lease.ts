@@ -24,6 +24,8 @@ export interface LeaseHost {
   tookOver(): void;
   /** The lease was renewed: time for what should be looked at now and then. */
   renewed(): void;
+  /** Once per lease: whether the store and this worker agree about what it holds. */
+  reconcile(worker: number): Promise<void>;
   failed(error: unknown): void;
 }
 
@@ -38,6 +40,7 @@ export class Lease {
   #old = 0;
   #cancel: (() => void) | undefined;
   #stopped = false;
+  #beats = 0;
 
   constructor(host: LeaseHost) {
     this.#host = host;
@@ -94,6 +97,8 @@ export class Lease {
     if (this.#worker === 0 || this.#stopped) return;
     await this.reap();
     this.#host.renewed();
+    this.#beats += 1;
+    if (this.#beats % BEATS === 0 && this.#worker !== 0) await this.#host.reconcile(this.#worker);
   }
 
   stop(): void {

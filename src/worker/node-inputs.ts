@@ -23,6 +23,11 @@ export class NodeInputs {
     this.#timers = timers;
   }
 
+  forget(): void {
+    this.#chunks.clear();
+    this.#loading.clear();
+  }
+
   read(run: RunNumber, targets: readonly string[]): Promise<readonly NodeInput[]> {
     return new Promise((resolve, reject) => {
       this.#asked.push({ run, targets, resolve, reject });

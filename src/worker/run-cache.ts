@@ -20,6 +20,10 @@ export class RunCache<T> {
     return [...this.#held.values()];
   }
 
+  idle(): readonly T[] {
+    return [...this.#idle.values()];
+  }
+
   get(run: RunNumber): T | undefined {
     return this.#held.get(run) ?? this.#idle.get(run);
   }

@@ -95,6 +95,11 @@ export class TaskPool {
     for (const run of [...this.#byRun.keys()]) this.abandon(run, reason);
   }
 
+  /** Whether an item that the store says is held here is. */
+  knows(run: RunNumber, item: string, token: string): boolean {
+    return this.#byRun.get(run)?.get(item)?.item.token === token;
+  }
+
   /** Everything at work, to be given back when the worker goes. */
   items(): readonly ClaimedItem[] {
     return [...this.#byRun.values()].flatMap((ofRun) => [...ofRun.values()].map(({ item }) => item));

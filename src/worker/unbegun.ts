@@ -25,6 +25,7 @@ export function endUnbegun(
     run: record.run,
     token,
     head: record.head,
+    previousChain: record.chain,
     entries: draft.batch.entries,
     chain: draft.chain,
     read: inbox.at(-1)?.arrival ?? 0,

@@ -3,7 +3,7 @@
 // A store in trouble fails many calls, many times a second. The log says each thing once a second, and how often it was so.
 
 import { RepriseError, type EpochMs } from "../base/index.ts";
-import { emit, isObserved, type Logger } from "../kernel/index.ts";
+import { emit, isObserved, type HistoryBreak, type Logger } from "../kernel/index.ts";
 import type { LogLevel } from "../workflow/index.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
@@ -40,6 +40,38 @@ export class WorkerLog {
       ...(error instanceof RepriseError && { code: error.code }),
       ...(unsaid > 0 && { repeated: unsaid }),
     });
+  }
+
+  /** The database is not the one it was. */
+  historyBreak({ kind, at, detail }: HistoryBreak): void {
+    if (kind === "failed-over") {
+      if (isObserved()) emit({ event: "store.failed-over", at: new Date(at) });
+      this.#log(
+        "warn",
+        "Another database server answers. Work in progress here is dropped and resumed from the database.",
+        {
+          at: new Date(at).toISOString(),
+        },
+      );
+      return;
+    }
+    if (isObserved()) emit({ event: "store.rolled-back", at: new Date(at), detail });
+    this.#log(
+      "error",
+      `The database went back to an earlier state: ${detail}. Commits since then are lost; this process drops what it holds and continues from what the database has. Run \`reprise doctor\`, and start lost runs again with the same ids.`,
+      { code: "STORE_ROLLED_BACK", at: new Date(at).toISOString() },
+    );
+  }
+
+  /** RC1 */
+  gaveBack(count: number): void {
+    this.#log(
+      "warn",
+      `The database listed ${count} leases of this worker that the worker does not hold; it released them.`,
+      {
+        count,
+      },
+    );
   }
 
   /** How often it was kept back since it was last said; undefined when it is kept back now. */

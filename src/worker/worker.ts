@@ -6,7 +6,8 @@
 // R4. At most `concurrency` user functions at once, at most `HELD_LIMIT` runs held.
 // R5. Draining starts nothing new; what is at work may finish. A run with nothing at work is given back at once, everything
 //     else when it is done, or the time is up.
-// R6. After a failure of the store everything held is given up, and the worker goes on under a new number.
+// R6. After a failure of the store everything held is given up, and the worker goes on under a new number (restart.ts).
+// R7. The same when the database went back to an earlier state: nothing that is in memory is used any more.
 
 import { CancelledError, type EpochMs } from "../base/index.ts";
 import {
@@ -17,6 +18,7 @@ import {
   type ClaimedItem,
   type EndStatus,
   type EndEntry,
+  type HistoryBreak,
   type Line,
   type NewRun,
   type News,
@@ -29,12 +31,13 @@ import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts
 import { aboutText } from "./about.ts";
 import { Claimer, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
+import { Drain } from "./drain.ts";
 import { Flows } from "./flows.ts";
 import { newFlowChild } from "./flow-child.ts";
 import { mayHold } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
-import { Insistence, INSIST_MS } from "./insistence.ts";
+import { Insistence } from "./insistence.ts";
 import { intakeOf } from "./intake.ts";
 import { ItemWatch } from "./item-watch.ts";
 import type { Continued } from "./run-end.ts";
@@ -45,7 +48,9 @@ import { childRun, nextRun } from "./new-run.ts";
 import { turnWanted } from "./nodes-of-run.ts";
 import { HELD_LIMIT, Preclaims } from "./preclaims.ts";
 import { Pump } from "./pump.ts";
+import { Reconcile } from "./reconcile.ts";
 import { versionOf } from "./registry.ts";
+import { Restart } from "./restart.ts";
 import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
@@ -84,11 +89,11 @@ export class Worker {
   readonly #deliveries: Deliveries;
   readonly #claimer: Claimer;
   readonly #solitude: Solitude;
-  #beginning = false;
-  #begun: Promise<void> = Promise.resolve();
-  #draining = false;
-  /** While it drains: a node has ended, or asked for something it will not get here. */
-  #nodesMoved: (() => void) | undefined;
+  readonly #restart: Restart;
+  readonly #reconcile: Reconcile;
+  /** R7. At least once, since this worker was made. */
+  hasGoneBack = false;
+  readonly #drain: Drain;
   #stopped = false;
 
   constructor(options: WorkerOptions) {
@@ -111,14 +116,15 @@ export class Worker {
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => {
         this.#runs.committed(run, write, outcome);
-        this.#nodesMoved?.();
+        this.#drain.nodesMoved();
       },
       wrote: (write, outcome) => this.#meter.note(write, outcome),
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
-      drained: (run) => (this.#draining ? this.#nodesMoved?.() : this.#runs.drained(run)),
+      drained: (run) => (this.#drain.isOn ? this.#drain.nodesMoved() : this.#runs.drained(run)),
       beforeFlush: () => this.#claimer.claim(),
     });
+    this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
     this.#tasks = new TaskPool({
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       timers,
@@ -153,7 +159,7 @@ export class Worker {
       slots: this.#slots,
       nodeSlots: this.#nodeSlots,
       now: () => store.now(),
-      mayStart: () => !this.#draining,
+      mayStart: () => !this.#drain.isOn,
       logger: (runId, step) => this.#log.logger(runId, step),
     };
     this.#transactions = new Transactions({
@@ -188,7 +194,7 @@ export class Worker {
       claimer: this.#claimer,
       hotRunHost: { ...this.#hotRunHost, timers, ...journalLimit(options.entryLimit, options.log) },
       dueAt: (at) => this.#lookOut.dueAt(at),
-      beginAnew: () => this.#beginAnew(),
+      restart: () => this.#restart.run(),
       insist: (write) => this.#insistence.on(write),
       flows: {
         take: (turn) => this.#flows.take(turn),
@@ -208,7 +214,7 @@ export class Worker {
       served: this.#served,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
       newClaim: () => this.#preclaims.newClaim(),
-      mayStart: () => !this.#draining && !this.#stopped,
+      mayStart: () => !this.#drain.isOn && !this.#stopped,
       newChild: (child, id, command) => newFlowChild(this.#hotRunHost, options.registry, child, id, command),
       adoptChildren: (asked, started) => this.#runs.adoptChildren(asked, started),
       arrived: (run) => this.#runs.arrived(run),
@@ -233,15 +239,38 @@ export class Worker {
       ...options,
       about: aboutText(options, this.#served),
       doing: () =>
-        this.#meter.text(store.now(), { runsHeld: this.#runs.count, atWork: this.atWork, isDraining: this.#draining }),
-      lost: () => this.#beginAnew(),
+        this.#meter.text(store.now(), {
+          runsHeld: this.#runs.count,
+          atWork: this.atWork,
+          isDraining: this.#drain.isOn,
+        }),
+      lost: () => this.#restart.run(),
       tookOver: () => this.wake(),
       // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
       renewed: () => {
         this.#claimer.want("due");
         this.#schedules.look();
       },
+      reconcile: (worker) => this.#reconcile.run(worker),
       failed: (error) => this.#log.report(error),
+    });
+    this.#restart = new Restart({
+      timers,
+      pump: this.pump,
+      tasks: this.#tasks,
+      lease: () => this.#lease,
+      mayRestart: () => options.works && !this.#stopped,
+      evictAll: () => this.#runs.evictAll(),
+      restarted: () => this.wake(),
+      report: (error) => this.#log.report(error),
+    });
+    this.#reconcile = new Reconcile({
+      store,
+      knowsTurn: ({ run, token }) => this.#runs.knows(run, token),
+      knowsItem: ({ run, item, token }) => this.#tasks.knows(run, item, token),
+      knowsMessage: ({ token }) => this.#deliveries.knows(token),
+      insist: (write) => (write.write === "message-back" ? this.#deliveries.insist(write) : this.#insistence.on(write)),
+      gaveBack: (count) => this.#log.gaveBack(count),
     });
     this.#lookOut = new LookOut({
       store,
@@ -253,8 +282,9 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    const { registry } = this.#options;
-    await this.#store.write([...registry.queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
+    this.#store.onHistoryBreak?.((change) => this.#onHistoryBreak(change));
+    const { queues } = this.#options.registry;
+    await this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
     if (this.#options.works) await this.#lease.start();
     this.#lookOut.start();
     this.wake();
@@ -269,7 +299,7 @@ export class Worker {
 
   /** Code of runs held here gets what comes for it. */
   get works(): boolean {
-    return this.#options.works && !this.#draining && !this.#stopped;
+    return this.#options.works && !this.#drain.isOn && !this.#stopped;
   }
 
   /** A token for a run about to be started here, or undefined when it is better left to the queue. */
@@ -308,7 +338,7 @@ export class Worker {
       ...intakeOf({
         solitude: this.#solitude,
         slots: this.#slots,
-        mayStart: () => !this.#draining,
+        mayStart: () => !this.#drain.isOn,
         now: () => this.#store.now(),
         startTurn: (turn) => this.#runs.take(turn),
         startItem: (item) => (item.kind === "node" ? this.#flows.start(item) : this.#tasks.start(item, false)),
@@ -362,33 +392,21 @@ export class Worker {
     this.#options.onEnded(record, status, last);
   }
 
-  /** R6. Nobody can say what the store has of all this: give up everything held and begin anew under another number. */
+  /** R6. Nobody can say what the store has of all this. */
   #onFailed(writes: readonly Write[], error: unknown): void {
     this.#log.report(error);
-    if (writes.some(mayHold)) this.#beginAnew();
+    if (writes.some(mayHold)) this.#restart.run();
   }
 
-  #beginAnew(): void {
-    if (!this.#options.works || this.#stopped || this.#beginning) return;
-    this.#beginning = true;
-    this.#lease.giveUp();
-    this.#runs.evictAll();
-    this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
-    // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
-    this.#begun = this.pump
-      .written()
-      .then(() => this.#lease.renew())
-      .then(
-        () => {
-          this.#beginning = false;
-          this.wake();
-        },
-        (error: unknown) => {
-          this.#beginning = false;
-          this.#log.report(error);
-          this.#options.timers.set(INSIST_MS, () => this.#beginAnew(), { ref: false });
-        },
-      );
+  /** R7. Nothing that was read before counts; what the database has now does. */
+  #onHistoryBreak(change: HistoryBreak): void {
+    if (this.#stopped) return;
+    this.hasGoneBack ||= change.kind === "rolled-back";
+    this.#log.historyBreak(change);
+    this.#restart.run();
+    this.#runs.forgetIdle();
+    this.#flows.forget();
+    this.#options.onChanged(undefined);
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
@@ -421,28 +439,10 @@ export class Worker {
 
   /** R5. False when something was still at work when the time was up. */
   async drain(graceMs: number): Promise<boolean> {
-    this.#draining = true;
-    this.pump.holdDeliveries();
-    this.#runs.leave();
-    const { timers } = this.#options;
-    const finished = await Promise.race([
-      Promise.all([this.#slots.idle(), this.#nodesRest()]).then(() => true),
-      new Promise<boolean>((resolve) => timers.set(graceMs, () => resolve(false), { ref: false })),
-    ]);
-    // Twice: what was under way may leave something behind. Not `quiet`: under load it never is.
-    await this.pump.written();
-    await this.pump.written();
+    const finished = await this.#drain.run(graceMs);
     this.#stop();
     if (this.#options.works) await this.#lease.release();
     return finished;
-  }
-
-  /** R5. A node that has asked for something gets no answer any more: it is not waited for, its answers are in the journal. */
-  #nodesRest(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#nodesMoved = () => void (this.#runs.areNodesBusy || resolve());
-      this.#nodesMoved();
-    });
   }
 
   /** How many user functions are running. */
@@ -462,7 +462,7 @@ export class Worker {
       !this.#runs.isLoading &&
       !this.#flows.isReading &&
       !this.#schedules.isLooking &&
-      !this.#beginning
+      !this.#restart.isRunning
     );
   }
 
@@ -472,7 +472,7 @@ export class Worker {
       await this.#runs.loaded();
       await this.#flows.read();
       await this.#schedules.looked();
-      await this.#begun;
+      await this.#restart.done();
     }
   }
 

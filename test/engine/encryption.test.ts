@@ -83,10 +83,10 @@ test("a run whose payload was tampered with is blocked with the reason, and goes
   await first.clock.advance("1 s");
   await first.close();
   const db = new DatabaseSync(path);
-  const [row] = db.prepare("select run, data from journal where seq = 2 and run = 1").all();
+  const [row] = db.prepare("select run, data from journal where seq = 2 and run = (select min(run) from runs)").all();
   const damaged = Uint8Array.from(row!["data"] as Uint8Array);
   damaged[damaged.length - 1]! ^= 1;
-  db.prepare("update journal set data = ? where seq = 2 and run = 1").run(damaged);
+  db.prepare("update journal set data = ? where seq = 2 and run = (select min(run) from runs)").run(damaged);
 
   await using engine = await createTestEngine({ store: `sqlite:${path}`, codec, definitions });
   await engine.run(everything, "a").resolve("word", "w");
@@ -99,7 +99,9 @@ test("a run whose payload was tampered with is blocked with the reason, and goes
   });
   await expect(stopped.verify()).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
   await expect(Array.fromAsync(stopped.journal())).rejects.toMatchObject({ code: "PAYLOAD_UNREADABLE" });
-  db.prepare("update journal set data = ? where seq = 2 and run = 1").run(row!["data"] as Uint8Array);
+  db.prepare("update journal set data = ? where seq = 2 and run = (select min(run) from runs)").run(
+    row!["data"] as Uint8Array,
+  );
   db.close();
   await stopped.resume();
   expect(await stopped.result()).toMatchObject({ back: "w" });
@@ -115,9 +117,9 @@ test("a message that cannot be read blocks the run it came for, and no other", a
   const db = new DatabaseSync(path);
   // As if somebody had written into the inbox who has no key.
   db.exec(`begin immediate;
-    update runs set arrivals = arrivals + 1, turn_due = 1 where run = 1;
+    update runs set arrivals = arrivals + 1, turn_due = 1 where run = (select min(run) from runs);
     insert into inbox (run, arrival, type, target, data)
-      select run, arrivals, 'PromiseResolved', 'word', x'01ff00ff' from runs where run = 1;
+      select run, arrivals, 'PromiseResolved', 'word', x'01ff00ff' from runs where run = (select min(run) from runs);
     commit`);
   db.close();
   await expect.poll(async () => (await run.info()).status).toBe("blocked");

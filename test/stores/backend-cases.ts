@@ -877,18 +877,27 @@ const LOSING: readonly BackendCase[] = [
   },
 ];
 
+function insertRuns(run: number): readonly Change[] {
+  return [{ change: "insert", table: "runs", rows: [runRow(run)] }];
+}
+
+function line(of: Link, batch: number): WireRow {
+  return { writer: of.writer, batch, mark: 1 };
+}
+
 const SMALL: readonly BackendCase[] = [
   {
     name: "numbers of a counter are handed out once",
     async run({ backend, other, connect }) {
       const [one, two] = [await connect(), await connect(other)];
-      assert.equal(await backend.reserve(one, "runs", 10), 1);
-      assert.equal(await other.reserve(two, "runs", 1), 11);
-      assert.equal(await backend.reserve(one, "workers", 1), 1);
+      assert.equal(await backend.reserve(one, "runs", 10, 0), 1);
+      assert.equal(await other.reserve(two, "runs", 1, 0), 11);
+      assert.equal(await backend.reserve(one, "checkpoints", 1, 0), 1);
       const firsts = await Promise.all(
         [backend, other].map(async (of, index) => {
           const taken: number[] = [];
-          for (let round = 0; round < 20; round += 1) taken.push(await of.reserve(index === 0 ? one : two, "runs", 3));
+          for (let round = 0; round < 20; round += 1)
+            taken.push(await of.reserve(index === 0 ? one : two, "runs", 3, 0));
           return taken;
         }),
       );
@@ -900,17 +909,74 @@ const SMALL: readonly BackendCase[] = [
     },
   },
   {
-    name: "a lease is renewed where there is one",
+    name: "numbers of a counter that went back are not handed out again: time is their floor",
     async run({ backend, connect }) {
       const link = await connect();
-      await put(link, "workers", [{ worker: 1, name: "w", until: 5, started_at: 1, about: "a", doing: null }]);
-      assert.equal(await backend.renewLease(link, 1, 50, "busy"), true);
-      assert.equal(await backend.renewLease(link, 1, 60, undefined), true);
-      assert.equal(await backend.renewLease(link, 1, 60, undefined), true);
-      assert.equal(await backend.renewLease(link, 2, 60, undefined), false);
-      assert.deepEqual(await readOne(link, allOf("workers")), [
-        { worker: 1, name: "w", until: 60, started_at: 1, about: "a", doing: "busy" },
-      ]);
+      assert.equal(await backend.reserve(link, "runs", 3, 500), 501);
+      assert.equal(await backend.reserve(link, "runs", 2, 400), 504);
+      assert.equal(await backend.reserve(link, "runs", 1, 9_000_000_000_000), 9_000_000_000_001);
+    },
+  },
+  {
+    name: "a commit finds that its own last batch is gone, and writes nothing",
+    async run({ connect }) {
+      const [one, two] = [await connect(), await connect()];
+      const check = { previous: 0, others: [], incarnation: undefined };
+      assert.equal(await one.commit(1, 1, insertRuns(1), check), "committed");
+      assert.equal(await one.commit(3, 1, insertRuns(2), { ...check, previous: 1 }), "committed");
+      // As after a restore: the line is as it was before.
+      await two.commit(1, 1, [{ change: "update", table: "writers", columns: ["batch"], rows: [line(one, 1)] }]);
+      assert.equal(await one.commit(4, 1, insertRuns(3), { ...check, previous: 3 }), "rolled-back");
+      await two.commit(2, 1, [{ change: "delete", table: "writers", rows: [line(one, 1)] }]);
+      const again = await connect();
+      assert.deepEqual(column(await readOne(again, allOf("runs")), "run"), [1, 2]);
+    },
+  },
+  {
+    name: "a commit finds that a batch of another connection is gone, and writes nothing",
+    async run({ connect }) {
+      const [one, two, three] = [await connect(), await connect(), await connect()];
+      await one.commit(5, 1, insertRuns(1));
+      const others = [{ writer: one.writer, batch: 5 }];
+      const check = { previous: 0, others, incarnation: undefined };
+      assert.equal(await two.commit(1, 1, insertRuns(2), check), "committed");
+      const more = { ...check, previous: 1, others: [...others, { writer: three.writer, batch: 0 }] };
+      assert.equal(await two.commit(2, 1, insertRuns(3), more), "committed");
+      const lost = { ...more, previous: 2, others: [...others, { writer: three.writer, batch: 1 }] };
+      assert.equal(await two.commit(3, 1, insertRuns(4), lost), "rolled-back");
+      const unknown = { previous: 0, others: [{ writer: "nobody", batch: 0 }], incarnation: undefined };
+      assert.equal(await three.commit(1, 1, insertRuns(5), unknown), "rolled-back");
+      assert.deepEqual(column(await readOne(await connect(), allOf("runs")), "run"), [1, 2, 3]);
+    },
+  },
+  {
+    name: "a batch of a writer that was closed counts as what it was",
+    async run({ backend, connect }) {
+      const [one, two] = [await connect(), await connect()];
+      await one.commit(5, 1, insertRuns(1));
+      one.destroy();
+      assert.equal(await backend.lastBatch(await connect(), one.writer), 5);
+      const check = { previous: 0, others: [{ writer: one.writer, batch: 5 }], incarnation: undefined };
+      assert.equal(await two.commit(1, 1, insertRuns(2), check), "committed");
+    },
+  },
+  {
+    name: "a commit finds that another incarnation of the store is there, and writes nothing",
+    async run({ connect }) {
+      const link = await connect();
+      await link.commit(1, 1, [{ change: "insert", table: "meta", rows: [{ key: "incarnation", value: "a" }] }]);
+      const check = { previous: 1, others: [], incarnation: "a" };
+      assert.equal(await link.commit(2, 1, insertRuns(1), check), "committed");
+      assert.equal(await link.commit(3, 1, insertRuns(2), { ...check, previous: 2, incarnation: "b" }), "rolled-back");
+      assert.deepEqual(column(await readOne(await connect(), allOf("runs")), "run"), [1]);
+    },
+  },
+  {
+    name: "connections to one server say the same of it",
+    async run({ connect, other }) {
+      const [one, two, three] = [await connect(), await connect(), await connect(other)];
+      assert.ok(one.server !== "" && one.server === two.server);
+      assert.ok(three.server !== "");
     },
   },
   {

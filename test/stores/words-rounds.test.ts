@@ -29,6 +29,7 @@ class World {
   time = 1_000;
   readonly twin = new Twin(() => this.time);
   #nextRun = 1;
+  #workers = 0;
 
   /** Outcomes, and how often was asked for them. */
   async write(
@@ -40,8 +41,8 @@ class World {
   }
 
   async worker(leaseMs = 30_000): Promise<number> {
-    const worker = await this.twin.transact(this.time, (tx) => registerWorker(tx, "worker", leaseMs));
-    this.twin.registered(worker);
+    const worker = (this.#workers += 1);
+    await this.twin.transact(this.time, (tx) => registerWorker(tx, worker, "worker", leaseMs));
     return worker;
   }
 

@@ -3,7 +3,7 @@
 // B1. A writer that somebody asked about is closed: its line says so, under its lock, and a commit whose bytes are still under
 //     way finds that out (L3). Its connection is killed as well, so that nobody waits for what it would do.
 
-import { RepriseError, type EpochMs, type Random, type Timers } from "../../base/index.ts";
+import { RepriseError, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { DEFAULT_TIMEOUTS, Wire, type Timeouts } from "./driver.ts";
@@ -12,7 +12,7 @@ import { MysqlLink, mysqlLink } from "./link.ts";
 import { migrate } from "./migrate.ts";
 import { PREFIX } from "./schema.ts";
 import { prepareSession, type Server } from "./session.ts";
-import { literal, tableOf, textLiteral } from "./sql-text.ts";
+import { tableOf, textLiteral } from "./sql-text.ts";
 
 export interface MysqlBackendOptions {
   readonly url: string;
@@ -41,6 +41,8 @@ class MysqlBackend implements Backend {
   /** B1. What `KILL` calls the connection of a writer of ours. */
   readonly #threads = new Map<string, number>();
   #server: Server | undefined;
+  /** The server of the last connection, how often it was started anew since, and the last number it gave to one. */
+  #instance = { name: "", starts: 0, threadId: 0 };
   #migration: Promise<void> | undefined;
 
   constructor(options: MysqlBackendOptions) {
@@ -63,15 +65,31 @@ class MysqlBackend implements Backend {
       const { maxPacket } = this.#server;
       const { idleInTransactionMs: silentMs } = this.#timeouts;
       const kill = (threadId: number): void => void this.#kill(threadId);
-      return new MysqlLink({ wire, writer, maxPacket, kill, timers, silentMs });
+      return new MysqlLink({
+        wire,
+        writer,
+        server: this.#identityOf(this.#server, wire.threadId),
+        maxPacket,
+        kill,
+        timers,
+        silentMs,
+      });
     } catch (error) {
       wire?.destroy();
-      if (error instanceof RepriseError) throw this.#address.hosts.judge(error, this.#server !== undefined);
-      if (error instanceof LinkError) throw error;
+      const judged = this.#address.hosts.judge(error, this.#server !== undefined);
+      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
       // Only what somebody must act on is for good: a wrong password, a database that is not there.
       if (isUnavailable(error)) throw new LinkError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);
     }
+  }
+
+  /** A server counts its connections from the beginning when it is started anew. */
+  #identityOf({ instance: name }: Server, threadId: number): string {
+    const last = this.#instance;
+    const isNew = last.name !== name || threadId < last.threadId;
+    this.#instance = { name, starts: last.starts + Number(isNew), threadId };
+    return `${name} ${this.#instance.starts}`;
   }
 
   /** Once; over a connection of its own, because making tables may take longer than any answer. */
@@ -125,10 +143,10 @@ class MysqlBackend implements Backend {
     }
   }
 
-  async reserve(link: Link, counter: string, count: number): Promise<number> {
+  async reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
     const [, last] = await mysqlLink(link).alone([
-      `insert into ${tableOf("counters")} (name, value) values (${textLiteral(counter)}, last_insert_id(${count}))
-       on duplicate key update value = last_insert_id(value + ${count})`,
+      `insert into ${tableOf("counters")} (name, value) values (${textLiteral(counter)}, last_insert_id(${floor + count}))
+       on duplicate key update value = last_insert_id(greatest(value, ${floor}) + ${count})`,
       "select last_insert_id()",
     ]);
     return Number(last?.rows[0]?.[0]) - count + 1;
@@ -137,14 +155,6 @@ class MysqlBackend implements Backend {
   async serverTime(link: Link): Promise<number> {
     const [now] = await mysqlLink(link).alone(["select cast(unix_timestamp(now(3)) * 1000 as signed)"]);
     return Number(now?.rows[0]?.[0]);
-  }
-
-  async renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
-    const also = doing === undefined ? "" : `, doing=${literal(doing)}`;
-    const [renewed] = await mysqlLink(link).alone([
-      `update ${tableOf("workers")} set until=${until}${also} where worker=${worker}`,
-    ]);
-    return renewed?.written?.affectedRows === 1;
   }
 
   async info(link: Link): Promise<BackendInfo> {

@@ -15,6 +15,7 @@ import {
   type Answer,
   type Change,
   type CommitOutcome,
+  type HistoryCheck,
   type Link,
   type UserTransaction,
 } from "../remote/backend.ts";
@@ -37,6 +38,7 @@ const BEGIN_READING: readonly string[] = [
 export interface LinkParts {
   readonly wire: Wire;
   readonly writer: string;
+  readonly server: string;
   /** The longest packet the server takes, in bytes. */
   readonly maxPacket: number;
   /** Ends what a connection does, in the server. */
@@ -48,6 +50,7 @@ export interface LinkParts {
 
 export class MysqlLink implements Link {
   readonly writer: string;
+  readonly server: string;
   readonly #parts: LinkParts;
   readonly #wire: Wire;
   #isOpen = false;
@@ -58,6 +61,7 @@ export class MysqlLink implements Link {
     this.#parts = parts;
     this.#wire = parts.wire;
     this.writer = parts.writer;
+    this.server = parts.server;
   }
 
   get isUsable(): boolean {
@@ -103,7 +107,7 @@ export class MysqlLink implements Link {
     await this.#within("Reading", BEGIN_READING);
   }
 
-  async commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+  async commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     await this.#user?.settled();
     if (this.#user?.isBroken === true) {
       await this.rollback();
@@ -112,7 +116,7 @@ export class MysqlLink implements Link {
     const statements = [
       ...(this.#isOpen ? [] : [BEGIN]),
       ...(this.#user === undefined ? [] : [`release savepoint ${OUR_SAVEPOINT}`]),
-      ...renderStamp(this.writer, batch, mark),
+      ...renderStamp(this.writer, batch, mark, check),
       ...changes.flatMap(renderChange),
       "commit",
     ];
@@ -125,14 +129,14 @@ export class MysqlLink implements Link {
         await this.#wire.run(packet);
       }
     } catch (error) {
-      return await this.#judge(error, isLast);
+      return await this.#judge(error, isLast, check !== undefined);
     }
     await this.#ended();
     return "committed";
   }
 
   /** K2, K3 */
-  async #judge(error: unknown, wasCommitSent: boolean): Promise<CommitOutcome> {
+  async #judge(error: unknown, wasCommitSent: boolean, wasChecked: boolean): Promise<CommitOutcome> {
     if (error instanceof LinkError) throw error;
     const isKnown =
       !wasCommitSent ||
@@ -148,6 +152,7 @@ export class MysqlLink implements Link {
     }
     await this.rollback();
     if (isUnstamped(error)) this.#isClosed = true;
+    if (isUnstamped(error) && wasChecked) return "rolled-back";
     if (isMoved(error) || isUnstamped(error)) return "moved";
     if (isAgain(error)) return "again";
     if (isTransactionGone(error))

@@ -14,7 +14,8 @@
 //   insert … on duplicate key update                 45k, 50k to 69k; would insert what is not there, and expects nothing
 
 import { compareValues } from "../remote/evaluate.ts";
-import type { Change, WireRow, WireValue } from "../remote/backend.ts";
+import { INCARNATION } from "../../kernel/index.ts";
+import type { Change, HistoryCheck, WireRow, WireValue } from "../remote/backend.ts";
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import { literal, nameOf, namesOf, tableOf, textLiteral } from "./sql-text.ts";
 
@@ -33,10 +34,29 @@ function guard(rows: number): string {
   return `set @reprise_guard=18446744073709551615+(row_count()<>${rows})`;
 }
 
-/** L3. Only while nobody has asked for this writer's last batch: that closes it, with a mark below zero. */
-export function renderStamp(writer: string, batch: number, mark: number): readonly string[] {
+/**
+ * L3. Only while nobody has asked for this writer's last batch: that closes it, with a mark below zero. Only while history is
+ * what it was (Y1): the lines of others are read by a statement of its own, which locks nothing.
+ */
+export function renderStamp(writer: string, batch: number, mark: number, check?: HistoryCheck): readonly string[] {
+  const writers = tableOf("writers");
+  const conditions = [`writer=${textLiteral(writer)}`, "mark>=0"];
+  const looks: string[] = [];
+  if (check !== undefined) conditions.push(`batch=${check.previous}`);
+  if (check?.incarnation !== undefined) {
+    looks.push(
+      `select count(*) into @reprise_history from ${tableOf("meta")} where \`key\`='${INCARNATION}' and value=${textLiteral(check.incarnation)}`,
+    );
+    conditions.push("@reprise_history=1");
+  }
+  if (check !== undefined && check.others.length > 0) {
+    const found = check.others.map((line) => `(writer=${textLiteral(line.writer)} and batch>=${line.batch})`);
+    looks.push(`select count(*) into @reprise_others from ${writers} where ${found.join(" or ")}`);
+    conditions.push(`@reprise_others=${check.others.length}`);
+  }
   return [
-    `update ${tableOf("writers")} set batch=${batch},mark=${mark} where writer=${textLiteral(writer)} and mark>=0`,
+    ...looks,
+    `update ${writers} set batch=${batch},mark=${mark} where ${conditions.join(" and ")}`,
     // Fails with 1242, more than one row: to be told from RC2.
     "set @reprise_guard=if(row_count()=1,0,(select 1 union all select 2))",
   ];

@@ -17,6 +17,8 @@ export interface Server {
   readonly maxPacket: number;
   /** Acknowledged commits survive a power cut. */
   readonly isDurable: boolean;
+  /** Tells it from others it replicates from or to. */
+  readonly instance: string;
 }
 
 const OLDEST = { MariaDB: [10, 6], MySQL: [8, 0] } as const;
@@ -66,7 +68,8 @@ export async function prepareSession(
   const forgetful = forgetfulSetting(variables);
   if (durability === "full" && forgetful !== undefined) refuseForgetful(forgetful, location);
   const maxPacket = Number(variables.get("max_allowed_packet"));
-  return { ...server, maxPacket, isDurable: forgetful === undefined };
+  const instance = INSTANCE.map((name) => variables.get(name) ?? "").join(" ");
+  return { ...server, maxPacket, isDurable: forgetful === undefined, instance };
 }
 
 function asText(value: RawRow[number] = null): string {
@@ -88,7 +91,10 @@ function serverOf(version: string, location: string): Pick<Server, "isMariaDb" |
   );
 }
 
+const INSTANCE: readonly string[] = ["hostname", "port", "server_id", "server_uuid", "datadir"];
+
 const VARIABLES: readonly string[] = [
+  ...INSTANCE,
   "transaction_isolation",
   "tx_isolation",
   "sql_mode",

@@ -1,7 +1,7 @@
 // PostgreSQL as a backend: everything in one schema of one database, made and brought up to date when it is opened.
 
 import type { Client } from "pg";
-import { RepriseError, systemRandom, systemTimers, type EpochMs, type Random, type Timers } from "../../base/index.ts";
+import { RepriseError, systemRandom, systemTimers, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { CLOSE_MS, connectClient, DEFAULT_TIMEOUTS, sessionSettings, within, type Timeouts } from "./driver.ts";
@@ -10,7 +10,7 @@ import { PostgresLink, postgresLink } from "./link.ts";
 import { Listener } from "./listen.ts";
 import { migrate } from "./migrate.ts";
 import { literal, Shapes } from "./shapes.ts";
-import { samePid, verifySchema, verifyServer, verifySession, type Server } from "./verify.ts";
+import { samePid, verifySchema, verifyServer, verifySession, type Identity, type Server } from "./verify.ts";
 
 export interface PostgresOptions {
   readonly url: string;
@@ -59,7 +59,8 @@ class PostgresBackend implements Backend {
   readonly #own: string;
   /** Whether the schema was found, or brought, up to date. */
   #isReady = false;
-  #server: Server | undefined;
+  #server = "PostgreSQL";
+  #newest: Identity | undefined;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -73,7 +74,8 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      if (error instanceof RepriseError) throw address.hosts.judge(error, this.#isReady);
+      const judged = address.hosts.judge(error, this.#isReady);
+      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
       throw isUnavailable(error)
         ? new LinkError("lost", { cause: error })
         : storeErrorOf(error, `Opening ${address.location}`);
@@ -114,21 +116,37 @@ class PostgresBackend implements Backend {
       await client.query(settings);
       await watchClient(client);
       const verified = await verifyServer(client, address, durability);
+      const identity = this.#follow(verified);
       await verifySchema(client, address);
       const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0) returning pg_backend_pid() as pid`;
       const { rows } = await client.query<{ pid: number }>(insert, [writer]);
       samePid(verified.pid, rows[0]!.pid, address.location);
-      return verified;
+      return { ...verified, identity };
     }).catch((error: unknown) => {
       client.connection.stream.destroy();
       throw error;
     });
-    this.#server = server;
+    this.#server = server.name;
     this.#pids.set(writer, server.pid);
     const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
     const { answerMs, idleInTransactionMs: silentMs } = timeouts;
-    return new PostgresLink({ client, shapes: this.#shapes, schema, writer, timers, answerMs, silentMs, tidy });
+    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, silentMs, tidy };
+    return new PostgresLink({ ...parts, server: server.identity });
+  }
+
+  /** L5. A primary that was left behind when another was promoted still answers, and what it acknowledges is lost. */
+  #follow({ identity }: Server): string {
+    const { system, timeline, started } = identity;
+    const newest = this.#newest;
+    if (newest?.system === system && timeline < newest.timeline)
+      throw new LinkError("lost", {
+        cause: new Error(
+          `the server is on timeline ${timeline} and was replaced by one on timeline ${newest.timeline}: let the address lead to the new primary, or restart this process if the old one is meant`,
+        ),
+      });
+    this.#newest = identity;
+    return `${system} ${timeline} ${started}`;
   }
 
   async lastBatch(link: Link, writer: string): Promise<number> {
@@ -166,13 +184,14 @@ class PostgresBackend implements Backend {
     return -1 - Number(rows[0]?.[0]);
   }
 
-  async reserve(link: Link, counter: string, count: number): Promise<number> {
+  async reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
     const { rows } = await postgresLink(link).alone(
-      `insert into ${this.#shapes.table("counters")} as c (name, value) values ($1, $2)
-        on conflict (name) do update set value = c.value + excluded.value returning value`,
+      `insert into ${this.#shapes.table("counters")} as c (name, value) values ($1, $3 + $2)
+        on conflict (name) do update set value = greatest(c.value, $3) + $2 returning value`,
       [
         { type: "text", value: counter },
         { type: "int", value: count },
+        { type: "int", value: floor },
       ],
     );
     return Number(rows[0]?.[0]) - count + 1;
@@ -182,18 +201,6 @@ class PostgresBackend implements Backend {
     const text = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint";
     const { rows } = await postgresLink(link).alone(text, []);
     return Number(rows[0]?.[0]);
-  }
-
-  async renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
-    const { tag } = await postgresLink(link).alone(
-      `update ${this.#shapes.table("workers")} set until = $2, doing = coalesce($3, doing) where worker = $1`,
-      [
-        { type: "int", value: worker },
-        { type: "int", value: until },
-        { type: "text", value: doing ?? null },
-      ],
-    );
-    return tag === "UPDATE 1";
   }
 
   async notify(link: Link, text: string): Promise<void> {
@@ -229,7 +236,7 @@ class PostgresBackend implements Backend {
         where n.nspname = $1 and c.relkind = 'r'`,
       [{ type: "text", value: address.schema }],
     );
-    const server = this.#server?.name ?? "PostgreSQL";
+    const server = this.#server;
     const [bytes, isDurable] = rows[0] ?? [];
     const durability = Number(isDurable) === 1 ? "full" : "relaxed";
     return { location: address.location, server, bytes: Number(bytes), durability };

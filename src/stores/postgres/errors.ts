@@ -17,6 +17,7 @@ export function serverErrorOf(error: unknown): ServerError | undefined {
 }
 
 const DIVISION_BY_ZERO = "22012";
+const NEGATIVE_ROOT = "2201F";
 const UNIQUE_VIOLATION = "23505";
 const FAILED_TRANSACTION = "25P02";
 const DENIED = "42501";
@@ -56,6 +57,11 @@ export function isMoved(error: unknown, schema: string): boolean {
   const server = serverErrorOf(error);
   if (server === undefined) return false;
   return server.code === DIVISION_BY_ZERO || (server.code === UNIQUE_VIOLATION && server.schema === schema);
+}
+
+/** The writer's line is not as it was left, or closed (`PostgresLink.#stamp`). */
+export function isUnstamped(error: unknown): boolean {
+  return serverErrorOf(error)?.code === NEGATIVE_ROOT;
 }
 
 /** COMMIT refused what user SQL had done: a deferred constraint of a table that is not ours. */

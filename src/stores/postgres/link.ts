@@ -9,24 +9,27 @@
 
 import type { Client } from "pg";
 import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
+import { INCARNATION } from "../../kernel/index.ts";
 import {
   LinkError,
   type Answer,
   type Change,
   type CommitOutcome,
+  type HistoryCheck,
   type Link,
   type UserTransaction,
+  type WireValue,
 } from "../remote/backend.ts";
 import type { Question } from "../remote/query.ts";
 import { bindChange } from "./changes.ts";
-import { isAgain, isLost, isMoved, isUserConstraint, storeErrorOf } from "./errors.ts";
+import { isAgain, isLost, isMoved, isUnstamped, isUserConstraint, storeErrorOf } from "./errors.ts";
 import { answersOf, groupQuestions } from "./groups.ts";
 import { runPipeline, type Prepared, type Result } from "./pipeline.ts";
 import { bindQuestion } from "./questions.ts";
 import type { Shapes } from "./shapes.ts";
 import { UserHandle } from "./user-handle.ts";
 import { CLOSE_MS, USUAL_PLANNER, within } from "./driver.ts";
-import { WireWriter, type Bound } from "./wire.ts";
+import { WireWriter, type Bound, type Parameter } from "./wire.ts";
 
 const BEGIN = "begin isolation level read committed read write";
 const BEGIN_READING = "begin isolation level repeatable read read only";
@@ -37,6 +40,7 @@ export interface LinkParts {
   /** As it is written in the URL, without quotes. */
   readonly schema: string;
   readonly writer: string;
+  readonly server: string;
   readonly timers: Timers;
   readonly answerMs: number;
   /** How long a function of the user's may ask for nothing. */
@@ -47,6 +51,7 @@ export interface LinkParts {
 
 export class PostgresLink implements Link {
   readonly writer: string;
+  readonly server: string;
   readonly #parts: LinkParts;
   readonly #wire = new WireWriter();
   readonly #prepared: Prepared = new Set();
@@ -59,6 +64,7 @@ export class PostgresLink implements Link {
   constructor(parts: LinkParts) {
     this.#parts = parts;
     this.writer = parts.writer;
+    this.server = parts.server;
     parts.client.once("error", () => this.#break());
     parts.client.once("end", () => (this.#isBroken = true));
   }
@@ -93,10 +99,10 @@ export class PostgresLink implements Link {
     await this.#explained("Reading", () => this.#exchange([this.#plain(BEGIN_READING)], true));
   }
 
-  async commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+  async commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     const { shapes, schema } = this.#parts;
     const statements = this.#isOpen ? [] : [this.#plain(BEGIN)];
-    statements.push(this.#stamp(batch, mark));
+    statements.push(this.#stamp(batch, mark, check));
     for (const change of changes) if (change.rows.length > 0) statements.push(bindChange(shapes, change));
     statements.push(this.#plain("commit"));
     let results: readonly Result[];
@@ -106,6 +112,7 @@ export class PostgresLink implements Link {
     } catch (error) {
       if (error instanceof LinkError) throw error;
       if (isMoved(error, schema)) return "moved";
+      if (isUnstamped(error)) return check === undefined ? "moved" : "rolled-back";
       if (isAgain(error)) return "again";
       if (this.#isUntidy && isUserConstraint(error, schema)) throw error;
       throw storeErrorOf(error, "Committing");
@@ -233,21 +240,33 @@ export class PostgresLink implements Link {
     return { shape: this.#parts.shapes.of(text), values: [] };
   }
 
-  /** L3. A writer that somebody has asked about (`lastBatch`) writes nothing more. */
-  #stamp(batch: number, mark: EpochMs): Bound {
+  /** L3. A writer that somebody has asked about (`lastBatch`) writes nothing more: its batch is below zero. */
+  #stamp(batch: number, mark: EpochMs, check: HistoryCheck | undefined): Bound {
     const { shapes, writer } = this.#parts;
-    const text = `with done as (
-        insert into ${shapes.table("writers")} as w (writer, batch, mark) values ($1, $2, $3)
-        on conflict (writer) do update set batch = excluded.batch, mark = excluded.mark where w.batch >= 0 returning 1
-      ) select 1 / count(*) from done`;
-    return {
-      shape: shapes.of(text),
-      values: [
-        { type: "text", value: writer },
-        { type: "int", value: batch },
-        { type: "int", value: mark },
-      ],
-    };
+    const writers = shapes.table("writers");
+    const values: Parameter[] = [
+      { type: "text", value: writer },
+      { type: "int", value: batch },
+      { type: "int", value: mark },
+      { type: "int", value: check?.previous ?? null },
+      { type: "text", value: check?.incarnation ?? null },
+    ];
+    let lost = "";
+    let isWhole = "";
+    if (check !== undefined && check.others.length > 0) {
+      const rows = check.others as unknown as readonly Record<string, WireValue>[];
+      values.push({ type: "text", rows, column: "writer" }, { type: "int", rows, column: "batch" });
+      lost = `lost as (select 1 from unnest($6, $7) k (writer, batch) left join ${writers} w on w.writer = k.writer
+          where w.writer is null or greatest(w.batch, -1 - w.batch) < k.batch), `;
+      isWhole = " and not exists (select 1 from lost)";
+    }
+    // Without a row, the root of -1: told from whatever divides by zero.
+    const text = `with ${lost}done as (
+        update ${writers} w set batch = $2, mark = $3 where w.writer = $1 and w.batch = coalesce($4, greatest(w.batch, 0))
+          and ($5 is null or (select value from ${shapes.table("meta")} where key = '${INCARNATION}') = $5)${isWhole}
+        returning 1
+      ) select sqrt(count(*) - 1) from done`;
+    return { shape: shapes.of(text), values };
   }
 }
 

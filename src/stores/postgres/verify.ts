@@ -5,7 +5,7 @@ import { RepriseError } from "../../base/index.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
-import { serverErrorOf } from "./errors.ts";
+import { isLost, serverErrorOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
@@ -16,6 +16,14 @@ export interface Server {
   readonly name: string;
   /** Of the process that serves this connection. */
   readonly pid: number;
+  readonly identity: Identity;
+}
+
+/** The cluster it belongs to, the timeline it is on, and since when it runs. A standby that is promoted begins a new timeline. */
+export interface Identity {
+  readonly system: string;
+  readonly timeline: number;
+  readonly started: string;
 }
 
 interface Facts {
@@ -54,7 +62,23 @@ export async function verifyServer(client: Client, address: Address, durability:
   if (facts.standby) throw StandbyError.at(location);
   checkPooler(client, address, facts.pid);
   if (durability === "full") await makeDurable(client, location, facts);
-  return { name: `PostgreSQL ${facts.version}`, pid: facts.pid };
+  return { name: `PostgreSQL ${facts.version}`, pid: facts.pid, identity: await readIdentity(client) };
+}
+
+const STARTED = "extract(epoch from pg_postmaster_start_time())::text as started";
+const IDENTITY = `select (select system_identifier from pg_control_system())::text as system,
+    ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline, ${STARTED}`;
+
+/** Some services that speak PostgreSQL's protocol know nothing of files of a log: when it was started is known everywhere. */
+async function readIdentity(client: Client): Promise<Identity> {
+  try {
+    const { rows } = await client.query<Identity>(IDENTITY);
+    return rows[0] as Identity;
+  } catch (error) {
+    if (isLost(error)) throw error;
+    const { rows } = await client.query<Identity>(`select '' as system, 0 as timeline, ${STARTED}`);
+    return rows[0] as Identity;
+  }
 }
 
 /** A pooler invents the number by which a connection could be cancelled. */

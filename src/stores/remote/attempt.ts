@@ -9,6 +9,7 @@ import { InvariantError, type EpochMs } from "../../base/index.ts";
 import type { Outcome, RunNumber, Write } from "../../kernel/index.ts";
 import { applyNext } from "../rules/apply.ts";
 import { saveFlows } from "../rules/flow-rows.ts";
+import { lostOutcome } from "../rules/lost-history.ts";
 import { isPoll } from "../rules/singly.ts";
 import type { Tx } from "../rules/statements.ts";
 import { wantFootprint } from "./footprint.ts";
@@ -23,6 +24,8 @@ export interface AttemptOptions {
   readonly nextRun: RunNumber;
   /** False: whoever misses anything does not ask for it, so nobody has to know what else (A2). */
   readonly foresees?: boolean;
+  /** History went back since this write was made (../rules/lost-history.ts). */
+  readonly isLost?: (index: number) => boolean;
 }
 
 export type Attempt<T> = { readonly result: T } | { readonly questions: readonly Question[] };
@@ -36,7 +39,7 @@ export interface Applied {
 /** A1, A2 */
 export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readonly Write[]): Attempt<Applied> {
   ws.reset();
-  const { mode, now, nextRun, foresees = true } = options;
+  const { mode, now, nextRun, foresees = true, isLost } = options;
   const tx: Tx = { sql: wordsOf(ws, mode, { writes }), now, nextRun, flows: undefined };
   const outcomes: Outcome[] = [];
   let missed = false;
@@ -49,7 +52,12 @@ export function tryApply(ws: WorkingSet, options: AttemptOptions, writes: readon
       missed = true;
     }
   };
-  for (const write of writes) {
+  for (const [index, write] of writes.entries()) {
+    const lost = isLost?.(index) === true ? lostOutcome(write) : undefined;
+    if (lost !== undefined) {
+      outcomes.push(lost);
+      continue;
+    }
     attempt(() => {
       if (foresees) foresee(ws, mode, now, write);
       outcomes.push(applyNext(tx, write));

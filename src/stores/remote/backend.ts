@@ -6,6 +6,7 @@
 // L3. `commit` stamps the writer's row with the batch's number in the same transaction. A commit whose outcome is not known
 //     is looked up by that number, by locking the row, which waits for whatever is still under way (A8).
 // L4. After any error the transaction is rolled back before anybody decides anything (A9).
+// L5. A server that another one has taken the place of is refused where that can be told: what it acknowledges is lost.
 
 import type { EpochMs } from "../../base/index.ts";
 import type { Question } from "./query.ts";
@@ -48,8 +49,25 @@ export type Change =
 /**
  * What became of a commit. `moved`: something was not as expected, or already there (a unique key): nothing was written, and
  * whoever wants to try again looks first. `again`: a deadlock or the like: nothing was written, trying again may help.
+ * `rolled-back`: the database lacks what it had acknowledged before (history.ts, Y1): nothing was written.
  */
-export type CommitOutcome = "committed" | "moved" | "again";
+export type CommitOutcome = "committed" | "moved" | "again" | "rolled-back";
+
+/** A batch of a writer that was acknowledged. */
+export interface Acknowledged {
+  readonly writer: string;
+  readonly batch: number;
+}
+
+/** Y1. What must still be in the database. */
+export interface HistoryCheck {
+  /** The last batch of this link that was acknowledged. */
+  readonly previous: number;
+  /** Lines of other links: at least these. */
+  readonly others: readonly Acknowledged[];
+  /** Undefined: whatever it is. */
+  readonly incarnation: string | undefined;
+}
 
 /** Thrown by `ask` when the database had to give up, and by any call when the connection is gone. */
 export class LinkError extends Error {
@@ -78,12 +96,17 @@ export interface Link {
   readonly isUsable: boolean;
   /** The line in `writers` that is this link's own. */
   readonly writer: string;
+  /** The server it leads to, as long as that has not been started anew: another text is another server, or another history. */
+  readonly server: string;
   /** Asks several questions in one round trip. The first of a transaction begins it. */
   ask(questions: readonly Question[]): Promise<readonly Answer[]>;
   /** Outside of any transaction, one snapshot for all questions; locks nothing. */
   read(questions: readonly Question[]): Promise<readonly Answer[]>;
-  /** L3. Writes, stamps and commits, beginning a transaction if there is none, in as few round trips as the database can. */
-  commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome>;
+  /**
+   * L3. Writes, stamps and commits, beginning a transaction if there is none, in as few round trips as the database can.
+   * `check`: with the stamp, in the same statement.
+   */
+  commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome>;
   /** Begins a transaction that only reads: whatever is asked in it, without a lock, is of one moment. `rollback` ends it. */
   snapshot?(): Promise<void>;
   /** Ends a transaction that wrote nothing. */
@@ -109,15 +132,10 @@ export interface Backend {
   connect(): Promise<Link>;
   /** L3. Over another link: the last batch of a writer that is in, once nothing of it is under way any more. */
   lastBatch(link: Link, writer: string): Promise<number>;
-  /** The next `count` numbers of a counter, in a transaction of their own: the first of them. */
-  reserve(link: Link, counter: string, count: number): Promise<number>;
+  /** The next `count` numbers of a counter above `floor`, in a transaction of their own: the first of them. */
+  reserve(link: Link, counter: string, count: number, floor: number): Promise<number>;
   /** The server's time, in milliseconds; asked now and then, over any link outside a transaction. */
   serverTime(link: Link): Promise<number>;
-  /**
-   * One statement outside any transaction, for a heartbeat: false when no such row is there. `doing`, if given, takes the
-   * place of the last.
-   */
-  renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean>;
   /** Tells other processes that something has become due; a hint, never the truth. */
   notify?(link: Link, text: string): Promise<void>;
   /** Calls back when another process has notified; with an empty text when something may have been missed. */

@@ -12,6 +12,7 @@ import { idleOutcome } from "../rules/apply.ts";
 import { isPoll, isWorthRepeating, writeSingly } from "../rules/singly.ts";
 import { tryApply } from "./attempt.ts";
 import { wantFootprint } from "./footprint.ts";
+import type { History } from "./history.ts";
 import { Needs } from "./needs.ts";
 import type { Reader } from "./reader.ts";
 import type { Runner, Work } from "./runner.ts";
@@ -20,6 +21,8 @@ import type { WorkingSet } from "./working-set.ts";
 interface List {
   readonly writes: readonly Write[];
   readonly needs: Needs;
+  /** Y5. Of the history it was made in. */
+  readonly epoch: number;
   readonly resolve: (outcomes: readonly Outcome[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -31,6 +34,7 @@ export class Batches {
   readonly #runner: Runner;
   readonly #links: number;
   readonly #reader: Reader;
+  readonly #history: History;
   readonly #now: () => EpochMs;
   /** Polls that found something the last time: they need not look first. */
   readonly #finding = new Set<Write["write"]>();
@@ -39,9 +43,10 @@ export class Batches {
   #idle: (() => void)[] = [];
 
   /** `links`: transactions at once. */
-  constructor(runner: Runner, reader: Reader, now: () => EpochMs, links: number) {
+  constructor(runner: Runner, reader: Reader, history: History, now: () => EpochMs, links: number) {
     this.#runner = runner;
     this.#reader = reader;
+    this.#history = history;
     this.#now = now;
     this.#links = links;
   }
@@ -102,7 +107,8 @@ export class Batches {
   #add(writes: readonly Write[]): Promise<readonly Outcome[]> {
     if (writes.length === 0) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ writes, needs: new Needs(writes), resolve, reject });
+      const { epoch } = this.#history;
+      this.#waiting.push({ writes, needs: new Needs(writes), epoch, resolve, reject });
       this.#pump();
     });
   }
@@ -140,9 +146,16 @@ export class Batches {
   async #commit(lists: readonly List[]): Promise<void> {
     try {
       const [first] = lists;
-      const work =
-        lists.length === 1 ? workOn(first!.writes, first!.needs) : workOn(lists.flatMap((list) => list.writes));
-      const outcomes = await this.#runner.run(work);
+      const writes = lists.length === 1 ? first!.writes : lists.flatMap((list) => list.writes);
+      const needs = lists.length === 1 ? first!.needs : undefined;
+      // Mostly all of one history.
+      const { epoch } = this.#history;
+      const epochs = lists.every((list) => list.epoch === epoch)
+        ? undefined
+        : lists.flatMap((list) => list.writes.map(() => list.epoch));
+      const outcomes = await this.#runner.run(
+        workOn(writes, needs, (index) => (epochs?.[index] ?? epoch) !== this.#history.epoch),
+      );
       let from = 0;
       for (const { writes, resolve } of lists) resolve(outcomes.slice(from, (from += writes.length)));
     } catch (error) {
@@ -151,29 +164,34 @@ export class Batches {
   }
 
   /** G3 */
-  async #repeat({ writes, resolve, reject }: List, error: unknown, wasInCompany: boolean): Promise<void> {
+  async #repeat(list: List, error: unknown, wasInCompany: boolean): Promise<void> {
+    const { writes, resolve, reject } = list;
     if (!isWorthRepeating(error) || (!wasInCompany && writes.length === 1)) return reject(error);
     try {
-      resolve(wasInCompany ? await this.#runner.run(workOn(writes)) : await this.#singly(writes));
+      resolve(wasInCompany ? await this.#runAlone(list, writes) : await this.#singly(list));
     } catch (again) {
       if (!wasInCompany || writes.length === 1 || !isWorthRepeating(again)) return reject(again);
-      await this.#singly(writes).then(resolve, reject);
+      await this.#singly(list).then(resolve, reject);
     }
   }
 
-  #singly(writes: readonly Write[]): Promise<readonly Outcome[]> {
-    return writeSingly(writes, (write) => this.#one(write));
+  #singly(list: List): Promise<readonly Outcome[]> {
+    return writeSingly(list.writes, async (write) => (await this.#runAlone(list, [write]))[0]!);
   }
 
-  async #one(write: Write): Promise<Outcome> {
-    const [outcome] = await this.#runner.run(workOn([write]));
-    return outcome!;
+  #runAlone({ epoch }: List, writes: readonly Write[]): Promise<readonly Outcome[]> {
+    return this.#runner.run(workOn(writes, undefined, () => epoch !== this.#history.epoch));
   }
 }
 
 const CLAIMS: ReadonlySet<Write["write"]> = new Set<Write["write"]>(["claim-turns", "claim-items", "claim-messages"]);
 
-export function workOn(writes: readonly Write[], needs = new Needs(writes)): Work<readonly Outcome[]> {
+/** `isLost`: whether history went back since a write was made. */
+export function workOn(
+  writes: readonly Write[],
+  needs = new Needs(writes),
+  isLost?: (index: number) => boolean,
+): Work<readonly Outcome[]> {
   const mode = writes.some(({ write }) => CLAIMS.has(write)) ? "claim" : "write";
   return {
     what: mode === "claim" ? "Claiming" : "Committing",
@@ -182,7 +200,7 @@ export function workOn(writes: readonly Write[], needs = new Needs(writes)): Wor
     needs,
     assume: (ws) => assumeNew(ws, writes),
     apply: (ws, now, nextRun, isQuick) => {
-      const tried = tryApply(ws, { mode, now, nextRun, foresees: !isQuick }, writes);
+      const tried = tryApply(ws, { mode, now, nextRun, foresees: !isQuick, ...(isLost && { isLost }) }, writes);
       if ("questions" in tried) return tried;
       return { result: tried.result.outcomes, nextRun: tried.result.nextRun };
     },

@@ -2,11 +2,13 @@
 
 export {
   LinkError,
+  type Acknowledged,
   type Answer,
   type Backend,
   type BackendInfo,
   type Change,
   type CommitOutcome,
+  type HistoryCheck,
   type Link,
   type WireRow,
   type WireValue,

@@ -3,6 +3,7 @@
 // K1. A link is used by one call at a time; who comes while all are in use waits in line.
 // K2. `beat` has a link of its own: a heartbeat never waits behind a batch.
 // K3. A link that failed is not used again: the next one who needs one makes a new connection.
+// K4. All links lead to one server. When a new one leads to another, or history went back, the others are dropped.
 
 import { RepriseError } from "../../base/index.ts";
 import { LinkError, type Backend, type Link } from "./backend.ts";
@@ -15,10 +16,21 @@ export type Lane = "write" | "claim" | "read" | "beat" | "small" | "user";
 
 export type LaneSizes = Readonly<Record<Lane, number>>;
 
-/** A link and the number of its last batch (L3). */
+/** A link and the number of its last batch (L3), with what is known of it (history.ts). */
 export interface WriteLink {
   readonly link: Link;
   batch: number;
+  /** The last batch that is known to be in. */
+  acknowledged: number;
+  /** Y2. By writer: batches of others that a commit of this link has found. */
+  readonly checked: Map<string, number>;
+}
+
+/** What decides whether a connection may be used. */
+export interface LinkCheck {
+  /** Of a new one, before anybody uses it. */
+  connected(link: Link): Promise<void>;
+  isStale(on: WriteLink): boolean;
 }
 
 interface LaneState {
@@ -31,6 +43,8 @@ interface LaneState {
 export class Links {
   readonly #backend: Backend;
   readonly #sizes: LaneSizes;
+  readonly #check: LinkCheck;
+  readonly #inUse = new Set<WriteLink>();
   readonly #lanes: Record<Lane, LaneState> = {
     write: lane(),
     claim: lane(),
@@ -41,16 +55,34 @@ export class Links {
   };
   #closed = false;
 
-  constructor(backend: Backend, sizes: LaneSizes) {
+  constructor(backend: Backend, sizes: LaneSizes, check: LinkCheck) {
     this.#backend = backend;
     this.#sizes = sizes;
+    this.#check = check;
   }
 
   /** The first one, before anybody needs it: what `connect` refuses is refused here. */
   async open(): Promise<void> {
-    const link = await this.#backend.connect();
+    const made = await this.#connect();
     this.#lanes.write.count += 1;
-    this.#lanes.write.idle.push({ link, batch: 0 });
+    this.#lanes.write.idle.push(made);
+  }
+
+  async #connect(): Promise<WriteLink> {
+    const link = await this.#backend.connect();
+    try {
+      await this.#check.connected(link);
+    } catch (error) {
+      link.destroy();
+      throw error;
+    }
+    return { link, batch: 0, acknowledged: 0, checked: new Map() };
+  }
+
+  /** K4. All but one are of no more use, whatever they are doing. */
+  dropAll(kept: Link | undefined): void {
+    for (const { idle } of Object.values(this.#lanes)) for (const { link } of idle) if (link !== kept) link.destroy();
+    for (const { link } of this.#inUse) if (link !== kept) link.destroy();
   }
 
   get isClosed(): boolean {
@@ -59,12 +91,14 @@ export class Links {
 
   async use<T>(name: Lane, work: (link: WriteLink) => Promise<T>): Promise<T> {
     const taken = await this.#take(name);
+    this.#inUse.add(taken);
     try {
       return await work(taken);
     } catch (error) {
       if (error instanceof LinkError && error.reason === "lost") taken.link.destroy();
       throw error;
     } finally {
+      this.#inUse.delete(taken);
       this.#give(name, taken);
     }
   }
@@ -75,7 +109,8 @@ export class Links {
       if (this.#closed) throw closed();
       const idle = state.idle.pop();
       if (idle !== undefined) {
-        if (idle.link.isUsable) return idle;
+        if (idle.link.isUsable && !this.#check.isStale(idle)) return idle;
+        idle.link.destroy();
         state.count -= 1;
         continue;
       }
@@ -84,7 +119,7 @@ export class Links {
     }
     state.count += 1;
     try {
-      const made = { link: await this.#backend.connect(), batch: 0 };
+      const made = await this.#connect();
       if (!this.#closed) return made;
       await made.link.close().catch(() => undefined);
       throw closed();

@@ -89,6 +89,11 @@ export class Memory {
     }
   }
 
+  clear(): void {
+    this.#runs.clear();
+    this.#numbers.clear();
+  }
+
   forget(runs: Iterable<RunNumber>): void {
     for (const run of runs) this.#runs.delete(run);
   }

@@ -11,7 +11,7 @@ import { bitsOf, columnsOf, columnType, keyColumns, TABLES, type AnyRow, type Ta
 
 /** What of an assumed row others may change, and whoever changes anything else changes too. */
 export const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>> = {
-  runs: ["head", "turn_token", "arrivals", "status"],
+  runs: ["chain", "turn_token", "arrivals", "status"],
   queue: ["token"],
 };
 

@@ -1,6 +1,7 @@
 // Numbers: of runs, workers and whatever else SQLite counts by itself, taken from the database in blocks.
 //
-// N1. A number is handed out once, whoever asks; one that was reserved and not used is gone.
+// N1. A number is handed out once, also when the database goes back: time moves them on (`leastNumberAt`). One that was
+//     reserved and not used is gone.
 // N2. Blocks are small while little happens and are not kept for long: older runs have lower numbers, but for the moment two
 //     processes share.
 
@@ -16,7 +17,7 @@ export interface Block {
   readonly end: number;
 }
 
-const NONE: Block = { next: 0, end: 0 };
+const NONE: Block = Object.freeze({ next: 0, end: 0 });
 
 export class Numbers {
   readonly #clock: Clock;
@@ -46,6 +47,11 @@ export class Numbers {
   /** What was not used goes back, if nobody has taken any since. */
   giveBack({ next, end }: Block): void {
     if (end === this.#block.next && next < end) this.#block.next = next;
+  }
+
+  /** What was reserved is of no more use. */
+  drop(): void {
+    this.#block = NONE;
   }
 
   get #isFresh(): boolean {

@@ -8,6 +8,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import { LinkError, type Backend, type Change, type CommitOutcome } from "./backend.ts";
+import type { History } from "./history.ts";
 import type { Links, WriteLink } from "./links.ts";
 import { patiently, unreachable, type Waiting } from "./patience.ts";
 
@@ -19,24 +20,39 @@ export class Outcomes {
   readonly #links: Links;
   readonly #waiting: Waiting;
   readonly #patienceMs: number;
+  readonly #history: History;
 
-  constructor(backend: Backend, links: Links, waiting: Waiting, patienceMs: number) {
+  constructor(backend: Backend, links: Links, history: History, waiting: Waiting, patienceMs: number) {
     this.#backend = backend;
     this.#links = links;
+    this.#history = history;
     this.#waiting = waiting;
     this.#patienceMs = patienceMs;
   }
 
   async commit(what: string, on: WriteLink, mark: EpochMs, changes: readonly Change[]): Promise<KnownOutcome> {
     const batch = ++on.batch;
+    const { epoch } = this.#history;
+    const check = this.#history.checkFor(on);
     try {
-      return await on.link.commit(batch, mark, changes);
+      const outcome = await on.link.commit(batch, mark, changes, check);
+      if (outcome === "committed") this.#history.acknowledged(on, batch, check);
+      else if (outcome === "rolled-back") {
+        on.link.destroy();
+        this.#history.lost(`batch ${check.previous} of a connection was acknowledged and is gone`, epoch);
+      }
+      return outcome;
     } catch (error) {
       if (!(error instanceof LinkError)) throw error;
       if (error.reason === "again") return "again";
       // O2
       on.link.destroy();
-      return (await this.#lastBatch(what, on.link.writer, error)) >= batch ? "committed" : "lost";
+      const last = await this.#lastBatch(what, on.link.writer, error);
+      if (last < check.previous)
+        this.#history.lost(`of ${check.previous} batches of a connection it has ${last}`, epoch);
+      if (last < batch) return "lost";
+      this.#history.acknowledged(on, batch, check);
+      return "committed";
     }
   }
 

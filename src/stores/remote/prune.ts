@@ -14,7 +14,7 @@ import type { RowOf } from "./tables.ts";
 import { spoken } from "./spoken.ts";
 import type { WorkingSet } from "./working-set.ts";
 
-/** How many run numbers one look, and one transaction, is about. */
+/** How many runs one look, and one transaction, is about. */
 const WINDOW = 500;
 const WHAT = "Pruning";
 
@@ -31,9 +31,10 @@ export async function prune(
   const ids = new Set<string>();
   // In a dry run, the forks that would be gone by now.
   const gone = new Set<RunNumber>();
-  for (let upTo = highest + 1; upTo > 0; upTo -= WINDOW) {
-    const from = Math.max(0, upTo - WINDOW);
-    const families = await oldFamilies(reader, from, upTo, endedBefore);
+  for (let upTo = highest + 1, from: RunNumber; upTo > 0; upTo = from) {
+    const window = await runsBelow(reader, upTo);
+    from = window.length < WINDOW ? 0 : window.at(-1)!.run;
+    const families = await oldFamilies(reader, window, endedBefore);
     if (dryRun) runs += await countGone(reader, families, gone);
     else if (families.length > 0)
       for (const { id } of await runner.run(forgetting(families, endedBefore))) {
@@ -51,23 +52,24 @@ export async function prune(
 
 type Family = readonly RunRow[];
 
+/** Newest first. */
+function runsBelow(reader: Reader, upTo: RunNumber): Promise<readonly RunRow[]> {
+  return reader.rows(WHAT, {
+    ask: "select",
+    table: "runs",
+    where: [{ column: "run", is: "<", value: upTo }],
+    order: [["run", "desc"]],
+    limit: WINDOW,
+    lock: "none",
+  });
+}
+
 /** Newest first; forks are looked at when they are about to go. */
 async function oldFamilies(
   reader: Reader,
-  from: RunNumber,
-  upTo: RunNumber,
+  window: readonly RunRow[],
   endedBefore: EpochMs,
 ): Promise<readonly Family[]> {
-  const window = await reader.rows(WHAT, {
-    ask: "select",
-    table: "runs",
-    where: [
-      { column: "run", is: ">=", value: from },
-      { column: "run", is: "<", value: upTo },
-    ],
-    order: [["run", "desc"]],
-    lock: "none",
-  });
   const roots = window.filter((row) => row.root === row.run && isOver(row, endedBefore)).map(({ run }) => run);
   if (roots.length === 0) return [];
   const members = await reader.rows(WHAT, lookup("runs", ["root"], keysOf(roots)));

@@ -11,6 +11,8 @@ import type {
   Chunk,
   DueSchedules,
   Entry,
+  HeldWork,
+  HistoryBreak,
   InboxRow,
   InputsAsked,
   ItemState,
@@ -39,7 +41,17 @@ import type {
 } from "../../kernel/index.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
 import { readReadiness } from "../rules/flow-reads.ts";
-import { hasNothingToReap, listWorkers, reap, releaseWorker, type Reaped } from "../rules/reap.ts";
+import {
+  drawWorker,
+  hasNothingToReap,
+  listWorkers,
+  readHeld,
+  reap,
+  registerWorker,
+  releaseWorker,
+  renewLease,
+  type Reaped,
+} from "../rules/reap.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { readEmitted } from "../rules/streams.ts";
 import type { Threads, ThreadStore } from "../threads.ts";
@@ -97,7 +109,7 @@ export class RemoteStore implements Store, ThreadStore {
     call: (db: unknown) => unknown,
     write: (result: unknown) => TurnWrite | undefined,
   ): Promise<TransactOutcome> {
-    return transact(this.#session.runner, call, write);
+    return transact(this.#session.runner, this.#session.history, call, write);
   }
 
   // ── workers (S3) ──
@@ -105,18 +117,13 @@ export class RemoteStore implements Store, ThreadStore {
   async registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
     const session = this.#session;
     await session.catchUp();
-    const worker = await session.reserve("workers", 1);
-    await session.runner.run({
-      what: "Registering a worker",
-      isOrdered: true,
-      lane: "beat",
-      apply: (ws, now) => {
-        ws.reset();
-        const times = { until: now + leaseMs, started_at: now };
-        ws.insert("workers", { worker, name, ...times, about: about ?? null, doing: null });
-        return { result: undefined };
-      },
+    // A number that is taken is refused by the commit, and another one drawn.
+    const registering = spoken("Registering a worker", (tx) => {
+      const worker = drawWorker(session.options.random);
+      registerWorker(tx, worker, name, leaseMs, about);
+      return worker;
     });
+    const worker = await session.runner.run({ ...registering, lane: "beat" });
     session.memory.addWorker(worker);
     return worker;
   }
@@ -124,16 +131,18 @@ export class RemoteStore implements Store, ThreadStore {
   async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
     const session = this.#session;
     await session.catchUp();
-    const isThere = await session.small(
-      (link) => session.backend.renewLease(link, worker, session.now() + leaseMs, doing),
-      "beat",
-    );
+    const renewing = spoken("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs, doing));
+    const isThere = await session.runner.run({ ...renewing, lane: "beat" });
     if (!isThere) session.memory.dropWorker(worker);
     return isThere;
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
     return this.#session.reader.speak("Listing workers", listWorkers);
+  }
+
+  readHeld(worker: number): Promise<HeldWork> {
+    return this.#session.reader.speak("Looking at what a worker holds", (sql) => readHeld(sql, worker));
   }
 
   async releaseWorker(worker: number): Promise<void> {
@@ -224,6 +233,10 @@ export class RemoteStore implements Store, ThreadStore {
 
   takeNews(): News | undefined {
     return this.#session.wakeUps.takeNews();
+  }
+
+  onHistoryBreak(listener: (change: HistoryBreak) => void): void {
+    this.#session.history.onBreak(listener);
   }
 
   onNews(heard: () => void): void {

@@ -237,6 +237,8 @@ export class Runner {
       return { done: result };
     }
     if (on.link.isUsable) await on.link.rollback();
+    // What was read before is of another history.
+    if (outcome === "rolled-back") return { again: WARY, why: "moved" };
     return { again: { ...plan, isWary: plan.isWary || outcome === "moved" }, why: outcome };
   }
 }

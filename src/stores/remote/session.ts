@@ -6,12 +6,14 @@
 //     it says what became of it.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
+import { leastNumberAt } from "../../kernel/index.ts";
 import { StoreClock } from "../rules/clock.ts";
 import { CODEC_NOTE, openSeal, Seal } from "../seal.ts";
 import type { OpenOptions } from "../source.ts";
 import type { Backend } from "./backend.ts";
 import { Batches } from "./batches.ts";
 import { readCodecNotes } from "./describe.ts";
+import { History } from "./history.ts";
 import { Links, type Lane } from "./links.ts";
 import { Memory } from "./memory.ts";
 import { Numbers } from "./numbers.ts";
@@ -53,10 +55,12 @@ export class Session {
   readonly runner: Runner;
   readonly batches: Batches;
   readonly memory = new Memory();
+  readonly history: History;
   readonly wakeUps: WakeUps;
   readonly clock: StoreClock;
   readonly #serverClock: ServerClock | undefined;
   readonly #patienceMs: number;
+  readonly #numbers: Numbers[] = [];
   #seal: Seal | undefined;
 
   private constructor(backend: Backend, options: RemoteStoreOptions) {
@@ -64,14 +68,19 @@ export class Session {
     this.backend = backend;
     this.options = options;
     this.#patienceMs = patienceMs;
-    this.links = new Links(backend, {
-      write: writeLinks,
-      claim: 1,
-      read: readLinks,
-      beat: 1,
-      small: 1,
-      user: USER_LINKS,
+    this.history = new History({
+      random: options.random,
+      now: () => this.now(),
+      monotonic: () => options.clock.monotonic(),
+      forget: (kept) => {
+        this.memory.clear();
+        for (const numbers of this.#numbers) numbers.drop();
+        this.links.dropAll(kept);
+      },
+      record: (change) => this.runner.run(spoken("Noting the history of the store", (_tx, ws) => change(ws))),
     });
+    const sizes = { write: writeLinks, claim: 1, read: readLinks, beat: 1, small: 1, user: USER_LINKS };
+    this.links = new Links(backend, sizes, this.history);
     this.#serverClock = options.time === "given" ? undefined : new ServerClock(options.clock);
     this.clock = new StoreClock(this.#serverClock ?? options.clock, 0);
     this.wakeUps = new WakeUps(backend, this.links, options);
@@ -82,7 +91,7 @@ export class Session {
       timers: options.timers,
       random: options.random,
       links: this.links,
-      outcomes: new Outcomes(backend, this.links, options, patienceMs),
+      outcomes: new Outcomes(backend, this.links, this.history, options, patienceMs),
       memory: this.memory,
       runNumbers: this.numbers("runs"),
       isQuick: optimistic,
@@ -91,7 +100,7 @@ export class Session {
       now: () => this.now(),
       committed: (changes) => this.wakeUps.committed(changes),
     });
-    this.batches = new Batches(this.runner, this.reader, () => this.now(), writeLinks);
+    this.batches = new Batches(this.runner, this.reader, this.history, () => this.now(), writeLinks);
   }
 
   static async open(backend: Backend, options: RemoteStoreOptions): Promise<Session> {
@@ -110,6 +119,7 @@ export class Session {
   async #begin(): Promise<void> {
     for (let count = 0; count < MEASUREMENTS; count += 1) await this.#measure();
     await this.#raise();
+    await this.history.begin();
     const { codec, locked = false } = this.options;
     const { location } = await this.small((link) => this.backend.info(link));
     const notes = await readCodecNotes(this.reader);
@@ -129,11 +139,11 @@ export class Session {
   }
 
   numbers(counter: string): Numbers {
-    return new Numbers(this.options.clock, (count) => this.reserve(counter, count));
-  }
-
-  reserve(counter: string, count: number): Promise<number> {
-    return this.small((link) => this.backend.reserve(link, counter, count));
+    const numbers = new Numbers(this.options.clock, (count) =>
+      this.small((link) => this.backend.reserve(link, counter, count, leastNumberAt(this.now()))),
+    );
+    this.#numbers.push(numbers);
+    return numbers;
   }
 
   /** One call outside of any transaction. */

@@ -4,6 +4,7 @@ import { RepriseError } from "../../base/index.ts";
 import type { TransactOutcome, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import { LinkError } from "./backend.ts";
 import { workOn } from "./batches.ts";
+import type { History } from "./history.ts";
 import type { WriteLink } from "./links.ts";
 import type { Runner, Work } from "./runner.ts";
 
@@ -18,11 +19,14 @@ class Undo extends Error {
 
 export async function transact(
   runner: Runner,
+  history: History,
   call: (db: unknown) => unknown,
   write: (result: unknown) => TurnWrite | undefined,
 ): Promise<TransactOutcome> {
   try {
+    const { epoch } = history;
     return await runner.runWith("A transaction of the user's", async (on) => {
+      if (history.epoch !== epoch) throw new Undo({ status: "lease-lost" });
       const turn = await attempted(on, call, write);
       if (turn === undefined) throw new Undo({ status: "unwanted" });
       return turnWork(turn);

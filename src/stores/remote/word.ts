@@ -17,8 +17,6 @@ export interface Speech {
   readonly mode: Mode;
   /** What is to be claimed: looked for by name, where SQLite first asks which names there are. */
   writes: readonly Write[];
-  /** Of a worker that is registered. */
-  nextWorker: number | undefined;
   /** How a row of a table is looked at. */
   readonly lock: (table: TableName) => Lock;
 }

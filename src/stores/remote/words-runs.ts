@@ -63,26 +63,24 @@ export function runWords({ ws, lock }: Speech) {
   };
 
   /** K1 and K4, as the SQL's `FENCE` has them. */
-  const fenced = (run: number, token: string, head: number): RunsRow | undefined => {
+  const fenced = ([, , , run, token, head, chain]: Moving): RunsRow | undefined => {
     const row = find(run);
-    return row?.turn_token === token && row.head === head ? row : undefined;
+    return row?.turn_token === token && row.head === head && row.chain === chain ? row : undefined;
   };
 
-  type Moving = [number, string, number, number, string, number, Status, number, number];
+  type Moving = [number, string, number, number, string, number, string, Status, number, number];
   const moves = (move: Move) => {
-    const apply = (row: RunsRow, [head, chain, read, , , , then, at, unread]: Moving): void =>
+    const apply = (row: RunsRow, [head, chain, read, , , , , then, at, unread]: Moving): void =>
       ws.update("runs", row, { ...move(row, read, then, at, unread), head, chain, read });
     return {
       plain: change((...values: Moving) => {
-        const [, , read, run, token, head] = values;
-        const row = fenced(run, token, head);
-        if (row?.arrivals !== read) return 0;
+        const row = fenced(values);
+        if (row?.arrivals !== values[2]) return 0;
         apply(row, values);
         return 1;
       }),
       unread: one((...values: Moving) => {
-        const [, , , run, token, head] = values;
-        const row = fenced(run, token, head);
+        const row = fenced(values);
         if (row === undefined) return undefined;
         const { arrivals } = row;
         apply(row, values);
@@ -126,7 +124,7 @@ export function runWords({ ws, lock }: Speech) {
     }),
     turnOf: one((run: number) => {
       const row = find(run);
-      return row && { token: row.turn_token, head: row.head };
+      return row && { token: row.turn_token, head: row.head, chain: row.chain };
     }),
     pulse: one((run: number) => {
       const row = find(run);

@@ -4,7 +4,7 @@ import { DEDUP_MS, SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { Distinct, Select } from "./query.ts";
 import { equal, fixed, leasedItems, some } from "./selections.ts";
 import type { RowOf, TableName } from "./tables.ts";
-import { change, just, one, rows, UNCOUNTED, type Speech } from "./word.ts";
+import { change, just, one, rows, type Speech } from "./word.ts";
 import { NO_TURN, returned, UNHELD } from "./words-runs.ts";
 import { LEFTOVERS, oldIds, wantRunsOfLeftovers } from "./words-sweep.ts";
 
@@ -57,16 +57,9 @@ export function workerWords(speech: Speech) {
   };
 
   return {
-    insertWorker: {
-      ...just(() => {}),
-      run: (name, until, startedAt, about) => {
-        const { nextWorker } = speech;
-        if (nextWorker === undefined) return UNCOUNTED;
-        const row = { worker: nextWorker, name, until, started_at: startedAt, about, doing: null };
-        ws.insert("workers", row as RowOf<"workers">);
-        return { changes: 1, lastInsertRowid: nextWorker };
-      },
-    } satisfies ReturnType<typeof just>,
+    insertWorker: change((worker: number, name: string, until: number, startedAt: number, about: string | null) =>
+      Number(ws.insert("workers", { worker, name, until, started_at: startedAt, about, doing: null })),
+    ),
     worker: one((worker: number) => {
       const row = ws.get("workers", lock("workers"), worker);
       return row && { name: row.name, until: row.until };
@@ -74,6 +67,7 @@ export function workerWords(speech: Speech) {
     workers: rows(() =>
       ws
         .select({ ask: "select", table: "workers", where: [some("worker")], order: [["worker", "asc"]], lock: "none" })
+        .toSorted((a, b) => a.started_at - b.started_at || a.worker - b.worker)
         .map(({ worker, name, started_at: startedAt, until, about, doing }) => ({
           worker,
           name,
@@ -90,6 +84,22 @@ export function workerWords(speech: Speech) {
       return 1;
     }),
     deleteWorker: just((worker: number) => ws.drop("workers", [worker])),
+    heldTurns: rows((worker: number) => {
+      ws.need(() => wantHeld(worker));
+      return ws.select(turnsOf(worker)).map(({ run, turn_token: token }) => ({ run, token }));
+    }),
+    heldItems: rows((worker: number) => {
+      ws.need(() => wantHeld(worker));
+      return ws
+        .select(leasedItems(lock("queue"), worker))
+        .map(({ run, item, token, attempt, queue, key }) => ({ run, item, token, attempt, queue, key }));
+    }),
+    heldOutgoing: rows((worker: number) =>
+      ws
+        .select(outgoingOf(worker))
+        .map(({ line, run, seq, token, attempt }) => ({ line, run, seq, token, attempt }))
+        .toSorted((a, b) => a.line - b.line || a.run - b.run || a.seq - b.seq),
+    ),
     expiredWorkers: rows((now: number, self: number) => {
       ws.need(() => {
         ws.want(expired(now, self));

@@ -26,8 +26,6 @@ export type { Mode } from "./word.ts";
 export interface Hints {
   /** The list that is applied. */
   readonly writes?: readonly Write[];
-  /** The number of a worker that is registered. */
-  readonly nextWorker?: number;
 }
 
 interface Spoken {
@@ -44,12 +42,11 @@ export function wordsOf(ws: WorkingSet, mode: Mode, hints: Hints = {}): Statemen
   if (modes === undefined) SPOKEN.set(ws, (modes = {}));
   const { speech, words } = (modes[mode] ??= spokenOf(ws, mode));
   speech.writes = hints.writes ?? [];
-  speech.nextWorker = hints.nextWorker;
   return words;
 }
 
 function spokenOf(ws: WorkingSet, mode: Mode): Spoken {
-  const speech: Speech = { ws, mode, writes: [], nextWorker: undefined, lock: (table) => lockOf(mode, table) };
+  const speech: Speech = { ws, mode, writes: [], lock: (table) => lockOf(mode, table) };
   const words = {
     ...runWords(speech),
     ...startWords(speech),

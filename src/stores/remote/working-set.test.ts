@@ -305,17 +305,17 @@ describe("what is assumed", () => {
     for (const run of [1, 2, 3]) ws.assume("runs", runRow(run, { turn_token: "t" }));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
     ws.get("runs", "update", 2);
-    const expected = { head: 1, turn_token: "t", arrivals: 0, status: "queued" };
+    const expected = { chain: "c0", turn_token: "t", arrivals: 0, status: "queued" };
     expect(changesOf(ws)).toEqual([
       {
         change: "update",
         table: "runs",
-        columns: ["head"],
+        columns: ["head", "chain"],
         rows: [
-          { run: 1, head: 2 },
-          { run: 2, head: 1 },
+          { run: 1, head: 2, chain: "c0" },
+          { run: 2, head: 1, chain: "c0" },
         ],
-        expect: ["head", "turn_token", "arrivals", "status"],
+        expect: ["chain", "turn_token", "arrivals", "status"],
         old: [expected, expected],
       },
     ]);
@@ -325,7 +325,7 @@ describe("what is assumed", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1));
     ws.remove("runs", ws.get("runs", "update", 1)!);
-    expect(changesOf(ws)).toMatchObject([{ change: "delete", rows: [{ run: 1 }], old: [{ head: 1 }] }]);
+    expect(changesOf(ws)).toMatchObject([{ change: "delete", rows: [{ run: 1 }], old: [{ chain: "c0" }] }]);
   });
 
   test("gives way to what the database says under a lock", () => {

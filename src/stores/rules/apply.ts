@@ -19,6 +19,7 @@ import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.t
 import { applyFireDue, nextDue } from "./fire.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
+import { lostOutcome } from "./lost-history.ts";
 import { applyMessage } from "./message.ts";
 import { saveFlows } from "./flow-rows.ts";
 import { freeKey } from "./gates.ts";
@@ -28,9 +29,9 @@ import type { Statements, Tx } from "./statements.ts";
 import { applyStart } from "./start.ts";
 import { applyTurn } from "./turn.ts";
 
-/** In order. What completions keep in memory is written before anything else looks. */
-export function apply(tx: Tx, writes: readonly Write[]): readonly Outcome[] {
-  const outcomes = writes.map((write) => applyNext(tx, write));
+/** In order. What completions keep in memory is written before anything else looks. `isLost`: history went back since. */
+export function apply(tx: Tx, writes: readonly Write[], isLost = false): readonly Outcome[] {
+  const outcomes = writes.map((write) => (isLost ? lostOutcome(write) : undefined) ?? applyNext(tx, write));
   saveFlows(tx);
   return outcomes;
 }

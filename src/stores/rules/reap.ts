@@ -1,13 +1,29 @@
 // Reap: leases of workers, and what becomes of their work when they are gone (S3–S5).
 
-import type { EpochMs } from "../../base/index.ts";
-import { MAX_TAKEOVERS, type WorkerInfo } from "../../kernel/index.ts";
+import type { EpochMs, Random } from "../../base/index.ts";
+import { MAX_TAKEOVERS, type HeldWork, type WorkerInfo } from "../../kernel/index.ts";
 import { freeKeys, keysOfWorker } from "./gates.ts";
+import { plain } from "./rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { hasOldIds, sweepLeftovers, sweepOldIds } from "./sweep.ts";
 
-export function registerWorker({ sql, now }: Tx, name: string, leaseMs: number, about?: string): number {
-  return Number(sql.insertWorker.run(name, now + leaseMs, now, about ?? null).lastInsertRowid);
+/**
+ * A worker's number is random: it is the worker's identity, which every claim, renewal and commit names. A counter would give
+ * one number twice when the database goes back to an earlier state. Above all numbers that counters once gave.
+ */
+export function drawWorker(random: Random): number {
+  return random.bytes(6).reduce((number, byte) => number * 256 + byte, 1);
+}
+
+/** False when the number is taken: the caller draws another. */
+export function registerWorker(
+  { sql, now }: Tx,
+  worker: number,
+  name: string,
+  leaseMs: number,
+  about?: string,
+): boolean {
+  return sql.insertWorker.run(worker, name, now + leaseMs, now, about ?? null).changes === 1;
 }
 
 /** A lease that ran out can still be renewed while nobody has taken over. */
@@ -18,6 +34,26 @@ export function renewLease({ sql, now }: Tx, worker: number, leaseMs: number, do
 export function listWorkers(sql: Statements): readonly WorkerInfo[] {
   const rows = sql.workers.all() as unknown as (WorkerInfo & { about: string | null; doing: string | null })[];
   return rows.map(({ about, doing, ...row }) => ({ ...row, about: about ?? undefined, doing: doing ?? undefined }));
+}
+
+interface HeldItem {
+  readonly run: number;
+  readonly item: string;
+  readonly token: string;
+  readonly attempt: number;
+  readonly queue: string | null;
+  readonly key: string | null;
+}
+
+export function readHeld(sql: Statements, worker: number): HeldWork {
+  const items = sql.heldItems.all(worker) as unknown as readonly HeldItem[];
+  return {
+    turns: plain(sql.heldTurns.all(worker)),
+    items: items.map(({ queue, key, ...item }) =>
+      queue === null ? { ...item } : { ...item, line: { queue, ...(key !== null && { key }) } },
+    ),
+    messages: plain(sql.heldOutgoing.all(worker)),
+  };
 }
 
 /** The worker says goodbye: that is no takeover. */

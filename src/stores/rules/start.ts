@@ -5,6 +5,7 @@ import {
   chainAfter,
   markOf,
   hasEnded,
+  leastNumberAt,
   type Arrival,
   type Claim,
   type Entry,
@@ -213,8 +214,8 @@ function writeFirst(
   return { record, first };
 }
 
-/** Numbers are never used again: `prune` notes the highest. Asked once per transaction. */
+/** Numbers are never used again: `prune` notes the highest, and time moves them on. Asked once per transaction. */
 export function nextRun(tx: Tx): RunNumber {
-  tx.nextRun ??= (tx.sql.highestRun.get() as { run: number }).run + 1;
+  tx.nextRun ??= Math.max((tx.sql.highestRun.get() as { run: number }).run + 1, leastNumberAt(tx.now));
   return tx.nextRun;
 }

@@ -70,23 +70,26 @@ export function applyTurn(tx: Tx, turn: TurnWrite): TurnOutcome {
 
 /** K1 and K4 in one statement. Answers the run's `arrivals`, undefined when the fence did not hold. */
 function moveHead({ sql, now }: Tx, turn: TurnWrite): number | undefined {
-  const { run, token, head, chain, read, then } = turn;
+  const { run, token, head, chain, previousChain: was, read, then } = turn;
   const newHead = head + turn.entries.length;
   if (then === "hold" && turn.entries.length === 0) {
-    if (sql.stay.run(newHead, chain, read, run, token, head).changes === 1) return read;
-    return (sql.stayUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+    if (sql.stay.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
+    return arrivalsOf(sql.stayUnread.get(newHead, chain, read, run, token, head, was));
   }
   if (then === "hold") {
-    if (sql.hold.run(newHead, chain, read, run, token, head).changes === 1) return read;
-    return (sql.holdUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)?.arrivals;
+    if (sql.hold.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
+    return arrivalsOf(sql.holdUnread.get(newHead, chain, read, run, token, head, was));
   }
   if (then === "release") {
-    if (sql.release.run(newHead, chain, read, run, token, head).changes === 1) return read;
-    return (sql.releaseUnread.get(newHead, chain, read, run, token, head) as { arrivals: number } | undefined)
-      ?.arrivals;
+    if (sql.release.run(newHead, chain, read, run, token, head, was).changes === 1) return read;
+    return arrivalsOf(sql.releaseUnread.get(newHead, chain, read, run, token, head, was));
   }
-  if (sql.end.run(newHead, chain, read, run, token, head, then, now, turn.unread ?? 0).changes === 1) return read;
-  const row = sql.endUnread.get(newHead, chain, read, run, token, head, then, now, turn.unread ?? 0);
+  const unread = turn.unread ?? 0;
+  if (sql.end.run(newHead, chain, read, run, token, head, was, then, now, unread).changes === 1) return read;
+  return arrivalsOf(sql.endUnread.get(newHead, chain, read, run, token, head, was, then, now, unread));
+}
+
+function arrivalsOf(row: unknown): number | undefined {
   return (row as { arrivals: number } | undefined)?.arrivals;
 }
 

@@ -12,7 +12,7 @@ import type { Statements } from "./statements.ts";
 import { forgetRun, sweepLeftovers } from "../rules/sweep.ts";
 import { pragma } from "./version.ts";
 
-/** How many run numbers one transaction, and one count, looks at: some milliseconds. */
+/** How many runs one transaction, and one count, looks at: some milliseconds. */
 const PRUNE_WINDOW = 500;
 const COUNT_WINDOW = 20_000;
 
@@ -29,8 +29,8 @@ export async function prune(
   const highest = await highestRun(session);
   // In a dry run, the forks that would be gone by now.
   const gone = new Set<RunNumber>();
-  for (let upTo = highest + 1; upTo > 0; upTo -= PRUNE_WINDOW) {
-    const from = Math.max(0, upTo - PRUNE_WINDOW);
+  for (let upTo = highest + 1, from: RunNumber; upTo > 0; upTo = from) {
+    from = await session.read("Pruning", (sql) => numberOf(sql.runsBelow.get(upTo, PRUNE_WINDOW - 1)) ?? 0);
     const old = await session.read("Pruning", (sql) => sql.oldFamilies.all(from, upTo, endedBefore));
     if (old.length > 0) {
       const roots = (old as unknown as { root: number }[]).map(({ root }) => root);
@@ -71,6 +71,10 @@ function familyOf(sql: Statements, root: RunNumber, gone?: Set<RunNumber>): read
   return numbers(sql.family.all(root));
 }
 
+function numberOf(row: unknown): RunNumber | undefined {
+  return (row as { run: RunNumber } | undefined)?.run;
+}
+
 async function highestRun(session: Session): Promise<RunNumber> {
   return session.read("Looking at runs", (sql) => (sql.highestRun.get() as { run: number }).run);
 }
@@ -79,8 +83,9 @@ export async function describe(session: Session): Promise<StoreInfo> {
   const { path, durability } = session.options;
   const runs: Partial<Record<Status, number>> = {};
   const highest = await highestRun(session);
-  for (let from = 0; from <= highest; from += COUNT_WINDOW) {
-    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, from + COUNT_WINDOW));
+  for (let from = 0, upTo: RunNumber; from <= highest; from = upTo) {
+    upTo = await session.read("Counting runs", (sql) => numberOf(sql.runsFrom.get(from, COUNT_WINDOW)) ?? highest + 1);
+    const counts = await session.read("Counting runs", (sql) => sql.countStatuses.all(from, upTo));
     for (const { status, count } of counts as unknown as { status: Status; count: number }[])
       runs[status] = (runs[status] ?? 0) + count;
     await breathe(session.options);

@@ -29,7 +29,7 @@ async function createCrowd(limits: QueueLimits, keys: (n: number) => string, cou
   ]);
   const db = new DatabaseSync(path);
   const insert = db.prepare(`insert into queue (run, item, kind, name, priority, available_at, seq, state, queue, key)
-    values (1, ?, 'task', 'job', 0, ?, 1, 1, 'q', ?)`);
+    values ((select max(run) from runs), ?, 'task', 'job', 0, ?, 1, 1, 'q', ?)`);
   db.exec("begin immediate");
   for (let n = 0; n < count; n += 1) insert.run(`Task(${n})`, n, keys(n));
   db.exec("commit");

@@ -124,7 +124,7 @@ test("processes that open a new file at the same time all find one whole store",
   const run = promisify(execFile);
   const starters = Array.from({ length: 4 }, () => run(process.execPath, ["--input-type=module", "-e", program]));
   const workers = (await Promise.all(starters)).map(({ stdout }) => Number(stdout));
-  expect(workers.sort()).toEqual([1, 2, 3, 4]);
+  expect(new Set(workers).size).toBe(4);
   const store = await openSqliteStore({ ...machine, path });
   expect(await store.check()).toEqual([]);
   await store.close();

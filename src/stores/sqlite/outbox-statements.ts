@@ -19,6 +19,8 @@ export const OUTBOX_SQL = {
       (select run, seq from outbox where line = ?1 order by run, seq limit 1)`,
   returnOutgoing: `update outbox set state = 1, token = null, worker = null, attempt = ?5, available_at = ?6 ${FENCED}`,
   outgoingHolders: distinct("worker", "outbox indexed by outbox_leased", "state = 2"),
+  heldOutgoing: `select line, run, seq, token, attempt from outbox indexed by outbox_leased
+    where state = 2 and worker = ? order by line, run, seq`,
   freeOutgoing: `update outbox indexed by outbox_leased set state = 1, token = null, worker = null
     where state = 2 and worker = ?`,
   // A handler that kills its worker does so ever more slowly: the pause doubles up to a minute.

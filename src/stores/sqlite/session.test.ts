@@ -27,8 +27,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+let workers = 0;
 const register = (name: string): Promise<unknown> =>
-  session.transact("Registering", ({ sql, now }) => sql.insertWorker.run(name, now, now));
+  session.transact("Registering", ({ sql, now }) => sql.insertWorker.run((workers += 1), name, now, now, null));
 const names = (): Promise<string[]> =>
   session.read("Reading", (sql) => (sql.workers.all() as { name: string }[]).map(({ name }) => name));
 

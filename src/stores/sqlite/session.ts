@@ -5,8 +5,12 @@
 // X2. Every transaction first stamps this writer's row with its batch number. After a COMMIT that failed with an I/O
 //     error, that row says whether it happened (A8): the connection is closed, opened anew and asked.
 // X3. After any other error: ROLLBACK, then decide.
+// X4. The same statement checks that the row has the batch that was acknowledged last, and that the store's incarnation (a random
+//     row of `meta`) is the one this process knows. If not, the file went back to an earlier state: everything this process
+//     knows is void (`epoch`), and the first process that notices writes a new incarnation and when that was.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
+import { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
 import { StoreClock } from "../rules/clock.ts";
 import type { Tx } from "../rules/statements.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
@@ -36,11 +40,21 @@ const FOLD_AFTER_MS = 30 * 86_400_000;
 
 type Attempt<T> = { readonly done: T } | { readonly unknown: unknown; readonly result: T };
 
+/** X4. Thrown inside a transaction, which is then rolled back and repeated. */
+class RolledBack extends Error {}
+
 export class Session {
   readonly options: ConnectOptions;
   readonly clock: StoreClock;
-  readonly #writer: string;
+  #writer: string;
   #batch = 0;
+  /** X4. The last batch that is known to be in; undefined while this writer has no row. */
+  #acknowledged: number | undefined;
+  #incarnation: string | null = null;
+  /** What the next transaction notes. */
+  #lost: { readonly incarnation: string | null; readonly event: HistoryEvent } | undefined;
+  #epoch = 0;
+  readonly #listeners: ((change: HistoryBreak) => void)[] = [];
   #connection: Connection;
   /** Set while the connection is being replaced. */
   #recovery: Promise<number> | undefined;
@@ -63,6 +77,15 @@ export class Session {
     return this.#connection;
   }
 
+  /** X4. How often the file went back. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  onBreak(listener: (change: HistoryBreak) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** Reads, with the same patience as writes. */
   async read<T>(what: string, body: (sql: Statements) => T): Promise<T> {
     await this.#usable();
@@ -83,6 +106,10 @@ export class Session {
           throw storeErrorOf(attempt.unknown, this.#doing(what));
         continue;
       } catch (error) {
+        if (error instanceof RolledBack) {
+          this.#wentBack(error.message);
+          continue;
+        }
         if (!isBusy(error)) throw storeErrorOf(error, this.#doing(what));
         if (this.options.clock.monotonic() - start >= PATIENCE_MS) throw busyError(error, this.#doing(what));
       }
@@ -102,7 +129,7 @@ export class Session {
     let result: T;
     try {
       const now = this.clock.now();
-      sql.stamp.run(this.#writer, ++this.#batch, now);
+      this.#stamp(sql, now);
       result = body({ sql, now, nextRun: undefined, flows: undefined });
     } catch (error) {
       this.#rollback();
@@ -116,7 +143,50 @@ export class Session {
       this.#rollback();
       throw error;
     }
+    this.#acknowledged = this.#batch;
+    this.#lost = undefined;
     return { done: result };
+  }
+
+  /** X2, X4 */
+  #stamp(sql: Statements, now: EpochMs): void {
+    const previous = this.#acknowledged;
+    const batch = ++this.#batch;
+    if (previous === undefined) return this.#begin(sql, batch, now);
+    if (sql.stamp.run(this.#writer, batch, now, previous, this.#incarnation).changes === 1) return;
+    const found = (sql.writer.get(this.#writer) as { batch: number } | undefined)?.batch;
+    throw new RolledBack(
+      found === previous
+        ? "its incarnation is another"
+        : `of ${previous} batches of this process it has ${found ?? "none"}`,
+    );
+  }
+
+  /** The first transaction of a writer: its row, the incarnation it belongs to, and that the file went back if it did. */
+  #begin(sql: Statements, batch: number, now: EpochMs): void {
+    sql.addWriter.run(this.#writer, batch, now);
+    let incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
+    const lost = this.#lost;
+    // Another process may have said so already, with an incarnation of its own.
+    if (lost !== undefined && (incarnation ?? lost.incarnation) === lost.incarnation) {
+      incarnation = undefined;
+      sql.putMeta.run(historyKey(lost.event.at), JSON.stringify(lost.event));
+    }
+    if (incarnation === undefined) {
+      incarnation = this.options.random.token();
+      sql.putMeta.run(INCARNATION, incarnation);
+    }
+    this.#incarnation = incarnation;
+  }
+
+  /** X4. Listeners are called before anything else is written. */
+  #wentBack(detail: string): void {
+    const at = this.clock.now();
+    this.#epoch += 1;
+    this.#lost = { incarnation: this.#incarnation, event: { at, kind: "rolled-back", detail } };
+    this.#writer = this.options.random.id();
+    this.#acknowledged = undefined;
+    for (const listener of this.#listeners) listener({ kind: "rolled-back", at, detail });
   }
 
   #rollback(): void {
@@ -137,7 +207,11 @@ export class Session {
     if (!isFull(commitError)) this.#logIsUnsafe = true;
     this.#connection.db.close();
     try {
-      return (await this.#reopen()) >= batch;
+      const last = await this.#reopen();
+      if (this.#acknowledged !== undefined && last < this.#acknowledged)
+        this.#wentBack(`of ${this.#acknowledged} batches of this process it has ${last}`);
+      else if (last >= batch) this.#acknowledged = batch;
+      return last >= batch;
     } catch (error) {
       const { code } = storeErrorOf(commitError, what);
       throw new RepriseError(

@@ -74,7 +74,7 @@ function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: Tur
   });
   const nothing = { read: 0, finished: [], dropped: [], children: [], messages: [], emits: [], sends: [] };
   // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
-  return { ...held, ...nothing, write: "turn", entries, items, chain, then: move };
+  return { ...held, previousChain: held.chain, ...nothing, write: "turn", entries, items, chain, then: move };
 }
 
 async function commit(held: Held, parts: Parts, move: TurnWrite["then"] = "hold", on = store): Promise<Held> {
@@ -197,22 +197,34 @@ test("one damaged byte of a payload is found, and its run and entry are named", 
 });
 
 test.each([
-  ["a missing entry", "delete from journal where run = 1 and seq = 2", ["I7 journal gap-free", 2]],
-  ["a journal cut short", "delete from journal where run = 1 and seq = 3", ["I7 journal gap-free", 3]],
+  [
+    "a missing entry",
+    "delete from journal where run = (select min(run) from runs) and seq = 2",
+    ["I7 journal gap-free", 2],
+  ],
+  [
+    "a journal cut short",
+    "delete from journal where run = (select min(run) from runs) and seq = 3",
+    ["I7 journal gap-free", 3],
+  ],
   [
     "a changed type",
-    "update journal set type = 'StateCleared' where run = 1 and seq = 2",
+    "update journal set type = 'StateCleared' where run = (select min(run) from runs) and seq = 2",
     ["I8 journal hash chain", 2],
   ],
   [
     "a changed chain",
-    "update runs set chain = replace(chain, substr(chain, 9, 1), 'x') where run = 1",
+    "update runs set chain = replace(chain, substr(chain, 9, 1), 'x') where run = (select min(run) from runs)",
     ["I8 journal hash chain", 3],
   ],
-  ["a run without its end", "update runs set status = 'failed' where run = 1", ["I18 one ending", 3]],
+  [
+    "a run without its end",
+    "update runs set status = 'failed' where run = (select min(run) from runs)",
+    ["I18 one ending", 3],
+  ],
   [
     "a turn due after the end",
-    "update runs set turn_due = 1 where run = 1",
+    "update runs set turn_due = 1 where run = (select min(run) from runs)",
     ["I17 nothing alive after the end", undefined],
   ],
 ] as const)("%s is named", async (_, sql, [invariant, seq]) => {
@@ -236,7 +248,7 @@ test.each([
   ["an item that vanished", "delete from queue", "I16 no stuck run"],
   [
     "a message nobody is woken for",
-    "update runs set arrivals = 1; insert into inbox values (1, 1, 'TimerFired', 'x', x'7b7d')",
+    "update runs set arrivals = 1; insert into inbox select min(run), 1, 'TimerFired', 'x', x'7b7d' from runs",
     "I16 no stuck run",
   ],
   ["a message that vanished", "update runs set arrivals = 1, turn_due = 1", "I23 inbound messages"],

@@ -12,6 +12,8 @@ import type {
   Chunk,
   DueSchedules,
   Entry,
+  HeldWork,
+  HistoryBreak,
   InboxRow,
   InputsAsked,
   NewCheckpoint,
@@ -60,8 +62,10 @@ import {
   readSteps,
 } from "../rules/read.ts";
 import {
+  drawWorker,
   hasNothingToReap,
   listWorkers,
+  readHeld,
   reap,
   registerWorker,
   releaseWorker,
@@ -150,16 +154,20 @@ export class SqliteStore implements Store, ThreadStore {
       const idle = await this.#pollIdly(writes);
       if (idle !== undefined) return idle;
     }
+    const { epoch } = this.#session;
+    const commit = (some: readonly Write[]): Promise<readonly Outcome[]> =>
+      this.#session.transact("Committing", (tx) => apply(tx, some, epoch !== this.#session.epoch));
     try {
-      return await this.#session.transact("Committing", (tx) => apply(tx, writes));
+      return await commit(writes);
     } catch (error) {
       if (writes.length === 1 || !isWorthRepeating(error)) throw error;
       // S2
-      return writeSingly(writes, async (write) => {
-        const [outcome] = await this.#session.transact("Committing", (tx) => apply(tx, [write]));
-        return outcome!;
-      });
+      return writeSingly(writes, async (write) => (await commit([write]))[0]!);
     }
+  }
+
+  onHistoryBreak(listener: (change: HistoryBreak) => void): void {
+    this.#session.onBreak(listener);
   }
 
   /** S3 */
@@ -172,9 +180,12 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
-    return this.#session.transact("Registering a worker", (tx) =>
-      registerWorker(this.#caughtUp(tx), name, leaseMs, about),
-    );
+    return this.#session.transact("Registering a worker", (tx) => {
+      for (;;) {
+        const worker = drawWorker(this.#session.options.random);
+        if (registerWorker(this.#caughtUp(tx), worker, name, leaseMs, about)) return worker;
+      }
+    });
   }
 
   renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
@@ -189,6 +200,10 @@ export class SqliteStore implements Store, ThreadStore {
   #caughtUp(tx: SqliteTx): SqliteTx {
     this.#session.catchUp();
     return { ...tx, now: this.now() };
+  }
+
+  readHeld(worker: number): Promise<HeldWork> {
+    return this.#session.read("Looking at what a worker holds", (sql) => readHeld(sql, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {

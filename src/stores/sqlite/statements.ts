@@ -4,7 +4,7 @@
 // plan that would scan into an error.
 
 import type { DatabaseSync } from "node:sqlite";
-import { SUSPECT_AFTER } from "../../kernel/index.ts";
+import { INCARNATION, SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { preparedFrom, type Prepared } from "./prepared.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
@@ -28,7 +28,7 @@ const LIVE = "status in ('expected', 'queued', 'running', 'waiting', 'paused', '
 const OVER = "coalesce(ended_at, case status when 'expected' then created_at end)";
 
 const MOVE_HEAD = "update runs set head = ?1, chain = ?2, read = ?3, takeovers = 0";
-const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6";
+const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6 and chain = ?7";
 // Without entries nothing has moved, so whoever kept killing its worker is still a suspect.
 const STAY = `update runs set head = ?1, chain = ?2, read = ?3 ${FENCE}`;
 // Touches no indexed column.
@@ -38,7 +38,7 @@ const RELEASE = `${MOVE_HEAD}, status = iif(status = 'paused', 'paused', 'waitin
   turn_due = status <> 'paused' and arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
 const RETURNED = `status = iif(status = 'paused', 'paused', 'queued'),
   turn_due = iif(status = 'paused', 0, 1 + (takeovers >= ${SUSPECT_AFTER})), turn_token = null, turn_worker = null`;
-const END = `${MOVE_HEAD}, status = ?7, ended_at = ?8, unread = arrivals - ?3 + ?9, turn_due = 0, turn_token = null,
+const END = `${MOVE_HEAD}, status = ?8, ended_at = ?9, unread = arrivals - ?3 + ?10, turn_due = 0, turn_token = null,
   turn_worker = null ${FENCE}`;
 
 const SQL = {
@@ -48,8 +48,11 @@ const SQL = {
   dataVersion: "pragma data_version",
 
   // writers (A5, A8)
-  stamp: `insert into writers (writer, batch, mark) values (?, ?, ?)
-    on conflict (writer) do update set batch = excluded.batch, mark = excluded.mark`,
+  addWriter: "insert into writers (writer, batch, mark) values (?, ?, ?)",
+  stamp: `update writers set batch = ?2, mark = ?3 where writer = ?1 and batch = ?4
+    and (select value from meta where key = '${INCARNATION}') is ?5`,
+  incarnation: `select value from meta where key = '${INCARNATION}'`,
+  putMeta: "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
   writer: "select batch from writers where writer = ?",
   highestMark: "select max(mark) as mark from writers",
   keepMark: `insert into writers (writer, batch, mark) values ('', 0, ?)
@@ -94,7 +97,7 @@ const SQL = {
   holdUnread: `${HOLD} returning arrivals`,
   releaseUnread: `${RELEASE} returning arrivals`,
   endUnread: `${END} returning arrivals`,
-  turnOf: "select turn_token as token, head from runs where run = ?",
+  turnOf: "select turn_token as token, head, chain from runs where run = ?",
   stop: `update runs set status = ?, evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
   returnTurn: `update runs set ${RETURNED}
@@ -273,6 +276,8 @@ const SQL = {
     select run from runs indexed by runs_by_root where root = ?1 and root <> run`,
   dropRun: "delete from runs where run = ?",
   dropTags: "delete from tags where run = ?",
+  runsBelow: "select run from runs where run < ?1 order by run desc limit 1 offset ?2",
+  runsFrom: "select run from runs where run >= ?1 order by run limit 1 offset ?2",
   countStatuses: "select status, count(*) as count from runs where run >= ? and run < ? group by status",
   countItems: `select (select count(*) from queue indexed by queue_ready where state = 1 and queue is null)
       + (select count(*) from queue indexed by queue_lined where state = 1 and queue is not null and kind = 'task')
@@ -282,12 +287,17 @@ const SQL = {
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
 
   // workers
-  insertWorker: "insert into workers (name, until, started_at, about) values (?, ?, ?, ?)",
+  insertWorker: `insert into workers (worker, name, until, started_at, about) values (?, ?, ?, ?, ?)
+    on conflict (worker) do nothing`,
   worker: "select name, until from workers where worker = ?",
-  workers: "select worker, name, started_at as startedAt, until, about, doing from workers order by worker",
+  workers: "select worker, name, started_at as startedAt, until, about, doing from workers order by started_at, worker",
   renewWorker: "update workers set until = ?, doing = coalesce(?, doing) where worker = ?",
   deleteWorker: "delete from workers where worker = ?",
   expiredWorkers: "select worker from workers where until <= ? and worker <> ?",
+  heldTurns: `select run, turn_token as token from runs indexed by runs_held
+    where turn_worker is not null and turn_worker = ? order by run`,
+  heldItems: `select run, item, token, attempt, queue, key from queue indexed by queue_leased
+    where state = 2 and worker = ? order by run, item`,
   turnHolders: distinct("turn_worker", "runs indexed by runs_held", "turn_worker is not null"),
   itemHolders: distinct("worker", "queue indexed by queue_leased", "state = 2"),
   freeTurns: `update runs indexed by runs_held set ${RETURNED}

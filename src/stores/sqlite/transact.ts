@@ -12,9 +12,11 @@ export async function transact(
   write: (result: unknown) => TurnWrite | undefined,
 ): Promise<TransactOutcome> {
   let isApplied = false;
+  const { epoch } = session;
   try {
     return await session.transact<TransactOutcome>("A transaction of the user's", (tx) => {
       isApplied = false;
+      if (session.epoch !== epoch) throw new Undo({ status: "lease-lost" });
       const turn = attempted(() => write(session.connection.userSql.call(call)));
       if (turn === undefined) throw new Undo({ status: "unwanted" });
       const outcome = applyTurn(tx, turn);

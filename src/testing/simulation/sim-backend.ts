@@ -13,6 +13,7 @@ import {
   type BackendInfo,
   type Change,
   type CommitOutcome,
+  type HistoryCheck,
   type Link,
   type Question,
 } from "../../stores/remote/index.ts";
@@ -48,6 +49,8 @@ export const PERFECT_WIRE: SimWire = {
 /** The server: what all processes share, and what outlives them. */
 export class SimServer {
   readonly database: SimDatabase;
+  /** Another one after a failover. */
+  identity = "1";
   readonly #now: () => EpochMs;
   readonly heard = new Map<SimBackend, Set<(text: string) => void>>();
   #links = 0;
@@ -130,34 +133,24 @@ export class SimBackend implements Backend {
     });
   }
 
-  reserve(link: Link, counter: string, count: number): Promise<number> {
+  reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
     return simLink(link).alone(async (transaction) => {
       const asked = { ask: "lookup", table: "counters", columns: ["name"], keys: [[counter]], lock: "update" } as const;
       const [row] = await transaction.ask(asked);
       const last = (row?.["value"] as number | undefined) ?? 0;
-      const rows = [{ name: counter, value: last + count }];
+      const first = Math.max(last, floor) + 1;
+      const rows = [{ name: counter, value: first + count - 1 }];
       await transaction.change(
         row === undefined
           ? { change: "insert", table: "counters", rows }
           : { change: "update", table: "counters", columns: ["value"], rows },
       );
-      return last + 1;
+      return first;
     });
   }
 
   serverTime(link: Link): Promise<number> {
     return simLink(link).call("small", () => Promise.resolve(this.server.now()));
-  }
-
-  renewLease(link: Link, worker: number, until: EpochMs, doing: string | undefined): Promise<boolean> {
-    return simLink(link).alone(async (transaction) => {
-      const asked = { ask: "lookup", table: "workers", columns: ["worker"], keys: [[worker]], lock: "update" } as const;
-      const [row] = await transaction.ask(asked);
-      if (row === undefined) return false;
-      const rows = [{ worker, until, doing: doing ?? row["doing"]! }];
-      await transaction.change({ change: "update", table: "workers", columns: ["until", "doing"], rows });
-      return true;
-    });
   }
 
   notify(link: Link, text: string): Promise<void> {
@@ -213,6 +206,7 @@ function simLink(link: Link): SimLink {
 
 export class SimLink implements Link {
   readonly writer: string;
+  readonly server: string;
   readonly #backend: SimBackend;
   #isUsable = true;
   #transaction: SimTransaction | undefined;
@@ -222,6 +216,7 @@ export class SimLink implements Link {
   constructor(backend: SimBackend, writer: string) {
     this.#backend = backend;
     this.writer = writer;
+    this.server = backend.server.identity;
   }
 
   get isUsable(): boolean {
@@ -249,7 +244,7 @@ export class SimLink implements Link {
     return this.call("read", () => Promise.resolve(questions.map((question) => this.#database.answer(question))));
   }
 
-  commit(batch: number, mark: EpochMs, changes: readonly Change[]): Promise<CommitOutcome> {
+  commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     return this.call("commit", async () => {
       const transaction = this.#transaction ?? this.#database.begin();
       this.#transaction = undefined;
@@ -259,7 +254,7 @@ export class SimLink implements Link {
         // B2. Whatever becomes of it, nobody is told.
         void wire
           .late()
-          .then(() => this.#carryOut(transaction, batch, mark, changes))
+          .then(() => this.#carryOut(transaction, batch, mark, changes, check))
           .catch(() => transaction.end());
         throw new LinkError("lost");
       }
@@ -269,7 +264,7 @@ export class SimLink implements Link {
         throw new LinkError("lost");
       }
       this.#committing = transaction;
-      const outcome = await this.#carryOut(transaction, batch, mark, changes).finally(() => {
+      const outcome = await this.#carryOut(transaction, batch, mark, changes, check).finally(() => {
         this.#committing = undefined;
       });
       if (fate === "lost-after" && outcome === "committed") throw new LinkError("lost");
@@ -353,6 +348,7 @@ export class SimLink implements Link {
     batch: number,
     mark: EpochMs,
     changes: readonly Change[],
+    check: HistoryCheck | undefined,
   ): Promise<CommitOutcome> {
     const { wire } = this.#backend;
     try {
@@ -360,7 +356,10 @@ export class SimLink implements Link {
         await wire.pass("commit", "statement");
         await transaction.change(change);
       }
-      if (!(await transaction.stamp(this.writer, batch, mark))) throw new GivenUp("moved");
+      if (!(await transaction.stamp(this.writer, batch, mark, check))) {
+        transaction.end();
+        return check === undefined ? "moved" : "rolled-back";
+      }
       await wire.pass("commit", "apply");
       transaction.commit();
     } catch (error) {

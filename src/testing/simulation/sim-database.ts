@@ -8,11 +8,14 @@
 // D3. An insert locks its keys, so a second one waits for the first to end before it is told that they are taken.
 
 import { InvariantError } from "../../base/index.ts";
+import { INCARNATION } from "../../kernel/index.ts";
 import {
   TABLES,
+  type Acknowledged,
   type Answer,
   type Change,
   type Count,
+  type HistoryCheck,
   type Question,
   type TableName,
   type WireRow,
@@ -118,14 +121,26 @@ export class SimTransaction {
     }
   }
 
-  /** The one row of the writer: false when it is not there, or was closed to it. */
-  async stamp(writer: string, batch: number, mark: number): Promise<boolean> {
+  /** The one row of the writer: false when it is not there, was closed to it, or history is not what it was (`check`). */
+  async stamp(writer: string, batch: number, mark: number, check?: HistoryCheck): Promise<boolean> {
     const table = this.#database.table("writers");
     await this.#take(rowLock(table, writer), "update");
     const row = this.#ownOrCommitted(table, writer);
     if (row === undefined || (row["mark"] as number) < 0) return false;
+    if (check !== undefined && !this.#isWhole(row["batch"] as number, check)) return false;
     this.#keep(table, writer, { ...row, batch, mark });
     return true;
+  }
+
+  #isWhole(batch: number, { previous, others, incarnation }: HistoryCheck): boolean {
+    const writers = this.#database.table("writers");
+    const isThere = ({ writer, batch: least }: Acknowledged): boolean =>
+      ((this.#ownOrCommitted(writers, writer)?.["batch"] as number | undefined) ?? -1) >= least;
+    if (batch !== previous || !others.every(isThere)) return false;
+    return (
+      incarnation === undefined ||
+      this.#ownOrCommitted(this.#database.table("meta"), INCARNATION)?.["value"] === incarnation
+    );
   }
 
   /** The user's own rows, by key: waits for whoever has it. */

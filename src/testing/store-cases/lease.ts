@@ -40,6 +40,28 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal(new Set(numbers).size, 5);
   }),
 
+  storeCase("what the store says a worker holds is what it was given, until that ends or goes back", async (store) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    assert.deepEqual(await store.readHeld(worker), { turns: [], items: [], messages: [] });
+    const held = await startHeld(store, worker, "order-1");
+    const others = await startHeld(store, other, "order-2");
+    await startWithTasks(store, worker, "order-3", 1);
+    const { item, run, token, attempt } = await takeItem(store, worker);
+    const { turns, items } = await store.readHeld(worker);
+    assert.deepEqual(
+      turns.filter((turn) => turn.run === held.run),
+      [{ run: held.run, token: held.token }],
+    );
+    assert.deepEqual(items, [{ run, item, token, attempt }]);
+    assert.deepEqual((await store.readHeld(other)).turns, [{ run: others.run, token: others.token }]);
+    await store.write([
+      { write: "turn-back", run: held.run, token: held.token },
+      { write: "item-back", run, item, token, attempt },
+    ]);
+    const left = await store.readHeld(worker);
+    assert.deepEqual([left.turns.some((turn) => turn.run === held.run), left.items], [false, []]);
+  }),
+
   storeCase("a worker's lease is listed until it is released", async (store, t) => {
     const startedAt = store.now();
     const worker = await store.registerWorker("shop-1", 5_000);
@@ -57,7 +79,10 @@ export const leaseCases: readonly StoreCase[] = [
   storeCase("what a worker says about itself and its work is given back as it was said", async (store) => {
     const about = JSON.stringify({ host: "büro", items: ["charge", "orders\n1"], long: "x".repeat(100_000) });
     const [worker, silent] = [await store.registerWorker("shop-1", 5_000, about), await registerWorker(store)];
-    const said = async () => (await store.listWorkers()).map((row) => [row.worker, row.about, row.doing]);
+    const said = async () => {
+      const rows = new Map((await store.listWorkers()).map((row) => [row.worker, row]));
+      return [worker, silent].map((number) => [number, rows.get(number)?.about, rows.get(number)?.doing]);
+    };
     assert.deepEqual(await said(), [
       [worker, about, undefined],
       [silent, undefined, undefined],

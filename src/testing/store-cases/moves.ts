@@ -144,7 +144,9 @@ export async function takeItem(store: Store, worker: number, names?: readonly st
 
 export type EntryParts = readonly [type: EntryType, command: string, data?: string, tookMs?: number];
 
-export interface TurnParts extends Partial<Omit<TurnWrite, "write" | "run" | "head" | "entries" | "chain">> {
+export interface TurnParts extends Partial<
+  Omit<TurnWrite, "write" | "run" | "head" | "previousChain" | "entries" | "chain">
+> {
   readonly entries?: readonly EntryParts[];
 }
 
@@ -162,6 +164,7 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
     run: held.run,
     token: held.token,
     head: held.head,
+    previousChain: held.chain,
     entries,
     chain,
     read: held.read,

@@ -23,6 +23,9 @@ export const leasesMutants: readonly Mutant[] = [
   methods("only workers that are alive are listed", (store) => ({
     listWorkers: async () => (await store.listWorkers()).filter(({ until }) => until > store.now()),
   })),
+  methods("what a worker holds is never listed", () => ({
+    readHeld: async () => ({ turns: [], items: [], messages: [] }),
+  })),
   methods("a released worker keeps what it holds", () => ({ releaseWorker: async () => undefined })),
   methods("a release counts as a takeover", (store) => ({
     async releaseWorker(worker: number) {

@@ -27,7 +27,8 @@ function committing(
       // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
       const stay = { write: "turn", read: 0, then: "hold", ...nothing } as const;
       const known = { ...stay, run: record.run, token, head: record.head, chain: record.chain };
-      return store.transact(call, (result) => change(write(result), known));
+      const at = { ...known, previousChain: record.chain };
+      return store.transact(call, (result) => change(write(result), at));
     },
   }));
 }

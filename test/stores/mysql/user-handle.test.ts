@@ -61,7 +61,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     await link.rollback();
     expect(await names()).toEqual(["it's", "two"]);
     // The connection is as it was: what is written by itself is committed by itself.
-    expect(await world.backend.reserve(link, "runs", 1)).toBeGreaterThan(0);
+    expect(await world.backend.reserve(link, "runs", 1, 0)).toBeGreaterThan(0);
     expect(await link.commit(3, 1, insertRun(2))).toBe("committed");
   });
 

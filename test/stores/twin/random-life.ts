@@ -264,6 +264,7 @@ export class RandomLife {
       run: held.run,
       token: held.token,
       head: draw(20) === 0 ? held.head + 1 : held.head,
+      previousChain: held.chain,
       entries,
       chain,
       read: held.read + draw(held.arrivals - held.read + 1),

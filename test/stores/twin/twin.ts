@@ -20,7 +20,6 @@ export class Twin {
   #backend;
   #link: Link | undefined;
   #batch = 0;
-  #workers = 0;
   /** How often the database was asked for what the last call needed, and what for. */
   rounds = 0;
   asked: string[] = [];
@@ -50,14 +49,9 @@ export class Twin {
   transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
     this.rounds = 0;
     this.asked = [];
-    const nextWorker = this.#workers + 1;
     return this.#commit((ws) =>
-      tryWith(ws, () => work({ sql: wordsOf(ws, "write", { nextWorker }), now, nextRun: undefined, flows: undefined })),
+      tryWith(ws, () => work({ sql: wordsOf(ws, "write"), now, nextRun: undefined, flows: undefined })),
     );
-  }
-
-  registered(worker: number): void {
-    this.#workers = worker;
   }
 
   async read<T>(work: (sql: Statements, ws: WorkingSet) => T, writes: readonly Write[] = []): Promise<T> {

@@ -1,0 +1,181 @@
+// History: whether the database still has everything that it acknowledged to this process.
+//
+// Y1. Each connection has a line in `writers` with the number of its last batch. A commit checks, in the statement that stamps
+//     its own line, that this line has the batch that was acknowledged last, and that the lines of other connections have at
+//     least theirs. A line that is lower or missing means that the database went back to an earlier state.
+// Y2. What a commit has checked is not checked again on its connection: a history without the one is without the other.
+// Y3. `incarnation` in `meta` is random and checked with every commit. The first process that notices changes it, with a row
+//     that says when, in one transaction: so every other process notices.
+// Y4. Another server than before (a failover) may lack what this process has read of others, even where its own lines are there.
+//     It is a break like any other, without a row in `meta`.
+// Y5. After a break nothing that was read or held before is used: `epoch` counts them, and listeners are called at once.
+
+import type { Random } from "../../base/index.ts";
+import { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
+import type { Acknowledged, HistoryCheck, Link } from "./backend.ts";
+import type { WriteLink } from "./links.ts";
+import { lookup } from "./reads.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+export interface HistoryHost {
+  readonly random: Random;
+  now(): number;
+  monotonic(): number;
+  /** Y5. Forgets rows, number blocks and connections; `kept` leads to the right server. */
+  forget(kept: Link | undefined): void;
+  /** Applies `change` to `meta` in a transaction of its own, and repeats it until that is done or the store is closed. */
+  record(change: (ws: WorkingSet) => void): Promise<void>;
+}
+
+interface Line extends Acknowledged {
+  readonly at: number;
+}
+
+/** Lines of writers are removed after 30 days without a commit; a line that old proves nothing. */
+const CHECKED_FOR_MS = 10 * 86_400_000;
+
+export class History {
+  readonly #host: HistoryHost;
+  readonly #listeners: ((change: HistoryBreak) => void)[] = [];
+  /** By writer: what was acknowledged last. */
+  readonly #lines = new Map<string, Line>();
+  #server: string | undefined;
+  /** Undefined until it has been read: then it is not checked. */
+  #incarnation: string | undefined;
+  #epoch = 0;
+
+  constructor(host: HistoryHost) {
+    this.#host = host;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  onBreak(listener: (change: HistoryBreak) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Reads the incarnation, or makes the first one. */
+  async begin(): Promise<void> {
+    let known: string | undefined;
+    await this.#host.record((ws) => {
+      const row = ws.get("meta", "update", INCARNATION);
+      known = row?.value ?? this.#host.random.token();
+      if (row === undefined) ws.insert("meta", { key: INCARNATION, value: known });
+    });
+    this.#incarnation = known;
+  }
+
+  /** Y1. What the next commit on a connection checks. */
+  checkFor(on: WriteLink): HistoryCheck {
+    const others: Acknowledged[] = [];
+    for (const line of this.#lines.values())
+      if (line.writer !== on.link.writer && (on.checked.get(line.writer) ?? 0) < line.batch) others.push(line);
+    return { previous: on.acknowledged, others, incarnation: this.#incarnation };
+  }
+
+  /** Y2 */
+  acknowledged(on: WriteLink, batch: number, { others }: HistoryCheck): void {
+    const at = this.#host.monotonic();
+    on.acknowledged = batch;
+    for (const { writer, batch: checked } of others) on.checked.set(writer, checked);
+    this.#lines.set(on.link.writer, { writer: on.link.writer, batch, at });
+    if (this.#lines.size > MANY_LINES) this.#tidy(at);
+  }
+
+  /** Lines of connections that are gone stand behind those that have checked them. */
+  #tidy(at: number): void {
+    for (const { writer, at: acknowledgedAt } of this.#lines.values())
+      if (at - acknowledgedAt > TIDY_AFTER_MS) this.#lines.delete(writer);
+  }
+
+  /** Whether the line of a connection may have been removed for its age. */
+  isStale({ link }: WriteLink): boolean {
+    const line = this.#lines.get(link.writer);
+    return line !== undefined && this.#host.monotonic() - line.at > CHECKED_FOR_MS;
+  }
+
+  /** Y4. Before a new connection is used. */
+  async connected(link: Link): Promise<void> {
+    const before = this.#server;
+    if (before === link.server) return;
+    if (before === undefined) {
+      this.#server = link.server;
+      return;
+    }
+    const missing = await this.#findMissing(link);
+    // Others may have looked meanwhile.
+    if (this.#server === link.server) return;
+    this.#server = link.server;
+    if (missing === undefined) this.#break({ kind: "failed-over", detail: "another server answers" }, link);
+    else this.#lost(missing, link);
+  }
+
+  /** What this process knows of and the server of a new connection lacks. */
+  async #findMissing(link: Link): Promise<string | undefined> {
+    const known = [...this.#lines.values()];
+    const [writers = [], meta = []] = await link.read([
+      lookup(
+        "writers",
+        ["writer"],
+        known.map(({ writer }) => [writer]),
+      ),
+      lookup("meta", ["key"], [[INCARNATION]]),
+    ]);
+    const found = new Map(writers.map((row) => [row["writer"], row["batch"] as number]));
+    for (const { writer, batch } of known) {
+      const there = found.get(writer) ?? 0;
+      // A writer that was closed has its batch below zero.
+      if (Math.max(there, -1 - there) < batch) return `of ${batch} batches of a connection it has ${there}`;
+    }
+    if (this.#incarnation === undefined || meta[0]?.["value"] === this.#incarnation) return undefined;
+    return "its incarnation is another";
+  }
+
+  /** Y1. A commit, or the question what became of one, found that history went back. */
+  lost(detail: string, epoch: number): void {
+    // Of several connections that find it, the first one counts.
+    if (epoch === this.#epoch) this.#lost(detail, undefined);
+  }
+
+  #lost(detail: string, link: Link | undefined): void {
+    const before = this.#incarnation;
+    this.#incarnation = undefined;
+    this.#break({ kind: "rolled-back", detail }, link);
+    const epoch = this.#epoch;
+    let now: string | undefined;
+    void this.#host
+      .record((ws) => {
+        const row = ws.get("meta", "update", INCARNATION);
+        now = row?.value;
+        // Y3. Another process has said so already.
+        if (now !== undefined && now !== before) return;
+        now = this.#host.random.token();
+        if (row === undefined) ws.insert("meta", { key: INCARNATION, value: now });
+        else ws.update("meta", row, { value: now });
+        const at = this.#host.now();
+        const event: HistoryEvent = { at, kind: "rolled-back", detail };
+        if (ws.get("meta", "update", historyKey(at)) === undefined)
+          ws.insert("meta", { key: historyKey(at), value: JSON.stringify(event) });
+      })
+      .then(
+        () => {
+          if (this.#epoch === epoch) this.#incarnation = now;
+        },
+        // Nothing is written without it but this row; the next break says so again.
+        () => undefined,
+      );
+  }
+
+  #break(change: Omit<HistoryBreak, "at">, link: Link | undefined): void {
+    this.#epoch += 1;
+    this.#lines.clear();
+    this.#host.forget(link);
+    const at = this.#host.now();
+    for (const listener of this.#listeners) listener({ ...change, at });
+  }
+}
+
+const MANY_LINES = 64;
+const TIDY_AFTER_MS = 60_000;
