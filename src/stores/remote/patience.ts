@@ -19,8 +19,7 @@ export const PATIENCE_MS = 10_000;
 export const MAX_TRIES = 10;
 /** Where time stands still (tests), patience is counted. */
 export const MAX_LOST = 400;
-/** After a failover work continues within a second: this pause, and a few round trips for new connections. */
-const LONGEST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 500;
 
 export function pause({ timers }: Waiting, ms: number): Promise<void> {
   return new Promise((resolve) => void timers.set(ms, resolve));
