@@ -1,86 +1,145 @@
-// What an open store makes of a server that takes the place of another (remote/history.ts).
+// URLs with several hosts, and connections after the primary has changed, on real clusters.
 
 import { expect, test } from "vitest";
-import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import type { HistoryBreak, Store } from "../../src/kernel/index.ts";
-import { storeOf } from "../../src/stores/index.ts";
+import { RepriseError, systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
+import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
+import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
+import { LinkError, type Backend } from "../../src/stores/remote/backend.ts";
+import { storeOf } from "../../src/stores/store-url.ts";
 import { describeOn, freshDatabase, startCluster, type ServerKind } from "../servers/index.ts";
+import { runRow } from "./rows.ts";
 
-const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "relaxed" } as const;
+const TIMEOUT = 240_000;
+/** Nothing listens there. */
+const NOWHERE = "127.0.0.1:1";
 
-async function open(url: string): Promise<{ readonly store: Store; readonly breaks: HistoryBreak["kind"][] }> {
-  const store = await storeOf(url)["~open"](MACHINE);
-  const breaks: HistoryBreak["kind"][] = [];
-  store.onHistoryBreak?.(({ kind }) => breaks.push(kind));
-  return { store, breaks };
+const MACHINE = { clock: systemClock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
+
+async function open(kind: ServerKind, url: string): Promise<Backend> {
+  return kind === "postgres"
+    ? openPostgresBackend({ url })
+    : openMysqlBackend({ url, random: systemRandom, timers: systemTimers, durability: "full" });
 }
 
-async function start(store: Store, id: string): Promise<number> {
-  const run = { definition: "order", kind: "workflow", version: 1, priority: 0, tags: [], runtime: "" } as const;
-  const [outcome] = await store.write([{ write: "start", run: { ...run, id, started: `{"input":"${id}"}` } }]);
-  return outcome.record.run;
+async function errorOf(act: Promise<unknown>): Promise<LinkError | RepriseError> {
+  const error = await act.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  if (error instanceof LinkError || error instanceof RepriseError) return error;
+  throw new Error(`expected an error of ours, got ${String(error)}`);
 }
 
-const ids = async (store: Store): Promise<string[]> =>
-  (await store.listRuns({ limit: 100 })).map(({ id }) => id).toSorted();
+for (const kind of ["postgres", "mysql"] as const) {
+  const scheme = kind === "postgres" ? "postgres://postgres@" : "mysql://root@";
 
-for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[])
-  describeOn(kind, "a store behind a failover", () => {
-    test("a standby that has everything is a failover, and what was acknowledged is there", async () => {
+  describeOn(kind, `several hosts of ${kind}`, () => {
+    test("a connection finds the primary, wherever it stands in the list", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
-      const { store, breaks } = await open(database.url);
-      await start(store, "kept");
+      await (await (await open(kind, cluster.primary.urlOf(database.name))).connect()).close();
       await cluster.catchUp();
-      await cluster.failOver();
-      await start(store, "after");
-      expect([breaks, await ids(store)]).toEqual([["failed-over"], ["after", "kept"]]);
-      expect(await store.readHistory()).toEqual([]);
-      await store.close();
+      const [primary, standby] = [cluster.primary, cluster.standby!].map(({ port }) => `127.0.0.1:${port}`);
+      const lists = [`${primary},${standby}`, `${standby},${primary}`, `${NOWHERE},${standby},${primary}`];
+      for (const [at, hosts] of lists.entries()) {
+        const backend = await open(kind, `${scheme}${hosts}/${database.name}`);
+        const links = await Promise.all([1, 2, 3].map(() => backend.connect()));
+        const rows = [runRow(at + 1)];
+        expect(await links[0]!.commit(1, 0, [{ change: "insert", table: "runs", rows }])).toBe("committed");
+        await Promise.all(links.map((link) => link.close()));
+        await backend.close();
+      }
     });
 
-    test("a standby that lacks a commit is history that went back: said once, with a row that stays", async () => {
+    test("if no host serves, the failure names each of them", { timeout: TIMEOUT }, async () => {
+      await using cluster = await startCluster(kind, { replication: "async" });
+      const standby = `127.0.0.1:${cluster.standby!.port}`;
+      const database = new URL(cluster.url).pathname;
+      const error = await errorOf((await open(kind, `${scheme}${NOWHERE},${standby}${database}`)).connect());
+      expect(error).toMatchObject({ reason: "lost" });
+      const said = causesOf(error);
+      expect(said).toContain(`${NOWHERE}: connect ECONNREFUSED`);
+      expect(said).toContain(`${standby}: is a standby`);
+    });
+
+    test("a standby alone is refused at once when a store is opened", { timeout: TIMEOUT }, async () => {
+      await using cluster = await startCluster(kind, { replication: "async" });
+      const error = await errorOf((await open(kind, cluster.standby!.url)).connect());
+      expect(error).toMatchObject({ code: "STORE_LOCATION" });
+      expect(error.message).toContain("Name the primary server");
+    });
+
+    test("a standby is waited for by a store that was open before", { timeout: TIMEOUT }, async () => {
       await using cluster = await startCluster(kind, { replication: "async" });
       await using database = await freshDatabase(cluster);
-      const [first, second] = [await open(database.url), await open(database.url)];
-      await start(first.store, "kept");
-      await start(second.store, "kept, too");
+      const backend = await open(kind, database.url);
+      await (await backend.connect()).close();
       await cluster.catchUp();
-      await cluster.pauseReplication();
-      const lost = await start(first.store, "lost");
-      await cluster.failOver();
-      const after = await start(first.store, "after");
-      await start(second.store, "after that");
-      expect(after).toBeGreaterThan(lost);
-      expect([first.breaks, second.breaks]).toEqual([["rolled-back"], expect.any(Array)]);
-      expect(await ids(second.store)).toEqual(["after", "after that", "kept", "kept, too"]);
-      await expect
-        .poll(async () => (await second.store.readHistory()).map(({ kind }) => kind))
-        .toEqual(["rolled-back"]);
-      await first.store.close();
-      await second.store.close();
+      cluster.address.pointTo(cluster.standby!.url);
+      expect(await errorOf(backend.connect())).toMatchObject({ reason: "lost" });
+      cluster.address.pointTo(cluster.primary.url);
+      await (await backend.connect()).close();
+    });
+
+    test("a store goes on at the new primary after a failover", { timeout: TIMEOUT }, async () => {
+      await using cluster = await startCluster(kind, { replication: "sync" });
+      await using database = await freshDatabase(cluster);
+      for (const url of [database.url, cluster.hostsUrlOf(database.name)]) {
+        const store = await storeOf(url)["~open"](MACHINE);
+        await store.info();
+        await cluster.failOver();
+        await store.info();
+        await cluster.addStandby();
+        await store.close();
+      }
     });
   });
+}
 
-describeOn("postgres", "a primary that was left behind", () => {
-  test("a store that has seen the new primary does not go back to the old one", async () => {
+describeOn("postgres", "a primary of PostgreSQL that was left behind", () => {
+  test("is passed over for the one that replaced it", { timeout: TIMEOUT }, async () => {
     await using cluster = await startCluster("postgres", { replication: "async" });
     await using database = await freshDatabase(cluster);
-    const { store, breaks } = await open(database.url);
-    await start(store, "kept");
+    const backend = await open("postgres", cluster.hostsUrlOf(database.name));
+    await (await backend.connect()).close();
     await cluster.catchUp();
     await cluster.failOver({ primary: "leave" });
-    cluster.address.cutAll();
-    await start(store, "on the new one");
-    cluster.address.pointTo(cluster.former!.url);
-    cluster.address.cutAll();
-    await expect(start(store, "nowhere")).rejects.toMatchObject({
-      code: "STORE_UNREACHABLE",
-      message: expect.stringContaining("timeline 1 and was replaced by one on timeline 2"),
-    });
-    cluster.address.pointTo(cluster.primary.url);
-    await start(store, "again on the new one");
-    expect([breaks[0], await ids(store)]).toEqual(["failed-over", ["again on the new one", "kept", "on the new one"]]);
-    await store.close();
+    const former = cluster.former!;
+    await former.kill();
+    await (await backend.connect()).close();
+    await former.start();
+    cluster.primary.signal("SIGSTOP");
+    const error = await errorOf(backend.connect());
+    cluster.primary.signal("SIGCONT");
+    expect(error).toMatchObject({ reason: "lost" });
+    expect(causesOf(error)).toContain("is on timeline 1");
+    const link = await backend.connect();
+    expect(await link.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
+    await link.close();
   });
 });
+
+describeOn("mysql", "a switchover of MariaDB", () => {
+  test("a connection to a server that takes no more writes is lost", { timeout: TIMEOUT }, async () => {
+    await using cluster = await startCluster("mysql", { replication: "async" });
+    await using database = await freshDatabase(cluster);
+    await cluster.run("create user shop@'127.0.0.1'", `grant all on ${database.name}.* to shop@'127.0.0.1'`);
+    const backend = await open("mysql", database.url.replace("root@", "shop@"));
+    const [writer, reader] = [await backend.connect(), await backend.connect()];
+    await cluster.run("set global read_only = 1");
+    const rows = [runRow(1)];
+    expect(await errorOf(writer.commit(1, 0, [{ change: "insert", table: "runs", rows }]))).toMatchObject({
+      reason: "lost",
+    });
+    expect(writer.isUsable).toBe(false);
+    expect(await errorOf(backend.connect())).toMatchObject({ reason: "lost" });
+    await cluster.run("set global read_only = 0");
+    expect(await reader.read([{ ask: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
+    await reader.close();
+  });
+});
+
+/** Of an error and all that caused it. */
+function causesOf(error: unknown): string {
+  return error instanceof Error ? `${error.message}; ${causesOf(error.cause)}` : "";
+}

@@ -74,7 +74,8 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      if (error instanceof RepriseError) throw address.hosts.judge(error, this.#isReady);
+      const judged = address.hosts.judge(error, this.#isReady);
+      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
       throw isUnavailable(error)
         ? new LinkError("lost", { cause: error })
         : storeErrorOf(error, `Opening ${address.location}`);
