@@ -131,12 +131,14 @@ class World {
     };
     this.#processes = Array.from({ length: this.workers }, (_, n) => new SimProcess(host, `p${n + 1}`));
     const client = new Client(this.scheduler.lane("client"), stream(seed, "client"), this.#processes);
+    client.isSettled = !this.faults.intensity.has("rollback");
     for (const process of this.#processes) void this.#supervise(process);
     void this.#makeTrouble(stores, client);
     const driven = Promise.all(this.parts.map((part) => part.drive(client)));
     driven.catch(() => {});
     await this.lane.sleep(between(chance, 2_000, 10_000));
     this.#calmDown();
+    client.isSettled = true;
     if (this.rollbacks > 0) await stores.reopen();
     await driven;
     await client.repeated();
@@ -274,6 +276,7 @@ class World {
       ...strangers(all, client.asked),
       ...this.ledger.stale,
       ...this.ledger.missingIn(journals),
+      ...this.ledger.givenTwice(all.keys()),
     );
     for (const { invariant, run, message } of await calm.check())
       this.problems.push(`${invariant}: ${run ?? ""} ${message}`);
