@@ -20,6 +20,8 @@ export class Ledger implements Witness {
   /** The tokens items were handed out with, as far as anybody was told, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
+  /** By number, time, id and generation. */
+  readonly #numbers = new Map<string, number>();
   readonly #isInOrder: boolean;
   commits = 0;
   /** How often history went back. */
@@ -69,6 +71,20 @@ export class Ledger implements Witness {
     this.#issued.clear();
   }
 
+  /** A run that was there before history went back. */
+  noteNumber({ run, id, generation, createdAt }: RunRecord): void {
+    this.#numbers.set(`${run} ${createdAt} ${id} ${generation}`, run);
+  }
+
+  /** I38. Of all runs that ever were, each has a number of its own. */
+  *givenTwice(all: Iterable<RunRecord>): Iterable<string> {
+    for (const record of all) this.noteNumber(record);
+    const byNumber = Map.groupBy(this.#numbers.keys(), (run) => this.#numbers.get(run));
+    for (const [run, those] of byNumber)
+      if (those.length > 1)
+        yield `I38 number ${run} was given to ${those.map((each) => each.split(" ")[2]).join(" and ")}`;
+  }
+
   get stale(): readonly string[] {
     return this.#stale;
   }
@@ -111,19 +127,30 @@ export class Outside {
     for (const journal of journals)
       for (const { type, data } of journal)
         if (type === "MessageSent") sent.push(JSON.stringify((decode(data) as { payload: unknown }).payload));
+    if (wasRolledBack) return yield* this.#problemsAfterLoss(sent);
     const received: string[] = [];
     for (const [key, said] of this.#byKey) {
       received.push([...said][0]!);
       if (said.size > 1) yield `I21 key ${key} stands for ${[...said].join(" and ")}`;
     }
-    // What was delivered by a history that is gone cannot be taken back.
-    if (wasRolledBack) {
-      for (const payload of sent) if (!received.includes(payload)) yield `I20 sent ${payload}, which nobody received`;
-      return;
-    }
     const [want, got] = [sent.toSorted().join(), received.toSorted().join()];
     if (want !== got) yield `I21 sent ${want}, received ${got}`;
   }
+
+  /** What a lost history delivered cannot be taken back, and the run that is done again may say something else. */
+  *#problemsAfterLoss(sent: readonly string[]): Iterable<string> {
+    const received = new Set([...this.#byKey.values()].flatMap((said) => [...said]));
+    for (const payload of sent) if (!received.has(payload)) yield `I20 sent ${payload}, which nobody received`;
+    for (const [key, said] of this.#byKey) {
+      const senders = new Set([...said].map(senderOf));
+      if (senders.size > 1) yield `I21 key ${key} stands for ${[...said].join(" and ")}`;
+    }
+  }
+}
+
+/** The run that a payload names, if it names one. */
+function senderOf(payload: string): string | undefined {
+  return /^"([a-z-]+-\d+) /.exec(payload)?.[1];
 }
 
 /** Every run of the store, and its journal. */

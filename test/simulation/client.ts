@@ -40,6 +40,8 @@ export class Client {
   readonly #processes: readonly SimProcess[];
   /** The ids of runs that were asked for. */
   readonly asked = new Set<string>();
+  /** History does not go back any more. */
+  isSettled = true;
   /** How often history went back. */
   epoch = 0;
   /** When runs that had been there were gone, by id. */

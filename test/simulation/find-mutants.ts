@@ -10,10 +10,12 @@ export interface Found {
   readonly by: string;
 }
 
-export async function findMutant({ name, scenario, options }: SimMutant, seeds: number, first = 1): Promise<Found> {
+export async function findMutant(mutant: SimMutant, seeds: number, first = 1): Promise<Found> {
+  const { name, scenario, options, foundAs = /./ } = mutant;
   for (let seed = first; seed < first + seeds; seed += 1) {
     const { problems } = await simulate({ seed, scenario, ...options });
-    if (problems.length > 0) return { mutant: name, seed, by: problems[0]! };
+    const problem = problems.find((each) => foundAs.test(each));
+    if (problem !== undefined) return { mutant: name, seed, by: problem };
   }
   return { mutant: name, seed: undefined, by: "" };
 }

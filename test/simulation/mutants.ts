@@ -15,7 +15,9 @@ export interface SimMutant {
   readonly scenario: readonly string[];
   /** The first seed that finds it, as of the last look. */
   readonly foundBy: number;
-  readonly options: Pick<SimOptions, "store" | "mode" | "wrap" | "wrapBackend">;
+  /** What it must be found by, where other violations would not prove that it is this one. */
+  readonly foundAs?: RegExp;
+  readonly options: Pick<SimOptions, "store" | "mode" | "always" | "wrap" | "wrapBackend">;
 }
 
 /** Seeds later than the first few, as of the last look. */

@@ -2,6 +2,7 @@
 //
 // RB1. What the database lost is lost: nobody has to find it again. Everything else must hold as if nothing had happened.
 // RB2. An answer that was on its way when history went back counts for nothing: the judge cannot know on which side it was.
+// RB3. A run's number is never given to another run, whatever became of the first.
 
 import { InvariantError } from "../../src/base/index.ts";
 import type { Entry, RunRecord } from "../../src/kernel/index.ts";
@@ -32,6 +33,8 @@ export async function rollBack(host: RollbacksHost, chance: Chance): Promise<num
   if (scheduler.steps !== steps) throw new InvariantError("Something else happened while history went back.");
   // RB2
   ledger.rolledBack(journalsOf(before), journalsOf(after));
+  // RB3
+  for (const record of before.keys()) ledger.noteNumber(record);
   const left = new Set([...after.keys()].map(({ id }) => id));
   const vanished = new Set([...before.keys()].map(({ id }) => id).filter((id) => !left.has(id)));
   lane.tell(`history goes back: ${how}; gone: ${[...vanished].join() || "no run"}`);

@@ -131,12 +131,14 @@ class World {
     };
     this.#processes = Array.from({ length: this.workers }, (_, n) => new SimProcess(host, `p${n + 1}`));
     const client = new Client(this.scheduler.lane("client"), stream(seed, "client"), this.#processes);
+    client.isSettled = !this.faults.intensity.has("rollback");
     for (const process of this.#processes) void this.#supervise(process);
     void this.#makeTrouble(stores, client);
     const driven = Promise.all(this.parts.map((part) => part.drive(client)));
     driven.catch(() => {});
     await this.lane.sleep(between(chance, 2_000, 10_000));
     this.#calmDown();
+    client.isSettled = true;
     if (this.rollbacks > 0) await stores.reopen();
     await driven;
     await client.repeated();
@@ -249,11 +251,10 @@ class World {
     for (const until = this.scheduler.elapsedMs + PATIENCE_MS; this.scheduler.elapsedMs < until;) {
       const live = [...(await readAll(calm)).keys()].filter(({ status }) => !hasEnded(status));
       const blocked = live.filter(({ status }) => status === "blocked");
-      const broken = live.filter(
-        ({ status, evidence }) =>
-          status === "determinism_violation" || (status === "blocked" && !evidence?.includes("takeovers")),
-      );
-      if (broken.length > 0) return;
+      if (live.some(({ status }) => status === "determinism_violation")) return;
+      // Lists do not show evidence.
+      for (const { id, generation } of blocked)
+        if (!(await calm.findRun(id, generation))?.evidence?.includes("takeovers")) return;
       // Taken over too often: somebody has to say that it was not its fault.
       for (const { definition, id } of blocked)
         await client
@@ -274,6 +275,7 @@ class World {
       ...strangers(all, client.asked),
       ...this.ledger.stale,
       ...this.ledger.missingIn(journals),
+      ...this.ledger.givenTwice(all.keys()),
     );
     for (const { invariant, run, message } of await calm.check())
       this.problems.push(`${invariant}: ${run ?? ""} ${message}`);

@@ -89,7 +89,7 @@ export function retryPart({ chance, scale }: PartHost): Part {
           // It ends as failed, sooner or later; and again, when history takes the retry back.
           for (;;) {
             const info = await client.ask(`look at ${id}`, (core) => core.find(id));
-            if (info?.status === "completed") break;
+            if (info?.status === "completed" && client.isSettled) break;
             if (info?.status === "failed") {
               mended.add(index);
               await client.tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry());
