@@ -13,6 +13,7 @@ import {
 } from "../../src/kernel/index.ts";
 import type { Witness } from "./process-store.ts";
 import type { RunEnd } from "./part.ts";
+import type { Lane } from "./scheduler.ts";
 
 /** What stores said they had committed, to be found in the journals later. */
 export class Ledger implements Witness {
@@ -20,6 +21,8 @@ export class Ledger implements Witness {
   /** The tokens items were handed out with, as far as anybody was told, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
+  /** How often history had gone back when a process began, and when it last noticed. */
+  readonly #processes = new Map<Lane, { readonly since: number; noticed: number }>();
   /** By number, time, id and generation. */
   readonly #numbers = new Map<string, number>();
   readonly #isInOrder: boolean;
@@ -69,6 +72,23 @@ export class Ledger implements Witness {
     );
     // An earlier token is valid again.
     this.#issued.clear();
+  }
+
+  began(lane: Lane): void {
+    this.#processes.set(lane, { since: this.epoch, noticed: 0 });
+  }
+
+  noticed(lane: Lane): void {
+    const process = this.#processes.get(lane);
+    if (process !== undefined) process.noticed = this.epoch;
+  }
+
+  /** I39. What one process has noticed and noted, every other that lives on notices as well. */
+  *unnoticed(): Iterable<string> {
+    const alive = [...this.#processes].filter(([lane, { since }]) => !lane.isDead && since < this.epoch);
+    if (!alive.some(([, { noticed }]) => noticed === this.epoch)) return;
+    for (const [{ name }, { noticed }] of alive)
+      if (noticed < this.epoch) yield `I39 process ${name} has not noticed that history went back, and another has`;
   }
 
   /** A run that was there before history went back. */
