@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { provideServers } from "./servers.mjs";
+import { providePostgres, provideServers } from "./servers.mjs";
 import { binOf, pinnedNode, root, setUp } from "./set-up.mjs";
 
 const SOURCES = "--conditions=reprise-source";
@@ -16,6 +16,8 @@ const SLOW = [
   "test/servers/**",
   "test/stores/mysql/**",
   "test/stores/postgres/**",
+  "test/stores/failover.test.ts",
+  "test/stores/tls.test.ts",
   "test/stores/remote.test.ts",
   "test/stores/words.test.ts",
   "test/stores/postgres-store.test.ts",
@@ -113,6 +115,7 @@ if (!Object.hasOwn(commands, name)) {
 
 setUp();
 const node = pinnedNode();
+takePostgres();
 const stages = commands[name](args);
 for (const [stage, work] of stages) {
   const startedAt = Date.now();
@@ -123,6 +126,14 @@ for (const [stage, work] of stages) {
     );
   }
   if (code !== 0) process.exit(code);
+}
+
+/** `npm test -- --postgres 17`, and for faults: on another version than the machine's. */
+function takePostgres() {
+  const at = args.indexOf("--postgres");
+  if (at === -1 || !["test", "faults"].includes(name)) return;
+  const [, major = ""] = args.splice(at, 2);
+  providePostgres(major);
 }
 
 function makeExecutable(path) {

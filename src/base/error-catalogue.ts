@@ -239,6 +239,11 @@ export const ERROR_CATALOGUE = {
     summary: "The store lies where it cannot be kept safely, such as on a network file system or a standby server.",
     next: "Do what the message says: for a file a local disk, for a server its primary, reached directly.",
   },
+  STORE_LOG_MISSING: {
+    family: "store",
+    summary: "The database file was copied or moved without its log (`-wal`), which holds everything written to it.",
+    next: "Put the log beside the file while no process uses it; make copies with `reprise backup`, and bring one back with `reprise restore`.",
+  },
   STORE_NEWER_SCHEMA: {
     family: "store",
     summary: "The store was written by a newer version than this one.",
@@ -256,8 +261,9 @@ export const ERROR_CATALOGUE = {
   },
   STORE_REPLACED: {
     family: "store",
-    summary: "The database file was replaced or removed while it was open, or our tables were.",
-    next: "Restart this process, and replace a store only while nothing has it open.",
+    summary:
+      "The database file, its log (`-wal`) or the index of its log (`-shm`) was replaced or removed while it was open, or our tables were.",
+    next: "Stop every process that uses the store, then start them again; put a backup in its place with `reprise restore`.",
   },
   STORE_ROLLED_BACK: {
     family: "store",

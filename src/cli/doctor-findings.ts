@@ -1,7 +1,9 @@
-// What doctor sees besides broken invariants: due runs nobody takes, stopped runs and why, messages that do not get out.
+// What doctor sees besides broken invariants: due runs nobody takes, stopped runs and why, runs that are held and do not move,
+// messages that do not get out, and what happened to the store as a whole.
 
 import { formatMs } from "../base/index.ts";
-import type { RunRecord, Store, StoreInfo, VersionCount } from "../kernel/index.ts";
+import type { HistoryEvent, Problem, RunRecord, Store, StoreInfo, VersionCount } from "../kernel/index.ts";
+import { overdueLeases, quietRunsOf, type QuietRuns } from "./doctor-holders.ts";
 import { takerText, waitingOf, waitingText, type Waiting } from "./serving.ts";
 import { troubleOf } from "./shown-run.ts";
 import { countOf, plain } from "./text.ts";
@@ -23,6 +25,10 @@ export interface Findings {
   readonly stopped: readonly Stopped[];
   /** There are more stopped runs than were looked at. */
   readonly more: boolean;
+  readonly quiet: QuietRuns;
+  readonly history: readonly HistoryEvent[];
+  /** Seen in what workers say, not in the data. */
+  readonly problems: readonly Problem[];
 }
 
 const STOPPED = ["blocked", "determinism_violation"] as const;
@@ -31,7 +37,8 @@ const LOOK_AT = 1_000;
 const IDS_SHOWN = 3;
 
 export async function findingsOf(store: Store): Promise<Findings> {
-  const waiting = waitingOf(await store.readBacklog(), await store.listWorkers(), store.now());
+  const workers = await store.listWorkers();
+  const waiting = waitingOf(await store.readBacklog(), workers, store.now());
   const versions = await store.countVersions();
   const records = await store.listRuns({ statuses: STOPPED, limit: LOOK_AT + 1 });
   const groups = new Map<string, Stopped>();
@@ -45,7 +52,15 @@ export async function findingsOf(store: Store): Promise<Findings> {
     groups.set(key, { status: record.status, code, runs: runs + 1, ids: shown, next });
   }
   const stopped = [...groups.values()].toSorted((a, b) => b.runs - a.runs);
-  return { waiting, versions, stopped, more: records.length > LOOK_AT };
+  return {
+    waiting,
+    versions,
+    stopped,
+    more: records.length > LOOK_AT,
+    quiet: await quietRunsOf(store, workers),
+    history: await store.readHistory(),
+    problems: overdueLeases(workers, store.now()),
+  };
 }
 
 function isStopped(record: RunRecord): record is RunRecord & { readonly status: Stopped["status"] } {

@@ -3,7 +3,9 @@
 import { formatMs, RepriseError } from "../base/index.ts";
 import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
 import { findingsOf, outboxLines, stoppedLines, waitingLines, type Findings } from "./doctor-findings.ts";
+import { quietJson, quietLines } from "./doctor-holders.ts";
 import type { GlobalOptions } from "./global-options.ts";
+import { historyJson, historyLines } from "./history.ts";
 import { reading } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
@@ -22,7 +24,7 @@ export async function doctor(options: GlobalOptions): Promise<number> {
     progress.end();
     const problems = [...described.problems, ...found];
     if (options.json) await printJson(doctorJson(info, findings, problems, store.now()));
-    else await printProblems(problems);
+    else await printProblems(problems, problems.length > (findings?.problems.length ?? 0));
     return problems.length === 0 ? EXIT.ok : EXIT.problem;
   });
 }
@@ -38,7 +40,8 @@ async function describe(store: Store): Promise<Described> {
   let info: StoreInfo | undefined;
   try {
     info = await store.info();
-    return { info, findings: await findingsOf(store), problems: [] };
+    const findings = await findingsOf(store);
+    return { info, findings, problems: findings.problems };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
     const problem = { invariant: "I34 store health", run: undefined, seq: undefined, message: error.message };
@@ -63,6 +66,8 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
   if (findings !== undefined) {
     await rows("waiting", waitingLines(findings, now));
     await rows("stopped", stoppedLines(findings));
+    await rows("held", quietLines(findings.quiet, now));
+    await rows("history", historyLines(findings.history));
   }
   await rows("outbox", outboxLines(info, now));
   if (info.workers.length === 0) await row("workers", "none");
@@ -80,7 +85,8 @@ function durabilityText({ durability }: StoreInfo): string {
   return durability === "full" ? "full" : paint("yellow", "relaxed");
 }
 
-async function printProblems(problems: readonly Problem[]): Promise<void> {
+/** `inData`: not only in what workers do; that says itself what to do. */
+async function printProblems(problems: readonly Problem[], inData: boolean): Promise<void> {
   await print("");
   if (problems.length === 0)
     return print(`${paint(["green", "bold"], "healthy")}  every invariant that the data shows holds`);
@@ -97,7 +103,8 @@ async function printProblems(problems: readonly Problem[]): Promise<void> {
     remark(
       `  ${paintError("dim", "note:")} a checkpoint says nothing its journal does not: while that is whole, nothing is lost`,
     );
-  remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
+  if (inData)
+    remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
 }
 
 function doctorJson(
@@ -135,6 +142,8 @@ function doctorJson(
       })),
     unserved: waiting.filter(isUnserved).map(waitingJson),
     stopped: findings?.stopped ?? [],
+    quiet: findings === undefined ? null : quietJson(findings.quiet),
+    history: historyJson(findings?.history ?? []),
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,
       run: run ?? null,

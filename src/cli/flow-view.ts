@@ -3,6 +3,7 @@
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "./flow-run.ts";
+import { itemText, turnLines, type Holding } from "./holding.ts";
 import { paint, type Paint } from "./output.ts";
 import { isoOf, jsonOf } from "./shown-run.ts";
 import { Table, type Cell } from "./table.ts";
@@ -135,8 +136,18 @@ function retryLines(rows: readonly FlowRow[], now: number): string[] {
   });
 }
 
-/** What it waits for besides its nodes, or that nobody is at them. */
-export function flowWaits(record: RunRecord, rows: readonly FlowRow[], now: number): string[] {
+/** Who holds its nodes: a few of them. */
+function heldLines(holding: Holding, now: number): string[] {
+  const lines = holding.items
+    .slice(0, MAX_HELD)
+    .map(({ item }) => `node ${plain(item)}: ${itemText(holding, item, now)}`);
+  const more = holding.items.length - lines.length;
+  return more > 0 ? [...lines, `… and ${more} more that workers hold`] : lines;
+}
+const MAX_HELD = 6;
+
+/** What it waits for besides its nodes, and who is at them, or that nobody is. */
+export function flowWaits(record: RunRecord, rows: readonly FlowRow[], now: number, holding?: Holding): string[] {
   const { status, definition, version, arrivals, read } = record;
   const worker = `a worker that has the definition ${plain(definition)}, version ${version}`;
   const isAtWork = rows.some(({ state, items }) => state === "at work" || (items?.atWork ?? 0) > 0);
@@ -148,8 +159,13 @@ export function flowWaits(record: RunRecord, rows: readonly FlowRow[], now: numb
       return ["somebody who resumes it"];
     case "running":
     case "waiting":
-      if (arrivals > read) return [`${worker}, to take in ${countOf(arrivals - read, "message", "messages")}`];
-      return [...(isQueued && !isAtWork ? [`${worker}, to run what is queued`] : []), ...retryLines(rows, now)];
+      return [
+        ...(status === "running" && holding?.turn !== undefined ? turnLines(holding, now) : []),
+        ...(arrivals > read ? [`${worker}, to take in ${countOf(arrivals - read, "message", "messages")}`] : []),
+        ...(isQueued && !isAtWork && arrivals === read ? [`${worker}, to run what is queued`] : []),
+        ...(holding === undefined ? [] : heldLines(holding, now)),
+        ...(arrivals > read ? [] : retryLines(rows, now)),
+      ];
     default:
       return [];
   }

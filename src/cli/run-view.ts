@@ -2,6 +2,7 @@
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
+import { itemText, turnLines, type Holding } from "./holding.ts";
 import { paint, type Paint } from "./output.ts";
 import { isOwnFrame } from "./own-files.ts";
 import { isoOf, paintStatus, type Trouble } from "./shown-run.ts";
@@ -41,13 +42,18 @@ export function waitsFor(record: RunRecord, steps: readonly Step[]): readonly St
   return hasEnded(record.status) ? [] : steps.filter(({ endedAt }) => endedAt === undefined);
 }
 
-/** `isTold`: what it waits for besides has been said already. */
+export interface WaitOptions {
+  readonly painted?: Paint;
+  /** What it waits for besides has been said already. */
+  readonly isTold?: boolean;
+  readonly holding?: Holding | undefined;
+}
+
 export function waitLines(
   record: RunRecord,
   steps: readonly Step[],
   now: number,
-  painted: Paint = paint,
-  isTold = false,
+  { painted = paint, isTold = false, holding }: WaitOptions = {},
 ): string[] {
   switch (record.status) {
     case "completed":
@@ -62,13 +68,14 @@ export function waitLines(
     case "paused":
     case "running":
     case "waiting": {
-      const open = waitsFor(record, steps).map((step) => waitLine(step, now, painted));
+      const open = waitsFor(record, steps).map((step) => waitLine(step, now, painted, holding));
       const worker = `a worker that has the definition ${plain(record.definition)}`;
       const news = record.arrivals - record.read;
       if (record.status === "queued") open.unshift(worker);
       else if (record.status === "waiting" && news > 0)
         open.unshift(`${worker}, to take in ${countOf(news, "message", "messages")}`);
-      else if (record.status === "running") open.unshift("a worker is at it");
+      else if (record.status === "running")
+        open.unshift(...(holding === undefined ? ["a worker"] : turnLines(holding, now)));
       else if (record.status === "waiting" && open.length === 0 && !isTold)
         open.push("an update, if its code takes one; otherwise nothing that can come: see `reprise doctor`");
       else if (record.status === "paused") open.unshift("somebody who resumes it");
@@ -94,7 +101,7 @@ function shellWord(word: string): string {
   return /^[\w.:@/-]+$/.test(word) ? word : `'${plain(word).replaceAll("'", `'\\''`)}'`;
 }
 
-export function waitLine(step: Step, now: number, painted: Paint): string {
+export function waitLine(step: Step, now: number, painted: Paint, holding?: Holding): string {
   const { kind, name, command, until, attempts, show, child } = step;
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
@@ -102,7 +109,7 @@ export function waitLine(step: Step, now: number, painted: Paint): string {
   const place = painted("dim", command);
   switch (kind) {
     case "task":
-      return `task ${shown}: a worker that has it ${place}`;
+      return `task ${shown}: ${(holding && itemText(holding, command, now)) ?? "a worker that has it"} ${place}`;
     case "child":
       return `child ${shown}${child === undefined ? "" : `, run ${plain(child)}`} ${place}`;
     case "sleep":

@@ -5,10 +5,11 @@ import { journalEntryOf, type Entry, type RunRecord, type Store } from "../kerne
 import { readFlowRun, type FlowRun } from "./flow-run.ts";
 import { failedLines, flowJson, flowWaits, nodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
+import { holdingOf, type Holding } from "./holding.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { headLines, troubleLines } from "./run-view.ts";
 import { unservedOf } from "./serving.ts";
-import { leftOutNote, SHOWN_AT_EACH_END, showJson, unservedLines, type ShowOptions } from "./show.ts";
+import { leftOutNote, SHOWN_AT_EACH_END, showJson, unservedLines, waitsTitle, type ShowOptions } from "./show.ts";
 import { troubleOf, type Trouble } from "./shown-run.ts";
 import { plain } from "./text.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
@@ -23,8 +24,9 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   const failedAt = failedNodeOf(record, ends.at(-1));
   const trouble = flowTrouble(record, ends.at(-1), flow);
   const unserved = await unservedOf(store, record, []);
+  const holding = await holdingOf(store, record);
   if (options.json) {
-    await printJson(showJson(record, ends, [], { trouble, unserved, flow: flowJson(flow, limit) }));
+    await printJson(showJson(record, ends, [], { trouble, unserved, holding, flow: flowJson(flow, limit) }));
     return EXIT.ok;
   }
   const sections = [
@@ -32,7 +34,7 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
     options.timeline === true ? await timelineLines(store, record) : nodeLines(flow, limit),
     options.timeline === true ? [] : eventLines(flow),
     failedLines(flow, limit, failedAt),
-    waitLines(flow, store.now()),
+    waitLines(flow, holding, store.now()),
     trouble === undefined ? [] : troubleLines(record, trouble),
   ];
   const shown = sections.filter((lines) => lines.length > 0);
@@ -71,9 +73,9 @@ export function flowTrouble(
   return { ...trouble, next, where: `node ${at}${attempts > 1 ? `, attempt ${attempts}` : ""}` };
 }
 
-function waitLines({ record, rows }: FlowRun, now: number): string[] {
-  const waits = flowWaits(record, rows, now);
-  return waits.length === 0 ? [] : [paint("bold", "waits for"), ...waits.map((line) => `  ${line}`)];
+function waitLines({ record, rows }: FlowRun, holding: Holding | undefined, now: number): string[] {
+  const waits = flowWaits(record, rows, now, holding);
+  return waits.length === 0 ? [] : [paint("bold", waitsTitle(record, holding)), ...waits.map((line) => `  ${line}`)];
 }
 
 function eventLines({ record, events }: FlowRun): string[] {

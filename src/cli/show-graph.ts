@@ -6,10 +6,11 @@ import { journalEntryOf, type Entry, type RunRecord, type Store } from "../kerne
 import { eachEntry, lastStepOf, readGraphRun, type GraphRun, type StepRange } from "./graph-run.ts";
 import { graphJson, nowLines, stepLines } from "./graph-view.ts";
 import { EXIT } from "./exit-codes.ts";
+import { holdingOf } from "./holding.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { answerLines, headLines, troubleLines, waitLines } from "./run-view.ts";
 import { unservedOf } from "./serving.ts";
-import { middleLeftOut, showJson, unservedLines, type ShowOptions } from "./show.ts";
+import { middleLeftOut, showJson, unservedLines, waitsTitle, type ShowOptions } from "./show.ts";
 import { troubleOf } from "./shown-run.ts";
 import { nodeOf, stepsOf } from "./steps.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
@@ -25,9 +26,10 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   const trouble = troubleOf(record, final);
   const steps = stepsOf(graph.since);
   const unserved = await unservedOf(store, record, steps);
+  const holding = await holdingOf(store, record);
   if (options.json) {
     const ends = [first, final].filter((entry): entry is Entry => entry !== undefined);
-    await printJson(showJson(record, ends, steps, { trouble, unserved, graph: graphJson(graph) }));
+    await printJson(showJson(record, ends, steps, { trouble, unserved, holding, graph: graphJson(graph) }));
     return EXIT.ok;
   }
   const now = store.now();
@@ -36,8 +38,8 @@ export async function showGraph(store: Store, record: RunRecord, options: ShowOp
   else lines.push(...stepLines(graph, range), ...withGap(endLines(record, graph)));
   const standing = nowLines(record, graph, now);
   lines.push(...withGap(standing));
-  const waits = waitLines(record, ownSteps(graph), now, paint, standing.length > 0);
-  if (waits.length > 0) lines.push("", paint("bold", "waits for"), ...waits.map((line) => `  ${line}`));
+  const waits = waitLines(record, ownSteps(graph), now, { isTold: standing.length > 0, holding });
+  if (waits.length > 0) lines.push("", paint("bold", waitsTitle(record, holding)), ...waits.map((line) => `  ${line}`));
   lines.push(
     ...answerLines(
       record,

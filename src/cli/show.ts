@@ -2,6 +2,7 @@
 
 import { RepriseError } from "../base/index.ts";
 import { hasEnded, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import { holdingJson, holdingOf, type Holding } from "./holding.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
@@ -42,9 +43,10 @@ async function showWorkflow(store: Store, record: RunRecord, options: ShowOption
   const steps = stepsOf(entries.map(journalEntryOf));
   const trouble = troubleOf(record, entries.at(-1));
   const unserved = await unservedOf(store, record, steps);
-  if (options.json) await printJson(showJson(record, entries, steps, { trouble, unserved }));
+  const holding = await holdingOf(store, record);
+  if (options.json) await printJson(showJson(record, entries, steps, { trouble, unserved, holding }));
   else {
-    await printRun(record, entries, steps, trouble, store.now());
+    await printRun(record, entries, steps, { trouble, holding }, store.now());
     for (const line of unservedLines(unserved)) await print(line);
   }
   return EXIT.ok;
@@ -66,6 +68,7 @@ function refuseOptions({ id, kind, definition }: RunRecord, { steps, limit }: Sh
 interface ShownBesides {
   readonly trouble: Trouble | undefined;
   readonly unserved?: readonly Waiting[];
+  readonly holding?: Holding | undefined;
   readonly graph?: object | undefined;
   readonly flow?: object | undefined;
 }
@@ -74,7 +77,7 @@ export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { trouble, unserved = [], graph, flow }: ShownBesides,
+  { trouble, unserved = [], holding, graph, flow }: ShownBesides,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -88,6 +91,7 @@ export function showJson(
     error: trouble ?? null,
     steps: steps.map(stepJson),
     waitsFor: waitsFor(record, steps).map(stepJson),
+    ...holdingJson(holding),
     unserved: unserved.map(waitingJson),
     graph: graph ?? null,
     flow: flow ?? null,
@@ -111,19 +115,26 @@ async function printRun(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  trouble: Trouble | undefined,
+  { trouble, holding }: ShownBesides,
   now: number,
 ): Promise<void> {
   for (const line of headLines(record, now)) await print(line);
   await print("");
   const lines = renderTimeline(entries.map(journalEntryOf), { width: lineWidth(), paint });
   for (const line of middleLeftOut(lines)) await print(line);
-  const waits = waitLines(record, steps, now);
-  if (waits.length > 0) await print(`\n${paint("bold", "waits for")}\n${waits.map((line) => `  ${line}`).join("\n")}`);
+  const waits = waitLines(record, steps, now, { holding });
+  if (waits.length > 0)
+    await print(`\n${paint("bold", waitsTitle(record, holding))}\n${waits.map((line) => `  ${line}`).join("\n")}`);
   for (const line of answerLines(record, steps)) await print(line);
   if (trouble === undefined) return;
   await print("");
   for (const line of troubleLines(record, trouble)) await print(line);
+}
+
+/** Over what `waitLines` says: who is at it comes first, where somebody is. */
+export function waitsTitle({ status }: RunRecord, holding: Holding | undefined): string {
+  const isHeld = holding !== undefined && (holding.turn !== undefined || holding.items.length > 0);
+  return isHeld && status !== "paused" ? "now" : "waits for";
 }
 
 export function middleLeftOut(lines: readonly string[]): readonly string[] {

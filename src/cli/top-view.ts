@@ -8,12 +8,14 @@ import {
   readAbout,
   readDoing,
   readNodeRoute,
+  type HistoryEvent,
   type QueueState,
   type Store,
   type WorkerAbout,
   type WorkerDoing,
   type WorkerInfo,
 } from "../kernel/index.ts";
+import { eventText, historyJson } from "./history.ts";
 import { paint } from "./output.ts";
 import { limitsText, QUEUE_COLUMNS } from "./queue.ts";
 import { isUnserved, waitingJson, waitingOf, type Waiting } from "./serving.ts";
@@ -30,6 +32,7 @@ export interface Look {
   readonly workers: readonly SeenWorker[];
   readonly queues: readonly QueueState[];
   readonly waiting: readonly Waiting[];
+  readonly history: readonly HistoryEvent[];
 }
 
 interface SeenWorker {
@@ -45,13 +48,14 @@ export async function lookAt(store: Store): Promise<Look> {
   const infos = await store.listWorkers();
   const queues = await store.listQueues(COUNT_UP_TO);
   const backlog = await store.readBacklog(COUNT_UP_TO);
+  const history = await store.readHistory();
   const now = store.now();
   const workers = infos.map((info) => {
     const about = readAbout(info.about);
     const beatAt = about && info.until - about.leaseMs;
     return { info, about, doing: readDoing(info.doing), isAlive: info.until > now, beatAt };
   });
-  return { now, workers, queues, waiting: waitingOf(backlog, infos, now) };
+  return { now, workers, queues, waiting: waitingOf(backlog, infos, now), history };
 }
 
 // ── figures ──
@@ -98,6 +102,7 @@ export function topJson(look: Look): object {
     waiting: look.waiting.map(waitingJson),
     oldest: oldest === undefined ? null : waitingJson(oldest),
     unserved: look.waiting.filter(isUnserved).map(waitingJson),
+    history: historyJson(look.history),
   };
 }
 
@@ -137,18 +142,25 @@ export function topLines(look: Look, title: string, width: number): readonly str
   ];
 }
 
-function headLines({ now, workers, waiting }: Look, title: string): readonly string[] {
+function headLines({ now, workers, waiting, history }: Look, title: string): readonly string[] {
   const alive = workers.filter(({ isAlive }) => isAlive).length;
   const gone = workers.length - alive;
   const { runsBegun, runsEnded, steps } = totalOf(workers);
   const oldest = oldestOf(waiting);
+  const [last] = history.filter(({ at }) => now - at < A_DAY_MS);
   const rates = `${rateText(runsBegun)} runs begun, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
   return [
     `${paint("bold", `reprise top`)}  ${plain(title)}  ${paint("dim", new Date(now).toISOString())}`,
     `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none alive") : `${alive} alive`}${gone > 0 ? paint("yellow", `, ${gone} gone`) : ""}   ${paint("dim", "rates")}  ${rates}`,
     `${paint("dim", "waiting")}  ${waitingCounts(waiting)}${oldest === undefined ? "" : `   ${paint("dim", "oldest")}  ${oldestText(oldest, now)}`}`,
+    ...(last === undefined
+      ? []
+      : [`${paint("dim", "history")}  ${paint("yellow", `${formatMs(now - last.at)} ago: ${eventText(last)}`)}`]),
   ];
 }
+
+/** What happened to the whole store, for as long as somebody may wonder. */
+const A_DAY_MS = 86_400_000;
 
 function oldestText({ kind, name, version, queue, oldestAt = 0 }: Waiting, now: number): string {
   const what = kind === "turn" || kind === "start" ? "run of" : kind === "node" ? "node of" : "task";

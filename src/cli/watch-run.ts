@@ -17,6 +17,7 @@ import { flowJson, flowWaits, standingLines } from "./flow-view.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { eachEntry, standingOf, type StepData } from "./graph-run.ts";
 import { graphJson, nowLines } from "./graph-view.ts";
+import { holdingOf, type Holding } from "./holding.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson, type Paint } from "./output.ts";
@@ -96,7 +97,11 @@ async function finish(
 async function statusLines(store: Store, record: RunRecord, followed: Followed): Promise<string[]> {
   const now = store.now();
   const bare = (_style: unknown, text: string): string => text;
-  const waits = record.kind === "flow" ? await followed.flowLines(store, record) : followed.waits(record, now, bare);
+  const holding = await holdingOf(store, record);
+  const waits =
+    record.kind === "flow"
+      ? await followed.flowLines(store, record, holding)
+      : followed.waits(record, now, bare, holding);
   const more = waits.length - MAX_WAITS;
   const unserved = await unservedOf(store, record, stepsOf(followed.entries));
   return [
@@ -149,18 +154,18 @@ class Followed {
     } else this.entries.push(entry);
   }
 
-  waits(record: RunRecord, now: number, painted: Paint): readonly string[] {
+  waits(record: RunRecord, now: number, painted: Paint, holding: Holding | undefined): readonly string[] {
     const nodes =
       this.#step === undefined ? [] : nowLines(record, standingOf(record, this.#step, this.entries), now, painted);
     const own = stepsOf(this.entries).filter(({ kind, command }) => kind !== "node" && nodeOf(command) === undefined);
-    return [...waitLines(record, own, now, painted, nodes.length > 0), ...nodes];
+    return [...waitLines(record, own, now, { painted, isTold: nodes.length > 0, holding }), ...nodes];
   }
 
   /** What the nodes of a flow do, in counts. */
-  async flowLines(store: Store, record: RunRecord): Promise<readonly string[]> {
+  async flowLines(store: Store, record: RunRecord, holding: Holding | undefined): Promise<readonly string[]> {
     const reader = (this.#flow = await this.#counting(store, record));
     const rows = await rowsOf(store, record, reader, await store.readReadiness(record.run));
-    return [...flowWaits(record, rows, store.now()), ...standingLines({ record, rows })];
+    return [...flowWaits(record, rows, store.now(), holding), ...standingLines({ record, rows })];
   }
 
   /** Read again where a retry made something void. */

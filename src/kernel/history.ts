@@ -1,9 +1,18 @@
-// History: what a store knows about its own past.
+// History: what happened to the store as a whole.
 //
 // A database can go back to an earlier state under running processes: an asynchronous standby is promoted, a backup is restored
-// in place. What it lost is lost; nothing of it may be mixed with what comes after.
+// in place. What it lost is lost; nothing of it may be mixed with what comes after. What is known of it is kept as rows of
+// `meta`, which every database has.
 
 import type { EpochMs } from "../base/index.ts";
+
+/** The database has gone back to an earlier state under running processes, or a backup was put in its place. */
+export interface HistoryEvent {
+  readonly at: EpochMs;
+  readonly kind: "rolled-back" | "restored";
+  /** For people: what was found, or where the backup came from. */
+  readonly detail: string;
+}
 
 /** A store noticed that what this process knows may not be what the database has. */
 export interface HistoryBreak {
@@ -16,18 +25,36 @@ export interface HistoryBreak {
   readonly detail: string;
 }
 
-/** What the database itself remembers of it. */
-export interface HistoryEvent {
-  readonly at: EpochMs;
-  readonly kind: "rolled-back" | "restored";
-  readonly detail: string;
+/** The key in `meta` of a random value that changes with every such event. */
+export const INCARNATION_KEY = "incarnation";
+/** Keys in `meta` start with this; the time follows. */
+export const HISTORY_PREFIX = "history:";
+/** The first text behind all keys that start with it. */
+export const HISTORY_END = "history;";
+
+export interface MetaRow {
+  readonly key: string;
+  readonly value: string;
 }
 
-/** The row of `meta` that names this history: whoever changes history makes a new one. */
-export const INCARNATION = "incarnation";
-const EVENT = "history:";
+export function historyRow(event: HistoryEvent): MetaRow {
+  const { at, kind, detail } = event;
+  return { key: `${HISTORY_PREFIX}${at}`, value: JSON.stringify({ at, kind, detail }) };
+}
 
-/** The row of `meta` for something that happened then. */
-export function historyKey(at: EpochMs): string {
-  return `${EVENT}${String(at).padStart(16, "0")}`;
+/** Newest first. A row that cannot be read is left out: it is for people, and nothing depends on it. */
+export function historyOf(rows: readonly MetaRow[]): readonly HistoryEvent[] {
+  return rows.flatMap(({ value }) => eventOf(value) ?? []).toSorted((a, b) => b.at - a.at);
+}
+
+function eventOf(value: string): HistoryEvent | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+  const { at, kind, detail } = (read ?? {}) as Partial<Record<keyof HistoryEvent, unknown>>;
+  if (typeof at !== "number" || (kind !== "rolled-back" && kind !== "restored")) return undefined;
+  return { at, kind, detail: typeof detail === "string" ? detail : JSON.stringify(detail ?? "") };
 }

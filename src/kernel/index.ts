@@ -197,6 +197,7 @@ export {
 } from "./schedule-plan.ts";
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
+  MAX_HELD_ITEMS,
   MAX_TAKEOVERS,
   SUSPECT_AFTER,
   type OnProgress,
@@ -205,12 +206,23 @@ export {
   type Rekeyed,
   type PruneOptions,
   type RunFilter,
+  type RunHolder,
   type RunPulse,
   type Store,
   type ItemState,
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export {
+  HISTORY_END,
+  HISTORY_PREFIX,
+  historyOf,
+  historyRow,
+  INCARNATION_KEY,
+  type HistoryBreak,
+  type HistoryEvent,
+  type MetaRow,
+} from "./history.ts";
 export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {
@@ -250,6 +262,5 @@ export {
 } from "./task.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
-export { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "./history.ts";
 export { WORK_KINDS } from "./news.ts";
 export type { News, WorkKind } from "./news.ts";

@@ -16,7 +16,7 @@ import type { InputsAsked, NodeInput, Readiness } from "./completion.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
-import type { HistoryBreak } from "./history.ts";
+import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
 import type { News } from "./news.ts";
 import type { Line, QueueState } from "./queue.ts";
@@ -70,6 +70,20 @@ export interface HeldWork {
   }[];
   readonly messages: readonly (MessageFence & { readonly attempt: number })[];
 }
+
+/** Who holds a run, as the database says, and when it last moved. For people. */
+export interface RunHolder {
+  readonly run: RunNumber;
+  /** Of its turn; undefined while no worker holds it. */
+  readonly worker: number | undefined;
+  /** The time of its last journal entry; undefined while it has none. */
+  readonly committedAt: EpochMs | undefined;
+  /** Its tasks and nodes that workers hold, by name of the item: at most `MAX_HELD_ITEMS`. */
+  readonly items: readonly { readonly item: string; readonly worker: number }[];
+}
+
+/** Enough for people. */
+export const MAX_HELD_ITEMS = 20;
 
 /** One broken promise found by `check`. */
 export interface Problem {
@@ -192,6 +206,10 @@ export interface Store {
   ): Promise<readonly (string | undefined)[]>;
   /** How these items of a run stand, in order; undefined where one is not in the queue. For people. */
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]>;
+  /** Who holds these runs, in order; those that do not exist are left out. */
+  readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]>;
+  /** What happened to the store as a whole, newest first. */
+  readHistory(): Promise<readonly HistoryEvent[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
   /** After that: what they said, where they can be heard. Undefined: anything may have changed. */

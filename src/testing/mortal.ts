@@ -91,6 +91,8 @@ export function createMortal(store: Store, timers: Timers, cut: Cut = (apply) =>
       pulse: pass("pulse"),
       itemTokens: pass("itemTokens"),
       readItems: pass("readItems"),
+      readHolders: pass("readHolders"),
+      readHistory: pass("readHistory"),
       listQueues: pass("listQueues"),
       readBacklog: pass("readBacklog"),
       hasChanged: () => !dead && store.hasChanged(),

@@ -14,6 +14,7 @@ const USAGE = `npm run faults -- [options]
   --minutes M   how long it may take in all (default 10)
   --store S     only these stores: sqlite, postgres, mysql
   --only R      only these rigs, or none; see --list
+  --postgres V  on PostgreSQL 16, 17 or 18 instead of the machine's; fetched once, below .reprise
   --seed N      what decides about chance (default 1)
   --report F    where the report goes (default: docs/reliability-report.md, if everything was run)
   --figures F   keeps the figures in this file, after each rig

@@ -11,6 +11,7 @@ import { Client } from "pg";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { storeOf } from "../../src/stores/store-url.ts";
 import type { Store } from "../../src/kernel/index.ts";
+import { startCluster, type Cluster, type ClusterOptions } from "../servers/cluster.ts";
 import { freshDatabase } from "../servers/databases.ts";
 import { whyNot } from "../servers/kinds.ts";
 import { fastFolder, startServer, type ServerOptions, type TestServer } from "../servers/server.ts";
@@ -91,12 +92,46 @@ export async function openSubject(kind: StoreKind, options: SubjectOptions = {})
     url: database.url,
     folder,
     server: options.ownServer === true ? server : undefined,
-    sql: (text) => (kind === "postgres" ? askPostgres(database.url, text) : askMysql(database.url, text)),
-    table: (name) => (kind === "postgres" ? `reprise.${name}` : `reprise_${name}`),
+    ...handTo(kind, database.url),
     [Symbol.asyncDispose]: async () => {
       if (options.ownServer === true) await server[Symbol.asyncDispose]();
       else await database[Symbol.asyncDispose]();
       end();
+    },
+  };
+}
+
+/** A subject's ways to look behind the store, on a server. */
+function handTo(kind: "postgres" | "mysql", url: string): Pick<Subject, "sql" | "table"> {
+  return {
+    sql: (text) => (kind === "postgres" ? askPostgres(url, text) : askMysql(url, text)),
+    table: (name) => (kind === "postgres" ? `reprise.${name}` : `reprise_${name}`),
+  };
+}
+
+export interface ClusterSubject extends Subject {
+  readonly cluster: Cluster;
+  /** The same store, by a URL that names both servers. */
+  readonly hostsUrl: string;
+}
+
+/** An empty store on a primary with a standby; `url` is the address that follows the primary. */
+export async function openClusterSubject(kind: StoreKind, options: ClusterOptions): Promise<ClusterSubject> {
+  if (kind === "sqlite") throw new Error("SQLite has no clusters.");
+  const folder = mkdtempSync(join(tmpdir(), "reprise-faults-"));
+  const cluster = await startCluster(kind, options);
+  const database = await freshDatabase(cluster);
+  return {
+    kind,
+    url: database.url,
+    hostsUrl: cluster.hostsUrlOf(database.name),
+    folder,
+    server: undefined,
+    cluster,
+    ...handTo(kind, database.url),
+    [Symbol.asyncDispose]: async () => {
+      await cluster[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

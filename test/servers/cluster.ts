@@ -168,7 +168,12 @@ class PairOfServers implements Cluster {
     if (vacant === undefined) throw new Error("This cluster has a standby.");
     await vacant[Symbol.asyncDispose]();
     const options = { ...this.#options, port: vacant.port };
-    this.standby = await REPLICATION[this.kind].startStandby(this.primary, this.replication, options);
+    try {
+      this.standby = await REPLICATION[this.kind].startStandby(this.primary, this.replication, options);
+    } catch (error) {
+      if (this.primary.pid !== undefined) throw error;
+      throw new Error(`The primary ended:\n${this.primary.log().slice(-12_000)}`, { cause: error });
+    }
     this.#vacant = undefined;
     this.former = undefined;
   }

@@ -1,14 +1,21 @@
 // Tests that need a server, where there may be none.
 
 import { describe } from "vitest";
-import { isCi } from "../../scripts/servers.mjs";
+import { findGalera, isCi } from "../../scripts/servers.mjs";
+import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
 /**
  * A `describe` for tests that need a server of this kind. On a machine without one the report shows it as skipped, with
  * the reason in its name. In CI nothing is skipped: there its tests fail, with the reason as their error.
  */
-export function describeOn(kind: ServerKind, title: string, tests: () => void): void {
-  const obstacle = isCi() ? undefined : whyNot(kind);
+export function describeOn(kind: ServerKind | "pgbouncer" | "galera", title: string, tests: () => void): void {
+  const obstacle = isCi() ? undefined : whyNotOn(kind);
   describe.skipIf(obstacle !== undefined)(obstacle === undefined ? title : `${title} (${obstacle})`, tests);
+}
+
+function whyNotOn(kind: Parameters<typeof describeOn>[0]): string | undefined {
+  if (kind === "pgbouncer") return whyNoPgBouncer();
+  if (kind !== "galera") return whyNot(kind);
+  return whyNot("mysql") ?? (findGalera() === undefined ? "Galera is not installed" : undefined);
 }

@@ -28,10 +28,10 @@ export interface Replication {
 
 const FOLLOWS_MS = 60_000;
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+async function until(what: string, isSo: () => Promise<boolean>, why = async () => ""): Promise<void> {
   const giveUpAt = performance.now() + FOLLOWS_MS;
   while (!(await isSo())) {
-    if (performance.now() > giveUpAt) throw new Error(`waited ${FOLLOWS_MS / 1_000} s for: ${what}`);
+    if (performance.now() > giveUpAt) throw new Error(`waited ${FOLLOWS_MS / 1_000} s for: ${what} ${await why()}`);
     await sleep(10);
   }
 }
@@ -148,7 +148,11 @@ const mysql: Replication = {
   pause: (standby) => standby.run("stop slave io_thread"),
   resume: async (standby) => {
     await standby.run("start slave");
-    await until("the standby to receive", async () => (await slaveStatus(standby))["Slave_IO_Running"] === "Yes");
+    await until(
+      "the standby to receive",
+      async () => (await slaveStatus(standby))["Slave_IO_Running"] === "Yes",
+      async () => JSON.stringify(await slaveStatus(standby)),
+    );
   },
   catchUp: async (standby, primary) => {
     const [end] = await ask(primary.url, "select @@gtid_binlog_pos");

@@ -96,6 +96,29 @@ for (const kind of ["postgres", "mysql"] as const) {
   });
 }
 
+describeOn("postgres", "a primary of PostgreSQL that was left behind", () => {
+  test("is passed over for the one that replaced it", { timeout: TIMEOUT }, async () => {
+    await using cluster = await startCluster("postgres", { replication: "async" });
+    await using database = await freshDatabase(cluster);
+    const backend = await open("postgres", cluster.hostsUrlOf(database.name));
+    await (await backend.connect()).close();
+    await cluster.catchUp();
+    await cluster.failOver({ primary: "leave" });
+    const former = cluster.former!;
+    await former.kill();
+    await (await backend.connect()).close();
+    await former.start();
+    cluster.primary.signal("SIGSTOP");
+    const error = await errorOf(backend.connect());
+    cluster.primary.signal("SIGCONT");
+    expect(error).toMatchObject({ reason: "lost" });
+    expect(causesOf(error)).toContain("is on timeline 1");
+    const link = await backend.connect();
+    expect(await link.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
+    await link.close();
+  });
+});
+
 describeOn("mysql", "a switchover of MariaDB", () => {
   test("a connection to a server that takes no more writes is lost", { timeout: TIMEOUT }, async () => {
     await using cluster = await startCluster("mysql", { replication: "async" });

@@ -1,9 +1,10 @@
-// doctor, migrate, prune, backup, rekey: looking after the store.
+// doctor, migrate, prune, backup, restore, rekey: looking after the store.
 
 import type { Command } from "commander";
 import type { MigrateOptions, PruneCommandOptions } from "../care.ts";
 import { action, examples } from "../command.ts";
 import type { GlobalOptions } from "../global-options.ts";
+import type { RestoreCommandOptions } from "../restore.ts";
 
 interface DoctorOptions extends GlobalOptions {
   readonly storeCases?: boolean | string;
@@ -54,6 +55,23 @@ export function addCaringCommands(program: Command): void {
     .argument("<file>", "where to; must not exist")
     .addHelpText("after", examples("backup shop-monday.db"))
     .action(action(async (file: string, options: GlobalOptions) => (await import("../care.ts")).backup(file, options)));
+
+  program
+    .command("restore")
+    .description("put a backup in the place of the store's file, while no worker runs")
+    .argument("<backup-file>", "made with `reprise backup`; checked first, and never changed")
+    .option("--dry-run", "check the backup and that the file is not in use, and change nothing")
+    .option("--no-keep", "remove the file that was there (default: it is kept beside, as <file>.before-restore-<time>)")
+    .option("--yes", "do not ask")
+    .addHelpText(
+      "after",
+      examples("restore shop-monday.db --dry-run", "restore shop-monday.db --store sqlite:shop.db --yes"),
+    )
+    .action(
+      action(async (file: string, options: RestoreCommandOptions) =>
+        (await import("../restore.ts")).restore(file, options),
+      ),
+    );
 
   program
     .command("rekey")

@@ -76,8 +76,8 @@ class MysqlBackend implements Backend {
       });
     } catch (error) {
       wire?.destroy();
-      if (error instanceof RepriseError) throw this.#address.hosts.judge(error, this.#server !== undefined);
-      if (error instanceof LinkError) throw error;
+      const judged = this.#address.hosts.judge(error, this.#server !== undefined);
+      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
       // Only what somebody must act on is for good: a wrong password, a database that is not there.
       if (isUnavailable(error)) throw new LinkError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);

@@ -14,7 +14,7 @@
 //   insert … on duplicate key update                 45k, 50k to 69k; would insert what is not there, and expects nothing
 
 import { compareValues } from "../remote/evaluate.ts";
-import { INCARNATION } from "../../kernel/index.ts";
+import { INCARNATION_KEY } from "../../kernel/index.ts";
 import type { Change, HistoryCheck, WireRow, WireValue } from "../remote/backend.ts";
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import { literal, nameOf, namesOf, tableOf, textLiteral } from "./sql-text.ts";
@@ -45,7 +45,7 @@ export function renderStamp(writer: string, batch: number, mark: number, check?:
   if (check !== undefined) conditions.push(`batch=${check.previous}`);
   if (check?.incarnation !== undefined) {
     looks.push(
-      `select count(*) into @reprise_history from ${tableOf("meta")} where \`key\`='${INCARNATION}' and value=${textLiteral(check.incarnation)}`,
+      `select count(*) into @reprise_history from ${tableOf("meta")} where \`key\`='${INCARNATION_KEY}' and value=${textLiteral(check.incarnation)}`,
     );
     conditions.push("@reprise_history=1");
   }

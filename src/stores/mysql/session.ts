@@ -126,7 +126,7 @@ function checkServer(variables: ReadonlyMap<string, string>, location: string): 
   };
   if (variables.get("wsrep_on") === "ON")
     refuse(
-      "a Galera cluster, in which a lock taken on one node is not one on another. Name a server that stands alone.",
+      "a node of a Galera cluster (wsrep_on = ON). A row lock taken on one node does not exist on another, so two workers could change one run at the same time. Use one primary with semi-synchronous replicas; docs/guides/high-availability.md says how.",
     );
   if (variables.get("log_bin") === "ON" && variables.get("binlog_format") === "STATEMENT")
     refuse("binlog_format is STATEMENT, which cannot record READ COMMITTED. Set it to ROW.");

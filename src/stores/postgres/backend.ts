@@ -10,7 +10,7 @@ import { PostgresLink, postgresLink } from "./link.ts";
 import { Listener } from "./listen.ts";
 import { migrate } from "./migrate.ts";
 import { literal, Shapes } from "./shapes.ts";
-import { verifySchema, verifyServer, type Identity, type Server } from "./verify.ts";
+import { samePid, verifySchema, verifyServer, verifySession, type Identity, type Server } from "./verify.ts";
 
 export interface PostgresOptions {
   readonly url: string;
@@ -74,7 +74,8 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      if (error instanceof RepriseError) throw address.hosts.judge(error, this.#isReady);
+      const judged = address.hosts.judge(error, this.#isReady);
+      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
       throw isUnavailable(error)
         ? new LinkError("lost", { cause: error })
         : storeErrorOf(error, `Opening ${address.location}`);
@@ -86,11 +87,23 @@ class PostgresBackend implements Backend {
     const client = await connectClient(address, timeouts, "reprise migrates");
     try {
       await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, durability));
+      if (address.isPooled) await this.#checkSession(client);
       // However long: another process may be at it.
       await migrate(client, address, mayMigrate);
       this.#isReady = true;
     } finally {
       await within(client, timers, CLOSE_MS, () => client.end());
+    }
+  }
+
+  async #checkSession(client: Client): Promise<void> {
+    const { address, timeouts, timers } = this.#parts;
+    const other = await connectClient(address, timeouts, "reprise verifies");
+    try {
+      const act = () => verifySession(client, other, address.location);
+      await within(client, timers, timeouts.answerMs, () => within(other, timers, timeouts.answerMs, act));
+    } finally {
+      await within(other, timers, CLOSE_MS, () => other.end());
     }
   }
 
@@ -105,8 +118,9 @@ class PostgresBackend implements Backend {
       const verified = await verifyServer(client, address, durability);
       const identity = this.#follow(verified);
       await verifySchema(client, address);
-      const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0)`;
-      await client.query(insert, [writer]);
+      const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0) returning pg_backend_pid() as pid`;
+      const { rows } = await client.query<{ pid: number }>(insert, [writer]);
+      samePid(verified.pid, rows[0]!.pid, address.location);
       return { ...verified, identity };
     }).catch((error: unknown) => {
       client.connection.stream.destroy();

@@ -9,7 +9,7 @@
 
 import type { Client } from "pg";
 import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
-import { INCARNATION } from "../../kernel/index.ts";
+import { INCARNATION_KEY } from "../../kernel/index.ts";
 import {
   LinkError,
   type Answer,
@@ -263,7 +263,7 @@ export class PostgresLink implements Link {
     // Without a row, the root of -1: told from whatever divides by zero.
     const text = `with ${lost}done as (
         update ${writers} w set batch = $2, mark = $3 where w.writer = $1 and w.batch = coalesce($4, greatest(w.batch, 0))
-          and ($5 is null or (select value from ${shapes.table("meta")} where key = '${INCARNATION}') = $5)${isWhole}
+          and ($5 is null or (select value from ${shapes.table("meta")} where key = '${INCARNATION_KEY}') = $5)${isWhole}
         returning 1
       ) select sqrt(count(*) - 1) from done`;
     return { shape: shapes.of(text), values };

@@ -5,7 +5,7 @@ import { RepriseError } from "../../base/index.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
-import { isLost } from "./errors.ts";
+import { isLost, serverErrorOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
@@ -87,7 +87,45 @@ function checkPooler(client: Client, { location, isPooled }: Address, pid: numbe
   if (told === pid || isPooled) return;
   throw new RepriseError(
     "STORE_LOCATION",
-    `Between this process and ${location} stands a connection pooler. Reprise needs connections of its own: prepared statements, settings and locks belong to them. Name the server itself, or, if the pooler keeps sessions apart, add ?pooler=session.`,
+    `Between this process and ${location} stands a connection pooler, such as PgBouncer. Reprise needs connections of its own: prepared statements, settings and locks belong to them. Name the server itself, or, if the pooler is in session mode (PgBouncer: pool_mode = session), add ?pooler=session. Transaction mode cannot be used.`,
+  );
+}
+
+/**
+ * Refuses a pooler that is said to keep sessions and does not. In transaction mode a connection without a transaction has no
+ * server process: while another connection is in a transaction, the next statement is served by a different one.
+ */
+export async function verifySession(client: Client, other: Client, location: string): Promise<void> {
+  const asked = "select pg_backend_pid() as pid";
+  const pidOf = async (on: Client): Promise<number> => (await on.query<{ pid: number }>(asked)).rows[0]!.pid;
+  const before = await pidOf(client);
+  try {
+    await other.query("begin");
+  } catch (error) {
+    if (serverErrorOf(error)?.code !== PROTOCOL_VIOLATION) throw error;
+    throw new RepriseError(
+      "STORE_LOCATION",
+      `Between this process and ${location} stands PgBouncer in statement mode, which refuses transactions. ${SESSION_MODE}`,
+      { cause: error },
+    );
+  }
+  const taken = await pidOf(other);
+  samePid(before, taken === before ? -1 : await pidOf(client), location);
+  await other.query("rollback");
+}
+
+/** How PgBouncer answers `begin` in statement mode. */
+const PROTOCOL_VIOLATION = "08P01";
+
+const SESSION_MODE =
+  "Set pool_mode = session for this database in pgbouncer.ini, or name the PostgreSQL server itself and remove ?pooler=session.";
+
+/** Of two statements on one connection. */
+export function samePid(before: number, after: number, location: string): void {
+  if (before === after) return;
+  throw new RepriseError(
+    "STORE_LOCATION",
+    `Between this process and ${location} stands a pooler in transaction mode (PgBouncer: pool_mode = transaction): two statements of one connection were served by different server processes. Reprise keeps prepared statements, settings and locks on a connection. ${SESSION_MODE}`,
   );
 }
 

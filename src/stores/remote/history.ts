@@ -11,7 +11,7 @@
 // Y5. After a break nothing that was read or held before is used: `epoch` counts them, and listeners are called at once.
 
 import type { Random } from "../../base/index.ts";
-import { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
+import { historyRow, INCARNATION_KEY, type HistoryBreak } from "../../kernel/index.ts";
 import type { Acknowledged, HistoryCheck, Link } from "./backend.ts";
 import type { WriteLink } from "./links.ts";
 import { lookup } from "./reads.ts";
@@ -60,9 +60,9 @@ export class History {
   async begin(): Promise<void> {
     let known: string | undefined;
     await this.#host.record((ws) => {
-      const row = ws.get("meta", "update", INCARNATION);
+      const row = ws.get("meta", "update", INCARNATION_KEY);
       known = row?.value ?? this.#host.random.token();
-      if (row === undefined) ws.insert("meta", { key: INCARNATION, value: known });
+      if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value: known });
     });
     this.#incarnation = known;
   }
@@ -121,7 +121,7 @@ export class History {
         ["writer"],
         known.map(({ writer }) => [writer]),
       ),
-      lookup("meta", ["key"], [[INCARNATION]]),
+      lookup("meta", ["key"], [[INCARNATION_KEY]]),
     ]);
     const found = new Map(writers.map((row) => [row["writer"], row["batch"] as number]));
     for (const { writer, batch } of known) {
@@ -147,17 +147,15 @@ export class History {
     let now: string | undefined;
     void this.#host
       .record((ws) => {
-        const row = ws.get("meta", "update", INCARNATION);
+        const row = ws.get("meta", "update", INCARNATION_KEY);
         now = row?.value;
         // Y3. Another process has said so already.
         if (now !== undefined && now !== before) return;
         now = this.#host.random.token();
-        if (row === undefined) ws.insert("meta", { key: INCARNATION, value: now });
+        if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value: now });
         else ws.update("meta", row, { value: now });
-        const at = this.#host.now();
-        const event: HistoryEvent = { at, kind: "rolled-back", detail };
-        if (ws.get("meta", "update", historyKey(at)) === undefined)
-          ws.insert("meta", { key: historyKey(at), value: JSON.stringify(event) });
+        const event = historyRow({ at: this.#host.now(), kind: "rolled-back", detail });
+        if (ws.get("meta", "update", event.key) === undefined) ws.insert("meta", { ...event });
       })
       .then(
         () => {

@@ -77,8 +77,12 @@ export class Hosts<H> {
     throw new LinkError("lost", { cause: new Error(failures.join("; ")) });
   }
 
-  /** H3. What is thrown instead of an error of `connect`, for a store that was open before or not. */
+  /**
+   * What is thrown for a connection that came to nothing after all, by a store that was open before or not (H3). The next
+   * one begins with another host: this one may be a primary that was left behind.
+   */
   judge(error: unknown, wasOpen: boolean): unknown {
+    this.#served = (this.#served + 1) % this.all.length;
     const isPassing = error instanceof StandbyError && (wasOpen || this.areSeveral);
     return isPassing ? new LinkError("lost", { cause: error }) : error;
   }

@@ -13,6 +13,7 @@ import type {
   Entry,
   HeldWork,
   HistoryBreak,
+  HistoryEvent,
   InboxRow,
   InputsAsked,
   ItemState,
@@ -27,6 +28,7 @@ import type {
   Readiness,
   Rekeyed,
   RunFilter,
+  RunHolder,
   RunNumber,
   RunPulse,
   RunRecord,
@@ -58,6 +60,7 @@ import type { Threads, ThreadStore } from "../threads.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
+import { readHistory, readHolders } from "./holders.ts";
 import { findRun, listRuns } from "./list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
@@ -225,6 +228,14 @@ export class RemoteStore implements Store, ThreadStore {
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
     return reads.readItems(this.#session.reader, run, items);
+  }
+
+  readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
+    return readHolders(this.#session.reader, runs);
+  }
+
+  readHistory(): Promise<readonly HistoryEvent[]> {
+    return readHistory(this.#session.reader);
   }
 
   hasChanged(): boolean {

@@ -124,7 +124,7 @@ export function runWords({ ws, lock }: Speech) {
     }),
     turnOf: one((run: number) => {
       const row = find(run);
-      return row && { token: row.turn_token, head: row.head };
+      return row && { token: row.turn_token, head: row.head, chain: row.chain };
     }),
     pulse: one((run: number) => {
       const row = find(run);

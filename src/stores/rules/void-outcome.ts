@@ -10,7 +10,8 @@ export function voidOutcome({ sql }: Tx, turn: TurnWrite): TurnOutcome {
     const stored = sql.markAt.get(turn.run, last.seq) as { mark: number } | undefined;
     if (stored?.mark === last.mark) return { status: "already-committed" };
   }
-  const row = sql.turnOf.get(turn.run) as { token: string | null; head: number } | undefined;
-  if (row?.token === turn.token && row.head !== turn.head) return { status: "conflict" };
+  const row = sql.turnOf.get(turn.run) as { token: string | null; head: number; chain: string } | undefined;
+  const isMoved = row?.head !== turn.head || row.chain !== turn.previousChain;
+  if (row?.token === turn.token && isMoved) return { status: "conflict" };
   return { status: "lease-lost" };
 }

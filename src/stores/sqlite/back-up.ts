@@ -21,7 +21,12 @@ export async function backUp(session: Session, path: string, onProgress?: OnProg
 }
 
 /** Of a file that nobody has opened here, whatever its schema: before a migration. */
-export async function backUpFile(waiting: Waiting, path: string, to: string, onProgress?: OnProgress): Promise<void> {
+export async function backUpFile(
+  waiting: Waiting,
+  path: string | URL,
+  to: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   const target = resolve(to);
   await intoNewFile(target, () => copySnapshot(waiting, path, target, onProgress));
 }
@@ -64,7 +69,12 @@ async function copy(db: DatabaseSync, target: string, onProgress: OnProgress | u
  * Through a connection of its own with an open read transaction: the copy is one moment, it does not begin anew whenever
  * another process writes (under load it would never end), and it never holds up our own connection.
  */
-async function copySnapshot(waiting: Waiting, path: string, target: string, onProgress?: OnProgress): Promise<void> {
+async function copySnapshot(
+  waiting: Waiting,
+  path: string | URL,
+  target: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
     await patiently(waiting, `Backing up to ${target}`, () => {

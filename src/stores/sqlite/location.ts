@@ -1,6 +1,6 @@
 // Location: the file itself. Where it may lie, who may read it, and whether it is still the one we opened.
 
-import { closeSync, constants, mkdirSync, openSync, readSync, statfsSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { RepriseError } from "../../base/index.ts";
 
@@ -47,21 +47,32 @@ export function refuseNetwork(folder: string, path: string, type: number = statf
   );
 }
 
+/** What the file's first page says. */
 export interface Header {
   readonly applicationId: number;
   readonly userVersion: number;
+  readonly isWal: boolean;
+  /** False: the table of tables is empty. */
+  readonly hasTables: boolean;
+  /** Bytes that are missing at the end. */
+  readonly missingBytes: number;
 }
 
 const MAGIC = "SQLite format 3\0";
+const HEADER_BYTES = 112;
+const WAL_FORMAT = 2;
+const LEAF_OF_TABLE = 0x0d;
 
-/** What the file's first page says, read without SQLite, which might touch the file; undefined when it is empty. */
+/** Read without SQLite, which might touch the file; undefined when it is empty. */
 export function readHeader(path: string): Header | undefined {
-  const bytes = Buffer.alloc(100);
+  const bytes = Buffer.alloc(HEADER_BYTES);
   let length: number;
+  let size: number;
   try {
     const file = openSync(path, "r");
     try {
-      length = readSync(file, bytes, 0, 100, 0);
+      length = readSync(file, bytes, 0, HEADER_BYTES, 0);
+      size = fstatSync(file).size;
     } finally {
       closeSync(file);
     }
@@ -69,7 +80,7 @@ export function readHeader(path: string): Header | undefined {
     throw new RepriseError("STORE_IO", `Cannot read ${path}: check the path and its permissions.`, { cause: error });
   }
   if (length === 0) return undefined;
-  if (length < 100 || bytes.toString("latin1", 0, 16) !== MAGIC)
+  if (length < HEADER_BYTES || bytes.toString("latin1", 0, 16) !== MAGIC)
     throw new RepriseError(
       "STORE_CORRUPT",
       `${path} is not a SQLite database; nothing was changed. Name another file.`,
@@ -77,27 +88,65 @@ export function readHeader(path: string): Header | undefined {
         details: { path },
       },
     );
-  return { applicationId: bytes.readInt32BE(68), userVersion: bytes.readInt32BE(60) };
+  // 1 stands for 65,536, which does not fit.
+  const pageSize = bytes.readUInt16BE(16) === 1 ? 65_536 : bytes.readUInt16BE(16);
+  // SQLite itself goes by the size of the file where the count was written by a program that does not keep it.
+  const pages = bytes.readUInt32BE(24) === bytes.readUInt32BE(92) ? bytes.readUInt32BE(28) : 0;
+  return {
+    applicationId: bytes.readInt32BE(68),
+    userVersion: bytes.readInt32BE(60),
+    isWal: bytes[19] === WAL_FORMAT,
+    hasTables: bytes[100] !== LEAF_OF_TABLE || bytes.readUInt16BE(103) > 0,
+    missingBytes: Math.max(0, pages * pageSize - size),
+  };
 }
+
+/** What SQLite keeps beside a file: the log of commits that are not in it yet, and the index of that log. */
+export const COMPANIONS = ["-wal", "-shm"] as const;
+/** Beside a file that has not been switched to a log. */
+export const ROLLBACK_JOURNAL = "-journal";
 
 /** Tells a file from one that took its place under the same name. */
 export interface FileIdentity {
+  readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
 }
 
+/** The file, its log and the index of its log, as they were opened. */
+export type OpenFiles = readonly FileIdentity[];
+
 export function identityOf(path: string): FileIdentity | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stat === undefined ? undefined : { dev: stat.dev, ino: stat.ino };
+  return stat === undefined ? undefined : { path, dev: stat.dev, ino: stat.ino };
 }
 
-/** 2 to 3 µs, so every transaction can afford it. */
-export function checkIdentity(path: string, opened: FileIdentity): void {
-  const found = identityOf(path);
-  if (found !== undefined && found.ino === opened.ino && found.dev === opened.dev) return;
-  throw new RepriseError(
-    "STORE_REPLACED",
-    `${path} was ${found === undefined ? "removed" : "replaced"} while it was open; nothing more is written. Restart this process.`,
-    { details: { path } },
-  );
+/**
+ * The log and its index, too, once the connection has them open: SQLite keeps both until the last connection closes, a
+ * checkpoint empties them in place. Windows removes and replaces no file that is open.
+ */
+export function openFilesOf(file: FileIdentity): OpenFiles {
+  if (process.platform === "win32") return [file];
+  const companions = COMPANIONS.map((suffix) => identityOf(file.path + suffix));
+  return [file, ...companions.filter((identity) => identity !== undefined)];
+}
+
+export function isStill({ path, dev, ino }: FileIdentity): boolean {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat !== undefined && stat.ino === ino && stat.dev === dev;
+}
+
+/** 2 to 3 µs per file, so every transaction can afford it. */
+export function checkFiles(opened: OpenFiles): void {
+  for (const one of opened) if (!isStill(one)) throw replaced(opened, one);
+}
+
+function replaced([file]: OpenFiles, { path }: FileIdentity): RepriseError {
+  const what = identityOf(path) === undefined ? "removed" : "replaced";
+  const store = file?.path ?? path;
+  const message =
+    path === store
+      ? `${path} was ${what} while it was open; nothing more is written. Restart this process.`
+      : `${path}, a part of the store ${store}, was ${what} while the store was open; nothing more is written. Stop every process that uses the store, then start them again: the last one that ends copies what it still has of the log into the file.`;
+  return new RepriseError("STORE_REPLACED", message, { details: { path: store, replaced: path } });
 }

@@ -7,10 +7,11 @@ import type { ConnectOptions } from "./open.ts";
 import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { checkVersion, pragma } from "./version.ts";
+import { readWholeHeader } from "./whole-file.ts";
 
 export async function migrate(db: DatabaseSync, options: ConnectOptions): Promise<void> {
   for (;;) {
-    const version = schemaVersion(db);
+    const version = await patiently(options, `Reading ${options.path}`, () => schemaVersion(db));
     if (version >= SCHEMA_VERSION) return;
     if (!options.migrate)
       throw new RepriseError(
@@ -27,6 +28,7 @@ export async function readSchema(
   waiting: Waiting,
   path: string,
 ): Promise<{ readonly from: number; readonly to: number }> {
+  await readWholeHeader(waiting, path);
   const from = await patiently(waiting, `Reading ${path}`, () => {
     const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
     try {

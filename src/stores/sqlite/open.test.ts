@@ -1,5 +1,14 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,11 +17,18 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
 import { refuseNetwork } from "./location.ts";
+import { readSchema } from "./migrate.ts";
 import { connect, type Durability } from "./open.ts";
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 import { pragma } from "./version.ts";
 
+/** Looks again at once where others wait. */
+const hasty = {
+  clock: systemClock,
+  timers: { ...systemTimers, set: (_ms: number, wake: () => void) => systemTimers.set(0, wake) },
+  random: systemRandom,
+};
 const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
 let folder: string;
 let path: string;
@@ -44,9 +60,19 @@ test("a new file and its folder are readable by their owner only", async () => {
   expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
 });
 
+/** The text of a module that opens the store in a process of its own. */
+function opening(then: string): string {
+  const url = (file: string): string => pathToFileURL(join(import.meta.dirname, file)).href;
+  return `
+    import { openSqliteStore } from ${JSON.stringify(url("sqlite-store.ts"))};
+    import { systemClock, systemRandom, systemTimers } from ${JSON.stringify(url("../../base/index.ts"))};
+    const store = await openSqliteStore({ path: ${JSON.stringify(path)}, clock: systemClock, timers: systemTimers, random: systemRandom });
+    ${then};`;
+}
+
 async function refusal(): Promise<{ code: string | undefined; untouched: boolean }> {
   const before = readFileSync(path);
-  const error = await openSqliteStore({ ...machine, path }).then(
+  const error = await openSqliteStore({ ...hasty, path }).then(
     (store) => store.close().then(() => undefined),
     (refused: unknown) => refused as { code: string },
   );
@@ -96,6 +122,48 @@ test("a file that is no database is refused and not touched", async () => {
   expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
 });
 
+test("a file that was copied without its log is refused and not touched, and opens once the log is beside it", async () => {
+  const store = await openSqliteStore({ ...machine, path: join(folder, "live.db") });
+  await store.registerWorker("w", 60_000);
+  copyFileSync(join(folder, "live.db"), path);
+  expect(await refusal()).toEqual({ code: "STORE_LOG_MISSING", untouched: true });
+  expect(readdirSync(folder).filter((name) => name.startsWith("store.db"))).toEqual(["store.db"]);
+  for (const migrate of [true, false])
+    await expect(openSqliteStore({ ...hasty, path, migrate })).rejects.toMatchObject({
+      code: "STORE_LOG_MISSING",
+      message: expect.stringMatching(/store\.db-wal, .*`reprise backup`.*`reprise restore`/),
+    });
+  await expect(readSchema(hasty, path)).rejects.toMatchObject({ code: "STORE_LOG_MISSING" });
+  copyFileSync(join(folder, "live.db-wal"), `${path}-wal`);
+  const copy = await openSqliteStore({ ...machine, path });
+  expect(await copy.listWorkers()).toMatchObject([{ name: "w" }]);
+  await copy.close();
+  await store.close();
+});
+
+test("a file that was copied only in part is refused and not touched", async () => {
+  const store = await openSqliteStore({ ...machine, path: join(folder, "whole.db") });
+  await store.close();
+  const whole = readFileSync(join(folder, "whole.db"));
+  for (const bytes of [4_096, 40_000, whole.length - 1]) {
+    writeFileSync(path, whole.subarray(0, bytes));
+    expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
+  }
+  await expect(openSqliteStore({ ...hasty, path })).rejects.toThrow(/ends 1 bytes too early.*`reprise backup`/);
+});
+
+test.skipIf(process.platform === "win32")("a first start for which the disk has no room can be repeated", async () => {
+  const program = `process.on("SIGXFSZ", () => {}); ${opening("store.close()")}`;
+  const limited = ["-c", 'ulimit -f 40; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", program];
+  await expect(promisify(execFile)("bash", limited)).rejects.toMatchObject({
+    stderr: expect.stringMatching(/STORE_(?:FULL|IO)/),
+  });
+  expect(statSync(path).size).toBeGreaterThan(0);
+  const store = await openSqliteStore({ ...machine, path });
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});
+
 test("without migrate a missing or empty file is refused and not made", async () => {
   await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "STORE_IO" });
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
@@ -112,15 +180,38 @@ test.runIf(process.platform === "linux")("a network file system is refused", () 
   expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
 });
 
+test("a store that is replaced while it waits for its lock is opened where it is then", async () => {
+  const next = join(folder, "next.db");
+  for (const [file, name] of [
+    [path, "before"],
+    [next, "after"],
+  ] as const) {
+    const store = await openSqliteStore({ ...machine, path: file });
+    await store.registerWorker(name, 60_000);
+    await store.close();
+  }
+  const lock = new DatabaseSync(path);
+  lock.exec("pragma journal_mode = delete; begin exclusive");
+  let tries = 0;
+  const timers = {
+    ...systemTimers,
+    set(ms: number, wake: () => void) {
+      if ((tries += 1) === 3) {
+        renameSync(next, path);
+        lock.close();
+      }
+      return systemTimers.set(ms, wake);
+    },
+  };
+  const store = await openSqliteStore({ ...machine, timers, path });
+  expect(await store.listWorkers()).toMatchObject([{ name: "after" }]);
+  await store.registerWorker("more", 60_000);
+  await store.close();
+});
+
 test("processes that open a new file at the same time all find one whole store", async () => {
-  const url = (file: string): string => pathToFileURL(join(import.meta.dirname, file)).href;
-  const program = `
-    import { openSqliteStore } from ${JSON.stringify(url("sqlite-store.ts"))};
-    import { systemClock, systemRandom, systemTimers } from ${JSON.stringify(url("../../base/index.ts"))};
-    while (Date.now() < ${Date.now() + 1_000});
-    const store = await openSqliteStore({ path: ${JSON.stringify(path)}, clock: systemClock, timers: systemTimers, random: systemRandom });
-    console.log(await store.registerWorker("w", 60_000));
-    await store.close();`;
+  const program = `while (Date.now() < ${Date.now() + 1_000});
+    ${opening('process.stdout.write(String(await store.registerWorker("w", 60_000))); await store.close()')}`;
   const run = promisify(execFile);
   const starters = Array.from({ length: 4 }, () => run(process.execPath, ["--input-type=module", "-e", program]));
   const workers = (await Promise.all(starters)).map(({ stdout }) => Number(stdout));

@@ -2,10 +2,20 @@
 //
 // O1. A file that is not ours, or newer than we are, is refused before anything is written to it.
 // O2. Durability is set and read back on every open; SQLite ignores a pragma it cannot honour without a word.
+// O3. The file that was opened is the one that has the name when everything is set: a `reprise restore` may put another one
+//     there while this process waits for its lock.
 
 import { DatabaseSync } from "node:sqlite";
 import { RepriseError, type PayloadCodec } from "../../base/index.ts";
-import { identityOf, MEMORY, prepareFile, readHeader, type FileIdentity } from "./location.ts";
+import {
+  identityOf,
+  isStill,
+  MEMORY,
+  openFilesOf,
+  prepareFile,
+  type FileIdentity,
+  type OpenFiles,
+} from "./location.ts";
 import { migrate } from "./migrate.ts";
 import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
 import { noteCodec, openBorder, type PayloadBorder } from "./payload-border.ts";
@@ -13,6 +23,7 @@ import { APPLICATION_ID } from "./schema.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
 import { UserSql } from "./user-sql.ts";
 import { checkVersion, notReprise, pragma, refuseNewer } from "./version.ts";
+import { noteOpened, readWholeHeader } from "./whole-file.ts";
 
 export type Durability = "full" | "relaxed";
 
@@ -23,7 +34,7 @@ export interface Connection {
   /** Undefined when payloads are kept as they are. */
   readonly border: PayloadBorder | undefined;
   /** Undefined in memory. */
-  readonly identity: FileIdentity | undefined;
+  readonly files: OpenFiles | undefined;
 }
 
 export interface ConnectOptions extends Waiting {
@@ -35,37 +46,76 @@ export interface ConnectOptions extends Waiting {
   readonly locked?: boolean | undefined;
 }
 
+/** How often a file that was replaced while it was being opened is opened again. */
+const MAX_OPENS = 10;
+
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { path } = options;
-  const inMemory = path === MEMORY;
-  if (!inMemory) {
+  if (path === MEMORY) return (await openDatabase(options, undefined))!;
+  for (let opens = 1; opens <= MAX_OPENS; opens += 1) {
     if (options.migrate) prepareFile(path);
     await refuseForeign(options);
+    const file = identityOf(path);
+    const connection = file && (await openDatabase(options, file));
+    if (connection !== undefined) return connection;
   }
+  throw new RepriseError(
+    "STORE_REPLACED",
+    `${path} was replaced ${MAX_OPENS} times while it was being opened. Stop the program that replaces it.`,
+    { details: { path } },
+  );
+}
+
+/** Undefined when the name leads to another file meanwhile (O3). `file` is undefined in memory. */
+async function openDatabase(options: ConnectOptions, file: FileIdentity | undefined): Promise<Connection | undefined> {
+  const { path } = options;
   const what = `Opening ${path}`;
+  const hasMoved = (): boolean => file !== undefined && !isStill(file);
   const db = await patiently(options, what, () => new DatabaseSync(path, { timeout: BUSY_SLICE_MS }));
   try {
-    await patiently(options, what, () => checkVersion(db, path));
-    await patiently(options, what, () => setPragmas(db, inMemory, options.durability));
+    if (file !== undefined) noteOpened(db, file);
+    const moved = await patiently(options, what, () => {
+      // Before the first statement, too: it would read the log that lies there now into a file it does not belong to.
+      if (hasMoved()) return true;
+      checkVersion(db, path);
+      return hasMoved();
+    });
+    if (moved) return closed(db);
+    await patiently(options, what, () => setPragmas(db, file === undefined, options.durability));
     await migrate(db, options);
-    checkVersion(db, path);
+    await patiently(options, what, () => checkVersion(db, path));
     const border = await patiently(options, what, () => openBorder(db, path, options.codec, options.locked === true));
     if (border !== undefined) {
       border.register(db);
       if (options.migrate && border.isOpen) await patiently(options, what, () => noteCodec(db, border));
     }
     const sql = await patiently(options, what, () => prepareStatements(db, border));
-    return { db, sql, userSql: new UserSql(db), border, identity: inMemory ? undefined : identityOf(path) };
+    if (hasMoved()) return closed(db);
+    return { db, sql, userSql: new UserSql(db), border, files: file && openFilesOf(file) };
   } catch (error) {
-    db.close();
+    if (file !== undefined && options.migrate) leaveEmpty(db);
+    closed(db);
     throw error;
+  }
+}
+
+function closed(db: DatabaseSync): undefined {
+  db.close();
+}
+
+/** A file that got no tables must not look like one that has lost its log (W1): closing removes the log. */
+function leaveEmpty(db: DatabaseSync): void {
+  try {
+    if (Number(pragma(db, "user_version")) === 0) db.exec("pragma journal_mode = delete");
+  } catch {
+    // Another process has it open, whose log stays; or the disk fails, and the first error says so.
   }
 }
 
 /** O1. Looks at the bytes first, and opens for reading only when they do not settle it. */
 async function refuseForeign(options: ConnectOptions): Promise<void> {
   const { path } = options;
-  const header = readHeader(path);
+  const header = await readWholeHeader(options, path);
   if (header === undefined) return;
   if (header.applicationId === APPLICATION_ID) return refuseNewer(header.userVersion, path);
   if (header.applicationId !== 0) throw notReprise(path);

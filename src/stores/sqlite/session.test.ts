@@ -1,7 +1,9 @@
-import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
 import { PATIENCE_MS } from "./patience.ts";
@@ -112,6 +114,76 @@ test("a file that was replaced or removed under an open store is noticed before 
   await expect(register("second")).rejects.toMatchObject({ code: "STORE_REPLACED" });
   rmSync(path);
   await expect(register("third")).rejects.toMatchObject({ code: "STORE_REPLACED" });
+});
+
+const onPosix = test.skipIf(process.platform === "win32");
+
+for (const part of ["-wal", "-shm"])
+  for (const how of ["removed", "replaced"] as const)
+    onPosix(`a ${part} file that was ${how} under an open store is noticed before anything is written`, async () => {
+      await register("first");
+      const before = readFileSync(path);
+      const log = readFileSync(`${path}-wal`);
+      if (how === "replaced") copyFileSync(path + part, join(folder, "copy"));
+      rmSync(path + part);
+      if (how === "replaced") renameSync(join(folder, "copy"), path + part);
+      for (const name of ["second", "third"])
+        await expect(register(name)).rejects.toMatchObject({
+          code: "STORE_REPLACED",
+          message: expect.stringMatching(`${part}, a part of the store .* was ${how} .* Stop every process`),
+        });
+      expect(readFileSync(path)).toEqual(before);
+      if (part === "-shm" || how === "replaced") expect(readFileSync(`${path}-wal`)).toEqual(log);
+      // Ending as the message says loses nothing.
+      await session.close();
+      session = await open();
+      expect(await names()).toEqual(["first"]);
+    });
+
+onPosix("a log that was removed before a COMMIT failed is noticed, and no other log is begun", async () => {
+  await register("first");
+  const { commit } = session.connection.sql;
+  const run = commit.run.bind(commit);
+  commit.run = () => {
+    commit.run = run;
+    rmSync(`${path}-wal`);
+    throw Object.assign(new Error("disk I/O error"), { errcode: IOERR_FSYNC });
+  };
+  const other = await open();
+  await expect(register("second")).rejects.toMatchObject({ code: "STORE_IO" });
+  await expect(register("third")).rejects.toMatchObject({ code: "STORE_REPLACED" });
+  await expect(names()).rejects.toMatchObject({ code: "STORE_REPLACED" });
+  expect(existsSync(`${path}-wal`)).toBe(false);
+  await other.close();
+});
+
+test("checkpoints and other connections that come and go leave the log and its index where they are", async () => {
+  await register("first");
+  for (const mode of ["passive", "full", "restart", "truncate"]) {
+    session.connection.db.exec(`pragma wal_checkpoint(${mode})`);
+    await register(mode);
+  }
+  await (await open()).close();
+  new DatabaseSync(path).close();
+  const run = promisify(execFile);
+  const program = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1]);
+    db.exec("delete from workers where name = 'full'"); db.close();`;
+  await run(process.execPath, ["-e", program, path]);
+  await register("last");
+  expect(await names()).toEqual(["first", "passive", "restart", "truncate", "last"]);
+});
+
+test("opening a file a second time in a process leaves it the locks of the first", async () => {
+  await register("first");
+  const second = await open();
+  const run = promisify(execFile);
+  // What every other process does that wants the file for itself.
+  const program = `const { DatabaseSync } = require("node:sqlite"); const db = new DatabaseSync(process.argv[1], { timeout: 0 });
+    db.exec("pragma locking_mode = exclusive");
+    try { db.prepare("select * from workers").all(); console.log("has it"); } catch (error) { console.log(error.errcode); }`;
+  const { stdout } = await run(process.execPath, ["-e", program, path]);
+  expect(stdout.trim()).toBe("5");
+  await second.close();
 });
 
 test("time goes on from the highest mark after a close, and closed writers leave no lines behind", async () => {

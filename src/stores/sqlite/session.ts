@@ -8,13 +8,15 @@
 // X4. The same statement checks that the row has the batch that was acknowledged last, and that the store's incarnation (a random
 //     row of `meta`) is the one this process knows. If not, the file went back to an earlier state: everything this process
 //     knows is void (`epoch`), and the first process that notices writes a new incarnation and when that was.
+// X5. Nothing is written once the file, its log or the index of its log has been removed or replaced: commits would go where
+//     no other process, and no restart, ever reads them.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
-import { historyKey, INCARNATION, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
+import { historyRow, INCARNATION_KEY, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
 import { StoreClock } from "../rules/clock.ts";
 import type { Tx } from "../rules/statements.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
-import { checkIdentity } from "./location.ts";
+import { checkFiles } from "./location.ts";
 import { connect, type ConnectOptions, type Connection } from "./open.ts";
 import { busyError, patiently, PATIENCE_MS, pause, pauseMs } from "./patience.ts";
 import type { Statements } from "./statements.ts";
@@ -60,6 +62,8 @@ export class Session {
   #recovery: Promise<number> | undefined;
   /** After a failed fsync the log may be readable and yet not on disk. */
   #logIsUnsafe = false;
+  /** X5. Set when the store was found replaced as the connection was closed: no other is opened. */
+  #replaced: unknown;
   #closed = false;
 
   private constructor(options: ConnectOptions, connection: Connection) {
@@ -123,8 +127,9 @@ export class Session {
   }
 
   #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
-    const { sql, identity } = this.#connection;
-    if (identity !== undefined) checkIdentity(this.options.path, identity);
+    const { sql, files } = this.#connection;
+    // X5
+    if (files !== undefined) checkFiles(files);
     sql.begin.run();
     let result: T;
     try {
@@ -139,7 +144,7 @@ export class Session {
     try {
       sql.commit.run();
     } catch (error) {
-      if (identity !== undefined && isUnknownCommit(error)) return { unknown: error, result };
+      if (files !== undefined && isUnknownCommit(error)) return { unknown: error, result };
       this.#rollback();
       throw error;
     }
@@ -170,11 +175,12 @@ export class Session {
     // Another process may have said so already, with an incarnation of its own.
     if (lost !== undefined && (incarnation ?? lost.incarnation) === lost.incarnation) {
       incarnation = undefined;
-      sql.putMeta.run(historyKey(lost.event.at), JSON.stringify(lost.event));
+      const { key, value } = historyRow(lost.event);
+      sql.putMeta.run(key, value);
     }
     if (incarnation === undefined) {
       incarnation = this.options.random.token();
-      sql.putMeta.run(INCARNATION, incarnation);
+      sql.putMeta.run(INCARNATION_KEY, incarnation);
     }
     this.#incarnation = incarnation;
   }
@@ -197,15 +203,26 @@ export class Session {
       sql.rollback.run();
     } catch {
       // Closing rolls back too; the next call opens a new connection.
-      db.close();
+      this.#disconnect();
     }
+  }
+
+  /** X5. The log and its index are looked at while the connection holds them: closing it may remove them. */
+  #disconnect(): void {
+    const { db, files = [] } = this.#connection;
+    try {
+      checkFiles(files);
+    } catch (error) {
+      this.#replaced = error;
+    }
+    db.close();
   }
 
   /** X2 */
   async #happened(what: string, commitError: unknown): Promise<boolean> {
     const batch = this.#batch;
     if (!isFull(commitError)) this.#logIsUnsafe = true;
-    this.#connection.db.close();
+    this.#disconnect();
     try {
       const last = await this.#reopen();
       if (this.#acknowledged !== undefined && last < this.#acknowledged)
@@ -224,6 +241,7 @@ export class Session {
 
   /** One at a time, and nobody writes before it is done: the answer is this writer's last batch in the store. */
   #reopen(): Promise<number> {
+    if (this.#replaced !== undefined) return Promise.reject(this.#replaced);
     this.#recovery ??= this.#replaceConnection().finally(() => {
       this.#recovery = undefined;
     });
@@ -232,10 +250,11 @@ export class Session {
 
   async #replaceConnection(): Promise<number> {
     const { path } = this.options;
-    const { identity } = this.#connection;
-    if (identity !== undefined) checkIdentity(path, identity);
+    const [file] = this.#connection.files ?? [];
+    if (file !== undefined) checkFiles([file]);
     const connection = await connect({ ...this.options, migrate: false });
     try {
+      if (file !== undefined) checkFiles([file]);
       if (this.#logIsUnsafe) await patiently(this.options, `Saving the log of ${path}`, () => saveLog(connection));
       const batch = await patiently(this.options, `Reopening ${path}`, () => askBatch(connection, this.#writer));
       this.#logIsUnsafe = false;

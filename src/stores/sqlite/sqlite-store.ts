@@ -14,6 +14,7 @@ import type {
   Entry,
   HeldWork,
   HistoryBreak,
+  HistoryEvent,
   InboxRow,
   InputsAsked,
   NewCheckpoint,
@@ -27,6 +28,7 @@ import type {
   QueueState,
   Readiness,
   RunFilter,
+  RunHolder,
   RunNumber,
   RunPulse,
   RunRecord,
@@ -48,6 +50,7 @@ import { describe, prune } from "./care.ts";
 import { check } from "./check.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
+import { readHistory, readHolders } from "./holders.ts";
 import { listRuns } from "./list-runs.ts";
 import { MEMORY } from "./location.ts";
 import type { Durability } from "./open.ts";
@@ -283,6 +286,14 @@ export class SqliteStore implements Store, ThreadStore {
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
     return this.#session.read("Looking at items", (sql) => readItems(sql, run, items));
+  }
+
+  readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
+    return this.#session.read("Reading who holds runs", (sql) => readHolders(sql, runs));
+  }
+
+  readHistory(): Promise<readonly HistoryEvent[]> {
+    return this.#session.read("Reading the store's history", readHistory);
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {

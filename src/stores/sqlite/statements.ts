@@ -4,7 +4,7 @@
 // plan that would scan into an error.
 
 import type { DatabaseSync } from "node:sqlite";
-import { INCARNATION, SUSPECT_AFTER } from "../../kernel/index.ts";
+import { HISTORY_END, HISTORY_PREFIX, INCARNATION_KEY, SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { preparedFrom, type Prepared } from "./prepared.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
@@ -50,8 +50,8 @@ const SQL = {
   // writers (A5, A8)
   addWriter: "insert into writers (writer, batch, mark) values (?, ?, ?)",
   stamp: `update writers set batch = ?2, mark = ?3 where writer = ?1 and batch = ?4
-    and (select value from meta where key = '${INCARNATION}') is ?5`,
-  incarnation: `select value from meta where key = '${INCARNATION}'`,
+    and (select value from meta where key = '${INCARNATION_KEY}') is ?5`,
+  incarnation: `select value from meta where key = '${INCARNATION_KEY}'`,
   putMeta: "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
   writer: "select batch from writers where writer = ?",
   highestMark: "select max(mark) as mark from writers",
@@ -97,7 +97,7 @@ const SQL = {
   holdUnread: `${HOLD} returning arrivals`,
   releaseUnread: `${RELEASE} returning arrivals`,
   endUnread: `${END} returning arrivals`,
-  turnOf: "select turn_token as token, head from runs where run = ?",
+  turnOf: "select turn_token as token, head, chain from runs where run = ?",
   stop: `update runs set status = ?, evidence = cast(? as blob), turn_due = 0, turn_token = null, turn_worker = null
     where run = ? and turn_token = ?`,
   returnTurn: `update runs set ${RETURNED}
@@ -285,6 +285,12 @@ const SQL = {
       + (select count(*) from queue indexed by queue_suspect where state = 4) as ready,
     (select count(*) from queue indexed by queue_leased where state = 2) as leased,
     (select count(*) from queue indexed by queue_delayed where state = 0) as delayed`,
+
+  // who holds what, for people
+  holder: `select turn_worker as worker, (select at from journal where journal.run = runs.run and seq = head) as committedAt
+    from runs where run = ?`,
+  itemsHeld: "select item, worker from queue where run = ? and state = 2 and worker is not null order by item limit ?",
+  history: `select key, value from meta where key >= '${HISTORY_PREFIX}' and key < '${HISTORY_END}'`,
 
   // workers
   insertWorker: `insert into workers (worker, name, until, started_at, about) values (?, ?, ?, ?, ?)

@@ -9,7 +9,7 @@
 // D4. `rollBack` returns to the state after an earlier commit. A transaction that is open then never commits.
 
 import { InvariantError } from "../../base/index.ts";
-import { INCARNATION } from "../../kernel/index.ts";
+import { INCARNATION_KEY } from "../../kernel/index.ts";
 import {
   TABLES,
   type Acknowledged,
@@ -188,7 +188,7 @@ export class SimTransaction {
     if (batch !== previous || !others.every(isThere)) return false;
     return (
       incarnation === undefined ||
-      this.#ownOrCommitted(this.#database.table("meta"), INCARNATION)?.["value"] === incarnation
+      this.#ownOrCommitted(this.#database.table("meta"), INCARNATION_KEY)?.["value"] === incarnation
     );
   }
 

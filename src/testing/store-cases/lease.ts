@@ -40,6 +40,28 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal(new Set(numbers).size, 5);
   }),
 
+  storeCase("what the store says a worker holds is what it was given, until that ends or goes back", async (store) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    assert.deepEqual(await store.readHeld(worker), { turns: [], items: [], messages: [] });
+    const held = await startHeld(store, worker, "order-1");
+    const others = await startHeld(store, other, "order-2");
+    await startWithTasks(store, worker, "order-3", 1);
+    const { item, run, token, attempt } = await takeItem(store, worker);
+    const { turns, items } = await store.readHeld(worker);
+    assert.deepEqual(
+      turns.filter((turn) => turn.run === held.run),
+      [{ run: held.run, token: held.token }],
+    );
+    assert.deepEqual(items, [{ run, item, token, attempt }]);
+    assert.deepEqual((await store.readHeld(other)).turns, [{ run: others.run, token: others.token }]);
+    await store.write([
+      { write: "turn-back", run: held.run, token: held.token },
+      { write: "item-back", run, item, token, attempt },
+    ]);
+    const left = await store.readHeld(worker);
+    assert.deepEqual([left.turns.some((turn) => turn.run === held.run), left.items], [false, []]);
+  }),
+
   storeCase("a worker's lease is listed until it is released", async (store, t) => {
     const startedAt = store.now();
     const worker = await store.registerWorker("shop-1", 5_000);
@@ -308,5 +330,43 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 0, items: 0 });
     assert.equal((await getRun(store, "order-1")).status, "completed");
     assert.deepEqual(await claimTurns(store, await registerWorker(store)), []);
+  }),
+
+  storeCase("who holds a run and its items, and when it last moved, can be read", async (store, t) => {
+    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
+    const due = await startRun(store, "due");
+    const startedAt = store.now();
+    t.clock.advance(1_000);
+    const held = await startHeld(store, worker, "held");
+    const heldAt = store.now();
+    const tasks = await startHeld(store, worker, "tasks");
+    t.clock.advance(1_000);
+    await commitTurn(
+      store,
+      tasks,
+      schedules(tasks, 3, (n) => (n === 1 ? { claim: { worker: other, token: newToken() } } : {})),
+    );
+    t.clock.advance(1_000);
+    const none = { worker: undefined, items: [] };
+    assert.deepEqual(await store.readHolders([tasks.run, 1_000_000, due.run, held.run]), [
+      { run: tasks.run, worker, committedAt: heldAt + 1_000, items: [{ item: "Task(1)", worker: other }] },
+      { ...none, run: due.run, committedAt: startedAt },
+      { ...none, run: held.run, worker, committedAt: heldAt },
+    ]);
+    await store.releaseWorker(worker);
+    await store.releaseWorker(other);
+    assert.deepEqual(
+      (await store.readHolders([tasks.run, held.run])).map((holder) => [holder.worker, holder.items]),
+      [
+        [undefined, []],
+        [undefined, []],
+      ],
+    );
+    assert.deepEqual(await store.readHolders([]), []);
+  }),
+
+  storeCase("a store to which nothing happened has no history", async (store) => {
+    await startRun(store, "order-1");
+    assert.deepEqual(await store.readHistory(), []);
   }),
 ];

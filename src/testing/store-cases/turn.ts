@@ -137,6 +137,18 @@ export const turnCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
+  storeCase("a commit after another chain than the run's answers conflict and writes nothing", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
+    await assertNothingWritten(store, async () => {
+      const other = turnWrite(store, { ...held, chain: "another history" }, { entries: [["StateSet", "State(0)"]] });
+      assert.deepEqual(await store.write([other]), [{ status: "conflict" }]);
+      const idle = turnWrite(store, { ...held, chain: "another history" }, { then: "release" });
+      assert.deepEqual(await store.write([idle]), [{ status: "conflict" }]);
+    });
+    await commitTurn(store, held, COMPLETES);
+  }),
+
   storeCase("a commit without entries moves nothing but the turn", async (store) => {
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });

@@ -7,10 +7,12 @@ import { crossed, hotRun } from "./crowd.ts";
 import { deadlocks } from "./deadlocks.ts";
 import { diskFull, syncErrors } from "./disk.ts";
 import { crashMatrix, race } from "./exactly-once.ts";
+import { failoverSync } from "./failover.ts";
 import { flowKilled } from "./flow-killed.ts";
 import { historyFailedOver, historyRestored } from "./history-cut.ts";
 import { migrators } from "./migrators.ts";
 import { blackHoles, commitsCut, slowNetwork } from "./network.ts";
+import { pgBouncer } from "./pgbouncer.ts";
 import { poisonous } from "./poison.ts";
 import { powerCuts } from "./power-cuts.ts";
 import { serversKilled, serverSyncErrors } from "./servers.ts";
@@ -22,6 +24,8 @@ export const RIGS: readonly Rig[] = [
   crashMatrix,
   flowKilled,
   serversKilled,
+  failoverSync,
+  pgBouncer,
   historyRestored,
   historyFailedOver,
   zombies,

@@ -17,6 +17,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "an item that another worker took over voids the commit of the one who lost it",
   ],
   "the head of a commit is not checked": ["a wrong head under the right token answers conflict and writes nothing"],
+  "the chain of a commit is not checked": [
+    "a commit after another chain than the run's answers conflict and writes nothing",
+  ],
   "a repeated commit is not recognised": [
     "a repeated commit answers already-committed and writes nothing twice",
     "a repeated commit is recognised after the run has gone on",
@@ -251,6 +254,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "what a worker says about itself and its work is given back as it was said",
   ],
   "only workers that are alive are listed": ["a worker whose lease has run out is listed until somebody takes over"],
+  "what a worker holds is never listed": [
+    "what the store says a worker holds is what it was given, until that ends or goes back",
+  ],
   "a released worker keeps what it holds": ["a worker's lease is listed until it is released"],
   "a release counts as a takeover": ["a worker that releases gives everything back at once, and it is never counted"],
   "worker numbers are used again": ["worker numbers are never used again"],
@@ -268,6 +274,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a commit starts the count of takeovers again",
     "a resumed run has its takeovers counted from the beginning",
   ],
+  "a run's holder is whoever asks": ["who holds a run and its items, and when it last moved, can be read"],
+  "a run moved when it was started": ["who holds a run and its items, and when it last moved, can be read"],
+  "a store begins with a history": ["a store to which nothing happened has no history"],
   "a queue has room for one more": [
     "a queue has no more items out at once than its concurrency, whoever claims",
     "items without a queue pass a full one",

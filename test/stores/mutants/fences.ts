@@ -42,6 +42,10 @@ export const fencesMutants: readonly Mutant[] = [
     const shift = record.head - turn.head;
     return { ...turn, head: record.head, entries: turn.entries.map((entry) => ({ ...entry, seq: entry.seq + shift })) };
   }),
+  turns("the chain of a commit is not checked", async (turn, store) => {
+    const record = (await store.listRuns({ limit: 1_000 })).find(({ run }) => run === turn.run);
+    return record === undefined ? turn : { ...turn, previousChain: record.chain };
+  }),
   answering("a repeated commit is not recognised", (outcome) =>
     "status" in outcome && outcome.status === "already-committed" ? { status: "lease-lost" } : outcome,
   ),

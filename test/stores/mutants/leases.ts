@@ -23,6 +23,9 @@ export const leasesMutants: readonly Mutant[] = [
   methods("only workers that are alive are listed", (store) => ({
     listWorkers: async () => (await store.listWorkers()).filter(({ until }) => until > store.now()),
   })),
+  methods("what a worker holds is never listed", () => ({
+    readHeld: async () => ({ turns: [], items: [], messages: [] }),
+  })),
   methods("a released worker keeps what it holds", () => ({ releaseWorker: async () => undefined })),
   methods("a release counts as a takeover", (store) => ({
     async releaseWorker(worker: number) {
@@ -67,5 +70,23 @@ export const leasesMutants: readonly Mutant[] = [
       await store.releaseWorker(worker);
       return reaped;
     },
+  })),
+  methods("a run's holder is whoever asks", (store) => ({
+    async readHolders(runs: readonly number[]) {
+      const [worker] = await store.listWorkers();
+      return (await store.readHolders(runs)).map((holder) => ({ ...holder, worker: worker?.worker }));
+    },
+  })),
+  methods("a run moved when it was started", (store) => ({
+    readHolders: async (runs: readonly number[]) =>
+      Promise.all(
+        (await store.readHolders(runs)).map(async (holder) => ({
+          ...holder,
+          committedAt: (await store.readJournal(holder.run, 0, 1))[0]?.at,
+        })),
+      ),
+  })),
+  methods("a store begins with a history", (store) => ({
+    readHistory: async () => [{ at: store.now(), kind: "restored", detail: "" }],
   })),
 ];
