@@ -15,6 +15,10 @@ const CLIENTS = 2;
 const FEEDERS = 16;
 /** A client who waits in vain for so long repeats its signal: history may have taken it back. */
 const PATIENCE = "2 s";
+/** Whoever has waited for so long has seen the run. */
+const FIRST_LOOK_MS = 1_000;
+/** How long a cut may take after it has happened, and how much the clock of a server may differ. */
+const CLOCK_MS = 5_000;
 /** A run that has not ended by then never does. */
 const LIMIT_MS = 45_000;
 
@@ -39,8 +43,10 @@ export class OrderLoad implements AsyncDisposable {
   #stop = false;
   #isOver = false;
   #next = 0;
-  /** When the database last went back, by `performance.now()`. */
+  /** When the database last went back, by `performance.now()`: not before the one, not after the other. */
+  #cutSince = Number.NEGATIVE_INFINITY;
   #lastCutAt = Number.NEGATIVE_INFINITY;
+  /** Counts the beginnings and the ends of cuts: what is between two counts may be on either side. */
   #cuts = 0;
 
   private constructor(world: World, url: string) {
@@ -62,8 +68,11 @@ export class OrderLoad implements AsyncDisposable {
     return [...this.#known.values()].filter(({ acknowledgedAt }) => acknowledgedAt !== undefined).length;
   }
 
-  /** History has gone back: what was acknowledged until now may be lost. */
-  cut(): void {
+  /** History goes back: what was acknowledged until the end of it may be lost. */
+  async cut(goBack: () => Promise<unknown>): Promise<void> {
+    this.#cutSince = performance.now();
+    this.#cuts += 1;
+    await goBack();
     this.#lastCutAt = performance.now();
     this.#cuts += 1;
     this.#world.tally.add("cuts");
@@ -79,7 +88,7 @@ export class OrderLoad implements AsyncDisposable {
       // An answer that came across a cut says nothing.
       if (cuts === this.#cuts) known.acknowledgedAt = performance.now();
       await this.#world.sometime(0, 250);
-      await this.#untilEnded(client.run(order, run.id), id, known);
+      await this.#untilEnded(run, id, known);
     }
   }
 
@@ -88,7 +97,6 @@ export class OrderLoad implements AsyncDisposable {
   /** Waits for the end, and repeats the signal after a cut. */
   async #untilEnded(run: Run<typeof order>, id: string, known: Known): Promise<void> {
     const giveUpAt = performance.now() + LIMIT_MS;
-    let cuts = this.#cuts;
     for (;;) {
       try {
         if (known.toldAfter !== this.#cuts) await this.#tell(run, id, known);
@@ -96,6 +104,7 @@ export class OrderLoad implements AsyncDisposable {
         if (isCode(error, "RUN_NOT_FOUND")) return this.#gone(known, undefined);
         if (!isCode(error, "RUN_ENDED") && !isStoreTrouble(error)) throw error;
       }
+      const askedAt = performance.now();
       try {
         const result = await run.result({ timeout: PATIENCE });
         known.isAnswered = true;
@@ -105,14 +114,13 @@ export class OrderLoad implements AsyncDisposable {
       } catch (error) {
         if (isCode(error, "STORE_ROLLED_BACK")) return this.#gone(known, { id, message: (error as Error).message });
         // Asked after the cut: this question knows of no run that was there.
-        if (isCode(error, "RUN_NOT_FOUND") && cuts !== this.#cuts) return this.#gone(known, undefined);
-        if (isCode(error, "RUN_NOT_FOUND") && known.acknowledgedAt === undefined) return this.#gone(known, undefined);
+        const isNew = known.acknowledgedAt === undefined || askedAt > this.#cutSince - FIRST_LOOK_MS;
+        if (isCode(error, "RUN_NOT_FOUND") && isNew) return this.#gone(known, undefined);
         if (this.#isOver) return;
         if (!isCode(error, "RESULT_TIMEOUT") && !isStoreTrouble(error)) {
           this.#world.tally.broken(`whoever waited for ${id} was told: ${String(error)}`);
           return;
         }
-        cuts = this.#cuts;
         if (performance.now() > giveUpAt) {
           this.#world.tally.broken(`nobody answered whoever waits for ${id}: ${String(error)}`);
           return;
@@ -157,6 +165,7 @@ export class OrderLoad implements AsyncDisposable {
         tally.broken(`${invariant}: ${run ?? ""} ${message}`);
       for (const [id, known] of this.#known) await this.#checkOne(store, id, known);
       await this.#checkMarks(store);
+      await this.#checkHistory(store);
     } finally {
       await store.close();
     }
@@ -174,6 +183,16 @@ export class OrderLoad implements AsyncDisposable {
     if (acknowledgedAt > this.#lastCutAt) tally.lost(`run ${id}, acknowledged after the last cut`);
     else if (isGone !== true && isAnswered !== true) tally.broken(`run ${id} is gone, and nobody said so`);
     else if (isAnswered === true) tally.add("runs gone after their result was given");
+  }
+
+  /** As `reprise doctor` says it: that history went back, and when. */
+  async #checkHistory(store: Store): Promise<void> {
+    if (this.#cuts === 0) return;
+    const last = (await store.readHistory()).find(({ kind }) => kind === "rolled-back");
+    if (last === undefined) return this.#world.tally.broken("the store does not say that history went back");
+    const sinceMs = Date.now() - (performance.now() - this.#lastCutAt);
+    if (last.at < sinceMs - CLOCK_MS)
+      this.#world.tally.broken(`the store says ${new Date(last.at).toISOString()}, the last cut was later`);
   }
 
   /** Every journal, those of children, too, bears one mark. */

@@ -13,6 +13,7 @@ import {
 } from "../../src/kernel/index.ts";
 import type { Witness } from "./process-store.ts";
 import type { RunEnd } from "./part.ts";
+import type { Lane } from "./scheduler.ts";
 
 /** What stores said they had committed, to be found in the journals later. */
 export class Ledger implements Witness {
@@ -20,7 +21,9 @@ export class Ledger implements Witness {
   /** The tokens items were handed out with, as far as anybody was told, oldest first. */
   readonly #issued = new Map<string, string[]>();
   readonly #stale: string[] = [];
-  /** By number, time, id and generation. */
+  /** How often history had gone back when a process began, when it last noticed, and the time before. */
+  readonly #processes = new Map<Lane, { readonly since: number; noticed: number; before: number }>();
+  /** By number, id and generation: a start that history lost may be repeated as it was. */
   readonly #numbers = new Map<string, number>();
   readonly #isInOrder: boolean;
   commits = 0;
@@ -71,9 +74,30 @@ export class Ledger implements Witness {
     this.#issued.clear();
   }
 
+  began(lane: Lane): void {
+    this.#processes.set(lane, { since: this.epoch, noticed: this.epoch, before: this.epoch });
+  }
+
+  noticed(lane: Lane): void {
+    const process = this.#processes.get(lane);
+    if (process === undefined || process.noticed === this.epoch) return;
+    process.before = process.noticed;
+    process.noticed = this.epoch;
+  }
+
+  /** I39. What one process has noticed and noted, every other that lives on notices as well. */
+  *unnoticed(): Iterable<string> {
+    const alive = [...this.#processes].filter(([lane, { since }]) => !lane.isDead && since < this.epoch);
+    // Whoever missed the cut before may have noticed that one.
+    const isOfThisCut = alive.some(([, each]) => each.noticed === this.epoch && each.before === this.epoch - 1);
+    if (!isOfThisCut) return;
+    for (const [{ name }, { noticed }] of alive)
+      if (noticed < this.epoch) yield `I39 process ${name} has not noticed that history went back, and another has`;
+  }
+
   /** A run that was there before history went back. */
-  noteNumber({ run, id, generation, createdAt }: RunRecord): void {
-    this.#numbers.set(`${run} ${createdAt} ${id} ${generation}`, run);
+  noteNumber({ run, id, generation }: RunRecord): void {
+    this.#numbers.set(`${run} ${id} ${generation}`, run);
   }
 
   /** I38. Of all runs that ever were, each has a number of its own. */
@@ -82,7 +106,7 @@ export class Ledger implements Witness {
     const byNumber = Map.groupBy(this.#numbers.keys(), (run) => this.#numbers.get(run));
     for (const [run, those] of byNumber)
       if (those.length > 1)
-        yield `I38 number ${run} was given to ${those.map((each) => each.split(" ")[2]).join(" and ")}`;
+        yield `I38 number ${run} was given to ${those.map((each) => each.split(" ")[1]).join(" and ")}`;
   }
 
   get stale(): readonly string[] {

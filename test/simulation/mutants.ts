@@ -6,6 +6,7 @@ import type { Lock, Question } from "../../src/stores/remote/query.ts";
 import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Life } from "./process.ts";
+import { ROLLBACK_MUTANTS } from "./rollback-mutants.ts";
 import type { SimOptions } from "./simulate.ts";
 
 export interface SimMutant {
@@ -17,7 +18,10 @@ export interface SimMutant {
   readonly foundBy: number;
   /** What it must be found by, where other violations would not prove that it is this one. */
   readonly foundAs?: RegExp;
-  readonly options: Pick<SimOptions, "store" | "mode" | "always" | "wrap" | "wrapBackend">;
+  readonly options: Pick<
+    SimOptions,
+    "store" | "mode" | "faults" | "always" | "workers" | "scale" | "wrap" | "wrapBackend"
+  >;
 }
 
 /** Seeds later than the first few, as of the last look. */
@@ -261,4 +265,5 @@ export const MUTANTS: readonly SimMutant[] = [
       link.ask = async (questions) => (await ask([ANYTHING, ...questions])).slice(1);
     },
   ),
+  ...ROLLBACK_MUTANTS,
 ];

@@ -4,12 +4,17 @@
 import { RepriseError } from "../../src/base/index.ts";
 import type { Outcome, Store, Write } from "../../src/kernel/index.ts";
 import type { Life } from "./process.ts";
+import type { Lane } from "./scheduler.ts";
 
 /** Remembers what a store said it had committed. */
 export interface Witness {
   /** How often history went back: an answer from before says nothing of what is there now. */
   readonly epoch: number;
   wrote(process: string, write: Write, outcome: Outcome): void;
+  /** A process has opened its store. */
+  began(lane: Lane): void;
+  /** The store of a process has found that history went back. */
+  noticed(lane: Lane): void;
 }
 
 /** May take time, throw, or kill the process. */
@@ -34,6 +39,7 @@ type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** A store as one process sees it. */
 export function processStore(raw: Store, life: Life, passage: Passage, witness: Witness): Store {
+  witness.began(life.lane);
   const calls = new Map<string, Call>();
   const callOf = (method: string): Call => {
     let call = calls.get(method);
@@ -68,7 +74,12 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
       if (key === "takeNews") return raw.takeNews && (() => raw.takeNews!());
       if (key === "onHistoryBreak")
         return (listener: Parameters<NonNullable<Store["onHistoryBreak"]>>[0]) =>
-          raw.onHistoryBreak?.((change) => life.lane.isDead || listener(change));
+          raw.onHistoryBreak?.((change) => {
+            if (life.lane.isDead) return;
+            life.lane.tell(`notices: ${change.kind} ${change.detail}`);
+            if (change.kind === "rolled-back") witness.noticed(life.lane);
+            listener(change);
+          });
       if (key === "onNews")
         return raw.onNews && ((heard: () => void) => raw.onNews!(() => life.lane.isDead || heard()));
       const value: unknown = raw[key as keyof Store];

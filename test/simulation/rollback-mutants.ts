@@ -7,6 +7,7 @@
 import type { OutcomeOf, RunRecord, Store } from "../../src/kernel/index.ts";
 import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
+import type { Fault } from "./faults.ts";
 import type { SimMutant } from "./mutants.ts";
 
 type Change = (backend: SimBackend) => void;
@@ -89,36 +90,30 @@ function note(known: Map<number, Pick<RunRecord, "id" | "generation" | "head" | 
   known.set(run, { id, generation, head, chain });
 }
 
-function mutant(
-  name: string,
-  foundAs: RegExp,
-  parts: { readonly backend?: readonly Change[]; readonly wrap?: (store: Store) => Store },
-): SimMutant {
-  const wrapBackend = (backend: SimBackend): SimBackend => {
-    for (const change of parts.backend ?? []) change(backend);
-    return backend;
+interface Parts {
+  readonly faults?: readonly Fault[];
+  readonly backend?: readonly Change[];
+  readonly wrap?: (store: Store) => Store;
+}
+
+function mutant(name: string, foundAs: RegExp, foundBy: number, { faults = [], backend = [], wrap }: Parts): SimMutant {
+  const wrapBackend = (it: SimBackend): SimBackend => {
+    for (const change of backend) change(it);
+    return it;
   };
-  return {
-    name,
-    scenario: ["orders"],
-    foundBy: 1,
-    foundAs,
-    options: {
-      store: "remote",
-      mode: "rc",
-      always: ["rollback"],
-      wrapBackend,
-      ...(parts.wrap && { wrap: parts.wrap }),
-    },
-  };
+  const world = { store: "remote", mode: "rc", workers: 3, scale: 1, faults, always: ["rollback"] } as const;
+  return { name, scenario: ["orders"], foundBy, foundAs, options: { ...world, wrapBackend, ...(wrap && { wrap }) } };
 }
 
 export const ROLLBACK_MUTANTS: readonly SimMutant[] = [
-  mutant("no commit checks that history is whole", /./, { backend: [UNCHECKED] }),
-  mutant("a process does not check the incarnation", /./, { backend: [UNCHECKED_INCARNATION] }),
-  mutant("a number is given again after the counter went back", /^I38/, { backend: [COUNTED] }),
-  mutant("a worker never compares what it holds", /./, { backend: [UNCHECKED], wrap: unreconciled }),
-  mutant("a run in memory is taken when only its head agrees", /^I36/, {
+  mutant("no commit checks that history is whole", /./, 3, { backend: [UNCHECKED] }),
+  mutant("a process does not check the incarnation", /^I39/, 4, {
+    faults: ["pause"],
+    backend: [UNCHECKED_INCARNATION],
+  }),
+  mutant("a number is given again after the counter went back", /^I38/, 2, { backend: [COUNTED] }),
+  mutant("a worker never compares what it holds", /^I16/, 4, { backend: [UNCHECKED], wrap: unreconciled }),
+  mutant("a run in memory is taken when only its head agrees", /^I36/, 23, {
     backend: [UNCHECKED, COUNTED],
     wrap: headOnly,
   }),

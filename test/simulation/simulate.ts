@@ -276,6 +276,7 @@ class World {
       ...this.ledger.stale,
       ...this.ledger.missingIn(journals),
       ...this.ledger.givenTwice(all.keys()),
+      ...this.ledger.unnoticed(),
     );
     for (const { invariant, run, message } of await calm.check())
       this.problems.push(`${invariant}: ${run ?? ""} ${message}`);

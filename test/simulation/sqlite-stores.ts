@@ -40,6 +40,8 @@ export async function openSqliteStores(host: StoresHost): Promise<SimStores> {
     get epoch() {
       return host.witness.epoch;
     },
+    began: (lane) => host.witness.began(lane),
+    noticed: (lane) => host.witness.noticed(lane),
     wrote(process, write, outcome) {
       if (isIdle(write, outcome)) return;
       changes += 1;

@@ -29,9 +29,23 @@ for (const store of ["sqlite", "remote"] as const) {
       expect(await problemsOf({ seed, store, ...(store === "remote" && { mode: "rc" }) })).toEqual([]);
   });
 
+  test(
+    `when history goes back on ${store}, no run is mixed and every loss is said`,
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const started = performance.now();
+      for (let seed = 1; seed <= AT_LEAST || performance.now() - started < BUDGET_MS; seed += 1) {
+        const scenario = seed % 2 === 0 ? ["orders"] : undefined;
+        const options: SimOptions = { seed, store, scenario, always: ["rollback"] };
+        expect(await problemsOf(options)).toEqual([]);
+      }
+    },
+  );
+
   test(`the same seed is the same world on ${store}, event for event`, { timeout: TIMEOUT_MS }, async () => {
     for (let seed = 1; seed <= 3; seed += 1) {
-      const [first, again] = [await simulate({ seed, store }), await simulate({ seed, store })];
+      const options: SimOptions = { seed, store, always: ["rollback"] };
+      const [first, again] = [await simulate(options), await simulate(options)];
       expect([again.digest, again.steps, again.virtualMs]).toEqual([first.digest, first.steps, first.virtualMs]);
     }
   });

@@ -19,13 +19,19 @@ async function goesOn(load: OrderLoad): Promise<void> {
   await until("work to go on", () => load.acknowledged > before + 10);
 }
 
-async function underLoad(world: World, url: string, cut: () => Promise<void>): Promise<void> {
+interface Cut {
+  /** From here on commits will be lost. */
+  prepare(): Promise<void>;
+  goBack(): Promise<unknown>;
+}
+
+async function underLoad(world: World, url: string, cut: Cut): Promise<void> {
   await using load = await OrderLoad.begin(world, url);
   await using fleet = await Fleet.of(WORKERS, { url, lease: LEASE_MS });
   while (world.more()) {
     await goesOn(load);
-    await cut();
-    load.cut();
+    await cut.prepare();
+    await load.cut(cut.goBack);
   }
   await load.finish();
   if (fleet.workers.some(({ isOver }) => isOver))
@@ -44,10 +50,12 @@ export const historyRestored: Rig = {
   async run(world) {
     await using subject = await openSubject(world.store);
     const history = historyOf(subject.url, subject.folder);
-    await underLoad(world, subject.url, async () => {
-      await history.save();
-      await world.sometime(HEARTBEAT_MS, HEARTBEAT_MS + 1_200);
-      await history.restore();
+    await underLoad(world, subject.url, {
+      async prepare() {
+        await history.save();
+        await world.sometime(HEARTBEAT_MS, HEARTBEAT_MS + 1_200);
+      },
+      goBack: () => history.restore(),
     });
   },
 };
@@ -62,14 +70,16 @@ export const historyFailedOver: Rig = {
   async run(world) {
     await using cluster = await startCluster(world.store as "postgres" | "mysql", { replication: "async" });
     await using database = await freshDatabase(cluster);
-    await underLoad(world, database.url, async () => {
-      if (cluster.standby === undefined) {
-        await cluster.addStandby();
-        await cluster.catchUp();
-      }
-      await cluster.pauseReplication();
-      await world.sometime(20, 1_000);
-      await cluster.failOver();
+    await underLoad(world, database.url, {
+      async prepare() {
+        if (cluster.standby === undefined) {
+          await cluster.addStandby();
+          await cluster.catchUp();
+        }
+        await cluster.pauseReplication();
+        await world.sometime(20, 1_000);
+      },
+      goBack: () => cluster.failOver(),
     });
   },
 };
