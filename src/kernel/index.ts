@@ -196,8 +196,6 @@ export {
 } from "./schedule-plan.ts";
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
-  MAX_TAKEOVERS,
-  SUSPECT_AFTER,
   type OnProgress,
   type Problem,
   type Rekeyed,
@@ -209,6 +207,16 @@ export {
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
+export {
+  ALONE_AFTER,
+  groupSize,
+  ISOLATED_AFTER,
+  levelsOf,
+  MAX_TAKEOVERS,
+  quarantineMs,
+  SUSPECT_AFTER,
+  SUSPECTS_SEEN,
+} from "./suspects.ts";
 export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {

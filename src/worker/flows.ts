@@ -118,7 +118,7 @@ export class Flows {
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
     const run = this.#remember(record, first.data);
-    this.#takeIn(run, { record, token, inbox: [], suspect: false });
+    this.#takeIn(run, { record, token, inbox: [], suspicion: 0 });
   }
 
   take(turn: ClaimedTurn): void {
@@ -163,9 +163,9 @@ export class Flows {
   }
 
   /** R5. Not begun, so ready again for others at once. */
-  #leave({ run, item, token, attempt, line, suspect }: ClaimedItem): void {
+  #leave({ run, item, token, attempt, line, suspicion }: ClaimedItem): void {
     this.#host.slots.give();
-    if (!suspect) this.#host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
+    if (suspicion === 0) this.#host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
   }
 
   #failStart(item: ClaimedItem, error: unknown): void {
@@ -175,7 +175,7 @@ export class Flows {
 
   #giveBack(item: ClaimedItem, error: unknown): void {
     this.#host.report(error);
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     const { run, token, line, attempt } = item;
     // Not at once: what could not be read now may be readable later.
     const availableAt = this.#host.store.now() + PAUSE_MS;
@@ -237,13 +237,13 @@ export class Flows {
   }
 
   #ended(run: FlowRun, ref: NodeRef, item: ClaimedItem, outcome: NodeOutcome): void {
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     const claims = new Claims(this.#host);
     this.#commit(run, fenceOf(item), planOf(run.body, ref, outcome, this.#planHost(run, claims)), claims);
   }
 
   #startChild(run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     this.#track(
       this.#childId(run.record, item.item),
       (id) => this.#startChildAs(id, run, ref, item, child),
@@ -374,7 +374,7 @@ export class Flows {
       failures: undefined,
       seq,
       data: "",
-      suspect: false,
+      suspicion: 0,
     };
     const isWhole = came.length > 0 && came[0]?.required === came.length && came.every(({ index }) => index < 0);
     const needsLists = isWhole && targetsOf(run.body, refOf(run.body, item)).length > 1;
