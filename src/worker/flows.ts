@@ -67,7 +67,7 @@ export interface FlowsHost {
   /** False while the worker drains. */
   mayStart(): boolean;
   insist(write: Insisted): void;
-  /** A suspect has ended: it did not kill its worker. */
+  /** A suspect, by its run or its item, has ended: it did not kill its worker. */
   proved(item: string): void;
   readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
   readonly onMoved: (record: RunRecord) => void;
@@ -133,10 +133,11 @@ export class Flows {
     );
   }
 
-  #takeIn(run: FlowRun, { record, token, inbox }: ClaimedTurn): void {
+  #takeIn(run: FlowRun, { record, token, inbox, suspicion }: ClaimedTurn): void {
     const read = inbox.at(-1)?.arrival ?? record.arrivals;
     const claims = new Claims(this.#host);
     let plan: Plan;
+    if (suspicion > 0) this.#host.proved(String(record.run));
     try {
       plan = takeIn(run.body, { head: record.head, input: inputOf(run), inbox }, this.#planHost(run, claims));
     } catch (error) {

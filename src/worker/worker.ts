@@ -178,7 +178,7 @@ export class Worker {
       log: options.log,
       report: (error) => this.#log.report(error),
     });
-    this.#quarantine = new Quarantine(timers, () => this.pump.kick());
+    this.#quarantine = new Quarantine(timers, () => this.#claimer.want("turns", "items"));
     this.#claimer = new Claimer(this.#claimerHost());
     this.#runs = new HeldRuns({
       ...options,
@@ -238,23 +238,18 @@ export class Worker {
       tookOver: () => this.#claimer.tookOver(),
       // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
       renewed: () => {
-        this.#claimer.want("due");
+        this.#claimer.want(...(this.#quarantine.holdsIsolated ? KINDS : (["due"] as const)));
         this.#schedules.look();
       },
       failed: (error) => this.#log.report(error),
     });
-    this.#lookOut = new LookOut({
-      store,
-      timers,
-      polls,
-      due: () => this.wake(),
-      changed: (news) => this.#onChanged(news),
-    });
+    const changed = (news: News | undefined): void => this.#onChanged(news);
+    this.#lookOut = new LookOut({ store, timers, polls, due: () => this.wake(), changed });
   }
 
   async start(): Promise<void> {
-    const { registry } = this.#options;
-    await this.#store.write([...registry.queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
+    const { queues } = this.#options.registry;
+    await this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
     if (this.#options.works) await this.#lease.start();
     this.#lookOut.start();
     this.wake();
@@ -373,6 +368,7 @@ export class Worker {
     this.#beginning = true;
     this.#lease.giveUp();
     this.#runs.evictAll();
+    this.#quarantine.clear();
     this.#tasks.abandonAll(() => new CancelledError("The lease was lost."));
     // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
     this.#begun = this.pump
