@@ -32,7 +32,7 @@ interface Isolation {
  *
  * What kills its worker mostly does so as soon as it is run. 250 ms are enough to load a group and start its code. Small
  * groups are loaded sooner, and there may be many of them: after five crashes of 1,000 runs, hundreds were in groups of eight
- * (with 250 ms for them, 5.7 s; with 100 ms, 3.5 s). A culprit that takes longer than the window only has more company on the
+ * (with 250 ms for them, 5.7 s; with 100 ms, 2.5 s). A culprit that takes longer than the window only has more company on the
  * next level, and none on the last two (SU3). Those may block a run, and are given more time.
  */
 const ISOLATION: readonly (Isolation | undefined)[] = [
@@ -59,8 +59,8 @@ export function quarantineMs(level: number): number {
   return isolationOf(level)?.windowMs ?? 0;
 }
 
-/** SU4. Per name. Four of the largest groups: workers that claim at the same moment find one each. */
-export const SUSPECTS_SEEN = 1_024;
+/** SU4. Per name. Twice the largest group: workers that claim at the same moment do not all see the same. */
+export const SUSPECTS_SEEN = 512;
 
 /** SU1. The levels there are, highest first. */
 export function levelsOf(suspects: readonly { readonly takeovers: number }[]): readonly number[] {

@@ -5,6 +5,8 @@
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import {
+  groupSize,
+  SUSPECT_AFTER,
   WORK_KINDS,
   type ClaimedItem,
   type ClaimedMessage,
@@ -46,6 +48,7 @@ export const KINDS: readonly Kind[] = WORK_KINDS.filter((kind) => kind !== "sche
 const CLAIM_AT_MOST = 512;
 /** Where many workers may be waiting for the same: what one of them takes at once, the others cannot. */
 const CLAIM_APART = 64;
+const LARGEST_GROUP = groupSize(SUSPECT_AFTER);
 const FIRE_AT_MOST = 1_000;
 /** Pause after a claim the store could not take. */
 const PAUSE_MS = 250;
@@ -177,13 +180,18 @@ export class Claimer {
     return this.#host.pump.pollsApart ? CLAIM_APART : CLAIM_AT_MOST;
   }
 
-  #tokens(count: number): string[] {
-    return Array.from({ length: Math.min(count, this.#atMost) }, () => this.#host.newToken());
+  #tokens(count: number, atMost = this.#atMost): string[] {
+    return Array.from({ length: Math.min(count, atMost) }, () => this.#host.newToken());
+  }
+
+  /** A group of suspects may be as large as it gets: who took it takes nothing else for a while (SU2). */
+  #tokensFor(kind: "turns" | "items", count: number): string[] {
+    return this.#tokens(count, this.#mayBringSuspects[kind] ? LARGEST_GROUP : this.#atMost);
   }
 
   #claimTurns(worker: number, room: number): void {
     const { definitions } = this.#host.served;
-    const tokens = this.#tokens(room);
+    const tokens = this.#tokensFor("turns", room);
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
       if (turns.length === tokens.length) this.want("turns");
       this.#noteSuspects("turns", turns);
@@ -207,7 +215,7 @@ export class Claimer {
   }
 
   #claimItems(worker: number, room: number): void {
-    const tokens = this.#tokens(room);
+    const tokens = this.#tokensFor("items", room);
     this.#itemsWait = false;
     this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.items }, (outcome) => {
       const { items } = outcome;
