@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type { Outcome, Store, Write } from "../../../src/kernel/index.ts";
+import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
 import { wantFootprint } from "../../../src/stores/remote/footprint.ts";
 import { columnsOf, columnType, SHARED } from "../../../src/stores/remote/tables.ts";
 import { idleOutcome } from "../../../src/stores/rules/apply.ts";
@@ -173,7 +173,7 @@ export class TwinWorld {
 
   /** As stores do: a list of polls that would find nothing is answered without a transaction. */
   async #writeTwin(now: number, writes: readonly Write[]): Promise<readonly Outcome[]> {
-    const nextRun = this.#nextRun();
+    const nextRun = this.#nextRun(now);
     const idle: (Outcome | undefined)[] = [];
     for (const write of writes) idle.push(isPoll(write) ? await this.#pollIdly(now, write) : undefined);
     if (idle.every((outcome) => outcome !== undefined)) return idle;
@@ -200,10 +200,10 @@ export class TwinWorld {
     assert.deepEqual(this.#twin.dump(), this.#dump(), `the twin has other rows after ${after}`);
   }
 
-  #nextRun(): number {
+  #nextRun(now: number): number {
     const sql = `select max(coalesce((select max(run) from runs), 0),
       coalesce((select cast(value as integer) from meta where key = 'highest run'), 0)) as run`;
-    return Number(this.#db().prepare(sql).get()!["run"]) + 1;
+    return Math.max(Number(this.#db().prepare(sql).get()!["run"]) + 1, leastNumberAt(now));
   }
 
   #dump(): Rows {
