@@ -34,6 +34,7 @@ const NEEDS = [
     service: "pgbouncer",
     isThere: () => onPath("pgbouncer") !== undefined,
   },
+  { name: "HAProxy", packages: [["haproxy"]], service: "haproxy", isThere: () => onPath("haproxy") !== undefined },
   { name: "strace", packages: [["strace"]], isThere: () => onPath("strace") !== undefined },
   { name: "OpenSSL", packages: [["openssl"]], isThere: () => onPath("openssl") !== undefined },
   { name: "libfaketime", packages: [["libfaketime"]], isThere: () => findFaketime() !== undefined },

@@ -276,8 +276,8 @@ export interface ClaimedTurn {
   readonly record: RunRecord;
   readonly token: string;
   readonly inbox: readonly InboxRow[];
-  /** S5. Two workers died holding it; it is handed out alone. */
-  readonly suspect: boolean;
+  /** S5. The level of a suspect; 0 when it is none. */
+  readonly suspicion: number;
 }
 
 export interface ClaimItemsWrite {
@@ -301,8 +301,8 @@ export interface ClaimedItem {
   readonly seq: number;
   /** The data of that entry; empty for a node, whose inputs are read when it starts (F7). */
   readonly data: string;
-  /** S5 */
-  readonly suspect: boolean;
+  /** S5. As of a turn. */
+  readonly suspicion: number;
   readonly line?: Line;
 }
 export interface ClaimItemsOutcome extends Waiting {

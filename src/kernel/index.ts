@@ -198,8 +198,6 @@ export {
 export { parse, parseNow, typed, type Schema } from "./schema.ts";
 export {
   MAX_HELD_ITEMS,
-  MAX_TAKEOVERS,
-  SUSPECT_AFTER,
   type OnProgress,
   type HeldWork,
   type Problem,
@@ -223,6 +221,16 @@ export {
   type HistoryEvent,
   type MetaRow,
 } from "./history.ts";
+export {
+  ALONE_AFTER,
+  groupSize,
+  ISOLATED_AFTER,
+  levelsOf,
+  MAX_TAKEOVERS,
+  quarantineMs,
+  SUSPECT_AFTER,
+  SUSPECTS_SEEN,
+} from "./suspects.ts";
 export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {

@@ -4,9 +4,9 @@
 // S2. Time is the store's: leases, timers and entries are judged by `now()`, which never goes backwards.
 // S3. A worker's lease is one row; renewing it costs the same however much the worker holds.
 // S4. A reaped worker's turns are due again and its items ready again, with their tokens void.
-// S5. Whatever was taken over twice in a row without a commit is a suspect: handed out before others, alone, one at a time
-//     per worker. After three more takeovers its run is `blocked`, its evidence kept. So what kills its worker is stopped,
-//     and what was merely held beside it is not.
+// S5. Whatever was taken over twice in a row without a commit is a suspect: claimed before other work, in groups that shrink
+//     with each takeover until it is alone (suspects.ts). After three takeovers alone its run is `blocked`, its evidence
+//     kept. So what kills its worker is stopped, and what was merely held beside it is not.
 // S6. Payloads are stored and given back byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
@@ -24,11 +24,6 @@ import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
-
-/** S5. Takeovers in company, which prove nothing by themselves. */
-export const SUSPECT_AFTER = 2;
-/** S5. Together with those of a suspect. */
-export const MAX_TAKEOVERS = 5;
 
 export interface WorkerInfo {
   readonly worker: number;

@@ -21,6 +21,7 @@ import { generationCases } from "./store-cases/generations.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
 import { leaseCases } from "./store-cases/lease.ts";
+import { suspectCases } from "./store-cases/suspects.ts";
 import { listCases } from "./store-cases/list.ts";
 import { messageCases } from "./store-cases/messages.ts";
 import { outboxCases } from "./store-cases/outbox.ts";
@@ -68,6 +69,7 @@ export const storeCases: readonly StoreCase[] = [
   ...childCases,
   ...generationCases,
   ...leaseCases,
+  ...suspectCases,
   ...listCases,
   ...careCases,
   ...timeCases,

@@ -5,6 +5,8 @@
 
 import type { EpochMs, Timers } from "../base/index.ts";
 import {
+  groupSize,
+  SUSPECT_AFTER,
   WORK_KINDS,
   type ClaimedItem,
   type ClaimedMessage,
@@ -41,11 +43,12 @@ export interface ClaimerHost {
 
 type Kind = Exclude<WorkKind, "schedules">;
 
-const KINDS: readonly Kind[] = WORK_KINDS.filter((kind) => kind !== "schedules");
+export const KINDS: readonly Kind[] = WORK_KINDS.filter((kind) => kind !== "schedules");
 
 const CLAIM_AT_MOST = 512;
 /** Where many workers may be waiting for the same: what one of them takes at once, the others cannot. */
 const CLAIM_APART = 64;
+const LARGEST_GROUP = groupSize(SUSPECT_AFTER);
 const FIRE_AT_MOST = 1_000;
 /** Pause after a claim the store could not take. */
 const PAUSE_MS = 250;
@@ -62,7 +65,13 @@ export class Claimer {
   };
   /** The last claim left something behind that waits for a place in its queue. */
   readonly #held = { starts: false, items: false };
+  /**
+   * Whether a claim may bring suspects: the last one did, or nobody has looked since the worker started or took over. A group
+   * of turns and a group of items would each be the other's company, so then one waits for the other.
+   */
+  readonly #mayBringSuspects = { turns: true, items: true };
   #messagesTurn = false;
+  #itemsTurn = false;
   /** Somebody left one, there was no room for more, or nobody has looked yet. */
   #itemsWait = true;
 
@@ -81,6 +90,13 @@ export class Claimer {
   look(): void {
     for (const kind of KINDS) this.#wanted[kind] = true;
     this.#host.pump.kick();
+  }
+
+  /** Work of dead workers is free. */
+  tookOver(): void {
+    this.#mayBringSuspects.turns = true;
+    this.#mayBringSuspects.items = true;
+    this.want(...KINDS);
   }
 
   /** Whether items wait that should go before others, as far as is known. */
@@ -117,13 +133,34 @@ export class Claimer {
     const room = this.#host.roomForTurns();
     // First, so that the runs that begin are claimed in the same batch.
     if (this.#begins("starts", room)) this.#admit(room);
-    if (this.#begins("turns", room)) this.#claimTurns(worker, room);
     const free = this.#host.roomForItems();
     const share = this.wants("messages") ? this.#shareOfMessages(free) : 0;
+    const [turns, items] = this.#apart(room, free - share, free);
+    if (this.#begins("turns", turns)) this.#claimTurns(worker, turns);
     if (this.#begins("messages", share)) this.#claimMessages(worker, share);
-    if (this.#begins("items", free - share)) this.#claimItems(worker, free - share);
+    if (this.#begins("items", items)) this.#claimItems(worker, items);
     else if (this.#wanted.items && free <= share) this.#itemsWait = true;
     if (this.#begins("due", 1)) this.#fireDue();
+  }
+
+  /** SU2. How many turns and how many items may be claimed now; suspects no more than can start at once. */
+  #apart(turns: number, items: number, free: number): readonly [turns: number, items: number] {
+    const { turns: maybeTurns, items: maybeItems } = this.#mayBringSuspects;
+    if (!maybeTurns && !maybeItems) return [turns, items];
+    if (this.#claiming.turns || this.#claiming.items) return [0, 0];
+    const few = maybeTurns ? Math.min(turns, Math.max(1, free)) : turns;
+    if (!this.#wanted.turns || !this.#wanted.items || turns <= 0 || items <= 0) return [few, items];
+    this.#itemsTurn = !this.#itemsTurn;
+    return this.#itemsTurn ? [0, items] : [few, 0];
+  }
+
+  /** The other one may have waited. */
+  #noteSuspects(kind: "turns" | "items", claimed: readonly { readonly suspicion: number }[]): void {
+    const hasSuspects = claimed.some(({ suspicion }) => suspicion > 0);
+    this.#mayBringSuspects[kind] = hasSuspects;
+    // There may be others behind them.
+    if (hasSuspects) this.want(kind);
+    else if (this.#wanted.turns || this.#wanted.items) this.#host.pump.kick();
   }
 
   /** Of the free places, while items want them too; the last one goes to each in turn. */
@@ -143,16 +180,21 @@ export class Claimer {
     return this.#host.pump.pollsApart ? CLAIM_APART : CLAIM_AT_MOST;
   }
 
-  #tokens(count: number): string[] {
-    return Array.from({ length: Math.min(count, this.#atMost) }, () => this.#host.newToken());
+  #tokens(count: number, atMost = this.#atMost): string[] {
+    return Array.from({ length: Math.min(count, atMost) }, () => this.#host.newToken());
+  }
+
+  /** A group of suspects may be as large as it gets: who took it takes nothing else for a while (SU2). */
+  #tokensFor(kind: "turns" | "items", count: number): string[] {
+    return this.#tokens(count, this.#mayBringSuspects[kind] ? LARGEST_GROUP : this.#atMost);
   }
 
   #claimTurns(worker: number, room: number): void {
     const { definitions } = this.#host.served;
-    const tokens = this.#tokens(room);
+    const tokens = this.#tokensFor("turns", room);
     this.#submit("turns", { write: "claim-turns", worker, tokens, definitions }, (turns) => {
-      // A suspect comes alone: there may be others behind it.
-      if (turns.length === tokens.length || turns.some(({ suspect }) => suspect)) this.want("turns");
+      if (turns.length === tokens.length) this.want("turns");
+      this.#noteSuspects("turns", turns);
       for (const turn of turns) this.#host.onTurn(turn);
     });
   }
@@ -173,12 +215,13 @@ export class Claimer {
   }
 
   #claimItems(worker: number, room: number): void {
-    const tokens = this.#tokens(room);
+    const tokens = this.#tokensFor("items", room);
     this.#itemsWait = false;
     this.#submit("items", { write: "claim-items", worker, tokens, names: this.#host.served.items }, (outcome) => {
       const { items } = outcome;
       this.#wait("items", outcome);
-      if (items.length === tokens.length || items.some(({ suspect }) => suspect)) this.want("items");
+      if (items.length === tokens.length) this.want("items");
+      this.#noteSuspects("items", items);
       for (const item of items) this.#host.onItem(item);
     });
   }

@@ -67,7 +67,7 @@ export interface FlowsHost {
   /** False while the worker drains. */
   mayStart(): boolean;
   insist(write: Insisted): void;
-  /** A suspect has ended: it did not kill its worker. */
+  /** A suspect, by its run or its item, has ended: it did not kill its worker. */
   proved(item: string): void;
   readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
   readonly onMoved: (record: RunRecord) => void;
@@ -124,7 +124,7 @@ export class Flows {
   /** Takes up a run that was started with this worker's token. */
   adopt(record: RunRecord, first: Entry, token: string): void {
     const run = this.#remember(record, first.data);
-    this.#takeIn(run, { record, token, inbox: [], suspect: false });
+    this.#takeIn(run, { record, token, inbox: [], suspicion: 0 });
   }
 
   take(turn: ClaimedTurn): void {
@@ -139,10 +139,11 @@ export class Flows {
     );
   }
 
-  #takeIn(run: FlowRun, { record, token, inbox }: ClaimedTurn): void {
+  #takeIn(run: FlowRun, { record, token, inbox, suspicion }: ClaimedTurn): void {
     const read = inbox.at(-1)?.arrival ?? record.arrivals;
     const claims = new Claims(this.#host);
     let plan: Plan;
+    if (suspicion > 0) this.#host.proved(String(record.run));
     try {
       plan = takeIn(run.body, { head: record.head, input: inputOf(run), inbox }, this.#planHost(run, claims));
     } catch (error) {
@@ -169,9 +170,9 @@ export class Flows {
   }
 
   /** R5. Not begun, so ready again for others at once. */
-  #leave({ run, item, token, attempt, line, suspect }: ClaimedItem): void {
+  #leave({ run, item, token, attempt, line, suspicion }: ClaimedItem): void {
     this.#host.slots.give();
-    if (!suspect) this.#host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
+    if (suspicion === 0) this.#host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
   }
 
   #failStart(item: ClaimedItem, error: unknown): void {
@@ -181,7 +182,7 @@ export class Flows {
 
   #giveBack(item: ClaimedItem, error: unknown): void {
     this.#host.report(error);
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     const { run, token, line, attempt } = item;
     // Not at once: what could not be read now may be readable later.
     const availableAt = this.#host.store.now() + PAUSE_MS;
@@ -243,13 +244,13 @@ export class Flows {
   }
 
   #ended(run: FlowRun, ref: NodeRef, item: ClaimedItem, outcome: NodeOutcome): void {
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     const claims = new Claims(this.#host);
     this.#commit(run, fenceOf(item), planOf(run.body, ref, outcome, this.#planHost(run, claims)), claims);
   }
 
   #startChild(run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
-    if (item.suspect) this.#host.proved(`${item.run} ${item.item}`);
+    if (item.suspicion > 0) this.#host.proved(`${item.run} ${item.item}`);
     this.#track(
       this.#childId(run.record, item.item),
       (id) => this.#startChildAs(id, run, ref, item, child),
@@ -380,7 +381,7 @@ export class Flows {
       failures: undefined,
       seq,
       data: "",
-      suspect: false,
+      suspicion: 0,
     };
     const isWhole = came.length > 0 && came[0]?.required === came.length && came.every(({ index }) => index < 0);
     const needsLists = isWhole && targetsOf(run.body, refOf(run.body, item)).length > 1;

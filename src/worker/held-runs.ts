@@ -350,7 +350,7 @@ export class HeldRuns {
     // With its messages at hand, or code that never waits would be over before it could be told to stop.
     this.#loading.begin(record.run);
     this.#host.store.readInbox(record.run, 0).then(
-      (inbox) => this.take({ record, token, inbox, suspect: false }),
+      (inbox) => this.take({ record, token, inbox, suspicion: 0 }),
       (error: unknown) => this.#giveBack(record.run, token, error),
     );
   }
@@ -453,7 +453,7 @@ export class HeldRuns {
     if (isObserved()) emit({ event: "run.started", run: record.id, definition: record.definition });
     if (record.arrivals === 0) return this.#host.flows.adopt(record, first, token);
     this.#host.store.readInbox(record.run, 0).then(
-      (inbox) => this.take({ record, token, inbox, suspect: false }),
+      (inbox) => this.take({ record, token, inbox, suspicion: 0 }),
       (error: unknown) => this.#giveBack(record.run, token, error),
     );
   }

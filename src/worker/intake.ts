@@ -1,15 +1,15 @@
 // Intake: what becomes of what was claimed. It begins at once, or is given back at once when the worker has begun to drain
-// since the claim was sent (R5). A suspect (S5) keeps its worker to itself. An item given back is no suspect any more, so that is
+// since the claim was sent (R5). A suspect (S5) puts its worker in quarantine. An item given back is no suspect any more, so that is
 // left to the end of the lease.
 
 import type { ClaimedItem, ClaimedMessage, ClaimedTurn, MessageBackWrite } from "../kernel/index.ts";
 import type { ClaimerHost } from "./claimer.ts";
 import type { Insisted } from "./claims-given-back.ts";
-import type { Solitude } from "./solitude.ts";
+import type { Quarantine } from "./quarantine.ts";
 import type { Slots } from "./slots.ts";
 
 export interface IntakeHost {
-  readonly solitude: Solitude;
+  readonly quarantine: Quarantine;
   readonly slots: Slots;
   mayStart(): boolean;
   now(): number;
@@ -26,16 +26,16 @@ export function intakeOf(host: IntakeHost): Pick<ClaimerHost, "onTurn" | "onItem
     onTurn(turn) {
       const { run } = turn.record;
       if (!host.mayStart()) return host.insist({ write: "turn-back", run, token: turn.token });
-      if (turn.suspect) host.solitude.begin(String(run));
+      if (turn.suspicion > 0) host.quarantine.add(String(run), turn.suspicion);
       host.startTurn(turn);
     },
     onItem(claimed) {
-      const { run, item, token, attempt, line, suspect } = claimed;
+      const { run, item, token, attempt, line, suspicion } = claimed;
       if (!host.mayStart()) {
-        if (!suspect) host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
+        if (suspicion === 0) host.insist({ write: "item-back", run, item, token, attempt, ...(line && { line }) });
         return;
       }
-      if (suspect) host.solitude.begin(`${run} ${item}`);
+      if (suspicion > 0) host.quarantine.add(`${run} ${item}`, suspicion);
       host.slots.take();
       host.startItem(claimed);
     },

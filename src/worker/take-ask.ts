@@ -114,7 +114,7 @@ function takeTask(draft: Draft, host: HotRunHost, { command, data, task, priorit
     failures: undefined,
     seq,
     data,
-    suspect: false,
+    suspicion: 0,
   });
   return 1;
 }

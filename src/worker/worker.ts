@@ -29,7 +29,7 @@ import {
 } from "../kernel/index.ts";
 import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
 import { aboutText } from "./about.ts";
-import { Claimer, type ClaimerHost } from "./claimer.ts";
+import { Claimer, KINDS, type ClaimerHost } from "./claimer.ts";
 import { Deliveries } from "./deliveries.ts";
 import { Drain } from "./drain.ts";
 import { Flows } from "./flows.ts";
@@ -48,6 +48,7 @@ import { childRun, nextRun } from "./new-run.ts";
 import { turnWanted } from "./nodes-of-run.ts";
 import { HELD_LIMIT, Preclaims } from "./preclaims.ts";
 import { Pump } from "./pump.ts";
+import { Quarantine } from "./quarantine.ts";
 import { Reconcile } from "./reconcile.ts";
 import { versionOf } from "./registry.ts";
 import { Restart } from "./restart.ts";
@@ -55,7 +56,6 @@ import { Schedules } from "./schedules.ts";
 import { journalLimit } from "./journal-limit.ts";
 import { Served } from "./served.ts";
 import { Slots } from "./slots.ts";
-import { Solitude } from "./solitude.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
 import { WorkMeter } from "./work-meter.ts";
@@ -88,7 +88,7 @@ export class Worker {
   readonly #transactions: Transactions;
   readonly #deliveries: Deliveries;
   readonly #claimer: Claimer;
-  readonly #solitude: Solitude;
+  readonly #quarantine: Quarantine;
   readonly #restart: Restart;
   readonly #reconcile: Reconcile;
   /** R7. At least once, since this worker was made. */
@@ -184,7 +184,7 @@ export class Worker {
       log: options.log,
       report: (error) => this.#log.report(error),
     });
-    this.#solitude = new Solitude(timers, () => this.pump.kick());
+    this.#quarantine = new Quarantine(timers, () => this.#claimer.want("turns", "items"));
     this.#claimer = new Claimer(this.#claimerHost());
     this.#runs = new HeldRuns({
       ...options,
@@ -200,7 +200,7 @@ export class Worker {
         take: (turn) => this.#flows.take(turn),
         adopt: (record, first, token) => this.#flows.adopt(record, first, token),
       },
-      proved: (run) => this.#solitude.end(String(run)),
+      proved: (run) => this.#quarantine.proved(String(run)),
       report: (error) => this.#log.report(error),
     });
     this.#flows = new Flows({
@@ -219,7 +219,7 @@ export class Worker {
       adoptChildren: (asked, started) => this.#runs.adoptChildren(asked, started),
       arrived: (run) => this.#runs.arrived(run),
       insist: (write) => this.#insistence.on(write),
-      proved: (item) => this.#solitude.end(item),
+      proved: (item) => this.#quarantine.proved(item),
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
       onMoved: options.onMoved,
       onUnheld: options.onUnheld,
@@ -245,10 +245,10 @@ export class Worker {
           isDraining: this.#drain.isOn,
         }),
       lost: () => this.#restart.run(),
-      tookOver: () => this.wake(),
+      tookOver: () => this.#claimer.tookOver(),
       // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
       renewed: () => {
-        this.#claimer.want("due");
+        this.#claimer.want(...(this.#quarantine.holdsIsolated ? KINDS : (["due"] as const)));
         this.#schedules.look();
       },
       reconcile: (worker) => this.#reconcile.run(worker),
@@ -260,7 +260,10 @@ export class Worker {
       tasks: this.#tasks,
       lease: () => this.#lease,
       mayRestart: () => options.works && !this.#stopped,
-      evictAll: () => this.#runs.evictAll(),
+      evictAll: () => {
+        this.#runs.evictAll();
+        this.#quarantine.clear();
+      },
       restarted: () => this.wake(),
       report: (error) => this.#log.report(error),
     });
@@ -272,13 +275,8 @@ export class Worker {
       insist: (write) => (write.write === "message-back" ? this.#deliveries.insist(write) : this.#insistence.on(write)),
       gaveBack: (count) => this.#log.gaveBack(count),
     });
-    this.#lookOut = new LookOut({
-      store,
-      timers,
-      polls,
-      due: () => this.wake(),
-      changed: (news) => this.#onChanged(news),
-    });
+    const changed = (news: News | undefined): void => this.#onChanged(news);
+    this.#lookOut = new LookOut({ store, timers, polls, due: () => this.wake(), changed });
   }
 
   async start(): Promise<void> {
@@ -314,7 +312,7 @@ export class Worker {
 
   /** Looks for everything there may be. */
   wake(): void {
-    this.#claimer.want("starts", "turns", "items", "due", "messages");
+    this.#claimer.want(...KINDS);
     this.#schedules.look();
   }
 
@@ -332,11 +330,11 @@ export class Worker {
       served: this.#served,
       destinations: this.#deliveries.destinations,
       worker: () => this.#claimant,
-      roomForTurns: () => (this.#solitude.isKept ? 0 : HELD_LIMIT - this.#runs.count),
-      roomForItems: () => (this.#solitude.isKept ? 0 : this.#slots.free),
+      roomForTurns: () => (this.#quarantine.isKept ? 0 : HELD_LIMIT - this.#runs.count),
+      roomForItems: () => (this.#quarantine.isKept ? 0 : this.#slots.free),
       newToken: () => this.#preclaims.newToken(),
       ...intakeOf({
-        solitude: this.#solitude,
+        quarantine: this.#quarantine,
         slots: this.#slots,
         mayStart: () => !this.#drain.isOn,
         now: () => this.#store.now(),
@@ -410,7 +408,7 @@ export class Worker {
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
-    this.#solitude.end(`${item.run} ${item.item}`);
+    this.#quarantine.proved(`${item.run} ${item.item}`);
     const hot = this.#runs.find(item.run);
     if (hot?.accepts === true) return hot.taskEnded(item, arrival, wasLocal);
     const { run, token, line } = item;
@@ -419,7 +417,7 @@ export class Worker {
 
   #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
     const { run, token, line } = item;
-    this.#solitude.end(`${run} ${item.item}`);
+    this.#quarantine.proved(`${run} ${item.item}`);
     if (wasLocal) this.#runs.find(run)?.taskLeft();
     this.#insistence.on({ write: "item-back", run, item: item.item, token, ...(line && { line }), ...next });
     this.#lookOut.dueAt(next.availableAt);

@@ -1,6 +1,7 @@
 // What the workers of a rig work on. The results can be computed on paper, and money neither appears nor vanishes.
 
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { task, workflow, type AnyTask, type Definition } from "reprise";
 import { double, leaf, load, shaky } from "../slow/sigkill/definitions.ts";
 import { twoHundred } from "../slow/sigkill/flow-definitions.ts";
@@ -46,6 +47,25 @@ export const marked = workflow("marked", async (ctx, { count, file }: { count: n
   return answers;
 });
 
+interface Slow {
+  readonly n: number;
+  /** While this file is there, what begins does not end. */
+  readonly gate: string;
+  readonly ms: number;
+}
+
+async function slowly({ n, gate, ms }: Slow): Promise<number> {
+  await sleep(existsSync(gate) ? 3_600_000 : ms);
+  return n * n;
+}
+
+export const slowTask = task("slowTask", (_ctx, input: Slow) => slowly(input));
+
+/** One step that takes its time: an operation of this worker, or a task of any. */
+export const slow = workflow("slow", (ctx, input: Slow) =>
+  input.n % 2 === 0 ? ctx.run("square", () => slowly(input)) : ctx.task(slowTask, input),
+);
+
 export const answer = task("answer", (_ctx, text: string) => `${text}!`);
 
 /** Starts the other, and is answered by it; the other does the same the other way round. */
@@ -78,6 +98,8 @@ export function definitionsOf(url: string): readonly (Definition | AnyTask)[] {
       endless,
       steps,
       marked,
+      slow,
+      slowTask,
       thither,
       hither,
       answer,

@@ -33,7 +33,7 @@ What was acknowledged and what was not is known by the client, not by the store.
 
 const LIMITS = `* A power cut is simulated for SQLite only, by replaying the recorded calls of a real process with unsynced sectors lost at random. PostgreSQL and MariaDB are trusted to keep what they have synced; both are refused when they are set up not to sync.
 * A file has no clock of its own: a clock that is set forward carries the store's time forward, and timers with it, for every process on that file. They fire once, and never by a clock that went back. While clocks of its processes differ, a timer may be early by what one of them has not yet seen of the other's: some milliseconds.
-* A run that never returns holds its process. Somebody has to restart a worker that no longer answers; the store then isolates the run, and stops it after five takeovers.
+* A run that never returns holds its process. Somebody has to restart a worker that no longer answers; the store then isolates the run, and stops it after eight takeovers.
 * MySQL itself is not run here; MariaDB stands for it.`;
 
 export function reportOf(report: Report): string {

@@ -2,6 +2,7 @@
 
 import { describe } from "vitest";
 import { findGalera, isCi } from "../../scripts/servers.mjs";
+import { whyNoHaProxy } from "./haproxy.ts";
 import { whyNoPgBouncer } from "./pgbouncer.ts";
 import { whyNot, type ServerKind } from "./kinds.ts";
 
@@ -9,12 +10,17 @@ import { whyNot, type ServerKind } from "./kinds.ts";
  * A `describe` for tests that need a server of this kind. On a machine without one the report shows it as skipped, with
  * the reason in its name. In CI nothing is skipped: there its tests fail, with the reason as their error.
  */
-export function describeOn(kind: ServerKind | "pgbouncer" | "galera", title: string, tests: () => void): void {
+export function describeOn(
+  kind: ServerKind | "pgbouncer" | "haproxy" | "galera",
+  title: string,
+  tests: () => void,
+): void {
   const obstacle = isCi() ? undefined : whyNotOn(kind);
   describe.skipIf(obstacle !== undefined)(obstacle === undefined ? title : `${title} (${obstacle})`, tests);
 }
 
 function whyNotOn(kind: Parameters<typeof describeOn>[0]): string | undefined {
+  if (kind === "haproxy") return whyNoHaProxy();
   if (kind === "pgbouncer") return whyNoPgBouncer();
   if (kind !== "galera") return whyNot(kind);
   return whyNot("mysql") ?? (findGalera() === undefined ? "Galera is not installed" : undefined);

@@ -16,6 +16,7 @@
 // memory: never stop that one and never change its settings. `startServer(kind)` starts a server for one test, on disk
 // unless told otherwise, which may be killed, deafened, configured, wrapped and started again (server.ts).
 // `startCluster(kind, { replication })` starts a primary with a standby behind one address, and fails over (cluster.ts).
+// `startHaProxy(…urls)` is a real HAProxy that finds the primary among servers (haproxy.ts).
 // `startPgBouncer(url, mode)` is a real PgBouncer in front of a server (pgbouncer.ts).
 // `startProxy(url)` stands between a client and a server and spoils what passes (proxy.ts). `npm test` installs what is
 // missing (scripts/servers.mjs).
@@ -39,6 +40,7 @@ export { freshDatabase, type FreshDatabase } from "./databases.ts";
 export { describeOn } from "./describe.ts";
 export { sharedServer, type SharedServer } from "./desk.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
+export { startHaProxy, whyNoHaProxy, type HaProxy } from "./haproxy.ts";
 export { startPgBouncer, whyNoPgBouncer, type PgBouncer } from "./pgbouncer.ts";
 export { isCommit, startProxy, type Fate, type Proxy, type ProxyMessage, type Rule } from "./proxy.ts";
 export { fastFolder, startServer, type ServerOptions, type TestServer } from "./server.ts";

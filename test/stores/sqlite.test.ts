@@ -15,6 +15,7 @@ const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["two connections that claim at the same time share the items without overlap", ONE_CONNECTION],
   ["a timer fires once when two connections look at the same time", ONE_CONNECTION],
   ["a lease is taken over once when two connections reap at the same time", ONE_CONNECTION],
+  ["suspects are spread over workers that claim at the same time", ONE_CONNECTION],
   ["a time that two connections fire at once is fired by one of them", ONE_CONNECTION],
   ["a queue has no more items out at once than its concurrency, whoever claims", ONE_CONNECTION],
   ["a singleton start answers the live run with its key, whoever asks", ONE_CONNECTION],

@@ -2,6 +2,8 @@
 //
 // B1. A writer that somebody asked about is closed: its line says so, under its lock, and a commit whose bytes are still under
 //     way finds that out (L3). Its connection is killed as well, so that nobody waits for what it would do.
+// B2. Numbers of connections are given again by a server that was restarted, and by the one that took its place: a connection
+//     is killed only if it comes from the port ours came from.
 
 import { RepriseError, type Random, type Timers } from "../../base/index.ts";
 import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
@@ -25,6 +27,12 @@ export interface MysqlBackendOptions {
   readonly timeouts?: Partial<Timeouts>;
 }
 
+interface Thread {
+  readonly id: number;
+  /** As the server sees it: address and port. */
+  readonly from: string;
+}
+
 /** How long a starter waits for another's migration. */
 const MIGRATION_PATIENCE_S = 60;
 
@@ -38,8 +46,8 @@ class MysqlBackend implements Backend {
   readonly #options: MysqlBackendOptions;
   readonly #address: Address;
   readonly #timeouts: Timeouts;
-  /** B1. What `KILL` calls the connection of a writer of ours. */
-  readonly #threads = new Map<string, number>();
+  /** B1. What `KILL` calls the connection of a writer of ours, and where it comes from. */
+  readonly #threads = new Map<string, Thread>();
   #server: Server | undefined;
   /** The server of the last connection, how often it was started anew since, and the last number it gave to one. */
   #instance = { name: "", starts: 0, threadId: 0 };
@@ -60,11 +68,15 @@ class MysqlBackend implements Backend {
       this.#server = await prepareSession(wire, location, durability, this.#timeouts);
       await (this.#migration ??= this.#migrate());
       const writer = random.token();
-      await wire.run([`insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`]);
-      this.#threads.set(writer, wire.threadId);
+      const [, own] = await wire.run([
+        `insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`,
+        "select host from information_schema.processlist where id = connection_id()",
+      ]);
+      const thread = { id: wire.threadId, from: String(own?.rows[0]?.[0]) };
+      this.#threads.set(writer, thread);
       const { maxPacket } = this.#server;
       const { idleInTransactionMs: silentMs } = this.#timeouts;
-      const kill = (threadId: number): void => void this.#kill(threadId);
+      const kill = (): void => void this.#kill(thread);
       return new MysqlLink({
         wire,
         writer,
@@ -117,8 +129,8 @@ class MysqlBackend implements Backend {
 
   /** B1 */
   async lastBatch(link: Link, writer: string): Promise<number> {
-    const threadId = this.#threads.get(writer);
-    if (threadId !== undefined && threadId !== mysqlLink(link).threadId) await this.#kill(threadId);
+    const thread = this.#threads.get(writer);
+    if (thread !== undefined) await this.#kill(thread);
     const line = `where writer=${textLiteral(writer)}`;
     const [, , found] = await mysqlLink(link).alone([
       "start transaction",
@@ -130,12 +142,14 @@ class MysqlBackend implements Backend {
     return Number(found?.rows[0]?.[0] ?? 0);
   }
 
-  /** Ends a connection of ours in the server; that it is gone already, or the server is, is as good. */
-  async #kill(threadId: number): Promise<void> {
+  /** B1, B2. That it is gone already, or the server is, is as good. */
+  async #kill({ id, from }: Thread): Promise<void> {
     let wire: Wire | undefined;
     try {
       wire = await this.#open();
-      await wire.run([`kill connection ${threadId}`]);
+      const asked = `select 1 from information_schema.processlist where id = ${id} and host = ${textLiteral(from)}`;
+      const [found] = await wire.run([asked]);
+      if (found!.rows.length > 0) await wire.run([`kill connection ${id}`]);
     } catch {
       // The lock on the writer's line is waited for in any case.
     } finally {

@@ -41,8 +41,8 @@ export interface LinkParts {
   readonly server: string;
   /** The longest packet the server takes, in bytes. */
   readonly maxPacket: number;
-  /** Ends what a connection does, in the server. */
-  readonly kill: (threadId: number) => void;
+  /** Ends what this connection does, in the server. */
+  readonly kill: () => void;
   readonly timers: Timers;
   /** How long a function of the user's may ask for nothing. */
   readonly silentMs: number;
@@ -198,7 +198,7 @@ export class MysqlLink implements Link {
     this.#isClosed = true;
     this.#isOpen = false;
     this.#wire.destroy();
-    if (isDoing) this.#parts.kill(this.threadId);
+    if (isDoing) this.#parts.kill();
   }
 
   async close(): Promise<void> {

@@ -10,9 +10,11 @@ import type {
   DefinitionVersion,
   QueueLimits,
 } from "../../kernel/index.ts";
+import { SUSPECTS_SEEN } from "../../kernel/index.ts";
 import { lineName } from "../rules/backlog.ts";
 import { LANES_AT_ONCE, type LineKind } from "../rules/gates.ts";
-import type { Lock } from "./query.ts";
+import { suspectGroups, type SuspectGroup } from "../rules/suspect-groups.ts";
+import type { Lock, Select } from "./query.ts";
 import {
   begunAt,
   busyItems,
@@ -20,8 +22,8 @@ import {
   dueLanes,
   dueTurns,
   forgettable,
-  heldSuspects,
-  leasedSuspects,
+  heldIsolated,
+  leasedIsolated,
   linedItems,
   linesOf,
   NEXT_LANE,
@@ -32,8 +34,10 @@ import {
   readyItems,
   SUSPECT_DEFINITIONS,
   SUSPECT_NAMES,
-  suspectItem,
-  suspectTurn,
+  suspectItemGroup,
+  suspectItems,
+  suspectTurnGroup,
+  suspectTurns,
 } from "./selections.ts";
 import type { RowOf } from "./tables.ts";
 import { wantedNames, wantedVersions } from "./wanted.ts";
@@ -53,24 +57,27 @@ export function wantClaimTurns(ws: WorkingSet, mode: Mode, write: ClaimTurnsWrit
   const limit = write.tokens.length;
   if (limit === 0) return;
   if (mode === "claim") ws.wantRows("workers", lockOf(mode, "workers"), [[write.worker]]);
-  ws.want(heldSuspects(write.worker));
   const isFew = wantedVersions([write]) !== undefined;
   const named = (known: readonly unknown[] | undefined): readonly DefinitionVersion[] | undefined =>
     known && write.definitions.filter(({ name }) => known.includes(name));
   const asked = (question: typeof DUE_DEFINITIONS): readonly DefinitionVersion[] | undefined =>
     isFew ? write.definitions : named(ws.tryCounts(question)?.map((row) => row["definition"]));
-  const suspects = asked(SUSPECT_DEFINITIONS)?.map(({ name, version }) =>
-    ws.trySelect(suspectTurn(free(mode), name, version)),
-  );
+  const seen = asked(SUSPECT_DEFINITIONS)?.map((of) => ({
+    of,
+    suspects: ws.trySelect(suspectTurns(of.name, of.version, SUSPECTS_SEEN)) ?? [],
+  }));
   const due = asked(DUE_DEFINITIONS)?.map(({ name, version }) =>
     ws.trySelect(dueTurns(free(mode), name, version, mode === "read" ? 1 : limit)),
   );
-  if (mode !== "claim" || suspects === undefined || due === undefined) return;
+  if (mode !== "claim" || seen === undefined || due === undefined) return;
+  const suspects = wantGroup(ws, write.worker, suspectGroups(seen, limit), ({ name, version }, level, most) =>
+    suspectTurnGroup(free(mode), name, version, level, most),
+  );
   const first = due
     .flatMap((runs) => runs ?? [])
     .sort((a, b) => b.priority - a.priority || a.run - b.run)
     .slice(0, limit);
-  const taken = [...suspects.flatMap((runs) => runs ?? []).slice(0, 1), ...first];
+  const taken = suspects.length > 0 ? suspects : first;
   if (taken.length === 0) return;
   const all = taken.map(({ run }) => [run]);
   ws.wantFound("tags", RUN, all, "none");
@@ -82,26 +89,48 @@ export function wantClaimTurns(ws: WorkingSet, mode: Mode, write: ClaimTurnsWrit
   if (unread.length > 0) ws.wantFound("inbox", RUN, unread, "none");
 }
 
+/** SU3. Nothing of suspects while one is held that has to be alone; else the first group, as far as it is here. */
+function wantGroup<K, T extends "runs" | "queue">(
+  ws: WorkingSet,
+  worker: number,
+  [group]: readonly SuspectGroup<K>[],
+  question: (of: K, level: number, most: number) => Select<T>,
+): readonly RowOf<T>[] {
+  if (group === undefined) return [];
+  const held = [ws.trySelect(heldIsolated(worker)), ws.trySelect(leasedIsolated(worker))];
+  if (held.some((rows) => rows === undefined || rows.length > 0)) return [];
+  return group.parts.flatMap(({ of, limit }) => ws.trySelect(question(of, group.level, limit)) ?? []);
+}
+
 export function wantClaimItems(ws: WorkingSet, mode: Mode, now: EpochMs, write: ClaimItemsWrite): void {
   const limit = write.tokens.length;
   if (limit === 0) return;
   if (mode === "claim") ws.wantRows("workers", lockOf(mode, "workers"), [[write.worker]]);
-  ws.want(leasedSuspects(write.worker));
   const isFew = wantedNames([write]) !== undefined;
   const asked = (question: typeof READY_NAMES): readonly string[] => {
     if (isFew) return write.names;
     const known = ws.tryCounts(question)?.map((row) => row["name"]);
     return write.names.filter((name) => known?.includes(name));
   };
+  const seen = asked(SUSPECT_NAMES).map((of) => ({
+    of,
+    suspects: ws.trySelect(suspectItems(of, SUSPECTS_SEEN)) ?? [],
+  }));
+  const suspects = seen.flatMap((each) => each.suspects);
+  for (const { queue } of suspects) if (queue !== null) wantGate(ws, mode, now, "task", queue);
+  for (const row of suspects) wantKey(ws, now, "task", row);
+  const group =
+    mode !== "claim"
+      ? []
+      : wantGroup(ws, write.worker, suspectGroups(seen, limit), (name, level, most) =>
+          suspectItemGroup(free(mode), name, level, most),
+        );
   const found: QueueRow[] = [];
-  for (const name of asked(SUSPECT_NAMES)) found.push(...(ws.trySelect(suspectItem(free(mode), name)) ?? []));
   for (const name of asked(READY_NAMES))
     found.push(...(ws.trySelect(readyItems(free(mode), name, mode === "read" ? 1 : limit)) ?? []));
   found.push(...wantLines(ws, mode, now, "task", write.names, limit));
   if (mode !== "claim") return;
-  const taken = found
-    .sort((a, b) => b.priority - a.priority || a.available_at - b.available_at || a.run - b.run)
-    .slice(0, limit);
+  const taken = group.length > 0 ? group : found.sort(inTurn).slice(0, limit);
   ws.wantRows(
     "runs",
     "none",
@@ -114,6 +143,10 @@ export function wantClaimItems(ws: WorkingSet, mode: Mode, now: EpochMs, write: 
     "none",
     tasks.map(({ run, seq }) => [run, seq]),
   );
+}
+
+function inTurn(a: QueueRow, b: QueueRow): number {
+  return b.priority - a.priority || a.available_at - b.available_at || a.run - b.run;
 }
 
 export function wantAdmit(ws: WorkingSet, mode: Mode, now: EpochMs, { definitions, limit }: AdmitWrite): void {

@@ -1,7 +1,7 @@
 // Selections: the questions several words, and the footprint of a write, have in common. Conditions of partial indexes are
 // `fixed`.
 
-import { SUSPECT_AFTER } from "../../kernel/index.ts";
+import { ISOLATED_AFTER } from "../../kernel/index.ts";
 import type { Condition, Distinct, Lock, Select } from "./query.ts";
 
 export const equal = (column: string, value: number | string): Condition => ({ column, is: "=", value });
@@ -61,15 +61,22 @@ export function dueTurns(lock: Lock, definition: string, version: number, limit:
   };
 }
 
-export function suspectTurn(lock: Lock, definition: string, version: number): Select<"runs"> {
-  return {
-    ask: "select",
-    table: "runs",
-    where: [...SUSPECT, equal("definition", definition), equal("version", version)],
-    order: [["run", "asc"]],
-    limit: 1,
-    lock,
-  };
+/** In no order: the index that leads to suspects gives another one in each database, and a sort would read all of them. */
+export function suspectTurns(definition: string, version: number, limit: number): Select<"runs"> {
+  const where = [...SUSPECT, equal("definition", definition), equal("version", version)];
+  return { ask: "select", table: "runs", where, limit, lock: "none" };
+}
+
+/** Of one level. */
+export function suspectTurnGroup(
+  lock: Lock,
+  definition: string,
+  version: number,
+  level: number,
+  limit: number,
+): Select<"runs"> {
+  const { where } = suspectTurns(definition, version, limit);
+  return { ask: "select", table: "runs", where: [...where, equal("takeovers", level)], limit, lock };
 }
 
 export const DUE_DEFINITIONS: Distinct<"runs"> = {
@@ -85,11 +92,16 @@ export const SUSPECT_DEFINITIONS: Distinct<"runs"> = {
   where: [fixed("turn_due", 2)],
 };
 
-export function heldSuspects(worker: number): Select<"runs"> {
+/** SU3 */
+export function heldIsolated(worker: number): Select<"runs"> {
   return {
     ask: "select",
     table: "runs",
-    where: [some("turn_worker"), equal("turn_worker", worker), { column: "takeovers", is: ">=", value: SUSPECT_AFTER }],
+    where: [
+      some("turn_worker"),
+      equal("turn_worker", worker),
+      { column: "takeovers", is: ">=", value: ISOLATED_AFTER },
+    ],
     limit: 1,
     lock: "none",
   };
@@ -120,18 +132,15 @@ export const READY_NAMES: Distinct<"queue"> = {
   where: [fixed("state", 1), none("queue")],
 };
 
-export function suspectItem(lock: Lock, name: string): Select<"queue"> {
-  return {
-    ask: "select",
-    table: "queue",
-    where: [fixed("state", 4), equal("name", name)],
-    order: [
-      ["run", "asc"],
-      ["item", "asc"],
-    ],
-    limit: 1,
-    lock,
-  };
+export function suspectItems(name: string, limit: number): Select<"queue"> {
+  const where = [fixed("state", 4), equal("name", name)];
+  return { ask: "select", table: "queue", where, limit, lock: "none" };
+}
+
+/** Of one level. */
+export function suspectItemGroup(lock: Lock, name: string, level: number, limit: number): Select<"queue"> {
+  const where = [fixed("state", 4), equal("name", name), equal("takeovers", level)];
+  return { ask: "select", table: "queue", where, limit, lock };
 }
 
 export const SUSPECT_NAMES: Distinct<"queue"> = {
@@ -141,11 +150,12 @@ export const SUSPECT_NAMES: Distinct<"queue"> = {
   where: [fixed("state", 4)],
 };
 
-export function leasedSuspects(worker: number): Select<"queue"> {
+/** SU3 */
+export function leasedIsolated(worker: number): Select<"queue"> {
   return {
     ask: "select",
     table: "queue",
-    where: [fixed("state", 2), equal("worker", worker), { column: "takeovers", is: ">=", value: SUSPECT_AFTER }],
+    where: [fixed("state", 2), equal("worker", worker), { column: "takeovers", is: ">=", value: ISOLATED_AFTER }],
     limit: 1,
     lock: "none",
   };

@@ -6,15 +6,17 @@ import {
   delayedItems,
   DUE_DEFINITIONS,
   dueTurns,
-  heldSuspects,
+  heldIsolated,
   itemsOfRun,
-  leasedSuspects,
+  leasedIsolated,
   READY_NAMES,
   readyItems,
   SUSPECT_DEFINITIONS,
   SUSPECT_NAMES,
-  suspectItem,
-  suspectTurn,
+  suspectItemGroup,
+  suspectItems,
+  suspectTurnGroup,
+  suspectTurns,
   stoppedItems,
   waitingTasks,
 } from "./selections.ts";
@@ -184,10 +186,13 @@ export function queueWords(speech: Speech) {
         wanted?.map(({ name }) => name) ?? ws.counts(SUSPECT_DEFINITIONS).map((row) => row["definition"]!),
       );
     }),
-    suspectTurns: rows((definition: string, version: number) =>
-      ws.select(suspectTurn(free, definition, version)).map(({ run }) => ({ run })),
+    suspectTurns: rows((definition: string, version: number, limit: number) =>
+      ws.select(suspectTurns(definition, version, limit)).map(({ takeovers }) => ({ takeovers })),
     ),
-    heldSuspect: is((worker: number) => ws.select(heldSuspects(worker)).length > 0),
+    suspectTurnGroup: rows((definition: string, version: number, level: number, limit: number) =>
+      ws.select(suspectTurnGroup(free, definition, version, level, limit)).map(({ run }) => ({ run })),
+    ),
+    heldIsolated: is((worker: number) => ws.select(heldIsolated(worker)).length > 0),
     readyNames: rows(() => {
       const wanted = wantedNames(speech.writes);
       if (wanted === undefined) return namesOf(ws.counts(READY_NAMES).map((row) => row["name"]!));
@@ -200,8 +205,13 @@ export function queueWords(speech: Speech) {
     suspectNames: rows(() =>
       namesOf(wantedNames(speech.writes) ?? ws.counts(SUSPECT_NAMES).map((row) => row["name"]!)),
     ),
-    suspectItems: rows((name: string) => ws.select(suspectItem(free, name)).map(asReadyItem)),
-    leasedSuspect: is((worker: number) => ws.select(leasedSuspects(worker)).length > 0),
+    suspectItems: rows((name: string, limit: number) =>
+      ws.select(suspectItems(name, limit)).map(({ takeovers, queue, key }) => ({ takeovers, queue, key })),
+    ),
+    suspectItemGroup: rows((name: string, level: number, limit: number) =>
+      ws.select(suspectItemGroup(free, name, level, limit)).map(asReadyItem),
+    ),
+    leasedIsolated: is((worker: number) => ws.select(leasedIsolated(worker)).length > 0),
   };
 }
 

@@ -12,11 +12,12 @@ import type {
   DefinitionVersion,
   InboxRow,
 } from "../../kernel/index.ts";
-import { hasEnded, type Status } from "../../kernel/index.ts";
+import { hasEnded, SUSPECTS_SEEN, type Status } from "../../kernel/index.ts";
 import { Gates, hasDueLanes, openLanes, type LinedItem } from "./gates.ts";
 import { kindOf } from "./items.ts";
 import { isStopped, plain, recordOf, type RunRow } from "./rows.ts";
 import type { Statements, Tx } from "./statements.ts";
+import { suspectGroups, type Seen } from "./suspect-groups.ts";
 
 interface DueTurn {
   readonly run: number;
@@ -37,7 +38,7 @@ export function hasDueTurns(sql: Statements, wanted: readonly DefinitionVersion[
   return (
     withDueTurns(sql, wanted).some(({ name, version }) => sql.dueTurns.get(name, version, 1) !== undefined) ||
     pickVersions(sql.suspectDefinitions.all(), wanted).some(
-      ({ name, version }) => sql.suspectTurns.get(name, version) !== undefined,
+      ({ name, version }) => sql.suspectTurns.get(name, version, SUSPECTS_SEEN) !== undefined,
     )
   );
 }
@@ -47,7 +48,7 @@ export function idleClaimItems(sql: Statements, now: number, write: ClaimItemsWr
   if (write.tokens.length === 0) return NOTHING;
   if (namesWithReadyItems(sql, write.names).length > 0 || hasDueLanes(sql, now)) return undefined;
   const gates = new Gates(sql, now, "task");
-  if (gates.openLines(write.names).length > 0 || findSuspectItem(sql, gates, write) !== undefined) return undefined;
+  if (gates.openLines(write.names).length > 0 || maySuspectsPass(sql, gates, write)) return undefined;
   return { items: [], ...gates.waiting() };
 }
 
@@ -70,33 +71,47 @@ function pick(rows: readonly unknown[], wanted: readonly string[]): readonly str
 export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
   const limit = write.tokens.length;
   if (limit === 0 || !isRegistered(sql, write.worker)) return [];
-  const suspect = findSuspectTurn(sql, write);
-  if (suspect !== undefined) return [takeTurn(sql, suspect, write, 0, true)];
+  const suspects = takeSuspectTurns(sql, write);
+  if (suspects.length > 0) return suspects;
   const due: DueTurn[] = [];
   for (const { name, version } of withDueTurns(sql, write.definitions))
     due.push(...(sql.dueTurns.all(name, version, limit) as unknown as DueTurn[]));
   due.sort((a, b) => b.priority - a.priority || a.run - b.run);
-  return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, false));
+  return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, 0));
 }
 
-/** S5. Undefined also while this worker holds another one. */
-function findSuspectTurn(sql: Statements, { worker, definitions }: ClaimTurnsWrite): number | undefined {
-  const wanted = pickVersions(sql.suspectDefinitions.all(), definitions);
-  if (wanted.length === 0 || sql.heldSuspect.get(worker) !== undefined) return undefined;
-  for (const { name, version } of wanted) {
-    const suspect = sql.suspectTurns.get(name, version) as { run: number } | undefined;
-    if (suspect !== undefined) return suspect.run;
+/** S5. One group, or none. */
+function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
+  const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map((of): Seen<DefinitionVersion> => {
+    const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
+    return { of, suspects: suspects as { takeovers: number }[] };
+  });
+  const claimed: ClaimedTurn[] = [];
+  const groups = suspectGroups(seen, write.tokens.length);
+  if (groups.length === 0 || holdsIsolated(sql, write.worker)) return claimed;
+  for (const { level, size, parts } of groups) {
+    for (const { of, limit } of parts) {
+      const most = Math.min(limit, size - claimed.length);
+      const group = most === 0 ? [] : sql.suspectTurnGroup.all(of.name, of.version, level, most);
+      for (const { run } of group as { run: number }[]) claimed.push(takeTurn(sql, run, write, claimed.length, level));
+    }
+    if (claimed.length > 0) break;
   }
-  return undefined;
+  return claimed;
 }
 
-function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspect: boolean): ClaimedTurn {
+/** SU3. Whether it is a turn or an item. */
+function holdsIsolated(sql: Statements, worker: number): boolean {
+  return sql.heldIsolated.get(worker) !== undefined || sql.leasedIsolated.get(worker) !== undefined;
+}
+
+function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspicion: number): ClaimedTurn {
   const token = write.tokens[index] as string;
   sql.claimTurn.run(token, write.worker, run);
   // Two statements: RETURNING the whole row takes longer than reading it.
   const row = sql.run.get(run) as unknown as RunRow;
   const inbox = row.arrivals === row.read ? [] : plain<InboxRow>(sql.inboxAfter.all(run, row.read));
-  return { record: recordOf(sql, row), token, inbox, suspect };
+  return { record: recordOf(sql, row), token, inbox, suspicion };
 }
 
 interface ReadyItem {
@@ -122,79 +137,122 @@ interface RunOfItem {
 export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutcome {
   const { sql, now } = tx;
   const limit = write.tokens.length;
-  const claimed: ClaimedItem[] = [];
   if (limit === 0 || !isRegistered(sql, write.worker)) return NOTHING;
   openLanes(tx);
   const gates = new Gates(sql, now, "task");
-  const suspect = findSuspectItem(sql, gates, write);
-  // A wide run's items come together: its row is read once, not once per item.
-  const runs = new Map<number, RunOfItem | undefined>();
-  const findRunOf = (run: number): RunOfItem | undefined => {
-    if (!runs.has(run)) runs.set(run, sql.runOfItem.get(run) as RunOfItem | undefined);
-    return runs.get(run);
-  };
+  const taking = new TakingItems(sql, write);
+  takeSuspectItems(sql, gates, write, taking);
+  if (taking.claimed.length > 0) return { items: taking.claimed, ...gates.waiting() };
   const names = namesWithReadyItems(sql, write.names);
   // Some could not be taken: there may be others behind them.
   let passedOver: boolean;
   do {
     passedOver = false;
-    const lines = suspect === undefined ? gates.openLines(write.names) : [];
-    for (const item of suspect === undefined ? readyItems(sql, names, lines, limit - claimed.length) : [suspect]) {
-      const run = findRunOf(item.run);
-      if (run === undefined || hasEnded(run.status)) {
-        // A leftover of a run with too many items to delete at its end.
-        sql.dropItem.run(item.run, item.item);
-        passedOver = true;
-        continue;
-      }
-      if (isStopped(run.status) && kindOf(item.name) === "node") {
-        // CN7. It came back while its run was stopped: from a worker that is gone, or after a pause between attempts.
-        sql.stopItem.run(item.run, item.item);
-        passedOver = true;
-        continue;
-      }
-      if (isLined(item)) {
-        if (suspect !== undefined) gates.count(item);
-        else if (!gates.pass(item)) {
-          passedOver = true;
-          continue;
-        }
-      }
-      const token = write.tokens[claimed.length] as string;
-      sql.claimItem.run(token, write.worker, item.run, item.item);
-      const kind = kindOf(item.name);
-      // Items of a spread share large entries, which whoever runs them reads once.
-      const { data } = kind === "node" ? NO_DATA : (sql.dataAt.get(item.run, item.seq) as { data: string });
-      claimed.push({
-        run: item.run,
-        runId: run.id,
-        generation: run.generation,
-        item: item.item,
-        kind,
-        name: item.name,
-        token,
-        attempt: item.attempt,
-        failures: item.failures ?? undefined,
-        seq: item.seq,
-        data,
-        suspect: suspect !== undefined,
-        ...(isLined(item) && { line: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
-      });
-    }
-  } while (passedOver && suspect === undefined && claimed.length < limit);
-  if (passedOver && suspect !== undefined) return applyClaimItems(tx, write);
-  return { items: claimed, ...gates.waiting() };
+    for (const item of readyItems(sql, names, gates.openLines(write.names), limit - taking.claimed.length))
+      if (!taking.take(item, 0, () => !isLined(item) || gates.pass(item))) passedOver = true;
+  } while (passedOver && taking.claimed.length < limit);
+  return { items: taking.claimed, ...gates.waiting() };
 }
 
-/** S5. Undefined also while this worker holds another one, or the suspect's queue has no room. */
-function findSuspectItem(sql: Statements, gates: Gates, { worker, names }: ClaimItemsWrite): ReadyItem | undefined {
-  const suspects = pick(sql.suspectNames.all(), names);
-  if (suspects.length === 0 || sql.leasedSuspect.get(worker) !== undefined) return undefined;
-  for (const name of suspects) {
-    const item = sql.suspectItems.get(name) as ReadyItem | undefined;
-    if (item !== undefined && (!isLined(item) || gates.mayPass(item))) return item;
+/** What one claim takes. */
+class TakingItems {
+  readonly claimed: ClaimedItem[] = [];
+  /** Items that only looked as if they could be taken are gone from where they were found. */
+  cleared = 0;
+  readonly #sql: Statements;
+  readonly #write: ClaimItemsWrite;
+  /** A wide run's items come together: its row is read once, not once per item. */
+  readonly #runs = new Map<number, RunOfItem | undefined>();
+
+  constructor(sql: Statements, write: ClaimItemsWrite) {
+    this.#sql = sql;
+    this.#write = write;
   }
-  return undefined;
+
+  /** False when it was not taken. */
+  take(item: ReadyItem, suspicion: number, mayPass: () => boolean): boolean {
+    const sql = this.#sql;
+    const run = this.#runOf(item.run);
+    if (run === undefined || hasEnded(run.status)) {
+      // A leftover of a run with too many items to delete at its end.
+      sql.dropItem.run(item.run, item.item);
+      this.cleared += 1;
+      return false;
+    }
+    const kind = kindOf(item.name);
+    if (isStopped(run.status) && kind === "node") {
+      // CN7. It came back while its run was stopped: from a worker that is gone, or after a pause between attempts.
+      sql.stopItem.run(item.run, item.item);
+      this.cleared += 1;
+      return false;
+    }
+    if (!mayPass()) return false;
+    const token = this.#write.tokens[this.claimed.length] as string;
+    sql.claimItem.run(token, this.#write.worker, item.run, item.item);
+    // Items of a spread share large entries, which whoever runs them reads once.
+    const { data } = kind === "node" ? NO_DATA : (sql.dataAt.get(item.run, item.seq) as { data: string });
+    this.claimed.push({
+      run: item.run,
+      runId: run.id,
+      generation: run.generation,
+      item: item.item,
+      kind,
+      name: item.name,
+      token,
+      attempt: item.attempt,
+      failures: item.failures ?? undefined,
+      seq: item.seq,
+      data,
+      suspicion,
+      ...(isLined(item) && { line: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
+    });
+    return true;
+  }
+
+  #runOf(run: number): RunOfItem | undefined {
+    if (!this.#runs.has(run)) this.#runs.set(run, this.#sql.runOfItem.get(run) as RunOfItem | undefined);
+    return this.#runs.get(run);
+  }
+}
+
+interface SuspectItem {
+  readonly takeovers: number;
+  readonly queue: string | null;
+  readonly key: string | null;
+}
+
+function seeSuspectItems(sql: Statements, gates: Gates, wanted: readonly string[]): readonly Seen<string>[] {
+  return pick(sql.suspectNames.all(), wanted).map((of) => {
+    const items = sql.suspectItems.all(of, SUSPECTS_SEEN) as unknown as readonly SuspectItem[];
+    const suspects = items.map(({ takeovers, queue, key }) => ({
+      takeovers,
+      isHeldBack: queue !== null && !gates.mayPass({ queue, key }),
+    }));
+    return { of, suspects };
+  });
+}
+
+/** S5. One group, or none. A suspect whose queue has no room stays where it is, and keeps nobody else waiting. */
+function takeSuspectItems(sql: Statements, gates: Gates, write: ClaimItemsWrite, taking: TakingItems): void {
+  let cleared: number;
+  do {
+    cleared = taking.cleared;
+    const groups = suspectGroups(seeSuspectItems(sql, gates, write.names), write.tokens.length);
+    if (groups.length === 0 || holdsIsolated(sql, write.worker)) return;
+    for (const { level, size, parts } of groups) {
+      for (const { of, limit } of parts) {
+        if (taking.claimed.length === size) break;
+        for (const item of sql.suspectItemGroup.all(of, level, limit) as ReadyItem[])
+          if (taking.claimed.length < size) taking.take(item, level, () => !isLined(item) || gates.passSuspect(item));
+      }
+      if (taking.claimed.length > 0) return;
+    }
+  } while (taking.cleared > cleared);
+}
+
+/** Without a transaction: whether a claim may find a suspect. */
+function maySuspectsPass(sql: Statements, gates: Gates, { worker, names, tokens }: ClaimItemsWrite): boolean {
+  return suspectGroups(seeSuspectItems(sql, gates, names), tokens.length).length > 0 && !holdsIsolated(sql, worker);
 }
 
 function isLined(item: ReadyItem): item is ReadyItem & LinedItem {

@@ -121,8 +121,15 @@ export class Gates {
     return { count: row.count ?? 0, until: row.until ?? undefined };
   }
 
-  /** Whether a suspect may be handed out now; it is never parked. */
-  mayPass({ queue, key }: LinedItem): boolean {
+  /** As `pass`; a suspect is never parked. */
+  passSuspect(item: LinedItem): boolean {
+    if (!this.mayPass(item)) return false;
+    this.count(item);
+    return true;
+  }
+
+  /** Whether a suspect may be handed out now. */
+  mayPass({ queue, key }: Pick<LinedItem, "queue" | "key">): boolean {
     if (!this.hasRoom(queue)) return false;
     const { perKey } = this.#gate(queue).limits;
     if (perKey === undefined || key === null) return true;

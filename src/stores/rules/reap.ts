@@ -1,7 +1,7 @@
 // Reap: leases of workers, and what becomes of their work when they are gone (S3–S5).
 
 import type { EpochMs, Random } from "../../base/index.ts";
-import { MAX_TAKEOVERS, type HeldWork, type WorkerInfo } from "../../kernel/index.ts";
+import { ALONE_AFTER, MAX_TAKEOVERS, type HeldWork, type WorkerInfo } from "../../kernel/index.ts";
 import { freeKeys, keysOfWorker } from "./gates.ts";
 import { plain } from "./rows.ts";
 import type { Statements, Tx } from "./statements.ts";
@@ -115,7 +115,7 @@ function deadWorkers(sql: Statements, now: EpochMs, self: number): readonly numb
 function takeoverEvidence(what: string, worker = "unknown"): string {
   return JSON.stringify({
     item: what,
-    message: `${MAX_TAKEOVERS} workers in a row lost their lease on this without a commit, the last of them ${worker}. Look for crashes, stalls or memory limits of the workers, then resume the run.`,
+    message: `${MAX_TAKEOVERS} workers in a row lost their lease on this without a commit, the last ${MAX_TAKEOVERS - ALONE_AFTER} while they tried it alone, the last of them ${worker}. Look for crashes, stalls or memory limits of the workers, then resume the run.`,
     reason: "takeovers",
     takeovers: MAX_TAKEOVERS,
     worker,

@@ -72,7 +72,7 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   returnItem: FAILURES,
   readyItems: FAILURES,
   itemState: FAILURES,
-  suspectItems: FAILURES,
+  suspectItemGroup: FAILURES,
   linedItems: FAILURES,
   insertChunk: { field: "chunk", run: "?1", place: "?2 || '/' || cast(?3 as integer)" },
   chunksAfter: { field: "chunk" },

@@ -3,7 +3,7 @@
 // A tour. `runs` has one row per run: who it is, where its journal ends (`head`, `chain`), how many messages came
 // (`arrivals`) and were taken in (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under
 // a token; both may be true at once, when a message came while somebody holds it. A turn that two workers died with is due
-// as a suspect (2) and is handed out alone, like an item in state 4. `journal` is the record itself, in
+// as a suspect (2), like an item in state 4, and is claimed in small groups. `journal` is the record itself, in
 // order. `queue` is work besides turns: tasks, nodes of flows and timers, delayed (0), ready (1), leased (2), or stopped (3)
 // until its run is resumed; a row names the journal entry with its input and holds no payload. A node stands there when
 // everything it waits for has come: `arrivals` has one row per edge, `readiness` counts them. `inbox` keeps entries that have no place in the journal yet; `once`

@@ -4,7 +4,7 @@
 // plan that would scan into an error.
 
 import type { DatabaseSync } from "node:sqlite";
-import { HISTORY_END, HISTORY_PREFIX, INCARNATION_KEY, SUSPECT_AFTER } from "../../kernel/index.ts";
+import { HISTORY_END, HISTORY_PREFIX, INCARNATION_KEY, ISOLATED_AFTER, SUSPECT_AFTER } from "../../kernel/index.ts";
 import type { PayloadBorder } from "./payload-border.ts";
 import { preparedFrom, type Prepared } from "./prepared.ts";
 import { BACKLOG_SQL } from "./backlog-statements.ts";
@@ -22,6 +22,7 @@ export const LISTED_COLUMNS = `run, id, generation, definition, kind, version, s
 const RUN_COLUMNS = LISTED_COLUMNS.replace("null as evidence", "cast(evidence as text) as evidence");
 
 const DUE = "turn_due = 1 and turn_token is null";
+const SUSPECT = "turn_due = 2 and turn_token is null";
 const LIVE = "status in ('expected', 'queued', 'running', 'waiting', 'paused', 'blocked', 'determinism_violation')";
 
 /** Since when nothing is to be expected of a run any more. A run that was only expected is over when nobody starts it. */
@@ -122,10 +123,12 @@ const SQL = {
   dueDefinitions: distinct("definition", "runs indexed by runs_due", DUE),
   dueTurns: `select run, priority from runs indexed by runs_due where ${DUE} and definition = ? and version = ?
     order by priority desc, run limit ?`,
-  suspectTurns: `select run from runs indexed by runs_suspect
-    where turn_due = 2 and turn_token is null and definition = ? and version = ? limit 1`,
+  suspectTurns: `select takeovers from runs indexed by runs_suspect where ${SUSPECT} and definition = ? and version = ?
+    limit ?`,
+  suspectTurnGroup: `select run from runs indexed by runs_suspect where ${SUSPECT} and definition = ? and version = ?
+    and takeovers = ? limit ?`,
   suspectDefinitions: distinct("definition", "runs indexed by runs_suspect", "turn_due = 2"),
-  heldSuspect: `select 1 from runs indexed by runs_held where turn_worker = ? and takeovers >= ${SUSPECT_AFTER} limit 1`,
+  heldIsolated: `select 1 from runs indexed by runs_held where turn_worker = ? and takeovers >= ${ISOLATED_AFTER} limit 1`,
   claimTurn: "update runs set status = 'running', turn_due = 0, turn_token = ?, turn_worker = ? where run = ?",
 
   // generations and versions
@@ -231,12 +234,13 @@ const SQL = {
   readyItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures
     from queue indexed by queue_ready where state = 1 and queue is null and name = ?
     order by priority desc, available_at, run, item limit ?`,
-  suspectItems: `select run, item, name, priority, available_at as availableAt, seq, attempt, cast(failures as text) as failures,
-      queue, key
-    from queue indexed by queue_suspect where state = 4 and name = ? limit 1`,
+  suspectItems: "select takeovers, queue, key from queue indexed by queue_suspect where state = 4 and name = ? limit ?",
+  suspectItemGroup: `select run, item, name, priority, available_at as availableAt, seq, attempt,
+      cast(failures as text) as failures, queue, key
+    from queue indexed by queue_suspect where state = 4 and name = ? and takeovers = ? limit ?`,
   suspectNames: distinct("name", "queue indexed by queue_suspect", "state = 4"),
-  leasedSuspect: `select 1 from queue indexed by queue_leased
-    where state = 2 and worker = ? and takeovers >= ${SUSPECT_AFTER} limit 1`,
+  leasedIsolated: `select 1 from queue indexed by queue_leased
+    where state = 2 and worker = ? and takeovers >= ${ISOLATED_AFTER} limit 1`,
   claimItem: "update queue set state = 2, token = ?, worker = ? where run = ? and item = ?",
   dueItems: `select run, item, kind, name from queue indexed by queue_delayed where state = 0 and available_at <= ?
     order by available_at, run, item limit ?`,

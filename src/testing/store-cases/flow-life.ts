@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { MAX_TAKEOVERS, type Arrival, type ClaimedItem, type NewEntry, type Store } from "../../kernel/index.ts";
+import {
+  MAX_TAKEOVERS,
+  SUSPECT_AFTER,
+  type Arrival,
+  type ClaimedItem,
+  type NewEntry,
+  type Store,
+} from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   arrival,
@@ -125,7 +132,7 @@ export const flowLifeCases: readonly StoreCase[] = [
       failures: undefined,
       seq: 1,
       data: "",
-      suspect: false,
+      suspicion: 0,
     });
     // A second attempt, later.
     const availableAt = store.now();
@@ -223,10 +230,10 @@ export const flowLifeCases: readonly StoreCase[] = [
     async (store, t) => {
       const keeper = await registerWorker(store);
       await startWithNodes(store, keeper, "import-1", "x");
-      for (let deaths = 0; deaths < 5; deaths++) {
+      for (let deaths = 0; deaths < MAX_TAKEOVERS; deaths++) {
         const dead = await registerWorker(store);
         const [x] = await takeNodes(store, dead, "x");
-        assert.equal(x.suspect, deaths >= 2);
+        assert.equal(x.suspicion, deaths >= SUSPECT_AFTER ? deaths : 0);
         t.clock.advance(60_000);
         await store.renewLease(keeper, 60_000);
         await store.reap(keeper);

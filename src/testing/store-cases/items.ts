@@ -41,7 +41,7 @@ export const itemCases: readonly StoreCase[] = [
         failures: undefined,
         seq: 2 + n,
         data: `{"input":${n}}`,
-        suspect: false,
+        suspicion: 0,
       })),
     );
     assert.notEqual(byItem[0]?.token, byItem[1]?.token);

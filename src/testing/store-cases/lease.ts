@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { MAX_TAKEOVERS, SUSPECT_AFTER, type Store } from "../../kernel/index.ts";
+import { MAX_TAKEOVERS, type Store } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimItems,
@@ -246,39 +246,6 @@ export const leaseCases: readonly StoreCase[] = [
       assert.deepEqual(await claimItems(store, await registerWorker(store)), []);
     },
   ),
-
-  storeCase("a suspect turn is handed out alone, before others, one at a time per worker", async (store, t) => {
-    for (const id of ["suspect-1", "suspect-2"]) await startRun(store, id);
-    for (let takeovers = 1; takeovers <= SUSPECT_AFTER; takeovers++) {
-      assert.equal((await claimTurns(store, await registerWorker(store))).length, 2);
-      await takeOver(store, t);
-    }
-    await startRun(store, "innocent");
-    const [worker, other] = [await registerWorker(store), await registerWorker(store)];
-    const first = await claimTurns(store, worker);
-    assert.deepEqual([first.length, first[0]?.suspect], [1, true]);
-    assert.deepEqual(
-      (await claimTurns(store, worker)).map(({ record, suspect }) => [record.id, suspect]),
-      [["innocent", false]],
-    );
-    assert.deepEqual(await claimTurns(store, worker), []);
-    const second = await claimTurns(store, other);
-    assert.deepEqual([second.length, second[0]?.suspect], [1, true]);
-    assert.notEqual(second[0]?.record.id, first[0]?.record.id);
-  }),
-
-  storeCase("a suspect item is handed out alone, before others, one at a time per worker", async (store, t) => {
-    await startWithTasks(store, await registerWorker(store), "order-1", 2);
-    for (let takeovers = 1; takeovers <= SUSPECT_AFTER; takeovers++) {
-      assert.equal((await claimItems(store, await registerWorker(store))).length, 2);
-      await takeOver(store, t);
-    }
-    const worker = await registerWorker(store);
-    const first = await claimItems(store, worker);
-    assert.deepEqual([first.length, first[0]?.suspect], [1, true]);
-    assert.deepEqual(await claimItems(store, worker), []);
-    assert.equal((await claimItems(store, await registerWorker(store))).length, 1);
-  }),
 
   storeCase("a commit starts the count of takeovers again", async (store, t) => {
     let entry = 0;

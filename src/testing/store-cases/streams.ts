@@ -130,7 +130,7 @@ export const streamCases: readonly StoreCase[] = [
     });
     const worker = await registerWorker(store);
     const [turn] = await claimTurns(store, worker);
-    assert.equal(turn?.suspect, true);
+    assert.equal(turn?.suspicion, 2);
     const { run, id, head, chain } = turn.record;
     const held = { run, id, token: turn.token, head, chain, read: 0, inbox: [] };
     const write = turnWrite(store, held, { entries: [WAITS], emits: shows("words", "c"), then: "release" });

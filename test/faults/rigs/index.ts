@@ -4,6 +4,7 @@ import type { Rig } from "../rig.ts";
 import { clockJumps } from "./clock-jumps.ts";
 import { corruption } from "./corruption.ts";
 import { crossed, hotRun } from "./crowd.ts";
+import { crashesInARow } from "./crashes-in-a-row.ts";
 import { deadlocks } from "./deadlocks.ts";
 import { diskFull, syncErrors } from "./disk.ts";
 import { crashMatrix, race } from "./exactly-once.ts";
@@ -21,6 +22,7 @@ import { stoppedInside, zombies } from "./zombies.ts";
 
 export const RIGS: readonly Rig[] = [
   workersKilled,
+  crashesInARow,
   crashMatrix,
   flowKilled,
   serversKilled,

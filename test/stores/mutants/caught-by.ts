@@ -267,8 +267,22 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "nobody is a suspect": [
     "chunks alone do not clear a suspect",
-    "a suspect turn is handed out alone, before others, one at a time per worker",
-    "a suspect item is handed out alone, before others, one at a time per worker",
+    "suspect turns are claimed before others, in groups that shrink with each takeover",
+    "suspect items are claimed before others, in groups that shrink with each takeover",
+    "suspects are spread over workers that claim at the same time",
+  ],
+  "a group of suspects is claimed with whatever comes next": [
+    "suspect turns are claimed before others, in groups that shrink with each takeover",
+    "suspect items are claimed before others, in groups that shrink with each takeover",
+    "the highest level of suspects goes first, whatever its name, and others follow",
+    "only what was alone three times is blocked",
+  ],
+  "a worker is given suspects whatever it holds": [
+    "a worker that holds an isolated suspect is given no other one until it has committed",
+    "a worker that holds an isolated item is given no other suspect",
+  ],
+  "a claim has room for one at most": [
+    "the highest level of suspects goes first, whatever its name, and others follow",
   ],
   "a run is blocked at the first takeover": [
     "a commit starts the count of takeovers again",
@@ -283,6 +297,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "runs of a queue begin as many as fit, and one that ends makes room",
   ],
   "limits per key are ignored": [
+    "a suspect whose queue has no room keeps no other suspect waiting",
     "an item whose key is taken lets others pass, and goes when the key is free",
     "a run whose key is taken lets others begin, and begins when the key is free",
     "the end of a run gives its items' keys back",

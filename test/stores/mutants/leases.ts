@@ -1,5 +1,17 @@
-import type { ClaimedTurn } from "../../../src/kernel/index.ts";
-import { answering, changed, methods, type Mutant } from "./mutant.ts";
+import type { ClaimedItem, ClaimedTurn, ClaimItemsOutcome, Outcome } from "../../../src/kernel/index.ts";
+import { answering, changed, methods, rewriting, type Mutant } from "./mutant.ts";
+
+type Claimed = readonly (ClaimedTurn | ClaimedItem)[];
+
+function claimedIn(outcome: Outcome): Claimed {
+  return Array.isArray(outcome) ? (outcome as Claimed) : (outcome as ClaimItemsOutcome).items;
+}
+
+/** The outcome of a claim of turns or items, with others in it. */
+function withClaimed(outcome: Outcome, change: (claimed: Claimed) => Claimed): Outcome {
+  const claimed = change(claimedIn(outcome));
+  return (Array.isArray(outcome) ? claimed : { ...(outcome as ClaimItemsOutcome), items: claimed }) as Outcome;
+}
 
 export const leasesMutants: readonly Mutant[] = [
   methods("a worker takes over from itself", (store) => ({ reap: () => store.reap(-1) })),
@@ -52,8 +64,27 @@ export const leasesMutants: readonly Mutant[] = [
   })),
   answering("nobody is a suspect", (outcome, write) =>
     write.write === "claim-turns" || write.write === "claim-items"
-      ? (outcome as readonly ClaimedTurn[]).map((claimed) => ({ ...claimed, suspect: false }))
+      ? withClaimed(outcome, (claimed) => claimed.map((each) => ({ ...each, suspicion: 0 })))
       : outcome,
+  ),
+  // Claims again with other tokens, and has both.
+  answering("a group of suspects is claimed with whatever comes next", async (outcome, write, store) => {
+    if (write.write !== "claim-turns" && write.write !== "claim-items") return outcome;
+    if (!claimedIn(outcome).some(({ suspicion }) => suspicion > 0)) return outcome;
+    const [more] = await store.write([{ ...write, tokens: write.tokens.map((token) => `more ${token}`) }]);
+    return withClaimed(outcome, (claimed) => [...claimed, ...claimedIn(more!)]);
+  }),
+  // Each under another number, which holds nothing.
+  rewriting("a worker is given suspects whatever it holds", async (write, store) =>
+    write.write === "claim-turns" || write.write === "claim-items"
+      ? { ...write, worker: await store.registerWorker("another", 1e9) }
+      : write,
+  ),
+  // What could not be taken is asked for by nobody else.
+  rewriting("a claim has room for one at most", (write) =>
+    write.write === "claim-turns" || write.write === "claim-items"
+      ? { ...write, tokens: write.tokens.slice(0, 1) }
+      : write,
   ),
   methods("a run is blocked at the first takeover", (store) => ({
     async reap(self: number) {

@@ -99,7 +99,7 @@ export const turnsMutants: readonly Mutant[] = [
               token: item,
               attempt: 0,
               failures: undefined,
-              suspect: false,
+              suspicion: 0,
               seq,
               data: "",
             });

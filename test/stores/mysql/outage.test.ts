@@ -1,9 +1,11 @@
 // A MariaDB that does not answer, or is gone.
 
+import { createConnection, type Connection } from "mysql2/promise";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import type { Backend } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
+import { mysqlLink } from "../../../src/stores/mysql/link.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
 import { runRow } from "../rows.ts";
 
@@ -24,6 +26,25 @@ describeOn("mysql", "outages of MariaDB", () => {
       durability: "full",
       timeouts: { answerMs, connectMs: answerMs },
     });
+
+  test("a connection that has the number of a lost one, on a server that was restarted, is left alone", async () => {
+    const backend = open();
+    for (let n = 0; n < 40; n += 1) await server.run("select 1");
+    const lost = mysqlLink(await backend.connect());
+    await server.kill();
+    await server.start();
+    const strangers: Connection[] = [];
+    do strangers.push(await createConnection(database.url));
+    while (strangers.at(-1)!.threadId < lost.threadId);
+    expect(strangers.at(-1)!.threadId).toBe(lost.threadId);
+    const link = await backend.connect();
+    expect(await backend.lastBatch(link, lost.writer)).toBe(0);
+    for (const stranger of strangers) {
+      await stranger.query("select 1");
+      stranger.destroy();
+    }
+    await link.close();
+  });
 
   test("who gets no answer in time knows nothing, and finds out later what became of it", async () => {
     const backend = open(2_000);

@@ -1,0 +1,81 @@
+// A real HAProxy in front of the servers of a cluster. It finds the primary by itself: its check asks each server whether it is
+// a standby, twice a second, and sessions with a server that is none any more are closed.
+
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { onPath } from "../../scripts/servers.mjs";
+import { ask } from "./ask.ts";
+import { freePort, KeptProcess } from "./kept-process.ts";
+import { whyNot } from "./kinds.ts";
+import { fastFolder } from "./server.ts";
+
+export interface HaProxy extends AsyncDisposable {
+  /** The address of a database, by way of HAProxy. */
+  urlOf(database: string): string;
+  log(): string;
+}
+
+/** Why this machine has none, or no server for it. */
+export function whyNoHaProxy(): string | undefined {
+  const isThere = onPath("haproxy") !== undefined && onPath("psql") !== undefined;
+  return (
+    whyNot("postgres") ?? (isThere ? undefined : "HAProxy is not installed; npm test installs it by root on Debian")
+  );
+}
+
+/** `urls`: of one database on each server. */
+export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy> {
+  const servers = urls.map((url) => new URL(url));
+  const port = await freePort();
+  const kept = new KeptProcess({
+    name: "HAProxy",
+    accounts: ["postgres", "nobody"],
+    stopSignal: "SIGUSR1",
+    endSignal: "SIGTERM",
+    under: fastFolder(),
+  });
+  const check = join(kept.folder, "is-primary");
+  const user = servers[0]!.username;
+  // HAProxy calls it with its own address and that of the server.
+  const asked = `exec ${onPath("psql")} -h "$3" -p "$4" -U ${user} -d postgres -Atqc 'select 1 / (not pg_is_in_recovery())::int'`;
+  writeFileSync(check, `#!/bin/sh\n${asked} >/dev/null 2>&1\n`);
+  chmodSync(check, 0o755);
+  const path = join(kept.folder, "haproxy.cfg");
+  const lines = [
+    "global",
+    "  external-check",
+    "  insecure-fork-wanted",
+    "defaults",
+    "  mode tcp",
+    "  timeout connect 5s",
+    "  timeout client 1h",
+    "  timeout server 1h",
+    "listen primary",
+    `  bind 127.0.0.1:${port}`,
+    "  option external-check",
+    `  external-check command ${check}`,
+    "  default-server check inter 500ms fall 1 rise 1 on-marked-down shutdown-sessions",
+    ...servers.map(({ hostname, port: to }, at) => `  server pg${at} ${hostname}:${to}`),
+    "",
+  ];
+  writeFileSync(path, lines.join("\n"));
+  chmodSync(path, 0o644);
+  const urlOf = (database: string): string => {
+    const through = new URL(servers[0]!.href);
+    through.port = String(port);
+    through.pathname = `/${database}`;
+    return through.href;
+  };
+  try {
+    await kept.launch({ command: onPath("haproxy")!, args: ["-db", "-f", path] });
+    // It takes every server for a primary until the first checks are over.
+    await kept.untilReady(async () => {
+      if (!kept.log().includes("is DOWN")) throw new Error("it has not found the standby yet");
+      await ask(urlOf("postgres"), "select 1");
+    });
+  } catch (error) {
+    await kept[Symbol.asyncDispose]();
+    throw error;
+  }
+  return { urlOf, log: () => kept.log(), [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() };
+}
