@@ -106,7 +106,7 @@ function mutant(name: string, foundAs: RegExp, foundBy: number, { faults = [], b
 }
 
 export const ROLLBACK_MUTANTS: readonly SimMutant[] = [
-  mutant("no commit checks that history is whole", /./, 3, { backend: [UNCHECKED] }),
+  mutant("no commit checks that history is whole", /^I16/, 22, { backend: [UNCHECKED] }),
   mutant("a process does not check the incarnation", /^I39/, 4, {
     faults: ["pause"],
     backend: [UNCHECKED_INCARNATION],

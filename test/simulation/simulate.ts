@@ -139,7 +139,11 @@ class World {
     await this.lane.sleep(between(chance, 2_000, 10_000));
     this.#calmDown();
     client.isSettled = true;
-    if (this.rollbacks > 0) await stores.reopen();
+    if (this.rollbacks > 0) {
+      await stores.reopen();
+      // Time for whoever stood still to notice what others have noticed.
+      await this.lane.sleep(2 * this.#leaseMs);
+    }
     await driven;
     await client.repeated();
     await this.#comeToRest(stores, client);
