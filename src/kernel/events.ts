@@ -65,7 +65,7 @@ export type RepriseEvent =
   | { readonly event: "store.failed"; readonly error: unknown }
   /** The database lacks what it had acknowledged: a standby without it was promoted, or a backup restored. */
   | { readonly event: "store.rolled-back"; readonly at: Date; readonly detail: string }
-  /** Another server answers, and lacks nothing that this process wrote. */
+  /** Another server answers, or the same one after a restart; it lacks nothing that this process wrote. */
   | { readonly event: "store.failed-over"; readonly at: Date };
 
 const events = channel("reprise");

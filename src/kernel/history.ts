@@ -17,8 +17,8 @@ export interface HistoryEvent {
 /** A store noticed that what this process knows may not be what the database has. */
 export interface HistoryBreak {
   /**
-   * `rolled-back`: commits that this process had acknowledged are gone. `failed-over`: another server answers; it has everything
-   * this process wrote, but perhaps not everything it has read.
+   * `rolled-back`: commits that this process had acknowledged are gone. `failed-over`: another server answers, or the same one
+   * after a restart; it has everything this process wrote, but perhaps not everything it has read.
    */
   readonly kind: "rolled-back" | "failed-over";
   readonly at: EpochMs;

@@ -48,7 +48,7 @@ export class WorkerLog {
       if (isObserved()) emit({ event: "store.failed-over", at: new Date(at) });
       this.#log(
         "warn",
-        "Another database server answers. Work in progress here is dropped and resumed from the database.",
+        "The database server was replaced or restarted. This worker drops the work it holds and resumes it from the database.",
         {
           at: new Date(at).toISOString(),
         },

@@ -6,7 +6,7 @@
 // Y2. What a commit has checked is not checked again on its connection: a history without the one is without the other.
 // Y3. `incarnation` in `meta` is random and checked with every commit. The first process that notices changes it, with a row
 //     that says when, in one transaction: so every other process notices.
-// Y4. Another server than before (a failover) may lack what this process has read of others, even where its own lines are there.
+// Y4. Another server than before (a failover), or the same one after a restart, may lack what this process has read of others, even where its own lines are there.
 //     It is a break like any other, without a row in `meta`.
 // Y5. After a break nothing that was read or held before is used: `epoch` counts them, and listeners are called at once.
 
@@ -108,7 +108,8 @@ export class History {
     // Others may have looked meanwhile.
     if (this.#server === link.server) return;
     this.#server = link.server;
-    if (missing === undefined) this.#break({ kind: "failed-over", detail: "another server answers" }, link);
+    if (missing === undefined)
+      this.#break({ kind: "failed-over", detail: "another server answers, or the same one after a restart" }, link);
     else this.#lost(missing, link);
   }
 
