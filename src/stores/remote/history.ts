@@ -128,10 +128,11 @@ export class History {
     for (const { writer, batch } of known) {
       const there = found.get(writer) ?? 0;
       // A writer that was closed has its batch below zero.
-      if (Math.max(there, -1 - there) < batch) return `of ${batch} batches of a connection it has ${there}`;
+      if (Math.max(there, -1 - there) < batch)
+        return `it acknowledged ${batch} commits of a connection and has ${Math.max(there, -1 - there)}`;
     }
     if (this.#incarnation === undefined || meta[0]?.["value"] === this.#incarnation) return undefined;
-    return "its incarnation is another";
+    return "another process noticed it first";
   }
 
   /** Y1. A commit, or the question what became of one, found that history went back. */

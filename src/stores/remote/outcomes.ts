@@ -39,7 +39,10 @@ export class Outcomes {
       if (outcome === "committed") this.#history.acknowledged(on, batch, check);
       else if (outcome === "rolled-back") {
         on.link.destroy();
-        this.#history.lost(`batch ${check.previous} of a connection was acknowledged and is gone`, epoch);
+        this.#history.lost(
+          `commits that it acknowledged on a connection are gone (the last was number ${check.previous})`,
+          epoch,
+        );
       }
       return outcome;
     } catch (error) {
@@ -49,7 +52,7 @@ export class Outcomes {
       on.link.destroy();
       const last = await this.#lastBatch(what, on.link.writer, error);
       if (last < check.previous)
-        this.#history.lost(`of ${check.previous} batches of a connection it has ${last}`, epoch);
+        this.#history.lost(`it acknowledged ${check.previous} commits of a connection and has ${last}`, epoch);
       if (last < batch) return "lost";
       this.#history.acknowledged(on, batch, check);
       return "committed";

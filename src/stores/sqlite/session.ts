@@ -162,8 +162,8 @@ export class Session {
     const found = (sql.writer.get(this.#writer) as { batch: number } | undefined)?.batch;
     throw new RolledBack(
       found === previous
-        ? "its incarnation is another"
-        : `of ${previous} batches of this process it has ${found ?? "none"}`,
+        ? "another process noticed it first"
+        : `it acknowledged ${previous} commits of this process and has ${found ?? "none"}`,
     );
   }
 
@@ -226,7 +226,7 @@ export class Session {
     try {
       const last = await this.#reopen();
       if (this.#acknowledged !== undefined && last < this.#acknowledged)
-        this.#wentBack(`of ${this.#acknowledged} batches of this process it has ${last}`);
+        this.#wentBack(`it acknowledged ${this.#acknowledged} commits of this process and has ${last}`);
       else if (last >= batch) this.#acknowledged = batch;
       return last >= batch;
     } catch (error) {
