@@ -14,6 +14,7 @@ import {
 } from "../base/index.ts";
 import {
   dataWithoutSecrets,
+  END_ENTRIES,
   hasEnded,
   journalEntryOf,
   type JournalEntry,
@@ -296,11 +297,8 @@ export async function readInfo({ store, redaction }: HandleHost, record: RunReco
 }
 
 /** Tells whoever waits for the run, if it has ended or was stopped. `note`: otherwise it goes on as this run. */
-export async function tellIfOver(
-  { store, waiters }: HandleHost,
-  record: RunRecord,
-  note: (run: RunNumber) => void,
-): Promise<void> {
+export async function tellIfOver(host: HandleHost, record: RunRecord, note: (run: RunNumber) => void): Promise<void> {
+  const { store, waiters } = host;
   if (waiters.tellIfGone(record.id, record)) return;
   // One that is only expected may be cancelled, and is removed then.
   if (record.status !== "expected") waiters.see(record.id, record);
@@ -308,6 +306,13 @@ export async function tellIfOver(
   if (!hasEnded(record.status)) return note(record.run);
   if (record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
+  // Without its end the row was read before the database went back, or the run was retried: look at it again.
+  if (record.head > 0 && !(last !== undefined && END_ENTRIES.includes(last.type))) {
+    const now = await store.findRun(record.id);
+    if (now === undefined) return void waiters.tellIfGone(record.id, undefined);
+    if (now.run !== record.run || now.head !== record.head || now.chain !== record.chain)
+      return tellIfOver(host, now, note);
+  }
   waiters.tell(record.id, { record, last });
 }
 

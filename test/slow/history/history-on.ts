@@ -2,7 +2,8 @@
 // clients who wait for it are told; no run ever ends with another run's data. The same tests for each store.
 
 import { expect, test } from "vitest";
-import { createEngine, signal, workflow, type Engine } from "reprise";
+import { createEngine, signal, workflow, type Engine, type StoreSource } from "reprise";
+import { storeOf } from "../../../src/stores/store-url.ts";
 import { historyOf, type History } from "../../faults/history.ts";
 import { openStore, openSubject, type StoreKind, type Subject } from "../../faults/subject.ts";
 import { insist, SILENT } from "../../faults/workload.ts";
@@ -41,9 +42,9 @@ class Shop implements AsyncDisposable {
     return new Shop(await openSubject(kind));
   }
 
-  async engine(works: boolean): Promise<Engine<any>> {
+  async engine(works: boolean, store: StoreSource | string = this.subject.url): Promise<Engine<any>> {
     const worker = works ? { lease: LEASE_MS } : false;
-    const engine = await createEngine({ store: this.subject.url, definitions: [this.#order], worker, logger: SILENT });
+    const engine = await createEngine({ store, definitions: [this.#order], worker, logger: SILENT });
     this.#engines.push(engine);
     return engine;
   }
@@ -100,6 +101,27 @@ async function answers(cards: readonly string[], ask: (card: string) => Promise<
   );
 }
 
+/** A store that waits for something before it first reads a journal. */
+function beforeJournals(url: string, first: () => Promise<void>): StoreSource {
+  let once: Promise<void> | undefined;
+  return {
+    async "~open"(options) {
+      const store = await storeOf(url)["~open"](options);
+      return new Proxy(store, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key, target);
+          if (typeof value !== "function") return value;
+          if (key !== "readJournal") return value.bind(target) as unknown;
+          return async (...asked: Parameters<typeof target.readJournal>) => {
+            await (once ??= first());
+            return target.readJournal(...asked);
+          };
+        },
+      });
+    },
+  };
+}
+
 export function historyOn(kind: StoreKind): void {
   test("no run ends with the data of a run that the database lost", { timeout: TIMEOUT_MS }, async () => {
     await using shop = await Shop.open(kind);
@@ -120,6 +142,19 @@ export function historyOn(kind: StoreKind): void {
     const store = await openStore(shop.subject);
     expect(await store.check()).toEqual([]);
     await store.close();
+  });
+
+  test("a client that reads a run's end while it is lost is told so", { timeout: TIMEOUT_MS }, async () => {
+    await using shop = await Shop.open(kind);
+    await shop.engine(true);
+    await shop.history.save();
+    const client = await shop.engine(
+      false,
+      beforeJournals(shop.subject.url, () => shop.history.restore()),
+    );
+    await shop.start(client, "v");
+    await shop.go(client, "v");
+    expect(await answers(["v"], (card) => shop.result(client, card))).toEqual({ v: "STORE_ROLLED_BACK names v" });
   });
 
   test("a run whose claim survived and whose completion did not is done again", { timeout: TIMEOUT_MS }, async () => {
