@@ -4,6 +4,7 @@ import { readAbout, type Problem, type RunRecord, type Store, type WorkerInfo } 
 import { ageText, holderJson, holdingAmong, leaseMsOf, workerText, type Holding } from "./holding.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain } from "./text.ts";
+import { workerLabel } from "./worker-label.ts";
 
 /** A run that a worker holds, with its last commit longer ago than the worker's lease and than a minute. */
 export interface QuietRun {
@@ -100,7 +101,7 @@ export function overdueLeases(workers: readonly WorkerInfo[], now: number): read
     if (now - until <= Math.max(OVERDUE_MS, 3 * (readAbout(about)?.leaseMs ?? 0))) return [];
     const others =
       alive === 1 ? "the one worker that is alive has not" : `none of the ${alive} workers that are alive has`;
-    const message = `The lease of worker ${name} (${worker}) ended ${ageText(until, now)} ago, and ${others} taken over what it holds. Look for errors in the logs of the workers, and restart them.`;
+    const message = `The lease of worker ${workerLabel(name, worker)} ended ${ageText(until, now)} ago, and ${others} taken over what it holds. Look for errors in the logs of the workers, and restart them.`;
     return [{ invariant: "I14 leases have holders", run: undefined, seq: undefined, message }];
   });
 }

@@ -13,6 +13,7 @@ import { progressOf } from "./progress.ts";
 import { isUnserved, waitingJson } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { countOf, plain, sizeText } from "./text.ts";
+import { workerLabel } from "./worker-label.ts";
 
 export async function doctor(options: GlobalOptions): Promise<number> {
   return reading(options.store, async (store) => {
@@ -77,7 +78,7 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
       left > 0
         ? paint("green", `lease for another ${formatMs(left)}`)
         : paint("yellow", `lease ran out ${formatMs(-left)} ago`);
-    await row(index === 0 ? "workers" : "", `${plain(name)} (${worker}), ${state}`);
+    await row(index === 0 ? "workers" : "", `${workerLabel(name, worker)}, ${state}`);
   }
 }
 

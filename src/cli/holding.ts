@@ -4,7 +4,7 @@
 import { formatMs } from "../base/index.ts";
 import { hasEnded, readAbout, type RunHolder, type RunRecord, type Store, type WorkerInfo } from "../kernel/index.ts";
 import { isoOf } from "./shown-run.ts";
-import { plain } from "./text.ts";
+import { workerLabel } from "./worker-label.ts";
 
 export interface Holder {
   readonly worker: number;
@@ -46,9 +46,9 @@ export function leaseMsOf({ info }: Holder): number | undefined {
   return readAbout(info?.about)?.leaseMs;
 }
 
-/** `shop-1 (3)`, or the number alone. */
+/** `shop-1 (2f9k)`, or the number alone. */
 export function workerText({ worker, info }: Holder): string {
-  return info === undefined ? String(worker) : `${plain(info.name)} (${worker})`;
+  return info === undefined ? String(worker) : workerLabel(info.name, worker);
 }
 
 /** Of a run whose turn is held, or should be. */

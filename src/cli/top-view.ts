@@ -22,6 +22,7 @@ import { isUnserved, waitingJson, waitingOf, type Waiting } from "./serving.ts";
 import { isoOf } from "./shown-run.ts";
 import { Table, type Cell } from "./table.ts";
 import { countOf, plain } from "./text.ts";
+import { workerLabel } from "./worker-label.ts";
 
 /** Nothing is counted further than this, so that a look costs the same however much waits. */
 export const COUNT_UP_TO = 1_000;
@@ -206,7 +207,7 @@ function workerCells(worker: SeenWorker, now: number): readonly Cell[] {
   const { info, about, doing } = worker;
   const { runsEnded, steps } = ratesOf(worker);
   return [
-    `${info.name} (${info.worker})`,
+    workerLabel(info.name, info.worker),
     about?.host ?? "",
     formatMs(Math.max(0, now - info.startedAt)),
     beatCell(worker, now),

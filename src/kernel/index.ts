@@ -237,6 +237,7 @@ export {
   readAbout,
   readDoing,
   servesBacklog,
+  workerTag,
   type LeftToOthers,
   type WorkerAbout,
   type WorkerDoing,

@@ -75,3 +75,8 @@ function readObject<T extends object>(text: string | undefined): (Partial<T> & T
     return undefined;
   }
 }
+
+/** Workers are told apart by random numbers; a few digits of one are enough for people, beside a name. */
+export function workerTag(worker: number): string {
+  return worker < 10_000 ? String(worker) : worker.toString(36).slice(-4);
+}

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createEngine, task, workflow } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { historyOf, historyRow, type WorkerInfo } from "../../src/kernel/index.ts";
+import { workerTag, historyOf, historyRow, type WorkerInfo } from "../../src/kernel/index.ts";
 import { overdueLeases, quietLines, quietRunsOf } from "../../src/cli/doctor-holders.ts";
 import { holdingAmong, turnLines } from "../../src/cli/holding.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
@@ -86,7 +86,7 @@ test("only runs whose last commit is older than a minute and their holder's leas
   expect([quiet.count, quiet.more, quiet.longest.length]).toEqual([7, false, 5]);
   expect(quietLines(quiet, store.now())).toEqual([
     "7 running runs without a commit for over a minute",
-    ...quiet.longest.map(({ id }) => `${id}: worker short (${short}), last commit 1 m 1 s ago`),
+    ...quiet.longest.map(({ id }) => `${id}: worker short (${workerTag(short)}), last commit 1 m 1 s ago`),
     "and 2 more",
   ]);
   const paged = await quietRunsOf(store, await store.listWorkers(), { page: 2, lookAt: 100 });
@@ -119,7 +119,7 @@ test("show says which worker holds a run and its tasks, and when it last moved",
   await engine.start(prints, undefined, { id: "prints-1" });
   await Promise.all([inStep.promise, inTask.promise]);
   const show = (...args: readonly string[]): ReturnType<typeof command> => command(["show", ...args, "--store", url]);
-  expect((await show("slow-1")).stdout).toMatch(/^now\n {2}held by worker \S+ \(\d+\), last commit [\d.]+ m?s ago\n/m);
+  expect((await show("slow-1")).stdout).toMatch(/^now\n {2}held by worker \S+ \(\w+\), last commit [\d.]+ m?s ago\n/m);
   const holder = { worker: expect.any(Number), name: expect.any(String), alive: true, until: expect.any(String) };
   expect(jsonLines((await show("slow-1", "--json")).stdout)[0]).toMatchObject({
     holder,
@@ -128,7 +128,7 @@ test("show says which worker holds a run and its tasks, and when it last moved",
   });
   await expect
     .poll(async () => (await show("prints-1")).stdout)
-    .toMatch(/task print: held by worker \S+ \(\d+\) Task\(0\)/);
+    .toMatch(/task print: held by worker \S+ \(\w+\) Task\(0\)/);
   expect(jsonLines((await show("prints-1", "--json")).stdout)[0]).toMatchObject({
     heldItems: [{ ...holder, item: "Task(0)" }],
   });
@@ -150,7 +150,7 @@ test("doctor names quiet runs for information, and a lease nobody took over as a
   expect([alone.code, alone.stdout]).toEqual([
     0,
     expect.stringMatching(
-      /^held +1 running run without a commit for over a minute\n +order-1: worker dead \(\d+\), its lease is over, last commit 1 m \d+ s ago$/m,
+      /^held +1 running run without a commit for over a minute\n +order-1: worker dead \(\w+\), its lease is over, last commit 1 m \d+ s ago$/m,
     ),
   ]);
   const again = await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom });
@@ -159,7 +159,7 @@ test("doctor names quiet runs for information, and a lease nobody took over as a
   const { code, stdout, stderr } = await command(["doctor", "--store", url]);
   expect(code).toBe(1);
   expect(stdout).toMatch(
-    /I14 leases have holders\n +The lease of worker dead \(\d+\) ended 1 m \d+ s ago, and the one worker that is alive has not taken over/,
+    /I14 leases have holders\n +The lease of worker dead \(\w+\) ended 1 m \d+ s ago, and the one worker that is alive has not taken over/,
   );
   expect(stderr).not.toContain("copy the database");
   const [report] = jsonLines((await command(["doctor", "--json", "--store", url])).stdout);

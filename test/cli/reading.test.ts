@@ -266,7 +266,7 @@ describe("doctor", () => {
     expect(report?.["store"].workers).toEqual([
       { worker: expect.any(Number), name: expect.any(String), until: expect.any(String), alive: true },
     ]);
-    expect((await on("doctor")).stdout).toMatch(/^workers +\S+ \(\d+\), lease for another \d+/m);
+    expect((await on("doctor")).stdout).toMatch(/^workers +\S+ \(\w+\), lease for another \d+/m);
     await engine.run(review, "review-1").info();
   });
 });

@@ -163,7 +163,7 @@ test("restore refuses while a worker is alive, names it, and changes nothing", a
   const { code, stderr } = await store.cli("restore", backup, "--yes");
   expect(code).toBe(3);
   expect(stderr).toMatch(
-    /^error STORE_BUSY: .*shop\.db is in use: a worker has a lease on it: \S+ \(\d+\) for [\d.]+ s\. Nothing was changed\. Stop the workers, then repeat\. If they were killed, the last lease ends at 20.*Z\./,
+    /^error STORE_BUSY: .*shop\.db is in use: a worker has a lease on it: \S+ \(\w+\) for [\d.]+ s\. Nothing was changed\. Stop the workers, then repeat\. If they were killed, the last lease ends at 20.*Z\./,
   );
   expect(readdirSync(store.folder.path).filter((name) => /restor/.test(name))).toEqual([]);
 });

@@ -4,6 +4,7 @@ import { promise, stream, workflow, type Run } from "reprise";
 import { createEngine } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
+import { MAX_TAKEOVERS } from "../../src/kernel/index.ts";
 import { collect, createFolder, createGate, macrotask, rejection, storeAround } from "./world.ts";
 
 const ports = { progress: stream<number>(), words: stream<string>(), go: promise() };
@@ -228,7 +229,7 @@ test("a worker that dies while an operation emits is still found out", async () 
   );
   await using engine = await createTestEngine({ definitions: [poison], store: source });
   const run = await engine.start(poison);
-  for (let lives = 0; lives < 6; lives += 1) {
+  for (let lives = 0; lives <= MAX_TAKEOVERS; lives += 1) {
     await engine.clock.advance("1 s");
     await engine.crash();
   }

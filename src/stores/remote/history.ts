@@ -6,9 +6,11 @@
 // Y2. What a commit has checked is not checked again on its connection: a history without the one is without the other.
 // Y3. `incarnation` in `meta` is random and checked with every commit. The first process that notices changes it, with a row
 //     that says when, in one transaction: so every other process notices.
-// Y4. Another server than before (a failover), or the same one after a restart, may lack what this process has read of others, even where its own lines are there.
-//     It is a break like any other, without a row in `meta`.
+// Y4. Another server than before (a failover), or the same one after a restart, may lack what this process has read of others,
+//     even where its own lines are there. It is a break like any other, without a row in `meta`.
 // Y5. After a break nothing that was read or held before is used: `epoch` counts them, and listeners are called at once.
+// Y6. Nothing is read or written after a break before the incarnation is known: what was read earlier could be of a history that
+//     another process has already found to be lost.
 
 import type { Random } from "../../base/index.ts";
 import { historyRow, INCARNATION_KEY, type HistoryBreak } from "../../kernel/index.ts";
@@ -23,12 +25,18 @@ export interface HistoryHost {
   monotonic(): number;
   /** Y5. Forgets rows, number blocks and connections; `kept` leads to the right server. */
   forget(kept: Link | undefined): void;
-  /** Applies `change` to `meta` in a transaction of its own, and repeats it until that is done or the store is closed. */
+  /** Applies `change` to `meta` in a transaction of its own that waits for nothing (Y6). */
   record(change: (ws: WorkingSet) => void): Promise<void>;
 }
 
 interface Line extends Acknowledged {
   readonly at: number;
+}
+
+interface Unnoted {
+  readonly detail: string;
+  /** The one that was known before: as long as it is there, no other process has noted the break. */
+  readonly incarnation: string | undefined;
 }
 
 /** Lines of writers are removed after 30 days without a commit; a line that old proves nothing. */
@@ -42,6 +50,10 @@ export class History {
   #server: string | undefined;
   /** Undefined until it has been read: then it is not checked. */
   #incarnation: string | undefined;
+  /** A break that no row of `meta` tells of yet. */
+  #unnoted: Unnoted | undefined;
+  #noting: Promise<void> | undefined;
+  #hasBegun = false;
   #epoch = 0;
 
   constructor(host: HistoryHost) {
@@ -58,17 +70,23 @@ export class History {
 
   /** Reads the incarnation, or makes the first one. */
   async begin(): Promise<void> {
-    let known: string | undefined;
+    // Not before it is in: the commit itself would look for it.
+    let incarnation: string | undefined;
     await this.#host.record((ws) => {
-      const row = ws.get("meta", "update", INCARNATION_KEY);
-      known = row?.value ?? this.#host.random.token();
-      if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value: known });
+      incarnation = this.#putIncarnation(ws, undefined);
     });
-    this.#incarnation = known;
+    this.#incarnation = incarnation;
+    this.#hasBegun = true;
+  }
+
+  /** Y6. What everything but `record` waits for. */
+  settled(): Promise<void> | undefined {
+    return this.#noting;
   }
 
   /** Y1. What the next commit on a connection checks. */
   checkFor(on: WriteLink): HistoryCheck {
+    if (this.#incarnation === undefined && this.#hasBegun) this.#note();
     const others: Acknowledged[] = [];
     for (const line of this.#lines.values())
       if (line.writer !== on.link.writer && (on.checked.get(line.writer) ?? 0) < line.batch) others.push(line);
@@ -142,30 +160,50 @@ export class History {
   }
 
   #lost(detail: string, link: Link | undefined): void {
-    const before = this.#incarnation;
+    // Of several breaks that nobody could note yet, the first one says what the others must have changed.
+    this.#unnoted = { detail, incarnation: this.#unnoted?.incarnation ?? this.#incarnation };
     this.#incarnation = undefined;
     this.#break({ kind: "rolled-back", detail }, link);
-    const epoch = this.#epoch;
-    let now: string | undefined;
-    void this.#host
-      .record((ws) => {
-        const row = ws.get("meta", "update", INCARNATION_KEY);
-        now = row?.value;
-        // Y3. Another process has said so already.
-        if (now !== undefined && now !== before) return;
-        now = this.#host.random.token();
-        if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value: now });
-        else ws.update("meta", row, { value: now });
-        const event = historyRow({ at: this.#host.now(), kind: "rolled-back", detail });
-        if (ws.get("meta", "update", event.key) === undefined) ws.insert("meta", { ...event });
-      })
-      .then(
-        () => {
-          if (this.#epoch === epoch) this.#incarnation = now;
-        },
-        // Nothing is written without it but this row; the next break says so again.
-        () => undefined,
-      );
+    this.#note();
+  }
+
+  /** Y3, Y6. Notes the last break, unless another process has, and learns the incarnation. */
+  #note(): void {
+    this.#noting ??= this.#learn().finally(() => {
+      this.#noting = undefined;
+    });
+  }
+
+  async #learn(): Promise<void> {
+    for (let epoch = -1; epoch !== this.#epoch;) {
+      // Another break meanwhile: what was written may be gone with it.
+      epoch = this.#epoch;
+      let incarnation: string | undefined;
+      try {
+        await this.#host.record((ws) => {
+          incarnation = this.#putIncarnation(ws, this.#unnoted);
+        });
+      } catch {
+        // The next commit tries again.
+        return;
+      }
+      if (epoch !== this.#epoch) continue;
+      this.#incarnation = incarnation;
+      this.#unnoted = undefined;
+    }
+  }
+
+  #putIncarnation(ws: WorkingSet, unnoted: Unnoted | undefined): string {
+    const row = ws.get("meta", "update", INCARNATION_KEY);
+    const isNoted = unnoted === undefined || row?.value !== (unnoted.incarnation ?? row?.value);
+    if (row !== undefined && isNoted) return row.value;
+    const value = this.#host.random.token();
+    if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value });
+    else ws.update("meta", row, { value });
+    if (unnoted === undefined) return value;
+    const event = historyRow({ at: this.#host.now(), kind: "rolled-back", detail: unnoted.detail });
+    if (ws.get("meta", "update", event.key) === undefined) ws.insert("meta", { ...event });
+    return value;
   }
 
   #break(change: Omit<HistoryBreak, "at">, link: Link | undefined): void {

@@ -31,6 +31,8 @@ export interface LinkCheck {
   /** Of a new one, before anybody uses it. */
   connected(link: Link): Promise<void>;
   isStale(on: WriteLink): boolean;
+  /** Y6. Set while nothing may be read or written. */
+  settled(): Promise<void> | undefined;
 }
 
 interface LaneState {
@@ -89,7 +91,9 @@ export class Links {
     return this.#closed;
   }
 
-  async use<T>(name: Lane, work: (link: WriteLink) => Promise<T>): Promise<T> {
+  async use<T>(name: Lane, work: (link: WriteLink) => Promise<T>, isUrgent = name === "small"): Promise<T> {
+    const settled = isUrgent ? undefined : this.#check.settled();
+    if (settled !== undefined) await settled;
     const taken = await this.#take(name);
     this.#inUse.add(taken);
     try {

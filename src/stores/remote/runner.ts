@@ -33,6 +33,8 @@ export interface Work<T> {
   readonly isOrdered: boolean;
   /** Whose links it uses; `claim` unless it says otherwise. */
   readonly lane?: "write" | "claim" | "beat";
+  /** Y6. It does not wait until the history of the store is known. */
+  readonly isUrgent?: boolean;
   /** Undefined when it is not about writes. */
   readonly needs?: Needs | undefined;
   /** Called many times; each time nothing of what it changed before is there. */
@@ -89,7 +91,7 @@ export class Runner {
     const block = await runNumbers.take(work.needs?.starts ?? 0);
     try {
       return await this.#persist(work.what, (plan) =>
-        links.use(work.lane ?? "claim", (on) => this.#attempt(on, work, block, plan)),
+        links.use(work.lane ?? "claim", (on) => this.#attempt(on, work, block, plan), work.isUrgent),
       );
     } finally {
       runNumbers.giveBack(block);

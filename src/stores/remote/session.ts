@@ -77,7 +77,11 @@ export class Session {
         for (const numbers of this.#numbers) numbers.drop();
         this.links.dropAll(kept);
       },
-      record: (change) => this.runner.run(spoken("Noting the history of the store", (_tx, ws) => change(ws))),
+      record: (change) =>
+        this.runner.run({
+          ...spoken("Noting the history of the store", (_tx, ws) => change(ws)),
+          isUrgent: true,
+        }),
     });
     const sizes = { write: writeLinks, claim: 1, read: readLinks, beat: 1, small: 1, user: USER_LINKS };
     this.links = new Links(backend, sizes, this.history);

@@ -7,6 +7,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { formatMs, RepriseError, type EpochMs } from "../../base/index.ts";
+import { workerTag } from "../../kernel/index.ts";
 import { isBusy, storeErrorOf } from "./errors.ts";
 import { identityOf } from "./location.ts";
 import { BUSY_SLICE_MS, patiently, pause, type Waiting } from "./patience.ts";
@@ -94,7 +95,7 @@ function refuseLeases({ clock }: Waiting, db: DatabaseSync, path: string): void 
   const last = live.reduce((latest, { until }) => Math.max(latest, until), 0);
   const named = live
     .slice(0, SHOWN)
-    .map(({ name, worker, until }) => `${name} (${worker}) for ${formatMs(until - now)}`);
+    .map(({ name, worker, until }) => `${name} (${workerTag(worker)}) for ${formatMs(until - now)}`);
   const more = live.length > SHOWN ? ` and ${live.length - SHOWN} more` : "";
   throw new RepriseError(
     "STORE_BUSY",

@@ -1,0 +1,8 @@
+// How a worker is named to people: `shop-1 (2f9k)`.
+
+import { workerTag } from "../kernel/index.ts";
+import { plain } from "./text.ts";
+
+export function workerLabel(name: string, worker: number): string {
+  return `${plain(name)} (${workerTag(worker)})`;
+}
