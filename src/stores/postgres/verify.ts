@@ -2,6 +2,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
+import { LinkError } from "../remote/backend.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
@@ -143,9 +144,15 @@ async function makeDurable(client: Client, location: string, facts: Facts): Prom
 
 /** Somebody may have brought the schema on while this process ran. */
 export async function verifySchema(client: Client, address: Address): Promise<void> {
-  const { rows } = await client.query<{ readonly value: string }>(
-    `select value from ${quoted(address.schema)}.meta where key = 'schema'`,
+  const { rows } = await client.query<{ readonly value: string | null; readonly whole: boolean }>(
+    `select (select value from ${quoted(address.schema)}.meta where key = 'schema') as value, exists (
+        select 1 from pg_catalog.pg_index where indisprimary and indrelid = '${quoted(address.schema)}.writers'::regclass
+      ) as whole`,
   );
-  const version = Number(rows[0]?.value);
+  const { value, whole } = rows[0]!;
+  // A restore fills the tables first and makes their keys last: a row of ours in between would keep it from ending.
+  if (value === null || !whole)
+    throw new LinkError("lost", { cause: new Error(`${address.location} is not whole: a restore may be under way`) });
+  const version = Number(value);
   if (version > SCHEMA_VERSION) throw newerSchema(address.location, version, SCHEMA_VERSION);
 }
