@@ -14,6 +14,8 @@ export interface RestartHost {
   lease(): Lease;
   mayRestart(): boolean;
   evictAll(): void;
+  /** Writes again what the database must have before anything is claimed, and may have lost. */
+  prepare(): Promise<unknown>;
   restarted(): void;
   report(error: unknown): void;
 }
@@ -47,6 +49,7 @@ export class Restart {
     // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
     this.#done = pump
       .written()
+      .then(() => this.#host.prepare())
       .then(() => lease.renew())
       .then(
         () => {

@@ -264,6 +264,9 @@ export class Worker {
         this.#runs.evictAll();
         this.#quarantine.clear();
       },
+      prepare: async () => {
+        if (this.hasGoneBack) await this.#declareQueues();
+      },
       restarted: () => this.wake(),
       report: (error) => this.#log.report(error),
     });
@@ -281,11 +284,15 @@ export class Worker {
 
   async start(): Promise<void> {
     this.#store.onHistoryBreak?.((change) => this.#onHistoryBreak(change));
-    const { queues } = this.#options.registry;
-    await this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
+    await this.#declareQueues();
     if (this.#options.works) await this.#lease.start();
     this.#lookOut.start();
     this.wake();
+  }
+
+  async #declareQueues(): Promise<void> {
+    const { queues } = this.#options.registry;
+    await this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
   }
 
   // ── what the engine asks ──
