@@ -134,7 +134,7 @@ export class EngineCore implements Engine {
       newSalt: parts.newSalt,
       openScratch: () => this.#openScratch(),
       checkOpen: () => this.#checkOpen(),
-      hasGoneBack: () => this.worker.hasGoneBack,
+      timesRolledBack: () => this.worker.timesRolledBack,
     };
     this.#schedulesHost = { ...parts, worker: this.worker, checkOpen: () => this.#checkOpen() };
   }

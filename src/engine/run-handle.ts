@@ -71,8 +71,8 @@ export interface HandleHost {
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
   checkOpen(): void;
-  /** Whether the database went back to an earlier state while this engine was open. */
-  hasGoneBack(): boolean;
+  /** How often the database went back to an earlier state while this engine was open, as far as it knows. */
+  timesRolledBack(): number;
 }
 
 const PAGE = 256;
@@ -100,7 +100,8 @@ export class RunHandle implements Run<any> {
     const record = await this.#host.store.findRun(this.id, checkGeneration(generation));
     if (record === undefined && generation !== undefined)
       throw new RepriseError("RUN_NOT_FOUND", `There is no generation ${generation} of run ${this.id}.`);
-    if (record === undefined && this.#seen !== undefined && this.#host.hasGoneBack()) throw goneError(this.id, false);
+    if (record === undefined && this.#seen !== undefined && this.#host.timesRolledBack() > 0)
+      throw goneError(this.id, false);
     if (record === undefined)
       throw new RepriseError(
         "RUN_NOT_FOUND",

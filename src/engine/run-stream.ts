@@ -4,6 +4,7 @@ import { decode, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { News } from "./news.ts";
 import { getPort, type Target } from "./run-messages.ts";
+import { goneError } from "./waiters.ts";
 
 export interface StreamChunk<T> {
   readonly offset: number;
@@ -51,22 +52,37 @@ async function* chunks(
 ): AsyncGenerator<StreamChunk<never>, void, undefined> {
   const leave = host.watchers.add(id, () => news.tell());
   try {
-    const { run } = await getRecord();
-    for (let after = from; !news.isClosed;) {
+    const { run, generation } = await getRecord();
+    const before = host.timesRolledBack();
+    for (let after = from, head = 0; !news.isClosed;) {
       host.checkOpen();
       // Asked before reading: what comes in between is read, or wakes.
       const moved = news.next();
       const page = await host.store.readStream(run, name, after, PAGE);
+      if (host.timesRolledBack() !== before) throw otherHistory(id, name);
       for (const { offset, data } of page) {
         yield { offset, value: decode(data) as never };
         after = offset;
       }
       if (page.length > 0) continue;
-      if (!hasEnded((await getRecord()).status)) await moved;
+      const record = await getRecord();
+      if (record.generation === generation && record.run !== run) throw goneError(id, true);
+      if (record.run === run && record.head < head) throw otherHistory(id, name);
+      if (record.run === run) head = record.head;
+      if (!hasEnded(record.status)) await moved;
       // The end came with its last chunks, perhaps after the page was read.
       else if ((await host.store.readStream(run, name, after, 1)).length === 0) return;
     }
   } finally {
     leave();
   }
+}
+
+/** Chunks of a history that is lost and of the one that followed must not be taken for one stream. */
+function otherHistory(id: string, name: string): RepriseError {
+  return new RepriseError(
+    "STORE_ROLLED_BACK",
+    `Stream ${name} of run ${id}: the database went back to an earlier state while it was read, so chunks that were read may be gone. Discard them and read the stream again: run.stream(${JSON.stringify(name)}).`,
+    { details: { run: id, stream: name } },
+  );
 }

@@ -82,9 +82,15 @@ async function waitForAnswer(
   const news = new News();
   const leave = host.watchers.add(id, () => news.tell());
   try {
-    for (let place = { run, after: from }, generation = first; ;) {
+    for (let place = { run, after: from }, generation = first, times = host.timesRolledBack(); ;) {
       host.checkOpen();
       const moved = news.next();
+      if (times !== host.timesRolledBack()) {
+        times = host.timesRolledBack();
+        // What was read may be gone, and the answer may come at an earlier place.
+        place = { run: place.run, after: 0 };
+        if (!(await isRequested(host.store, place.run, command))) throw lostRequest(id);
+      }
       // Before the journal: what an ended run says is in it by now.
       const record = await getRecord();
       const found = await search(host.store, place, command);
@@ -104,6 +110,27 @@ async function waitForAnswer(
   } finally {
     leave();
   }
+}
+
+/** In the inbox, or taken from there into the journal. */
+async function isRequested(store: Store, run: RunNumber, command: string): Promise<boolean> {
+  const inbox = await store.readInbox(run, 0);
+  if (inbox.some(({ type, target }) => type === "UpdateRequested" && entryData.updateCommand(target) === command))
+    return true;
+  for (let after = 0; ;) {
+    const page = await store.readJournal(run, after, PAGE);
+    if (page.some((entry) => entry.type === "UpdateRequested" && entry.command === command)) return true;
+    if (page.length < PAGE) return false;
+    after = page.at(-1)!.seq;
+  }
+}
+
+function lostRequest(id: string): RepriseError {
+  return new RepriseError(
+    "STORE_ROLLED_BACK",
+    `The update of run ${id} is lost: the database went back to a state before it was requested. Request it again, with the same dedupId if it had one.`,
+    { details: { run: id } },
+  );
 }
 
 interface Place {

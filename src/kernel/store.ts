@@ -214,6 +214,8 @@ export interface Store {
    * held before is of no more use; turns that were under way are answered with `lease-lost`.
    */
   onHistoryBreak?(listener: (change: HistoryBreak) => void): void;
+  /** Looks whether history went back, for a process that only waits: every commit looks by itself. */
+  checkHistory?(): Promise<void>;
   /** Calls back as soon as somebody is heard. */
   onNews?(heard: () => void): void;
 

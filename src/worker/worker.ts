@@ -91,8 +91,8 @@ export class Worker {
   readonly #quarantine: Quarantine;
   readonly #restart: Restart;
   readonly #reconcile: Reconcile;
-  /** R7. At least once, since this worker was made. */
-  hasGoneBack = false;
+  /** R7. How often the database went back, as far as this process knows. */
+  timesRolledBack = 0;
   readonly #drain: Drain;
   #stopped = false;
 
@@ -260,13 +260,8 @@ export class Worker {
       tasks: this.#tasks,
       lease: () => this.#lease,
       mayRestart: () => options.works && !this.#stopped,
-      evictAll: () => {
-        this.#runs.evictAll();
-        this.#quarantine.clear();
-      },
-      prepare: async () => {
-        if (this.hasGoneBack) await this.#declareQueues();
-      },
+      evictAll: () => (this.#runs.evictAll(), this.#quarantine.clear()),
+      prepare: () => this.#declareQueues(),
       restarted: () => this.wake(),
       report: (error) => this.#log.report(error),
     });
@@ -290,14 +285,13 @@ export class Worker {
     this.wake();
   }
 
-  async #declareQueues(): Promise<void> {
+  #declareQueues(): Promise<unknown> {
     const { queues } = this.#options.registry;
-    await this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
+    return this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
   }
 
   // ── what the engine asks ──
 
-  /** The runs in memory. */
   get runs(): HeldRuns {
     return this.#runs;
   }
@@ -312,7 +306,6 @@ export class Worker {
     return this.#preclaims.run(definition);
   }
 
-  /** Something comes due then. */
   dueAt(at: EpochMs): void {
     this.#lookOut.dueAt(at);
   }
@@ -406,7 +399,7 @@ export class Worker {
   /** R7. Nothing that was read before counts; what the database has now does. */
   #onHistoryBreak(change: HistoryBreak): void {
     if (this.#stopped) return;
-    this.hasGoneBack ||= change.kind === "rolled-back";
+    this.timesRolledBack += Number(change.kind === "rolled-back");
     this.#log.historyBreak(change);
     this.#restart.run();
     this.#runs.forgetIdle();
@@ -435,6 +428,7 @@ export class Worker {
     else if (this.pump.pollsApart) this.#claimer.look();
     else this.wake();
     if (news?.work.has("schedules") !== false) this.#schedules.look();
+    if (news === undefined && !this.works) this.#store.checkHistory?.().catch((error) => this.#log.report(error));
     this.#options.onChanged(news?.runs);
     this.#runs.checkHeld(news?.runs).catch((error: unknown) => this.#log.report(error));
     this.#itemWatch.lookSoon();

@@ -88,8 +88,10 @@ export class History {
   checkFor(on: WriteLink): HistoryCheck {
     if (this.#incarnation === undefined && this.#hasBegun) this.#note();
     const others: Acknowledged[] = [];
+    const since = this.#host.monotonic() - CHECKED_FOR_MS;
     for (const line of this.#lines.values())
-      if (line.writer !== on.link.writer && (on.checked.get(line.writer) ?? 0) < line.batch) others.push(line);
+      if (line.writer !== on.link.writer && line.at > since && (on.checked.get(line.writer) ?? 0) < line.batch)
+        others.push(line);
     return { previous: on.acknowledged, others, incarnation: this.#incarnation };
   }
 
@@ -114,6 +116,13 @@ export class History {
     return line !== undefined && this.#host.monotonic() - line.at > CHECKED_FOR_MS;
   }
 
+  /** Y1, for a process that commits nothing. */
+  async check(link: Link): Promise<void> {
+    const epoch = this.#epoch;
+    const missing = await this.#findMissing(link);
+    if (missing !== undefined) this.lost(missing, epoch);
+  }
+
   /** Y4. Before a new connection is used. */
   async connected(link: Link): Promise<void> {
     const before = this.#server;
@@ -133,7 +142,8 @@ export class History {
 
   /** What this process knows of and the server of a new connection lacks. */
   async #findMissing(link: Link): Promise<string | undefined> {
-    const known = [...this.#lines.values()];
+    const since = this.#host.monotonic() - CHECKED_FOR_MS;
+    const known = [...this.#lines.values()].filter(({ at }) => at > since);
     const [writers = [], meta = []] = await link.read([
       lookup(
         "writers",

@@ -250,6 +250,10 @@ export class RemoteStore implements Store, ThreadStore {
     this.#session.history.onBreak(listener);
   }
 
+  checkHistory(): Promise<void> {
+    return this.#session.small((link) => this.#session.history.check(link), "read");
+  }
+
   onNews(heard: () => void): void {
     this.#session.wakeUps.onHeard(heard);
   }

@@ -13,6 +13,7 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -75,7 +76,9 @@ export class Restore {
 
   constructor(options: RestoreOptions) {
     this.#options = options;
-    this.#path = resolve(options.path);
+    const path = resolve(options.path);
+    // Behind a link lies the file that everybody else may name by its own path.
+    this.#path = existsSync(path) ? realpathSync(path) : path;
     this.#copy = `${this.#path}.restoring-${options.random.token().slice(0, 8)}`;
   }
 

@@ -39,6 +39,8 @@ export class Undo<T> extends Error {
 const MAX_UNKNOWN_COMMITS = 3;
 /** Marks of writers that died are kept this long before they are folded into one. */
 const FOLD_AFTER_MS = 30 * 86_400_000;
+/** X4. How long after its last commit a writer's row must be there. */
+const CHECKED_FOR_MS = 10 * 86_400_000;
 
 type Attempt<T> = { readonly done: T } | { readonly unknown: unknown; readonly result: T };
 
@@ -52,6 +54,7 @@ export class Session {
   #batch = 0;
   /** X4. The last batch that is known to be in; undefined while this writer has no row. */
   #acknowledged: number | undefined;
+  #acknowledgedAt = 0;
   #incarnation: string | null = null;
   /** What the next transaction notes. */
   #lost: { readonly incarnation: string | null; readonly event: HistoryEvent } | undefined;
@@ -149,6 +152,7 @@ export class Session {
       throw error;
     }
     this.#acknowledged = this.#batch;
+    this.#acknowledgedAt = this.options.clock.monotonic();
     this.#lost = undefined;
     return { done: result };
   }
@@ -159,12 +163,27 @@ export class Session {
     const batch = ++this.#batch;
     if (previous === undefined) return this.#begin(sql, batch, now);
     if (sql.stamp.run(this.#writer, batch, now, previous, this.#incarnation).changes === 1) return;
+    const missing = this.#findMissing(sql, previous);
+    if (missing === undefined) return this.#begin(sql, batch, now);
+    throw new RolledBack(missing);
+  }
+
+  /** X4. Rows of writers that have not written for long are removed: a missing one proves nothing then. */
+  #findMissing(sql: Statements, previous: number): string | undefined {
     const found = (sql.writer.get(this.#writer) as { batch: number } | undefined)?.batch;
-    throw new RolledBack(
-      found === previous
-        ? "another process noticed it first"
-        : `it acknowledged ${previous} commits of this process and has ${found ?? "none"}`,
+    const incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
+    if (incarnation !== this.#incarnation) return "another process noticed it first";
+    const isOld = this.options.clock.monotonic() - this.#acknowledgedAt > CHECKED_FOR_MS;
+    if (found === previous || (found === undefined && isOld)) return undefined;
+    return `it acknowledged ${previous} commits of this process and has ${found ?? "none"}`;
+  }
+
+  /** X4, for a process that commits nothing. */
+  async checkHistory(): Promise<void> {
+    const missing = await this.read("Checking the history of the store", (sql) =>
+      this.#acknowledged === undefined ? undefined : this.#findMissing(sql, this.#acknowledged),
     );
+    if (missing !== undefined) this.#wentBack(missing);
   }
 
   /** The first transaction of a writer: its row, the incarnation it belongs to, and that the file went back if it did. */

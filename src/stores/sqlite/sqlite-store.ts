@@ -169,6 +169,10 @@ export class SqliteStore implements Store, ThreadStore {
     }
   }
 
+  checkHistory(): Promise<void> {
+    return this.#session.checkHistory();
+  }
+
   onHistoryBreak(listener: (change: HistoryBreak) => void): void {
     this.#session.onBreak(listener);
   }
