@@ -1,6 +1,16 @@
 // restore: a backup takes the place of a store's file.
 
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -77,6 +87,18 @@ test("a backup takes the place of the store, what was there is kept, and runs go
   expect((await store.cli("doctor")).code).toBe(0);
   await store.cli("signal", "review-1", "approved", "true");
   await store.start({ id: "pay-2", what: pay, input: 2, until: "completed" });
+});
+
+test("through a link the file behind it is replaced, and the link stays", async () => {
+  using store = await shop();
+  const backup = store.folder.file("monday.db");
+  await store.cli("backup", backup);
+  await store.start({ id: "pay-2", what: pay, input: 2, until: "completed" });
+  const link = store.folder.file("link.db");
+  symlinkSync(store.folder.file("shop.db"), link);
+  expect((await command(["restore", backup, "--yes", "--store", `sqlite:${link}`])).code).toBe(0);
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(await idsOf(store.url)).toEqual(["pay-1", "review-1"]);
 });
 
 test("a backup is restored where no store is, without being asked, and with --no-keep nothing is kept", async () => {

@@ -203,3 +203,28 @@ test("a closed store says so", async () => {
   await expect(names()).rejects.toMatchObject({ code: "USAGE" });
   await expect(register("late")).rejects.toMatchObject({ code: "USAGE" });
 });
+
+test("a row of this writer that is gone means that the file went back, unless it is old enough to have been removed", async () => {
+  const breaks: string[] = [];
+  session.onBreak(({ kind }) => breaks.push(kind));
+  const removeRows = (): void => {
+    const other = new DatabaseSync(path);
+    other.exec("delete from writers");
+    other.close();
+  };
+  await register("first");
+  removeRows();
+  skippedMs = 11 * 86_400_000;
+  await register("second");
+  expect(breaks).toEqual([]);
+  removeRows();
+  await session.checkHistory();
+  expect(breaks).toEqual(["rolled-back"]);
+  removeRows();
+  await register("third");
+  expect(breaks).toEqual(["rolled-back"]);
+  removeRows();
+  await register("fourth");
+  expect(breaks).toEqual(["rolled-back", "rolled-back"]);
+  expect(await names()).toEqual(["first", "second", "third", "fourth"]);
+});
