@@ -57,6 +57,19 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await (await connected(database.url)).close();
   });
 
+  test("tables that a restore has not filled or keyed yet are not written to", async () => {
+    await using database = await freshDatabase("postgres");
+    const backend = await open({ url: database.url });
+    await (await backend.connect()).close();
+    await database.run("alter table reprise.writers drop constraint writers_pkey");
+    expect(await codeOf(backend.connect())).toBe("lost");
+    await database.run("alter table reprise.writers add primary key (writer)");
+    await database.run("delete from reprise.meta where key = 'schema'");
+    expect(await codeOf(backend.connect())).toBe("lost");
+    await database.run(`insert into reprise.meta values ('schema', '${SCHEMA_VERSION}')`);
+    await (await backend.connect()).close();
+  });
+
   test("a newer one is refused, also by a process that had opened it before", async () => {
     await using database = await freshDatabase("postgres");
     const backend = await open({ url: database.url });
