@@ -4,7 +4,7 @@
 // in place. What it lost is lost; nothing of it may be mixed with what comes after. What is known of it is kept as rows of
 // `meta`, which every database has.
 
-import type { EpochMs } from "../base/index.ts";
+import type { EpochMs, Random } from "../base/index.ts";
 
 /** The database has gone back to an earlier state under running processes, or a backup was put in its place. */
 export interface HistoryEvent {
@@ -25,7 +25,7 @@ export interface HistoryBreak {
   readonly detail: string;
 }
 
-/** The key in `meta` of a random value that changes with every such event. */
+/** The key in `meta` of a value that changes with every such event: see `newIncarnation`. */
 export const INCARNATION_KEY = "incarnation";
 /** Keys in `meta` start with this; the time follows. */
 export const HISTORY_PREFIX = "history:";
@@ -57,4 +57,19 @@ function eventOf(value: string): HistoryEvent | undefined {
   const { at, kind, detail } = (read ?? {}) as Partial<Record<keyof HistoryEvent, unknown>>;
   if (typeof at !== "number" || (kind !== "rolled-back" && kind !== "restored")) return undefined;
   return { at, kind, detail: typeof detail === "string" ? detail : JSON.stringify(detail ?? "") };
+}
+
+/**
+ * Unlike any other, and later in order than those before: whoever finds another one than it knows can tell one that was made
+ * since from one that a database has gone back to.
+ */
+export function newIncarnation(random: Random, now: EpochMs): string {
+  return `${String(now).padStart(16, "0")} ${random.token()}`;
+}
+
+/** What another incarnation than the known one says about the database. */
+export function otherIncarnation(known: string | null, found: string | undefined): string {
+  return found !== undefined && known !== null && found > known
+    ? "another process noticed it first"
+    : "it lacks the note of an earlier loss";
 }

@@ -217,6 +217,8 @@ export {
   historyOf,
   historyRow,
   INCARNATION_KEY,
+  newIncarnation,
+  otherIncarnation,
   type HistoryBreak,
   type HistoryEvent,
   type MetaRow,

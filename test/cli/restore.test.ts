@@ -159,7 +159,7 @@ test("what workers held when the backup was made is free again, and the store sa
     return row?.["value"];
   };
   const first = incarnation();
-  expect(first).toMatch(/^[0-9a-f]{32}$/);
+  expect(first).toMatch(/^\d{16} [0-9a-f]{32}$/);
 
   const store = await open(path);
   expect(await store.listWorkers()).toEqual([]);

@@ -4,7 +4,7 @@
 //     its own line, that this line has the batch that was acknowledged last, and that the lines of other connections have at
 //     least theirs. A line that is lower or missing means that the database went back to an earlier state.
 // Y2. What a commit has checked is not checked again on its connection: a history without the one is without the other.
-// Y3. `incarnation` in `meta` is random and checked with every commit. The first process that notices changes it, with a row
+// Y3. `incarnation` in `meta` is unique and checked with every commit. The first process that notices changes it, with a row
 //     that says when, in one transaction: so every other process notices.
 // Y4. Another server than before (a failover), or the same one after a restart, may lack what this process has read of others,
 //     even where its own lines are there. It is a break like any other, without a row in `meta`.
@@ -13,7 +13,13 @@
 //     another process has already found to be lost.
 
 import type { Random } from "../../base/index.ts";
-import { historyRow, INCARNATION_KEY, type HistoryBreak } from "../../kernel/index.ts";
+import {
+  historyRow,
+  INCARNATION_KEY,
+  newIncarnation,
+  otherIncarnation,
+  type HistoryBreak,
+} from "../../kernel/index.ts";
 import type { Acknowledged, HistoryCheck, Link } from "./backend.ts";
 import type { WriteLink } from "./links.ts";
 import { lookup } from "./reads.ts";
@@ -35,7 +41,7 @@ interface Line extends Acknowledged {
 
 interface Unnoted {
   readonly detail: string;
-  /** The one that was known before: as long as it is there, no other process has noted the break. */
+  /** The one that was known before: only a later one says that another process has noted the break. */
   readonly incarnation: string | undefined;
 }
 
@@ -160,7 +166,7 @@ export class History {
         return `it acknowledged ${batch} commits of a connection and has ${Math.max(there, -1 - there)}`;
     }
     if (this.#incarnation === undefined || meta[0]?.["value"] === this.#incarnation) return undefined;
-    return "another process noticed it first";
+    return otherIncarnation(this.#incarnation, meta[0]?.["value"] as string | undefined);
   }
 
   /** Y1. A commit, or the question what became of one, found that history went back. */
@@ -205,9 +211,12 @@ export class History {
 
   #putIncarnation(ws: WorkingSet, unnoted: Unnoted | undefined): string {
     const row = ws.get("meta", "update", INCARNATION_KEY);
-    const isNoted = unnoted === undefined || row?.value !== (unnoted.incarnation ?? row?.value);
+    // A later one was made by another process since; an earlier one is what the database went back to.
+    const isNoted =
+      unnoted === undefined ||
+      (unnoted.incarnation !== undefined && row !== undefined && row.value > unnoted.incarnation);
     if (row !== undefined && isNoted) return row.value;
-    const value = this.#host.random.token();
+    const value = newIncarnation(this.#host.random, this.#host.now());
     if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value });
     else ws.update("meta", row, { value });
     if (unnoted === undefined) return value;

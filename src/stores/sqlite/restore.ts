@@ -22,7 +22,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { RepriseError, type EpochMs, type PayloadCodec } from "../../base/index.ts";
-import { historyRow, INCARNATION_KEY, type OnProgress } from "../../kernel/index.ts";
+import { historyRow, INCARNATION_KEY, newIncarnation, type OnProgress } from "../../kernel/index.ts";
 import { releaseWorker } from "../rules/reap.ts";
 import { backUpFile } from "./back-up.ts";
 import { check } from "./check.ts";
@@ -186,7 +186,10 @@ export class Restore {
     const { clock, random } = this.#options;
     const at = Math.max(clock.now(), lastCommitAt);
     const detail = `from ${backup}, whose last commit was at ${new Date(lastCommitAt).toISOString()}`;
-    const rows = [historyRow({ at, kind: "restored", detail }), { key: INCARNATION_KEY, value: random.token() }];
+    const rows = [
+      historyRow({ at, kind: "restored", detail }),
+      { key: INCARNATION_KEY, value: newIncarnation(random, at) },
+    ];
     const db = new DatabaseSync(this.#copy);
     try {
       db.exec("pragma synchronous = full; begin immediate");

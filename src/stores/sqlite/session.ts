@@ -12,7 +12,14 @@
 //     no other process, and no restart, ever reads them.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
-import { historyRow, INCARNATION_KEY, type HistoryBreak, type HistoryEvent } from "../../kernel/index.ts";
+import {
+  historyRow,
+  INCARNATION_KEY,
+  newIncarnation,
+  otherIncarnation,
+  type HistoryBreak,
+  type HistoryEvent,
+} from "../../kernel/index.ts";
 import { StoreClock } from "../rules/clock.ts";
 import type { Tx } from "../rules/statements.ts";
 import { isBusy, isFull, isUnknownCommit, SQLITE_BUSY, storeErrorOf } from "./errors.ts";
@@ -172,7 +179,7 @@ export class Session {
   #findMissing(sql: Statements, previous: number): string | undefined {
     const found = (sql.writer.get(this.#writer) as { batch: number } | undefined)?.batch;
     const incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
-    if (incarnation !== this.#incarnation) return "another process noticed it first";
+    if (incarnation !== this.#incarnation) return otherIncarnation(this.#incarnation, incarnation);
     const isOld = this.options.clock.monotonic() - this.#acknowledgedAt > CHECKED_FOR_MS;
     if (found === previous || (found === undefined && isOld)) return undefined;
     return `it acknowledged ${previous} commits of this process and has ${found ?? "none"}`;
@@ -191,14 +198,14 @@ export class Session {
     sql.addWriter.run(this.#writer, batch, now);
     let incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
     const lost = this.#lost;
-    // Another process may have said so already, with an incarnation of its own.
-    if (lost !== undefined && (incarnation ?? lost.incarnation) === lost.incarnation) {
+    // Another process may have said so already, with a later incarnation. An earlier one is what the file went back to.
+    if (lost !== undefined && !((incarnation ?? "") > (lost.incarnation ?? ""))) {
       incarnation = undefined;
       const { key, value } = historyRow(lost.event);
       sql.putMeta.run(key, value);
     }
     if (incarnation === undefined) {
-      incarnation = this.options.random.token();
+      incarnation = newIncarnation(this.options.random, now);
       sql.putMeta.run(INCARNATION_KEY, incarnation);
     }
     this.#incarnation = incarnation;
