@@ -27,10 +27,10 @@ export interface SimMutant {
 /** Seeds later than the first few, as of the last look. */
 const FOUND_BY: Readonly<Record<string, number>> = {
   "a commit that was given up may still get in": 702,
-  "a result is taken without looking at its token": 15,
+  "a result is taken without looking at its token": 138,
   "what follows from a turn is written in a second transaction": 237,
   "a due timer is forgotten when its worker dies": 119,
-  "a lease is counted by the worker's own clock": 86,
+  "a lease is counted by the worker's own clock": 154,
 };
 
 type Wrap = (store: Store, life: Life) => Store;
