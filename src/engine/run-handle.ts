@@ -100,8 +100,10 @@ export class RunHandle implements Run<any> {
     const record = await this.#host.store.findRun(this.id, checkGeneration(generation));
     if (record === undefined && generation !== undefined)
       throw new RepriseError("RUN_NOT_FOUND", `There is no generation ${generation} of run ${this.id}.`);
-    if (record === undefined && this.#seen !== undefined && this.#host.timesRolledBack() > 0)
-      throw goneError(this.id, false);
+    if (record === undefined && this.#seen !== undefined) {
+      await this.#host.store.checkHistory?.();
+      if (this.#host.timesRolledBack() > 0) throw goneError(this.id, false);
+    }
     if (record === undefined)
       throw new RepriseError(
         "RUN_NOT_FOUND",

@@ -2,7 +2,7 @@
 // clients who wait for it are told; no run ever ends with another run's data. The same tests for each store.
 
 import { expect, test } from "vitest";
-import { createEngine, signal, workflow, type Engine, type StoreSource } from "reprise";
+import { createEngine, signal, workflow, type Engine, type Run, type StoreSource } from "reprise";
 import { storeOf } from "../../../src/stores/store-url.ts";
 import { historyOf, type History } from "../../faults/history.ts";
 import { openStore, openSubject, type StoreKind, type Subject } from "../../faults/subject.ts";
@@ -49,8 +49,8 @@ class Shop implements AsyncDisposable {
     return engine;
   }
 
-  async start(client: Engine<any>, card: string): Promise<void> {
-    await insist(() => client.start(this.#order, card, { id: card }));
+  start(client: Engine<any>, card: string): Promise<Run<any>> {
+    return insist(() => client.start(this.#order, card, { id: card }));
   }
 
   async go(client: Engine<any>, card: string): Promise<void> {
@@ -130,9 +130,10 @@ export function historyOn(kind: StoreKind): void {
     await shop.engine(true);
     await shop.history.save();
     const [lost, later] = [cardsOf("x"), cardsOf("y")];
-    for (const card of lost) await shop.start(client, card);
+    const runs = new Map<string, Run<any>>();
+    for (const card of lost) runs.set(card, await shop.start(client, card));
     await shop.charged(lost);
-    const waiting = answers(lost, (card) => shop.result(client, card));
+    const waiting = answers(lost, (card) => runs.get(card)!.result({ timeout: PATIENCE }));
     await shop.history.restore();
     for (const card of later) await shop.start(client, card);
     for (const card of later) await shop.go(client, card);
