@@ -16,7 +16,7 @@ export class Waiters extends Listeners<(ending: Ending | RepriseError | undefine
     for (const tell of this.take(id)) tell(ending);
   }
 
-  /** True when the run that is waited for is gone, and whoever waits was told. */
+  /** True when the run that is waited for is gone, and those who wait for it got the error. */
   tellIfGone(id: string, found: RunRecord | undefined): boolean {
     const isGone = this.isGone(id, found);
     if (isGone) this.tell(id, goneError(id, found !== undefined));

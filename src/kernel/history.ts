@@ -60,7 +60,7 @@ function eventOf(value: string): HistoryEvent | undefined {
 }
 
 /**
- * Unlike any other, and later in order than those before: whoever finds another one than it knows can tell one that was made
+ * Unlike any other, and later in order than those before: a process that finds another one than it knows can tell one that was made
  * since from one that a database has gone back to.
  */
 export function newIncarnation(random: Random, now: EpochMs): string {

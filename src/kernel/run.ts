@@ -10,7 +10,7 @@ const NUMBERS_PER_MS = 100;
 
 /**
  * Numbers that a store gives at a time are at least this. A database that goes back to an earlier state takes its counters
- * with it; time goes on, so a number that was given in the lost history is not given again.
+ * with it; time does not go back, so a number that was given in the lost history is not given again.
  */
 export function leastNumberAt(now: EpochMs): number {
   return Math.max(0, Math.floor((now - NUMBERS_SINCE) * NUMBERS_PER_MS));

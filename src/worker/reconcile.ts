@@ -1,6 +1,6 @@
 // Reconcile: what the database says this worker holds, compared with what the worker knows.
 //
-// RC1. A turn or an item that the database says is held here, and that nobody here knows, would stay so for as long as this
+// RC1. A turn or an item that the database says is held here, and that the worker does not know, would stay so for as long as this
 //      worker lives. That happens when the database goes back to a state between a claim and its completion.
 // RC2. What is found once may be on its way: a claim that was not yet answered, a commit under way. What is found twice in a
 //      row, under the same token, is given back; its fence is that token, so nothing else can be meant.
@@ -21,7 +21,7 @@ export interface ReconcileHost {
 
 export class Reconcile {
   readonly #host: ReconcileHost;
-  /** RC2. Tokens that nobody knew the last time. */
+  /** RC2. Tokens that the worker did not know the last time. */
   #unknown: ReadonlySet<string> = new Set();
 
   constructor(host: ReconcileHost) {

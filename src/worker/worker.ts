@@ -6,7 +6,7 @@
 // R4. At most `concurrency` user functions at once, at most `HELD_LIMIT` runs held.
 // R5. Draining starts nothing new; what is at work may finish. A run with nothing at work is given back at once, everything
 //     else when it is done, or the time is up.
-// R6. After a failure of the store everything held is given up, and the worker goes on under a new number (restart.ts).
+// R6. After a failure of the store everything held is given up, and the worker continues under a new number (restart.ts).
 // R7. The same when the database went back to an earlier state: nothing that is in memory is used any more.
 
 import { CancelledError, type EpochMs } from "../base/index.ts";
@@ -390,7 +390,7 @@ export class Worker {
     this.#options.onEnded(record, status, last);
   }
 
-  /** R6. Nobody can say what the store has of all this. */
+  /** R6. The worker cannot know what the store has of these writes. */
   #onFailed(writes: readonly Write[], error: unknown): void {
     this.#log.report(error);
     if (writes.some(mayHold)) this.#restart.run();

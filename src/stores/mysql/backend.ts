@@ -52,7 +52,7 @@ class MysqlBackend implements Backend {
   /** B1. What `KILL` calls the connection of a writer of ours, and where it comes from. */
   readonly #threads = new Map<string, Thread>();
   #server: Server | undefined;
-  /** The server of the last connection, how often it was started anew since, and the last number it gave to one. */
+  /** The server of the last connection, how often it was restarted since, and the last number it gave to one. */
   #instance = { name: "", starts: 0, threadId: 0 };
   #migration: Promise<void> | undefined;
 
@@ -99,7 +99,7 @@ class MysqlBackend implements Backend {
     }
   }
 
-  /** A server counts its connections from the beginning when it is started anew. */
+  /** A server counts its connections from the beginning when it is restarted. */
   #identityOf({ instance: name }: Server, threadId: number): string {
     const last = this.#instance;
     const isNew = last.name !== name || threadId < last.threadId;

@@ -96,7 +96,7 @@ export interface Link {
   readonly isUsable: boolean;
   /** The line in `writers` that is this link's own. */
   readonly writer: string;
-  /** The server it leads to, as long as that has not been started anew: another text is another server, or another history. */
+  /** The server it leads to, as long as that has not been restarted: another text is another server, or another history. */
   readonly server: string;
   /** Asks several questions in one round trip. The first of a transaction begins it. */
   ask(questions: readonly Question[]): Promise<readonly Answer[]>;

@@ -176,7 +176,7 @@ export class History {
   }
 
   #lost(detail: string, link: Link | undefined): void {
-    // Of several breaks that nobody could note yet, the first one says what the others must have changed.
+    // Of several breaks without a row, the first one knows the incarnation that a note must have replaced.
     this.#unnoted = { detail, incarnation: this.#unnoted?.incarnation ?? this.#incarnation };
     this.#incarnation = undefined;
     this.#break({ kind: "rolled-back", detail }, link);

@@ -2,7 +2,7 @@
 
 import { RepriseError } from "../../base/index.ts";
 
-/** An option that is not known would be a wish nobody hears: it is refused. */
+/** An unknown option would have no effect, so it is refused. */
 export function refuseUnknownOptions(driver: string, options: URLSearchParams, known: readonly string[]): void {
   for (const name of new Set(options.keys())) {
     if (!known.includes(name))
