@@ -274,4 +274,4 @@ export {
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
 export { WORK_KINDS } from "./news.ts";
-export type { News, WorkKind } from "./news.ts";
+export type { ChangeNotice, WorkKind } from "./news.ts";

@@ -7,7 +7,7 @@ import type { RunNumber } from "./run.ts";
 export const WORK_KINDS = ["starts", "turns", "items", "due", "messages", "schedules"] as const;
 export type WorkKind = (typeof WORK_KINDS)[number];
 
-export interface News {
+export interface ChangeNotice {
   readonly work: ReadonlySet<WorkKind>;
   /** Runs that something was done to which whoever holds them or waits for them may want to know. */
   readonly runs: ReadonlySet<RunNumber>;

@@ -18,7 +18,7 @@ import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
 import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
-import type { News } from "./news.ts";
+import type { ChangeNotice } from "./news.ts";
 import type { Line, QueueState } from "./queue.ts";
 import type { RunNumber, RunRecord, Status } from "./run.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
@@ -208,7 +208,7 @@ export interface Store {
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
   hasChanged(): boolean;
   /** After that: what they said, where they can be heard. Undefined: anything may have changed. */
-  takeNews?(): News | undefined;
+  takeNews?(): ChangeNotice | undefined;
   /**
    * Calls back as soon as this store finds that what the process knows may not be what the database has. Whatever was read or
    * held before is of no more use; turns that were under way are answered with `lease-lost`.

@@ -11,7 +11,7 @@ import {
   type ClaimedItem,
   type ClaimedMessage,
   type ClaimedTurn,
-  type News,
+  type ChangeNotice,
   type OutcomeOf,
   type RunNumber,
   type Waiting,
@@ -105,7 +105,7 @@ export class Claimer {
   }
 
   /** Somebody said what there may be. */
-  hear({ work }: News): void {
+  hear({ work }: ChangeNotice): void {
     for (const kind of work) if (kind !== "schedules") this.want(kind);
     this.freed();
   }

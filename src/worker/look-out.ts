@@ -5,7 +5,7 @@
 //     and at once where they can be heard.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { News, Store } from "../kernel/index.ts";
+import type { ChangeNotice, Store } from "../kernel/index.ts";
 
 export interface LookOutHost {
   readonly store: Store;
@@ -14,7 +14,7 @@ export interface LookOutHost {
   readonly polls: boolean;
   due(): void;
   /** `news`: what it was; undefined: anything. */
-  changed(news: News | undefined): void;
+  changed(news: ChangeNotice | undefined): void;
 }
 
 const BUSY_MS = 10;

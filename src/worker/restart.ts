@@ -2,7 +2,7 @@
 // it holds and continues under a new number (R6).
 
 import { CancelledError, type Timers } from "../base/index.ts";
-import { INSIST_MS } from "./insistence.ts";
+import { INSIST_MS } from "./persistent-writes.ts";
 import type { Lease } from "./lease.ts";
 import type { Pump } from "./pump.ts";
 import type { TaskPool } from "./task-pool.ts";

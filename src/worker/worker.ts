@@ -21,7 +21,7 @@ import {
   type HistoryBreak,
   type Line,
   type NewRun,
-  type News,
+  type ChangeNotice,
   type NextGeneration,
   type RunRecord,
   type Store,
@@ -37,7 +37,7 @@ import { newFlowChild } from "./flow-child.ts";
 import { mayHold } from "./claims-given-back.ts";
 import { HeldRuns } from "./held-runs.ts";
 import type { HotRun } from "./hot-run.ts";
-import { Insistence } from "./insistence.ts";
+import { PersistentWrites } from "./persistent-writes.ts";
 import { intakeOf } from "./intake.ts";
 import { ItemWatch } from "./item-watch.ts";
 import type { Continued } from "./run-end.ts";
@@ -83,7 +83,7 @@ export class Worker {
   readonly #schedules: Schedules;
   readonly #preclaims: Preclaims;
   readonly #meter: WorkMeter;
-  readonly #insistence: Insistence;
+  readonly #insistence: PersistentWrites;
   readonly #operationHost: OperationHost;
   readonly #transactions: Transactions;
   readonly #deliveries: Deliveries;
@@ -137,7 +137,7 @@ export class Worker {
       report: (error) => this.#log.report(error),
       slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
     });
-    this.#insistence = new Insistence({
+    this.#insistence = new PersistentWrites({
       timers,
       pump: this.pump,
       isStopped: () => this.#stopped,
@@ -273,7 +273,7 @@ export class Worker {
       insist: (write) => (write.write === "message-back" ? this.#deliveries.insist(write) : this.#insistence.on(write)),
       gaveBack: (count) => this.#log.gaveBack(count),
     });
-    const changed = (news: News | undefined): void => this.#onChanged(news);
+    const changed = (news: ChangeNotice | undefined): void => this.#onChanged(news);
     this.#lookOut = new LookOut({ store, timers, polls, due: () => this.wake(), changed });
   }
 
@@ -423,7 +423,7 @@ export class Worker {
     this.#lookOut.dueAt(next.availableAt);
   }
 
-  #onChanged(news: News | undefined): void {
+  #onChanged(news: ChangeNotice | undefined): void {
     if (news !== undefined) this.#claimer.hear(news);
     else if (this.pump.pollsApart) this.#claimer.look();
     else this.wake();

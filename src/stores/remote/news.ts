@@ -3,14 +3,14 @@
 // N1. What a process does with the turns it holds is nobody else's business.
 // N2. A text that is too long, or not understood, means that anything may have changed.
 
-import { DEADLINE_ITEM, WORK_KINDS, type News, type RunNumber, type WorkKind } from "../../kernel/index.ts";
+import { DEADLINE_ITEM, WORK_KINDS, type ChangeNotice, type RunNumber, type WorkKind } from "../../kernel/index.ts";
 import type { Change, WireRow } from "./backend.ts";
 
 /** What PostgreSQL takes along with a notification is 8,000 bytes, less what comes before. */
 const MAX_CHARACTERS = 7_500;
 const ANYTHING = "*";
 
-export class Gathered implements News {
+export class Gathered implements ChangeNotice {
   readonly work = new Set<WorkKind>();
   readonly runs = new Set<RunNumber>();
 
@@ -65,7 +65,7 @@ export class Gathered implements News {
     return true;
   }
 
-  merge({ work, runs }: News): void {
+  merge({ work, runs }: ChangeNotice): void {
     for (const kind of work) this.work.add(kind);
     for (const run of runs) this.runs.add(run);
   }
@@ -87,13 +87,13 @@ function isInLine(row: WireRow): boolean {
   return typeof row["queue"] === "string";
 }
 
-export function textOf({ work, runs }: News): string {
+export function textOf({ work, runs }: ChangeNotice): string {
   const text = `${[...work].join()} ${[...runs].join()}`;
   return text.length > MAX_CHARACTERS ? ANYTHING : text;
 }
 
 /** N2 */
-export function newsIn(text: string): News | undefined {
+export function newsIn(text: string): ChangeNotice | undefined {
   const parts = /^([a-z,]*) ([\d,]*)$/.exec(text);
   if (parts === null) return undefined;
   const [work, runs] = [listIn(parts[1]!), listIn(parts[2]!)];

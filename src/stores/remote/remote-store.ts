@@ -18,7 +18,7 @@ import type {
   InputsAsked,
   ItemState,
   NewCheckpoint,
-  News,
+  ChangeNotice,
   NodeInput,
   OnProgress,
   OutcomeOf,
@@ -242,7 +242,7 @@ export class RemoteStore implements Store, ThreadStore {
     return this.#session.wakeUps.look();
   }
 
-  takeNews(): News | undefined {
+  takeNews(): ChangeNotice | undefined {
     return this.#session.wakeUps.takeNews();
   }
 

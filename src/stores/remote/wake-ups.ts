@@ -5,7 +5,7 @@
 //     what it was (news.ts): nobody looks at what others did not touch.
 // U3. While nothing happens looks become rare: an idle engine costs a few questions a second.
 
-import type { News } from "../../kernel/index.ts";
+import type { ChangeNotice } from "../../kernel/index.ts";
 import type { Backend, Change } from "./backend.ts";
 import type { Links } from "./links.ts";
 import { Gathered, newsIn, textOf } from "./news.ts";
@@ -29,7 +29,7 @@ export class WakeUps {
   /** What was heard since the last look; undefined: anything. */
   #heard: Gathered | undefined;
   #hasHeard = true;
-  #news: News | undefined;
+  #news: ChangeNotice | undefined;
   #toTell = new Gathered();
   #onHeard: (() => void) | undefined;
   #quietLooks = 0;
@@ -98,7 +98,7 @@ export class WakeUps {
   }
 
   /** What the last look was for. */
-  takeNews(): News | undefined {
+  takeNews(): ChangeNotice | undefined {
     return this.#news;
   }
 

@@ -15,7 +15,7 @@ export interface InsistenceHost {
   report(error: unknown): void;
 }
 
-export class Insistence {
+export class PersistentWrites {
   readonly #host: InsistenceHost;
 
   constructor(host: InsistenceHost) {
