@@ -10,13 +10,13 @@ const resolved = [...conditions, "node"];
 
 const EVERYTHING = ["src/**/*.test.ts", "test/**/*.test.ts"];
 
-/** Minutes each: `npm run faults` runs the same rigs on every store; one store is enough for every change. */
+/** Minutes each. `npm run faults` runs the same rigs on every store; the test suite runs them on one. */
 const BY_HAND = ["test/slow/faults/{mysql,sqlite}.test.ts"];
 
 const file = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** What is written for SQLite and runs on every other store as well (test/everywhere). */
-const ELSEWHERE = [
+/** Tests written for SQLite that also run on every other store (test/cross-store). */
+const CROSS_STORE = [
   "test/engine/{ahead-of-journal,beginnings,branches,cancelling,children,child-messages,deadlines}.test.ts",
   "test/engine/{early-messages,generations,leases,outbox,pausing,queues,retries,retrying,schedules}.test.ts",
   "test/engine/{signals,stopped,streams,terminating,updates,waiting}.test.ts",
@@ -24,14 +24,14 @@ const ELSEWHERE = [
   "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
 ];
 
-/** On real servers, which take their time: one file for each way in which time, order and crashes matter. */
+/** The subset that runs on real servers, which are slow: one file for each way in which time, order and crashes matter. */
 const ON_SERVERS = [
   "test/engine/{early-messages,signals,stopped,waiting}.test.ts",
   "test/flow/{acceptance,retry}.test.ts",
   "test/graph/{commits,recorded-io}.test.ts",
 ];
 
-/** What takes longest comes first: one of these at the end would have a processor for itself, and the others nothing to do. */
+/** The slowest files run first: a slow file at the end would leave the other processors idle. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -41,20 +41,20 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const elsewhere = ["simulated", "postgres", "mysql"].map((store) => ({
+const crossStore = ["simulated", "postgres", "mysql"].map((store) => ({
   extends: true as const,
   resolve: {
     alias: [
-      { find: /^reprise$/, replacement: file("test/everywhere/reprise.ts") },
-      { find: /^reprise\/testing$/, replacement: file("test/everywhere/testing.ts") },
-      { find: /^reprise\/sqlite$/, replacement: file("test/everywhere/sqlite.ts") },
+      { find: /^reprise$/, replacement: file("test/cross-store/reprise.ts") },
+      { find: /^reprise\/testing$/, replacement: file("test/cross-store/testing.ts") },
+      { find: /^reprise\/sqlite$/, replacement: file("test/cross-store/sqlite.ts") },
     ],
   },
   test: {
     name: store,
-    include: store === "simulated" ? ELSEWHERE : ON_SERVERS,
+    include: store === "simulated" ? CROSS_STORE : ON_SERVERS,
     env: { REPRISE_TEST_STORE: store },
-    setupFiles: ["test/everywhere/set-up.ts"],
+    setupFiles: ["test/cross-store/set-up.ts"],
   },
 }));
 
@@ -70,10 +70,10 @@ export default defineConfig({
     execArgv: conditions.map((condition) => `--conditions=${condition}`),
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    // The first opens a desk where tests ask for database servers; starts none.
-    globalSetup: ["test/servers/desk.ts", "test/compiled.ts"],
-    // What is polled for comes from another process; on a busy machine a second is nothing.
+    // The first lets tests request shared database servers; it starts none itself.
+    globalSetup: ["test/servers/shared-servers.ts", "test/compiled.ts"],
+    // Polled values come from another process; on a busy machine that takes seconds.
     expect: { poll: { timeout: 20_000 } },
-    projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: BY_HAND } }, ...elsewhere],
+    projects: [{ extends: true, test: { name: "sqlite", include: EVERYTHING, exclude: BY_HAND } }, ...crossStore],
   },
 });

@@ -3,7 +3,7 @@
 
 import { performance } from "node:perf_hooks";
 import { steps } from "./definitions.ts";
-import { storeOf, startsOf } from "./inside.ts";
+import { storeOf, startsOf } from "./open-store.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 const CLAIMS = 500;
@@ -34,7 +34,7 @@ export const backlogWorkload: Workload = {
       const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions }]);
       latenciesMs.push(performance.now() - claimedAt);
       if (turns.length !== AT_ONCE && turns.length !== runs) throw new Error(`Took ${turns.length} turns.`);
-      await store.write(turns.map(({ record, token }) => ({ write: "turn-back" as const, run: record.run, token })));
+      await store.write(turns.map(({ record, token }) => ({ write: "return-turn" as const, run: record.run, token })));
     }
     const elapsedMs = performance.now() - startedAt;
     await store.releaseWorker(worker);

@@ -1,7 +1,7 @@
 // fanout: that many parallel tasks in one run, joined with Promise.all.
 
 import { fanout } from "./definitions.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 export const fanoutWorkload: Workload = {
@@ -12,7 +12,7 @@ export const fanoutWorkload: Workload = {
     const count = scaled(Number(plan.variant), plan);
     // A run of a thousand takes some milliseconds: too little to measure once.
     const runs = Math.max(1, Math.round(10_000 / Number(plan.variant)));
-    const measured = await measureWaves({ runs, size: 1, count }, () => rig.engine.start(fanout, { count }));
+    const measured = await measureBatches({ runs, size: 1, count }, () => rig.engine.start(fanout, { count }));
     return { ...measured, extra: { usPerTask: (measured.elapsedMs / measured.steps) * 1_000 } };
   },
 };

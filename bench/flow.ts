@@ -2,7 +2,7 @@
 
 import { diamond, DIAMOND_NODES, FLOW_LENGTH, pipeline, wide } from "./flow-definitions.ts";
 import type { Rig } from "./rig.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Measured, type Plan, type Workload } from "./workload.ts";
 
 export const flowWorkload: Workload = {
@@ -18,12 +18,12 @@ export const flowWorkload: Workload = {
 
 function measureChains(rig: Rig, plan: Plan): Promise<Measured> {
   const size = scaled(200, plan);
-  return measureWaves({ runs: size * 10, size, count: FLOW_LENGTH }, () => rig.engine.start(pipeline, 0));
+  return measureBatches({ runs: size * 10, size, count: FLOW_LENGTH }, () => rig.engine.start(pipeline, 0));
 }
 
 function measureDiamonds(rig: Rig, plan: Plan): Promise<Measured> {
   const size = scaled(200, plan);
-  return measureWaves({ runs: size * 10, size, count: DIAMOND_NODES }, () => rig.engine.start(diamond, 0));
+  return measureBatches({ runs: size * 10, size, count: DIAMOND_NODES }, () => rig.engine.start(diamond, 0));
 }
 
 async function measureSpread(rig: Rig, plan: Plan): Promise<Measured> {
@@ -33,6 +33,6 @@ async function measureSpread(rig: Rig, plan: Plan): Promise<Measured> {
   const count = scaled(width, plan);
   // As many items whatever the width, so that only the width differs.
   const runs = Math.max(1, Math.round(20_000 / width));
-  const measured = await measureWaves({ runs, size: 1, count }, () => rig.engine.start(wide, count));
+  const measured = await measureBatches({ runs, size: 1, count }, () => rig.engine.start(wide, count));
   return { ...measured, extra: { usPerCompletion: (measured.elapsedMs / measured.steps) * 1_000 } };
 }

@@ -4,7 +4,7 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as wait } from "node:timers/promises";
 import { chain, CHAIN_LENGTH, cpuAtStep, facts, remembering, spreading } from "./graph-definitions.ts";
 import type { Rig } from "./rig.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Measured, type Plan, type Workload } from "./workload.ts";
 
 /** How often the run is asked whether it waits yet; what the measurement can be wrong by. */
@@ -24,7 +24,7 @@ export const graphWorkload: Workload = {
 
 function measureChains(rig: Rig, plan: Plan): Promise<Measured> {
   const size = scaled(200, plan);
-  return measureWaves({ runs: size * 10, size, count: CHAIN_LENGTH }, () => rig.engine.start(chain, {}));
+  return measureBatches({ runs: size * 10, size, count: CHAIN_LENGTH }, () => rig.engine.start(chain, {}));
 }
 
 async function measureFanOut(rig: Rig, plan: Plan): Promise<Measured> {
@@ -34,7 +34,7 @@ async function measureFanOut(rig: Rig, plan: Plan): Promise<Measured> {
   const count = scaled(width, plan);
   // As many nodes whatever the width, so that only the width differs.
   const runs = Math.max(1, Math.round(20_000 / width));
-  const measured = await measureWaves({ runs, size: 1, count }, () => rig.engine.start(spreading, { width: count }));
+  const measured = await measureBatches({ runs, size: 1, count }, () => rig.engine.start(spreading, { width: count }));
   return { ...measured, extra: { usPerNode: (measured.elapsedMs / measured.steps) * 1_000 } };
 }
 
@@ -47,7 +47,7 @@ async function measureState(rig: Rig, plan: Plan): Promise<Measured> {
   const startedAt = performance.now();
   const { id } = await rig.engine.start(remembering, { facts, length });
   for (;;) {
-    const info = await rig.engine.run(remembering, id).info();
+    const info = await rig.engine.get(remembering, id).info();
     // An entry for each node and for each step, and what it waits for.
     if (info.status === "waiting" && info.entries > 2 * length) break;
     await wait(ASK_MS);
@@ -56,7 +56,7 @@ async function measureState(rig: Rig, plan: Plan): Promise<Measured> {
   const [a = Number.NaN, b = Number.NaN, c = Number.NaN, d = Number.NaN] = marks.map((step) => cpuAtStep.get(step));
 
   await rig.restart();
-  const run = rig.engine.run(remembering, id);
+  const run = rig.engine.get(remembering, id);
   const resumedAt = performance.now();
   await run.resolve("go");
   const result = await run.result();

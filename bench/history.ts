@@ -20,14 +20,14 @@ export const historyWorkload: Workload = {
     const { id } = await rig.engine.start(history, { count });
     // Held until its last entry, then waiting: the first "waiting" with all entries is the end of the history.
     for (;;) {
-      const info = await rig.engine.run(history, id).info();
+      const info = await rig.engine.get(history, id).info();
       if (info.status === "waiting" && info.entries > count) break;
       await wait(ASK_MS);
     }
     const elapsedMs = performance.now() - startedAt;
 
     await rig.restart();
-    const run = rig.engine.run(history, id);
+    const run = rig.engine.get(history, id);
     const resumedAt = performance.now();
     await run.resolve("go");
     const result = await run.result();

@@ -1,7 +1,7 @@
 // latency: one run of 5 operations at a time, 500 of them. What matters is p50Ms and p99Ms.
 
 import { steps } from "./definitions.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 export const latencyWorkload: Workload = {
@@ -11,6 +11,6 @@ export const latencyWorkload: Workload = {
   isSequential: true,
   run(rig, plan) {
     const input = { count: 5, waitMs: 0 };
-    return measureWaves({ runs: scaled(500, plan), size: 1, count: 5 }, () => rig.engine.start(steps, input));
+    return measureBatches({ runs: scaled(500, plan), size: 1, count: 5 }, () => rig.engine.start(steps, input));
   },
 };

@@ -18,7 +18,7 @@ import { isDatabase } from "./open-database.ts";
 import { payloadWorkload } from "./payload.ts";
 import { runsWorkload } from "./runs.ts";
 import { stepsWorkload } from "./steps.ts";
-import { tableOf } from "./table.ts";
+import { tableOf } from "./print.ts";
 import { tasksWorkload } from "./tasks.ts";
 import type { Workload } from "./workload.ts";
 

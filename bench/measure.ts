@@ -1,6 +1,6 @@
 // One measurement: a rig, a warm-up, the workload, and the raw limit of the rows it wrote.
 
-import { measureFsyncMs, percentile, round } from "./numbers.ts";
+import { measureFsyncMs, percentile, round } from "./statistics.ts";
 import type { Position } from "./database.ts";
 import { Rig } from "./rig.ts";
 import type { Plan, Workload } from "./workload.ts";

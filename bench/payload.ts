@@ -2,7 +2,7 @@
 // far from that of `steps` means that size costs us more than it costs SQLite.
 
 import { payloads } from "./definitions.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 const BYTES: Readonly<Record<string, number>> = { "1 KB": 1_000, "100 KB": 100_000, "1 MB": 1_000_000 };
@@ -19,7 +19,7 @@ export const payloadWorkload: Workload = {
     if (bytes === undefined) throw new Error(`Expected one of ${Object.keys(BYTES).join(", ")}, got ${plan.variant}.`);
     const count = 10;
     const runs = scaled(Math.min(TOTAL_BYTES / bytes, MOST_STEPS) / count, plan);
-    const measured = await measureWaves({ runs, size: Math.min(runs, 50), count }, () =>
+    const measured = await measureBatches({ runs, size: Math.min(runs, 50), count }, () =>
       rig.engine.start(payloads, { count, bytes }),
     );
     const mbPerSecond = (measured.steps * bytes) / 1_000 / measured.elapsedMs;

@@ -2,9 +2,9 @@
 
 import { escape, type RowDataPacket } from "mysql2";
 import { createConnection, type Connection } from "mysql2/promise";
-import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./speaker.ts";
+import { RAW_TABLES, type Action, type Row, type RawDriver, type Table } from "./raw-driver.ts";
 
-export async function mysqlSpeaker(url: string): Promise<Speaker> {
+export async function mysqlSpeaker(url: string): Promise<RawDriver> {
   const connection = await createConnection({ uri: url, multipleStatements: true });
   await connection.query("set session transaction isolation level read committed");
   const ours = (table: Table): string => `reprise_${table}`;

@@ -1,7 +1,7 @@
 // PostgreSQL, as plainly and as quickly as the driver speaks it: arrays of values, a pipeline per transaction.
 
 import type { Client, ClientConfig } from "pg";
-import { RAW_TABLES, type Action, type Row, type Speaker, type Table } from "./speaker.ts";
+import { RAW_TABLES, type Action, type Row, type RawDriver, type Table } from "./raw-driver.ts";
 
 interface Column {
   readonly name: string;
@@ -17,7 +17,7 @@ const KEYS: Readonly<Record<Table, readonly string[]>> = {
   readiness: ["run", "node"],
 };
 
-export async function postgresSpeaker(url: string): Promise<Speaker> {
+export async function postgresSpeaker(url: string): Promise<RawDriver> {
   const { default: pg } = await import("pg");
   const client: Client = new pg.Client({ connectionString: url, pipeline: true } as ClientConfig);
   await client.connect();

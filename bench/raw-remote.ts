@@ -8,14 +8,14 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { TOKEN, type BenchDatabase, type JournalRow, type Position, type RawPlan, type Written } from "./database.ts";
 import { mysqlSpeaker } from "./raw-mysql.ts";
-import { percentile } from "./numbers.ts";
+import { percentile } from "./statistics.ts";
 import { postgresSpeaker } from "./raw-postgres.ts";
 import type { Server } from "./server.ts";
-import type { Action, Row, Speaker } from "./speaker.ts";
+import type { Action, Row, RawDriver } from "./raw-driver.ts";
 
 export function remoteDatabase(kind: "postgres" | "mysql", server: Server): BenchDatabase {
   const folder = mkdtempSync(join(tmpdir(), "reprise-bench-"));
-  const speaking = async <T>(work: (speaker: Speaker) => Promise<T>): Promise<T> => {
+  const speaking = async <T>(work: (speaker: RawDriver) => Promise<T>): Promise<T> => {
     const speaker = await (kind === "postgres" ? postgresSpeaker(server.url) : mysqlSpeaker(server.url));
     try {
       return await work(speaker);
@@ -38,7 +38,7 @@ export function remoteDatabase(kind: "postgres" | "mysql", server: Server): Benc
   };
 }
 
-async function readWritten(speaker: Speaker, { lastRow }: Position): Promise<Written<Row>> {
+async function readWritten(speaker: RawDriver, { lastRow }: Position): Promise<Written<Row>> {
   // As they came: the rows of one moment belong to many runs.
   const journal = (await speaker.read("journal", lastRow, "at, seq, run")) as JournalRow<Row>[];
   const runs = new Map((await speaker.read("runs", lastRow, "run")).map((row) => [Number(row["run"]), row]));
@@ -62,7 +62,7 @@ async function readWritten(speaker: Speaker, { lastRow }: Position): Promise<Wri
 
 /** The median of three rounds each, after one in which everything is warmed. */
 async function measureRaw(
-  speaker: Speaker,
+  speaker: RawDriver,
   since: Position,
   plans: (rows: number) => readonly RawPlan[],
 ): Promise<readonly number[]> {

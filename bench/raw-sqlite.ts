@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { performance } from "node:perf_hooks";
 import { TOKEN, type BenchDatabase, type JournalRow, type Position, type Written } from "./database.ts";
-import { percentile } from "./numbers.ts";
+import { percentile } from "./statistics.ts";
 
 type Row = Record<string, SQLInputValue>;
 type SqliteWritten = Written<Row> & { readonly schema: readonly string[] };

@@ -2,7 +2,7 @@
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createEngine } from "reprise";
+import { createClient, createEngine, type Client, type Definition } from "reprise";
 import { definitions } from "./definitions.ts";
 import type { BenchDatabase } from "./database.ts";
 import { openDatabase } from "./open-database.ts";
@@ -12,10 +12,13 @@ export interface Usage {
   readonly peakRssMb: number;
 }
 
-type BenchEngine = Awaited<ReturnType<typeof openEngine>>;
+type BenchDefinition = Extract<(typeof definitions)[number], Definition>;
+type BenchEngine = Client<BenchDefinition>;
 
-export function openEngine(url: string, works: boolean) {
-  return createEngine({ store: url, definitions, durability: "full", ...(!works && { worker: false }) });
+/** With a worker, or a client that only starts runs. */
+export function openEngine(url: string, works: boolean): Promise<Client<BenchDefinition>> {
+  const options = { store: url, definitions, durability: "full" } as const;
+  return works ? createEngine(options) : createClient(options);
 }
 
 export function usageOfThisProcess(): Usage {

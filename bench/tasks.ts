@@ -1,7 +1,7 @@
 // tasks: as steps, with tasks of the queue instead of operations.
 
 import { tasks } from "./definitions.ts";
-import { measureWaves } from "./waves.ts";
+import { measureBatches } from "./batched-runs.ts";
 import { scaled, type Workload } from "./workload.ts";
 
 export const tasksWorkload: Workload = {
@@ -11,6 +11,6 @@ export const tasksWorkload: Workload = {
   run(rig, plan) {
     const size = scaled(200, plan);
     const input = { count: 10, waitMs: Number.parseFloat(plan.variant) };
-    return measureWaves({ runs: size * 10, size, count: input.count }, () => rig.engine.start(tasks, input));
+    return measureBatches({ runs: size * 10, size, count: input.count }, () => rig.engine.start(tasks, input));
   },
 };

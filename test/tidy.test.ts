@@ -1,65 +1,11 @@
 // The shape of the code, checked by a test. Each rule is a pure function over files, tried on made-up files first, so
 // that a rule which can no longer fail is noticed.
 
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, posix } from "node:path";
-import { fileURLToPath } from "node:url";
+import { posix } from "node:path";
 import { expect, test } from "vitest";
-
-type Files = ReadonlyMap<string, string>;
-
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-
-// ── reading ──
-
-const NOT_OURS = new Set(["node_modules", "dist", "coverage", ".git", ".reprise", ".stryker-tmp"]);
-const TEXT = /\.(?:[cm]?[jt]sx?|json|md|sql|html|css|ya?ml|sh)$|(?:^|\/)(?:\.npmrc|\.gitignore|run)$/;
-
-function readRepository(): Files {
-  const files = new Map<string, string>();
-  const visit = (folder: string): void => {
-    for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
-      const path = posix.join(folder, entry.name);
-      if (entry.isDirectory() && !NOT_OURS.has(entry.name)) visit(path);
-      else if (entry.isFile() && TEXT.test(path)) files.set(path, readFileSync(join(ROOT, path), "utf8"));
-    }
-  };
-  visit(".");
-  return files;
-}
-
-function only(files: Files, pattern: RegExp): Files {
-  return new Map([...files].filter(([path]) => pattern.test(path)));
-}
-
-const isTest = (path: string): boolean => path.endsWith(".test.ts") || path.startsWith("test/");
-
-/** The code with comments, and if asked the insides of strings, replaced by spaces; line numbers stay. */
-function codeOf(source: string, { keepStrings = false } = {}): string {
-  const token =
-    /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[\s\S]|\$\{(?:[^{}`]|\{[^{}]*\})*\}|[^`\\])*`|(?<=(?:^|[(,=:[!&|?{};\n]|return)\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\/[a-z]*/g;
-  const blank = (text: string): string => text.replace(/[^\n]/g, " ");
-  return source.replace(token, (text) => {
-    if (text.startsWith("//") || text.startsWith("/*")) return blank(text);
-    // No import is written with a template; a file that is made from one may have imports of its own.
-    if (keepStrings) return text.startsWith("`") ? blank(text) : text;
-    // What stands in ${…} is code.
-    if (text.startsWith("`"))
-      return text.replace(/(\$\{(?:[^{}`]|\{[^{}]*\})*\})|[^\n]/g, (char, code) => code ?? (char === "`" ? char : " "));
-    return text[0] + blank(text.slice(1, -1)) + text.at(-1);
-  });
-}
-
-function importsOf(source: string): string[] {
-  const code = codeOf(source, { keepStrings: true });
-  const forms = [
-    /^\s*(?:import|export)\b[^"'`;]*?\bfrom\s*["']([^"']+)["']/gm,
-    /^\s*import\s*["']([^"']+)["']/gm,
-    /\bimport\(\s*["']([^"']+)["']/g,
-    /\bnew URL\(\s*["'](\.[^"']+\.ts)["']\s*,\s*import\.meta\.url/g,
-  ];
-  return forms.flatMap((form) => Array.from(code.matchAll(form), (match) => match[1]!));
-}
+import { codeOf, importsOf, isTest, only, readRepository, type Files } from "./tidy/files.ts";
+import { findBadTags } from "./tidy/tags.ts";
+import { findPrivateNames, findPrivateProse } from "./tidy/words.ts";
 
 function targetOf(path: string, specifier: string): string {
   return posix.join(posix.dirname(path), specifier);
@@ -99,6 +45,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["server", "testing", "langgraph"],
   ["engine"],
   ["worker"],
+  ["process"],
   ["workflow", "graph", "flow", "federation", "stores"],
   ["kernel"],
   ["base"],
@@ -280,6 +227,8 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
   "reprise/testing": "src/testing/index.ts",
   "reprise/langgraph": "src/langgraph/index.ts",
   "reprise/sqlite": "src/stores/sqlite/index.ts",
+  "reprise/checkpoints": "src/checkpoints.ts",
+  "reprise/describe": "src/describe.ts",
   "reprise/lint": "src/lint.ts",
 };
 
@@ -382,6 +331,39 @@ test("paths of a machine and addresses of registries are found", () => {
   expect(found("docs/work/x and ./root/y")).toBe(0);
 });
 
+// ── invariants: a tag is defined once, where its name says, and cited by that name ──
+
+test("tags that are defined twice, elsewhere or nowhere are found", () => {
+  const found = (files: Record<string, string>): string[] => findBadTags(new Map(Object.entries(files)));
+  const pump = "// Pump: group commit.\n//\n// pump.P1. One batch at a time.\n// pump.P2. No timer.\nrun(); // pump.P1";
+  expect(found({ "src/worker/pump.ts": pump })).toEqual([]);
+  expect(found({ "src/worker/pump.ts": pump, "src/worker/a.ts": "// see pump.P3" })).toHaveLength(1);
+  expect(found({ "src/worker/a.ts": pump })).toHaveLength(2);
+  expect(found({ "src/worker/pump.ts": `${pump}\n// pump.P1. Once more.` })).toHaveLength(1);
+  expect(found({ "src/graph/definition.ts": "// graph.D1. Names are unique." })).toEqual([]);
+  expect(found({ "src/worker/a.ts": "run(); // P3" })).toHaveLength(1);
+  expect(found({ "src/worker/a.ts": "// As P3 says, nothing waits." })).toHaveLength(1);
+  expect(found({ "src/worker/a.ts": "// A4 paper, and UTF8 text in V8" })).toHaveLength(1);
+  expect(found({ "docs/rules.md": "**rules.A5.** Time is the store's.", "src/a.ts": "// rules.A5" })).toEqual([]);
+  expect(found({ "ARCHITECTURE.md": "as pump.P9 says" })).toHaveLength(1);
+});
+
+// ── the language: names and prose of the field ──
+
+test("names that only this project uses are found, and words of the field are not", () => {
+  const names = (path: string, source: string): string[] => findPrivateNames(new Map([[path, source]]));
+  expect(names("src/worker/look-out.ts", "")).toHaveLength(1);
+  expect(names("src/stores/remote/words-runs.ts", "")).toHaveLength(1);
+  expect(names("src/a.ts", "class Solitude {}\nconst takeNews = 1;\ninterface Waiting {}")).toHaveLength(3);
+  expect(names("src/a.ts", "const line = 1; const outlook = lookup(memory);")).toEqual([]);
+});
+
+test("sentences without an actor are found", () => {
+  const prose = (source: string): string[] => findPrivateProse(new Map([["docs/a.md", source]]));
+  expect(prose("Whoever asks is told.\nThe run goes on.\nThe timer starts anew.")).toHaveLength(4);
+  expect(prose("The worker renews its lease.")).toEqual([]);
+});
+
 // ── the repository itself ──
 
 const repository = readRepository();
@@ -411,4 +393,18 @@ test("nothing is left over", () => {
 
 test("nothing tells on which machine it was made", () => {
   expect(findMachineTraces(repository)).toEqual([]);
+});
+
+test("every invariant has one tag, defined in the file that its name says", () => {
+  expect(findBadTags(only(repository, /^(?:src|test)\/.*\.ts$|^(?:ARCHITECTURE|docs\/rules)\.md$/))).toEqual([]);
+});
+
+const published = only(repository, /^src\/.*\.ts$|^(?:README|ARCHITECTURE|CONTRIBUTING)\.md$|^(?:docs|examples)\//);
+
+test("names are words of the field", () => {
+  expect(findPrivateNames(only(repository, /^(?:src|test|bench|examples)\/.*\.ts$/))).toEqual([]);
+});
+
+test("every sentence of the sources and of the public documents names its actor", () => {
+  expect(findPrivateProse(published)).toEqual([]);
 });

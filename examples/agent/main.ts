@@ -1,13 +1,13 @@
 // An agent with tools, a person who decides, and a worker that is killed while it moves money. Then: what happened step by
 // step, the same again without a single call, and what would have been if the person had said no.
 
-import { createEngine } from "reprise";
+import { createClient } from "reprise";
 import { agent, QUESTION } from "./agent.ts";
 import { endWorker, readLedger, startWorker, store, until } from "./stage.ts";
 
 const calls = (what: string): number => readLedger().filter((line) => line.what === what).length;
 
-await using engine = await createEngine({ store, definitions: [agent], worker: false });
+await using engine = await createClient({ store, definitions: [agent] });
 
 console.log("── A person is asked ──");
 const run = await engine.start(agent, QUESTION, { id: "ticket-1" });

@@ -59,7 +59,7 @@ if (import.meta.main) {
     ["1", true],
     ["2", false],
   ] as const)
-    await engine.run(checkout, `checkout-${id}`).resolve("approval", { ok, by: "Eve" }, { beforeStart: true });
+    await engine.get(checkout, `checkout-${id}`).resolve("approval", { ok, by: "Eve" }, { beforeStart: true });
   console.log(await first.result());
   console.log(await second.result());
   console.log([...ledger.values()]);

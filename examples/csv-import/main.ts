@@ -17,7 +17,7 @@ export const saved = new Map<string, Customer>();
 
 async function save(row: Readonly<Record<string, string>>, attempt: number): Promise<number> {
   const { id = "", name = "", email = "", cents = "" } = row;
-  if (Number(id) % 50 === 0 && attempt === 0) throw new Error("connection reset"); // works the second time
+  if (Number(id) % 50 === 0 && attempt === 1) throw new Error("connection reset"); // works the second time
   if (email === "") throw new FatalError(`row ${id} has no email`); // is not tried again
   if (!/^\d+$/.test(cents)) throw new FatalError(`row ${id}: ${cents} is no amount`);
   saved.set(id, { id, name, email, cents: Number(cents) });
@@ -25,13 +25,14 @@ async function save(row: Readonly<Record<string, string>>, attempt: number): Pro
 }
 
 export const csvImport = flow("csv-import", { input: typed<{ file: string; limit?: number }>() })
-  .action("text", { needs: ["input"], retry: { maxAttempts: 3 }, timeout: "30 s" }, (_ctx, { input }) =>
+  .action("text", ["input"], { retry: { maxAttempts: 3 }, timeout: "30 s" }, (_ctx, { input }) =>
     readFile(new URL(input.file, import.meta.url), "utf8"),
   )
   .inline("rows", ["input", "text"], ({ input, text }) => parseCsv(text).slice(0, input.limit))
   .spread(
     "saved",
-    { needs: ["rows"], concurrency: 50, settle: true, retry: { maxAttempts: 3, baseDelay: "10ms" } },
+    ["rows"],
+    { concurrency: 50, settle: true, retry: { maxAttempts: 3, baseDelay: "10ms" } },
     ({ rows }) => rows,
     (ctx, row) => save(row, ctx.attempt),
   )

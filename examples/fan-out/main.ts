@@ -11,7 +11,7 @@ export const fetchPage = task(
   "fetch page",
   { retry: { maxAttempts: 3, baseDelay: "20ms" }, timeout: "10 s" },
   async (ctx, page: Page) => {
-    if (page.number % 10 === 3 && ctx.attempt === 0) throw new Error("connection reset"); // works the second time
+    if (page.number % 10 === 3 && ctx.attempt === 1) throw new Error("connection reset"); // works the second time
     if (page.number === 13) throw new FatalError("page 13 is gone"); // is not tried again
     return { number: page.number, words: 100 + page.number };
   },

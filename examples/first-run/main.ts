@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createEngine, type Engine, type JournalEntry, type Run } from "reprise";
+import { createClient, type Client, type JournalEntry, type Run } from "reprise";
 // The renderer of `reprise show`.
 import { lineWidth, paint } from "../../src/cli/output.ts";
 import { renderTimeline, type TimelineMark } from "../../src/cli/timeline.ts";
@@ -80,7 +80,7 @@ function say(text: string): void {
   console.log(`${paint("dim", `${((Date.now() - startedAt) / 1000).toFixed(1)} s`.padStart(6))}  ${text}`);
 }
 
-async function tell(engine: Engine<typeof order | typeof notify>): Promise<boolean> {
+async function tell(engine: Client<typeof order | typeof notify>): Promise<boolean> {
   console.log(`\n${paint("bold", "Reprise: an order that outlives its worker")}\n`);
   const run = await engine.start(order, INPUT, { id: ID });
   say(`${ID} is in the store: charge, reserve, approval, label, pickup, mail.`);
@@ -133,7 +133,7 @@ function printTimeline(entries: readonly JournalEntry[], marks: readonly Timelin
 // ── the proof ──
 
 async function prove(
-  engine: Engine<typeof order | typeof notify>,
+  engine: Client<typeof order | typeof notify>,
   run: Run<typeof order>,
   entries: readonly JournalEntry[],
   entriesBefore: number,
@@ -147,7 +147,7 @@ async function prove(
     (entries.find(({ type }) => type === "ChildWorkflowInitiated")?.data as { childExecutionId?: string })
       ?.childExecutionId,
   );
-  const child = await engine.run(notify, childId).verify();
+  const child = await engine.get(notify, childId).verify();
   const callsAfter = readLedger().length;
   return [
     committedOnce(entries),
@@ -195,7 +195,7 @@ ${paint("bold", "Where to go next")}
 `);
 }
 
-const engine = await createEngine({ store, definitions: [order, notify], worker: false });
+const engine = await createClient({ store, definitions: [order, notify] });
 const proved = await tell(engine);
 await engine.close();
 if (!proved)

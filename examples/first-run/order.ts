@@ -20,7 +20,7 @@ function callOutside(step: string, { runId, attempt, idempotencyKey }: TaskConte
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: "150ms" } }, async (ctx, order: Order) => {
   callOutside("charge", ctx);
   await pause(60);
-  if (ctx.attempt === 0) throw new Error("the card network did not answer");
+  if (ctx.attempt === 1) throw new Error("the card network did not answer");
   return { receipt: `ch-${order.id}`, cents: order.cents };
 });
 

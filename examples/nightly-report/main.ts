@@ -20,7 +20,7 @@ if (import.meta.main) {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions });
 
   // In earnest: { cron: "0 3 * * *", timeZone: "Europe/Berlin", overlap: "queue", catchUp: "all" }
-  const nightly = await engine.schedule("nightly", { every: "1 s", overlap: "queue", catchUp: "all" }, report, "ann");
+  const nightly = await engine.schedule("nightly", report, "ann", { every: "1 s", overlap: "queue", catchUp: "all" });
 
   // Nobody was there on three days of last week.
   const { createdAt } = await nightly.info();
@@ -31,7 +31,7 @@ if (import.meta.main) {
   while (mails.length < 5) {
     const found: string[] = [];
     for await (const { id } of engine.list({ tag: "schedule:nightly", status: "completed" }))
-      found.unshift(await engine.run(report, id).result());
+      found.unshift(await engine.get(report, id).result());
     for (const mail of found.slice(mails.length)) console.log(mail);
     mails.splice(0, mails.length, ...found);
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -14,7 +14,7 @@ function refusalOf(work: () => unknown): RepriseError {
   throw new Error("nothing was refused");
 }
 
-test("what is encrypted comes back, and the text cannot be seen in the bytes", () => {
+test("an encrypted text decrypts to itself, and the bytes do not contain it", () => {
   const codec = aesGcm({ keys: { one: ONE }, current: "one" });
   for (const text of ["", "{}", '"ä€😀"', "x".repeat(100_000)]) {
     const bytes = codec.encode(text, PLACE);
@@ -23,13 +23,13 @@ test("what is encrypted comes back, and the text cannot be seen in the bytes", (
   }
 });
 
-test("equal texts have different bytes every time", () => {
+test("equal texts encrypt to different bytes each time", () => {
   const codec = aesGcm({ keys: { one: ONE }, current: "one" });
   const seen = new Set(Array.from({ length: 100 }, () => Buffer.from(codec.encode('"same"', PLACE)).toString("hex")));
   expect(seen.size).toBe(100);
 });
 
-test("an old key is read, and new payloads carry the id of the current one", () => {
+test("old keys decrypt, and new payloads name the current key", () => {
   const before = aesGcm({ keys: { one: ONE }, current: "one" });
   const after = aesGcm({ keys: { one: ONE, two: TWO }, current: "two" });
   expect(after.decode(before.encode('"old"', PLACE), PLACE)).toBe('"old"');
@@ -41,13 +41,13 @@ test("an old key is read, and new payloads carry the id of the current one", () 
   expect(refusal.details).toEqual({ key: "two", keys: ["one"] });
 });
 
-test("another key under the same id does not open it", () => {
+test("another key under the same id does not decrypt", () => {
   const bytes = aesGcm({ keys: { one: ONE }, current: "one" }).encode('"x"', PLACE);
   const refusal = refusalOf(() => aesGcm({ keys: { one: TWO }, current: "one" }).decode(bytes, PLACE));
   expect([refusal.code, refusal.details]).toEqual(["PAYLOAD_UNREADABLE", { key: "one" }]);
 });
 
-test("a change of any byte is noticed", () => {
+test("a change of any byte is detected", () => {
   const codec = aesGcm({ keys: { one: ONE, ond: TWO }, current: "one" });
   const bytes = codec.encode('{"a":1}', PLACE);
   for (let at = 0; at < bytes.length; at += 1) {
@@ -59,7 +59,7 @@ test("a change of any byte is noticed", () => {
     expect(() => codec.decode(bytes.subarray(0, length), PLACE)).toThrow(RepriseError);
 });
 
-test("a payload opens only at its own place", () => {
+test("a payload decrypts only at its own place", () => {
   const codec = aesGcm({ keys: { one: ONE }, current: "one" });
   const bytes = codec.encode("{}", PLACE);
   for (const other of [
@@ -70,7 +70,7 @@ test("a payload opens only at its own place", () => {
     expect(refusalOf(() => codec.decode(bytes, other)).code).toBe("PAYLOAD_UNREADABLE");
 });
 
-test("wrong options are refused without showing a key", () => {
+test("wrong options are refused, and the message shows no key", () => {
   const secret = "c2hvcnQ=";
   for (const [options, said] of [
     [undefined, "expected { keys, current }"],

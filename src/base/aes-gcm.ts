@@ -1,10 +1,10 @@
-// AES-256-GCM: the reference codec.
+// AES-GCM: the reference codec, AES-256-GCM.
 //
 //   version 1 · length of the key's id · the key's id · nonce, 12 bytes · ciphertext · tag, 16 bytes
 //
-// Authenticated with it: everything before the nonce, and the payload's context.
+// The tag also authenticates everything before the nonce, and the payload's context.
 //
-// Nonces are random, so one key should not encrypt more than 2^32 payloads: at a thousand a second, 49 days. Rotate.
+// Nonces are random, so a key should encrypt at most 2^32 payloads: 49 days at 1,000 per second. Then rotate it.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from "node:crypto";
 import { inspect } from "node:util";
@@ -22,14 +22,14 @@ const MAX_KEY_ID_BYTES = 100;
 
 /** The keys of `aesGcm`. */
 export interface AesGcmOptions {
-  /** By id: 32 bytes, or their base64. Every key some payload was written with; what is missing cannot be read. */
+  /** By id: 32 bytes, or their base64. Must contain every key that some payload was written with. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /** The id of the key that new payloads are written with. */
   readonly current: string;
 }
 
 /**
- * Encrypts payloads with AES-256-GCM; old keys are read, new payloads are written with the current one.
+ * Encrypts payloads with AES-256-GCM: reads with any of the keys, writes with the current one.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ function headerOf(id: string): Buffer {
   return Buffer.concat([Buffer.of(VERSION, bytes.length), bytes]);
 }
 
-/** Neither a field nor a number holds the separator, so no two contexts have the same bytes. */
+/** Neither a field nor a number contains the separator, so no two contexts have the same bytes. */
 function contextBytes({ run, field, place }: PayloadContext): Buffer {
   return Buffer.from(`${field}/${run}/${place}`);
 }
@@ -89,7 +89,7 @@ function keyIdOf(bytes: Uint8Array): string {
   if (bytes[0] !== VERSION || length === 0 || bytes.length < 2 + length)
     throw new RepriseError(
       "PAYLOAD_UNREADABLE",
-      "the bytes were not written by aesGcm. Give the codec they were written with, or restore the row from a backup.",
+      "aesGcm did not write these bytes. Pass the codec that wrote them, or restore the row from a backup.",
     );
   return Buffer.from(bytes.subarray(2, 2 + length)).toString();
 }
@@ -105,7 +105,7 @@ function keyMissing(id: string, keys: ReadonlyMap<string, KeyObject>): RepriseEr
 function unreadable(id: string, cause?: unknown): RepriseError {
   return new RepriseError(
     "PAYLOAD_UNREADABLE",
-    `key ${inspect(id)} does not open it: the key is another one than it was encrypted with, or the bytes were changed or moved. Compare the key; if it is right, restore the row from a backup.`,
+    `key ${inspect(id)} does not decrypt it: another key wrote it, or the bytes were changed or moved. Compare the key; if it is right, restore the row from a backup.`,
     { cause, details: { key: id } },
   );
 }
@@ -130,18 +130,18 @@ function checkKeyId(id: string): string {
   if (id !== "" && Buffer.byteLength(id) <= MAX_KEY_ID_BYTES && /^[\x21-\x7e]+$/.test(id)) return id;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `aesGcm: a key's id stands in every payload: expected 1 to ${MAX_KEY_ID_BYTES} printable characters without spaces, got ${inspect(id)}.`,
+    `aesGcm: every payload contains the key's id: expected 1 to ${MAX_KEY_ID_BYTES} printable characters without spaces, got ${inspect(id)}.`,
   );
 }
 
-/** Says how long it is, never what it is. */
+/** The message names the length of a key, never the key. */
 function keyOf(id: string, key: unknown): KeyObject {
   const bytes = typeof key === "string" ? Buffer.from(key, "base64") : key;
   if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_BYTES) {
     const got = bytes instanceof Uint8Array ? `${bytes.length} bytes` : `a ${typeof key}`;
     throw new RepriseError(
       "BAD_OPTIONS",
-      `aesGcm: expected ${KEY_BYTES} bytes or their base64 as key ${inspect(id)}, got ${got}. \`openssl rand -base64 32\` makes one.`,
+      `aesGcm: expected ${KEY_BYTES} bytes or their base64 as key ${inspect(id)}, got ${got}. \`openssl rand -base64 32\` creates one.`,
     );
   }
   return createSecretKey(bytes);

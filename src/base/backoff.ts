@@ -1,8 +1,10 @@
+// Backoff: retry policies, and the delay before the next attempt.
+
 import { toMs, type Duration } from "./duration.ts";
 import { invariant, RepriseError } from "./errors.ts";
 import { checkOptionNames } from "./options.ts";
 
-/** `maxAttempts` counts the first try. Defaults: `baseDelay` 1 s, `maxDelay` 60 s (or `baseDelay`, if that is longer). */
+/** `maxAttempts` counts the first attempt. Defaults: `baseDelay` 1 s, `maxDelay` 60 s (or `baseDelay`, if that is longer). */
 export interface RetryPolicy {
   maxAttempts: number;
   baseDelay?: Duration;
@@ -16,7 +18,7 @@ const DEFAULT_MAX_MS = 60_000;
 // 2^53 times any base is above any max; beyond 1023 the power itself would be Infinity.
 const MAX_EXPONENT = 53;
 
-/** Refuses a policy that contradicts itself, before anything is run with it. */
+/** Refuses an invalid policy before any code runs with it. */
 export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
   if (typeof policy !== "object" || policy === null)
     throw bad(what, `expected { maxAttempts, … }, not ${String(policy)}`);
@@ -25,7 +27,7 @@ export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
     throw bad(
       what,
-      `maxAttempts must be a whole number of at least 1 (it counts the first try), not ${String(maxAttempts)}`,
+      `maxAttempts must be a whole number of at least 1 (it counts the first attempt), not ${String(maxAttempts)}`,
     );
   }
   const baseMs = delayMs(policy.baseDelay, DEFAULT_BASE_MS, what, "baseDelay");
@@ -36,8 +38,8 @@ export function checkRetryPolicy(policy: RetryPolicy, what: string): void {
 }
 
 /**
- * How long to wait after attempt `attempt` (0-based) has failed: min(base·2^attempt + floor(jitter01·base), max).
- * Give `drawUnit` of the run as `jitter01`, and a restarted worker computes the same delay.
+ * The delay after attempt `attempt` (0-based) has failed: min(base·2^attempt + floor(jitter01·base), max).
+ * With `drawUnit` of the run as `jitter01`, a restarted worker computes the same delay.
  */
 export function backoffMs(policy: RetryPolicy, attempt: number, jitter01: number): number {
   invariant(Number.isSafeInteger(attempt) && attempt >= 0, "attempts are counted from 0", { attempt });

@@ -17,7 +17,7 @@ import {
   invariant,
   InvariantError,
   RepriseError,
-  RetryLater,
+  RetryLaterError,
   seedOf,
   sha256Hex,
   systemClock,
@@ -30,7 +30,7 @@ import {
 
 // ── errors ──
 
-test("an error says its code, who must act, and keeps its cause", () => {
+test("an error has a code, names who must act, and keeps its cause", () => {
   const cause = new Error("disk");
   const error = new RepriseError("STORE_IO", "cannot write", { cause, details: { path: "x" } });
   expect(error).toMatchObject({ name: "RepriseError", code: "STORE_IO", family: "store", details: { path: "x" } });
@@ -40,14 +40,18 @@ test("an error says its code, who must act, and keeps its cause", () => {
   expect(Object.keys(new RepriseError("USAGE", "x"))).toEqual(["code"]);
 });
 
-test("every class of ours has its own name and code", () => {
+test("every error class has its own name and code", () => {
   expect(new FatalError("x")).toMatchObject({ name: "FatalError", code: "FATAL", family: "outcome" });
   expect(new CancelledError()).toMatchObject({ name: "CancelledError", code: "CANCELLED" });
-  expect(new RetryLater("2 minutes")).toMatchObject({ name: "RetryLater", code: "RETRY_LATER", afterMs: 120_000 });
+  expect(new RetryLaterError("2 minutes")).toMatchObject({
+    name: "RetryLaterError",
+    code: "RETRY_LATER",
+    afterMs: 120_000,
+  });
   expect(new InvariantError("x")).toMatchObject({ name: "InvariantError", code: "INVARIANT", family: "invariant" });
 });
 
-test("every code says what happened and what to do, in sentences", () => {
+test("every code says what happened and what to do next, in sentences", () => {
   for (const { summary, next } of Object.values(ERROR_CATALOGUE)) {
     expect(summary).toMatch(/^\S.*\.$/);
     expect(next).toMatch(/^\S.*\.$/);
@@ -60,7 +64,7 @@ test("the catalogue is sorted by family, and by code within a family", () => {
   expect(ranks).toEqual(ranks.toSorted());
 });
 
-test("an invariant that holds is silent, one that does not stops with its details", () => {
+test("an invariant that holds does nothing; one that fails throws its details", () => {
   invariant(true, "fine");
   expect(() => invariant(false, "broken", { seq: 3 })).toThrow(InvariantError);
 });
@@ -134,7 +138,7 @@ test("digestOf hashes exactly the documented bytes", () => {
   expect(digestOf("reprise/x/v1", "run-1", 7, "é", 8n)).toBe(sha256Hex("12:reprise/x/v15:run-11:72:é1:8"));
 });
 
-test("parts of a digest cannot run into each other", () => {
+test("the parts of a digest are unambiguous", () => {
   fc.assert(
     fc.property(fc.array(fc.string()), fc.array(fc.string()), (one, other) => {
       fc.pre(JSON.stringify(one) !== JSON.stringify(other));
@@ -173,7 +177,7 @@ test("the first draws of run-1 never change", () => {
   `);
 });
 
-test("draws lie in their range and are spread evenly", () => {
+test("draws are in range and evenly distributed", () => {
   const counts = Array.from({ length: 10 }, () => 0);
   for (let index = 0; index < 5_000; index++) {
     const unit = drawUnit(1n, "p", index);
@@ -235,7 +239,7 @@ test("a delay is whole and never above the maximum, whatever the policy", () => 
   );
 });
 
-test("a policy that says nothing waits from 1 s up to 60 s, and a longer base is its own maximum", () => {
+test("the default delays go from 1 s to 60 s, and a longer base is its own maximum", () => {
   expect(backoffMs({ maxAttempts: 3 }, 0, 0)).toBe(1_000);
   expect(backoffMs({ maxAttempts: 3 }, 99, 0)).toBe(60_000);
   expect(backoffMs({ maxAttempts: 3, baseDelay: "5 m" }, 3, 0)).toBe(300_000);
@@ -276,13 +280,13 @@ test.each(["", "a".repeat(256), "a\nb", "a\u007fb", "\ud800", 7, null, undefined
 
 // ── the machine ──
 
-test("the system clock gives whole milliseconds, and its monotonic side never goes back", () => {
+test("the system clock returns whole milliseconds, and its monotonic time never goes backwards", () => {
   expect(Number.isSafeInteger(systemClock.now())).toBe(true);
   const before = systemClock.monotonic();
   expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before);
 });
 
-test("a timer fires once, a cancelled one never, and one for next year not today", async () => {
+test("a timer fires once, a cancelled one never, and a timer for next year does not fire today", async () => {
   const fired: string[] = [];
   const cancelYear = systemTimers.set(365 * 86_400_000, () => fired.push("year"), { ref: false });
   systemTimers.set(1, () => fired.push("cancelled"))();
@@ -296,7 +300,7 @@ test("a timer fires once, a cancelled one never, and one for next year not today
   expect(fired).toEqual(["due"]);
 });
 
-test("soon comes after every promise that is already settled", async () => {
+test("soon runs after the callbacks of all settled promises", async () => {
   const order: string[] = [];
   const done = new Promise<void>((resolve) =>
     systemTimers.soon(() => {

@@ -84,7 +84,7 @@ test.each(NUMBERS)("the double %s is written as %s", (bits, text) => {
   if (!Object.is(value, -0)) expect(encode(value)).toBe(text);
 });
 
-test("canonicalJson refuses what JSON cannot say", () => {
+test("canonicalJson refuses values that JSON lacks", () => {
   const values = [
     Number.NaN,
     Infinity,
@@ -117,7 +117,7 @@ test("canonicalJson agrees with JSON.parse on every JSON value", () => {
 
 // ── round trips ──
 
-test("ACCEPTANCE 39: Date, Map, Set, BigInt, bytes, undefined, -0, NaN and Error come back as they were", () => {
+test("ACCEPTANCE 39: Date, Map, Set, BigInt, bytes, undefined, -0, NaN and Error decode to themselves", () => {
   expect(roundTrip(new Date(1_700_000_000_123))).toEqual(new Date(1_700_000_000_123));
   expect(roundTrip(new Date(Number.NaN)).getTime()).toBeNaN();
   expect([
@@ -229,7 +229,7 @@ const { anyValue } = fc.letrec<{ anyValue: unknown }>((tie) => ({
   ),
 }));
 
-test("every value that is data comes back equal, and its text is a fixed point", () => {
+test("every data value decodes to an equal value, and its text is a fixed point", () => {
   fc.assert(
     fc.property(anyValue, (value) => {
       const back = roundTrip(value);
@@ -318,7 +318,7 @@ function nested(depth: number, wrap: (inner: unknown) => unknown): unknown {
   return value;
 }
 
-test("a value may be 256 deep and no deeper, whatever it is made of", () => {
+test("a value may be 256 levels deep and no deeper", () => {
   const wraps: ((inner: unknown) => unknown)[] = [
     (inner) => [inner],
     (inner) => ({ a: inner }),
@@ -343,7 +343,7 @@ test("a value a million deep is refused without overflowing the stack", () => {
   expect(refusal(() => decode('{"a":'.repeat(1_000_000) + "0" + "}".repeat(1_000_000))).code).toBe("BAD_PAYLOAD");
 });
 
-test("a shallower limit can be asked for, a deeper one cannot", () => {
+test("the depth limit can be lowered, but not raised", () => {
   expect(refusal(() => encode([[[0]]], { maxDepth: 2 })).code).toBe("PAYLOAD_TOO_DEEP");
   expect(
     refusal(() =>
@@ -355,7 +355,7 @@ test("a shallower limit can be asked for, a deeper one cannot", () => {
   ).toBe("PAYLOAD_TOO_DEEP");
 });
 
-test("size is counted in bytes of UTF-8 and ends exactly at the limit", () => {
+test("size counts UTF-8 bytes, and the limit is inclusive", () => {
   const sizes: [unknown, PayloadLimits][] = [
     ["é".repeat(10), { maxBytes: 22 }],
     [["a", "b"], { maxBytes: 9 }],
@@ -372,7 +372,7 @@ test("size is counted in bytes of UTF-8 and ends exactly at the limit", () => {
   expect(refusal(() => encode(new Uint8Array(64 * 1024 * 1024))).code).toBe("PAYLOAD_TOO_LARGE");
 });
 
-test("a small value that unfolds without end is refused before it fills the memory", () => {
+test("a small value that expands exponentially is refused before it fills the memory", () => {
   const bomb = nested(60, (inner) => [inner, inner]);
   expect(refusal(() => encode(bomb, { maxBytes: 100_000 })).code).toBe("PAYLOAD_TOO_LARGE");
   expect(refusal(() => encode(new Error("x", { cause: bomb }), { maxBytes: 100_000 })).code).toBe("PAYLOAD_TOO_LARGE");

@@ -1,10 +1,12 @@
+// Decode: from canonical text to values (codec.ts).
+
 import { MAX_PAYLOAD_DEPTH } from "./encode.ts";
 import { reviveError } from "./error-value.ts";
 import type { RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
 import { unreadableReason } from "./unreadable.ts";
 
-/** The value of a text written by `encode`; anything else is refused with BAD_PAYLOAD. */
+/** The value of a text that `encode` wrote; refuses any other text with BAD_PAYLOAD. */
 export function decode(text: string): unknown {
   if (typeof text !== "string" || !text.isWellFormed()) throw bad(undefined, "expected well-formed text.");
   let value: unknown;
@@ -20,11 +22,11 @@ export function decode(text: string): unknown {
   return needsWalk(text) ? revive(value, undefined) : value;
 }
 
-/** Most texts hold neither tags nor anything that could hide one, and are done after JSON.parse. */
+/** Most texts contain no tag, and nothing that could hide one: JSON.parse is enough. */
 function needsWalk(text: string): boolean {
   // A unicode escape could spell a `$`, a `__proto__` or a lone surrogate.
   if (text.includes('"$') || text.includes("\\u") || text.includes("__proto__")) return true;
-  // Only that many containers could nest too deeply; a text of few containers is common and counted quickly.
+  // Fewer containers than the limit cannot nest too deeply; counting them is fast.
   if (text.length <= 2 * MAX_PAYLOAD_DEPTH) return false;
   return mayBeDeep(text);
 }
@@ -41,7 +43,7 @@ function mayBeDeep(text: string): boolean {
 
 type Members = Record<string, unknown>;
 
-// In place: JSON.parse has just made these objects, nobody else holds them.
+// In place: JSON.parse has just created these objects, and no other code refers to them.
 function revive(value: unknown, up: Frame | undefined): unknown {
   if (typeof value === "string" && !value.isWellFormed()) throw bad(up, "a lone surrogate is not text.");
   if (typeof value !== "object" || value === null) return value;
@@ -108,14 +110,14 @@ function reviveTagged(tagged: Members, frame: Frame): unknown {
       if (isMembers(v)) return reviveErrorTag(v, frame);
       break;
     default:
-      throw bad(frame.up, `unknown tag ${JSON.stringify(tag) ?? ""}; it may come from a newer version.`);
+      throw bad(frame.up, `unknown tag ${JSON.stringify(tag) ?? ""}; a newer version may have written it.`);
   }
   throw bad(frame.up, `the value of the tag ${JSON.stringify(tag)} is malformed.`);
 }
 
 function reviveBytes(base64: string, frame: Frame): Uint8Array {
   const bytes = Buffer.from(base64, "base64");
-  // Buffer skips what it does not understand.
+  // Buffer silently skips invalid characters.
   if (bytes.toString("base64") !== base64) throw bad(frame.up, "expected base64.");
   return new Uint8Array(bytes);
 }
@@ -146,7 +148,7 @@ function reviveErrorTag(fields: Members, frame: Frame): Error {
   }
   if (errors !== undefined && !Array.isArray(errors)) throw bad(frame.up, "the errors of an error are a list.");
   if (data !== undefined && !isMembers(data)) throw bad(frame.up, "the data of an error is an object.");
-  // The fields lie as deep as the error itself: in memory they are its own members.
+  // The fields have the depth of the error itself: in memory they are its own members.
   frame.step = "cause";
   const cause = Object.hasOwn(fields, "cause") ? { cause: revive(fields["cause"], frame) } : undefined;
   frame.step = "code";

@@ -1,3 +1,5 @@
+// Duration: times as options give them, and as people read them.
+
 import { RepriseError } from "./errors.ts";
 
 export type Unit =
@@ -46,7 +48,7 @@ const UNIT_MS: Readonly<Record<Unit, number>> = {
 
 const DURATION_TEXT = /^(\d+(?:\.\d+)?) ?([a-z]+)$/;
 
-/** Whole milliseconds; anything else is refused, naming `what` it was meant for. */
+/** Whole milliseconds; refuses any other value, and names `what` in the message. */
 export function toMs(duration: Duration, what = "duration"): number {
   const ms = typeof duration === "string" ? parseMs(duration) : duration;
   if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= 0) return ms + 0;
@@ -63,7 +65,7 @@ function parseMs(text: string): number | undefined {
   const [, amount, unit] = match as unknown as [string, string, string];
   if (!Object.hasOwn(UNIT_MS, unit)) return undefined;
   const exact = Number(amount) * UNIT_MS[unit as Unit];
-  // 1.1 s is 1100.0000000000002 ms in binary: forgive that, but not half a millisecond.
+  // 1.1 s is 1100.0000000000002 ms in binary: accept that, but not half a millisecond.
   const rounded = Math.round(exact);
   return Math.abs(exact - rounded) < 1e-6 ? rounded : undefined;
 }
@@ -78,7 +80,7 @@ export function formatMs(ms: number): string {
   if (!Number.isFinite(ms)) return String(ms);
   if (ms < 0) return `-${formatMs(-ms)}`;
   if (Math.round(ms) < SECOND) return `${Math.round(ms)} ms`;
-  // Rounded before the unit is chosen: 59,960 ms is a minute, not "60 s".
+  // Round before choosing the unit: 59,960 ms is a minute, not "60 s".
   const tenths = Math.round(ms / 100);
   if (tenths < 600) return `${tenths / 10} s`;
   const seconds = Math.round(ms / SECOND);

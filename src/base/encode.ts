@@ -1,3 +1,5 @@
+// Encode: from values to canonical text (codec.ts).
+
 import { types } from "node:util";
 import { InvariantError, RepriseError } from "./errors.ts";
 import { frameOf, payloadError, type Frame } from "./payload-path.ts";
@@ -34,13 +36,13 @@ export function encode(value: unknown, limits?: PayloadLimits): string {
   return checkSize(write(value, undefined, rules), rules);
 }
 
-/** RFC 8785 and nothing else: no tags, and only what JSON can say. */
+/** Plain RFC 8785: no tags; refuses values that JSON lacks. */
 export function canonicalJson(value: unknown): string {
   return write(value, undefined, PLAIN_RULES);
 }
 
 function checkSize(text: string, rules: Rules): string {
-  // A code unit is at most three bytes: most texts are small enough to pass without counting.
+  // A code unit has at most three bytes: most texts pass without counting.
   if (text.length * 3 <= rules.maxBytes) return text;
   const bytes = Buffer.byteLength(text);
   if (bytes > rules.maxBytes) throw tooLarge(undefined, bytes, rules);
@@ -73,7 +75,7 @@ function write(value: unknown, up: Frame | undefined, rules: Rules): string {
     case "symbol":
       throw payloadError("NOT_DATA", up, `a symbol (${String(value)}) cannot be recorded; use a string.`);
     default:
-      throw new InvariantError("typeof gave an unknown answer");
+      throw new InvariantError("typeof returns a known name");
   }
 }
 
@@ -88,12 +90,12 @@ function requireTags(what: string, up: Frame | undefined, rules: Rules): void {
   if (!rules.tagged) throw payloadError("NOT_DATA", up, `${what} is not JSON.`);
 }
 
-// What needs escaping by RFC 8785, and surrogates, which need a closer look.
+// Characters that RFC 8785 escapes, and surrogates, which must be paired.
 // oxlint-disable-next-line no-control-regex
 const NOT_VERBATIM = /[\u0000-\u001f"\\\ud800-\udfff]/;
 
 function quote(text: string, up: Frame | undefined): string {
-  // Short text is quicker by looking first; long text by leaving all of it to the built-in.
+  // For short text the test is faster; for long text the built-in is.
   if (text.length < 48 && !NOT_VERBATIM.test(text)) return `"${text}"`;
   if (!text.isWellFormed()) throw payloadError("BAD_PAYLOAD", up, "a lone surrogate is not text; no store keeps it.");
   return JSON.stringify(text);
@@ -150,7 +152,7 @@ function canBeWrittenAsIs(keys: readonly string[]): boolean {
 
 function writeSorted(value: Plain, keys: readonly string[], frame: Frame, rules: Rules): string {
   const members = keys.map((key) => ({ key, written: rules.tagged && isDollars(key) ? `$${key}` : key }));
-  // Of the written keys, because escaping can change the order: "$!" lies between "$" and "$$".
+  // Sort the written keys, because escaping can change the order: "$!" lies between "$" and "$$".
   members.sort((a, b) => (a.written < b.written ? -1 : 1));
   let text = "";
   for (const { key, written } of members) {
@@ -164,7 +166,7 @@ function writeSorted(value: Plain, keys: readonly string[], frame: Frame, rules:
 function writeMember(value: Plain, key: string, written: string, frame: Frame, rules: Rules): string {
   frame.step = key;
   if (key === "__proto__") throw payloadError("BAD_PAYLOAD", frame, "a key named __proto__ cannot be recorded safely.");
-  // C4: reading the property would run a getter.
+  // codec.C4: reading the property would run a getter.
   const property = Reflect.getOwnPropertyDescriptor(value, key);
   if (property === undefined || !("value" in property)) {
     throw payloadError("NOT_DATA", frame, "a getter or setter cannot be recorded; copy its value into a plain object.");
@@ -247,10 +249,10 @@ function writeSet(set: ReadonlySet<unknown>, frame: Frame, rules: Rules): string
   return `{"$":"set","v":[${text}]}`;
 }
 
-// Written in fields of their own, or never.
+// Written in separate fields, or never.
 const OWN_FIELDS_OF_ERRORS = new Set(["__proto__", "cause", "code", "constructor", "message", "name", "stack"]);
 
-// C3: nothing in here may refuse, except by size.
+// codec.C3: only the size limit may refuse an error.
 function writeError(error: Error, frame: Frame, rules: Rules): string {
   const attempt = (step: Frame["step"], item: unknown): string | undefined => {
     frame.step = step;
@@ -264,7 +266,7 @@ function writeError(error: Error, frame: Frame, rules: Rules): string {
   const cause = ownValue(error, "cause");
   const code = ownValue(error, "code");
   const errors = ownValue(error, "errors")?.value;
-  // In the order of their keys.
+  // In key order.
   let text = "";
   const add = (key: string, written: string | undefined): void => {
     if (written !== undefined) text += `${text === "" ? "" : ","}"${key}":${written}`;

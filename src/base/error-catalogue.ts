@@ -1,5 +1,8 @@
-// Every code an error of ours can carry, sorted by who must act on it. A code is part of the public interface: its
-// meaning never changes, and a code is never reused.
+// Error catalogue: every code of a RepriseError, sorted by who must act on it.
+//
+// error-catalogue.C1. A code is part of the public interface: its meaning never changes, and a code is never reused.
+// error-catalogue.C2. `summary` says what happened and why it is refused; `next` is a command or a line of code where there
+//   is one. docs/errors has a page for each code, and test/docs checks that it says the same.
 
 export type ErrorFamily = "usage" | "determinism" | "store" | "outcome" | "federation" | "invariant";
 
@@ -7,364 +10,368 @@ export const ERROR_CATALOGUE = {
   // usage: the caller must change the call
   BAD_DURATION: {
     family: "usage",
-    summary: 'A duration is neither a whole number of milliseconds nor text such as "5 minutes".',
-    next: 'Write a non-negative number of milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): "500ms", "30 s", "2 hours".',
+    summary: 'A duration is neither a whole number of milliseconds nor a number with a unit, such as "5 minutes".',
+    next: 'Write milliseconds, or a number and a unit (ms, s, m, h, d, or second, minute, hour, day, week): 500, "500ms", "30 s", "2 hours".',
   },
   BAD_FLOW: {
     family: "usage",
-    summary: "A flow does not hang together: a node that needs what is not above it, a name used twice, no output.",
-    next: "Correct the node named in the message.",
+    summary:
+      "Invalid flow: a node needs a value that is not declared above it, a name is used twice, or the flow has no output.",
+    next: "Fix the node that the message names. `reprise graph <file>` draws the flow.",
   },
   BAD_FORMAT: {
     family: "usage",
     summary:
-      "A text is not in the format it should be in: a field is missing, unknown or of another type, or it comes from a newer version.",
-    next: "Correct the field at the path in the message, or update reprise when the text is of a newer version.",
+      "A text does not match its format: a field is missing, unknown or of another type, or a newer version wrote it.",
+    next: "Fix the field at the path in the message. If a newer version wrote the text: `npm install reprise@latest`.",
   },
   BAD_GRAPH: {
     family: "usage",
     summary:
-      "A graph does not hang together: an edge to no node, two ways on without a condition, a change of no channel.",
-    next: "Correct the node or edge named in the message.",
+      "Invalid graph: an edge points to a missing node, a node has two unconditional edges, or a node changes an unknown channel.",
+    next: "Fix the node or edge that the message names. `reprise graph <file>` draws the graph.",
   },
   BAD_ID: {
     family: "usage",
-    summary: "A run id is empty, too long, or holds characters a store cannot keep.",
-    next: "Use a non-empty string of at most 255 characters without control characters.",
+    summary: "A run id is empty, too long, or contains characters that a store cannot keep.",
+    next: 'Use a string of 1 to 255 characters without control characters, such as `{ id: "order-7" }`.',
   },
   BAD_INPUT: {
     family: "usage",
-    summary: "The input does not satisfy the schema of the definition.",
-    next: "Correct the input where the message says; it must be what the schema of the definition asks for.",
+    summary: "The input does not match the schema of the definition.",
+    next: "Fix the input at the path in the message; `details.issues` lists every issue.",
   },
   BAD_NAME: {
     family: "usage",
-    summary: "A name is empty, too long, or holds characters a store cannot keep.",
-    next: "Use a non-empty string of at most 200 characters without control characters.",
+    summary: "A name is empty, too long, or contains characters that a store cannot keep.",
+    next: 'Use a string of 1 to 200 characters without control characters, such as `task("charge", …)`.',
   },
   BAD_OPTIONS: {
     family: "usage",
-    summary: "An option is missing, unknown, or outside its range.",
-    next: "Correct the option named in the message.",
+    summary: "An option is missing, unknown, of the wrong type, or out of range.",
+    next: "Fix the option that the message names; the message says what it expects.",
   },
   BAD_PAYLOAD: {
     family: "usage",
     summary:
-      "Text that cannot be stored or read back unchanged: malformed Unicode, a `__proto__` key, or broken payload text.",
-    next: "Remove the value at the path in the message; if the text came from the store, run `reprise doctor`.",
+      "A value cannot be stored and read back unchanged: malformed Unicode, a `__proto__` key, or damaged payload text.",
+    next: "Fix the value at the path in the message, for text with `text.toWellFormed()`. If the payload came from the store, run `reprise doctor`.",
   },
   BAD_POLICY: {
     family: "usage",
-    summary: "A retry policy contradicts itself.",
-    next: "Give maxAttempts of at least 1, a baseDelay above 0, and a maxDelay of at least baseDelay.",
+    summary: "A retry policy or a timeout cannot be applied.",
+    next: 'Use `maxAttempts` of at least 1, `baseDelay` above 0, `maxDelay` of at least `baseDelay`, and `timeout` above 0: `{ retry: { maxAttempts: 5, baseDelay: "1 s" } }`.',
   },
   BAD_SCHEDULE: {
     family: "usage",
-    summary: "A schedule could never be kept: its pattern, interval, time zone or policies make no sense.",
-    next: "Give one of cron and every, with a time that comes and a time zone that exists.",
+    summary: "A schedule is invalid: its pattern, interval, time zone or policies cannot be applied.",
+    next: 'Pass either `cron` or `every`, with a pattern that matches a date and a known time zone: `{ cron: "0 3 * * *", timeZone: "Europe/Berlin" }`.',
   },
   BAD_STORE_URL: {
     family: "usage",
-    summary: "The address of the store is not one we know how to open.",
-    next: 'Write a URL whose scheme names a store, such as "sqlite:shop.db" or "postgres://user:password@host/shop".',
+    summary: "The store URL is invalid, or no store supports it.",
+    next: 'Write a URL whose scheme names a store: "sqlite:shop.db", "postgres://user:password@host/shop" or "mysql://user:password@host/shop".',
   },
   BAD_THREAD: {
     family: "usage",
-    summary: "A LangGraph config names no thread, or one whose name a store cannot keep.",
-    next: 'Call the graph with { configurable: { thread_id: "…" } }, a non-empty string.',
+    summary: "A LangGraph config has no `thread_id`, or one that a store cannot keep.",
+    next: 'Pass the thread with every call: `app.invoke(input, { configurable: { thread_id: "order-7" } })`.',
   },
   CHECKPOINT_NOT_FOUND: {
     family: "usage",
-    summary: "A run has no committed checkpoint of this step or with this label.",
-    next: "List those it has: `reprise checkpoints <id>`, or run.checkpoints().",
+    summary: "The run has no committed checkpoint for this step or label.",
+    next: "List its checkpoints: `reprise checkpoints <id>`, or `run.checkpoints()`.",
   },
   DRIVER_MISSING: {
     family: "usage",
-    summary: "The package that speaks to this kind of database is not installed.",
-    next: "Install the package named in the message beside reprise: `npm install pg` or `npm install mysql2`.",
+    summary: "The driver package for this database is not installed.",
+    next: "Install the package that the message names: `npm install pg` or `npm install mysql2`.",
   },
   DUPLICATE_DEFINITION: {
     family: "usage",
-    summary: "Two different definitions carry the same name.",
-    next: "Rename one of them, or register only one.",
+    summary: "Two different definitions have the same name.",
+    next: "Rename one of them, or pass only one to `definitions`.",
   },
   ENGINE_CLOSED: {
     family: "usage",
     summary: "The engine was used after it was closed.",
-    next: "Close the engine last, or create a new one.",
+    next: "Close the engine last, or create a new one: `await using engine = await createEngine({ … })`.",
   },
   NOT_DATA: {
     family: "usage",
-    summary: "A value that is not data was about to be recorded.",
-    next: "Return plain objects, arrays, strings, numbers, bigint, Date, Map, Set, Uint8Array or Error; read the rest first.",
+    summary: "A value cannot be recorded because it is not plain data.",
+    next: "Return plain objects, arrays, strings, numbers, bigint, Date, Map, Set, Uint8Array or Error: `await response.json()` instead of `response`.",
   },
   NOT_RETRYABLE: {
     family: "usage",
-    summary: "A failed run cannot go on from where it failed.",
-    next: "Read why in the message; start a new run.",
+    summary: "The failed run cannot be retried: its steps were undone, or a child it waits for cannot be retried.",
+    next: "Start a new run with the same input; `reprise show <id>` prints the input.",
   },
   NO_QUERY_HANDLER: {
     family: "usage",
-    summary: "A query was asked that the run's code has registered no answer for where it stands.",
-    next: "Call `ctx.onQuery` before the first wait of the workflow; a run that is only expected cannot answer yet.",
+    summary: "The run's code has not registered a handler for this query.",
+    next: "Call `ctx.onQuery(name, handler)` at the top of the workflow, before its first `await`.",
   },
   PAYLOAD_TOO_DEEP: {
     family: "usage",
-    summary: "A value is nested more deeply than can be recorded.",
+    summary: "A value is nested more than 256 levels deep.",
     next: "Flatten the value, for example into a list of records that refer to each other by id.",
   },
   PAYLOAD_TOO_LARGE: {
     family: "usage",
-    summary: "A value is larger than one recorded payload may be.",
-    next: "Store the bulk elsewhere and record a reference to it, or split the value over several steps.",
+    summary: "A value is larger than the payload limit (8 MiB, or `limits.payload`).",
+    next: "Store the data elsewhere (a file, an object store) and record a reference, or split it over several steps.",
   },
   PROMISE_ALREADY_RESOLVED: {
     family: "usage",
-    summary: "A promise of a run was settled a second time with another value.",
-    next: "Settle it once; the first value stands.",
+    summary: "The promise already has a value; the run keeps the first one.",
+    next: "Nothing, if the request is a repeat: answer it as the first. To send several values, declare `signal()` instead of `promise()`.",
   },
   QUEUE_NOT_FOUND: {
     family: "usage",
-    summary: "There is no queue with this name in the store.",
-    next: "Check the name, or start an engine whose definitions name the queue.",
+    summary: "The store has no queue with this name.",
+    next: "List the queues: `reprise queue list`, or `engine.listQueues()`.",
   },
   RUN_ENDED: {
     family: "usage",
-    summary: "The run has ended and takes no more messages.",
-    next: "Read its result, or start a new run.",
+    summary: "The run has ended and accepts no messages.",
+    next: "Read its result with `run.result()`, or start a new run.",
   },
   RUN_NOT_FOUND: {
     family: "usage",
-    summary: "No run has this id.",
-    next: "Check the id and the store, or start the run first.",
+    summary: "The store has no run with this id.",
+    next: "Check the id and the store: `reprise list`. Start the run first, or send with `{ beforeStart: true }`.",
   },
   SCHEDULE_NOT_FOUND: {
     family: "usage",
-    summary: "No schedule has this name; it was never made, or was removed.",
-    next: "Check the name and the store, or make the schedule with engine.schedule.",
+    summary: "The store has no schedule with this name.",
+    next: "List the schedules: `reprise schedule list`. Create one: `engine.schedule(name, definition, input, { cron })`.",
   },
   START_CONFLICT: {
     family: "usage",
-    summary: "A run with this id exists already, with another definition or another input.",
-    next: "Use another id, or start it with exactly the same definition and input to get the existing run.",
+    summary: "A run with this id exists, with another definition or another input.",
+    next: "Use another id, start with the same definition and input, or use the existing run: `engine.get(definition, id)`.",
   },
   UNKNOWN_DEFINITION: {
     family: "usage",
-    summary: "No definition of this name is registered.",
-    next: "Add it to `definitions` of the engine or worker; for the command line, export it from the file.",
+    summary: "No definition with this name is registered.",
+    next: "Add it to `definitions` of `createEngine`; for the command line, export it from the file. Then `reprise resume <id>` if a run is blocked.",
   },
   UNKNOWN_PORT: {
     family: "usage",
-    summary: "The definition declares no port of this name and kind.",
-    next: "Declare it in `ports`, or correct the name.",
+    summary: "The definition declares no port with this name and kind.",
+    next: "Declare it: `workflow(name, { ports: { approval: promise() } }, …)`, or use a name that the message lists.",
   },
   UNKNOWN_TASK: {
     family: "usage",
-    summary: "No task of this name is registered.",
-    next: "Add the task to `definitions` of the engine or worker.",
+    summary: "No task with this name is registered.",
+    next: "Add the task to `definitions` of `createEngine`, then `reprise resume <id>`.",
   },
   USAGE: {
     family: "usage",
-    summary: "Something was called in a way it cannot work.",
-    next: "Do what the message says.",
+    summary: "Invalid call. The message says what to change.",
+    next: "Change the call as the message says; for a command, `reprise <command> --help`.",
   },
 
-  // determinism: the code of a definition must change, or go back
+  // determinism: the author of the definition must change its code, or restore the earlier code
   DETERMINISM_VIOLATION: {
     family: "determinism",
-    summary: "The code did something else than the journal recorded.",
-    next: "Compare expected and actual in the details; restore the code, then resume the run.",
+    summary: "The code does not match the journal: it requested another step than the one recorded.",
+    next: "Restore the code, or put the change behind `ctx.patched()`; then `reprise resume <id>`.",
   },
   GRAPH_CHANGED: {
     family: "determinism",
-    summary: "A graph's run needs a node or a channel that today's graph does not have.",
-    next: "Put the node or channel back, or register the old graph beside the new one under another `version`; then resume the run.",
+    summary: "The run needs a node or a channel that the current graph does not have.",
+    next: "Restore the node or channel, or register the old graph as another `version`; then `reprise resume <id>`.",
   },
   JOURNAL_TOO_LONG: {
     family: "determinism",
-    summary: "A run's journal has reached the limit; what its code asks for next is not written.",
-    next: "Continue with ctx.continueAsNew() before the journal gets that long (a graph: spread fewer items at once), or raise `limits.entries`; then resume the run.",
+    summary:
+      "The run's journal has reached the limit of entries (`limits.entries`), and the engine records no further step.",
+    next: "Call `ctx.continueAsNew()` before the limit (in a graph, spread fewer items at once), or raise `limits.entries`; then `reprise resume <id>`.",
   },
   NONDETERMINISM: {
     family: "determinism",
     summary:
-      "Workflow code used something that gives another answer on every replay: the clock, randomness, a timer, the network.",
-    next: "Use the ctx call named in the message, or move the call into ctx.run(); then resume the run.",
+      "Workflow code called a function that returns a different value on replay: the clock, randomness, a timer or the network.",
+    next: "Use the `ctx` call that the message names, or move the call into `ctx.run()`; then `reprise resume <id>`.",
   },
   REPLAY_MISMATCH: {
     family: "determinism",
-    summary:
-      "A recorded run of a graph does not replay with today's code: a node does something else than was recorded.",
-    next: "Look at step, node, attempt, expected and actual in the details; correct the code, or record the run anew.",
+    summary: "A recorded run of a graph does not replay with the current code: a node behaves differently.",
+    next: "Compare `expected` and `actual` in the details, then fix the code or record the run again. `reprise replay <id> <file> --lenient` lists all differences.",
   },
   STALLED: {
     family: "determinism",
-    summary: "A workflow waits for a promise the engine does not own, so nothing recorded could ever wake it.",
-    next: "Put what takes time into ctx.run() or a task, wait with ctx.sleep(), then resume the run.",
+    summary: "The workflow awaits a promise that the engine does not own, so no recorded event can resume it.",
+    next: "Move the call into `ctx.run()` or a task, and wait with `ctx.sleep()`; then `reprise resume <id>`.",
   },
 
   // store: the operator of the database must act
   PAYLOAD_KEY_MISSING: {
     family: "store",
-    summary: "Payloads are encrypted with a key, or written with a codec, that this process was not given.",
-    next: "Give every process the codec with the key named in the message, then resume what is blocked.",
+    summary: "A payload is encrypted with a key, or written with a codec, that this process does not have.",
+    next: "Add the key to `keys` of `aesGcm()` in every process (on the command line, `--codec <file>`), then `reprise resume <id>` for blocked runs.",
   },
   PAYLOAD_UNREADABLE: {
     family: "store",
-    summary: "The codec cannot bring a payload back: it has another key, or the bytes were changed or moved.",
-    next: "Compare the key with the one the store was written with; if it is right, restore the store from a backup.",
+    summary: "The codec cannot decode a payload: its key differs, or the bytes were changed or moved.",
+    next: "Compare the key with the one that wrote the store. If it is right, restore the store: `reprise restore <backup>`.",
   },
   STORE_BUSY: {
     family: "store",
-    summary: "The store did not answer in time because others hold it.",
-    next: "Look for a long transaction or a second program that holds the database; the call can be repeated.",
+    summary: "The store did not respond in time because another program holds a lock.",
+    next: "Find the program that holds the lock (`lsof shop.db`, `pg_stat_activity`) and end its transaction; then repeat the call.",
   },
   STORE_CORRUPT: {
     family: "store",
-    summary: "The store holds something that cannot have been written by us.",
-    next: "Stop the workers, copy the database, and run `reprise doctor`.",
+    summary: "The store contains data that Reprise did not write, or lost data that it wrote.",
+    next: "Stop the workers, copy the database, and run `reprise doctor`; then `reprise restore <backup>`.",
   },
   STORE_FULL: {
     family: "store",
-    summary: "The store has no room left to write.",
-    next: "Free or add disk space; runs continue where they stopped.",
+    summary: "The store has no space left to write.",
+    next: "Free or add disk space, for example with `reprise prune --older-than 30d`; workers then continue automatically.",
   },
   STORE_IO: {
     family: "store",
     summary: "Reading or writing the store failed.",
-    next: "Check the disk, the permissions and the connection; the cause carries the error of the driver.",
+    next: "Check the disk, the permissions and the connection; `error.cause` is the driver's error.",
   },
   STORE_LOCATION: {
     family: "store",
-    summary: "The store lies where it cannot be kept safely, such as on a network file system or a standby server.",
-    next: "Do what the message says: for a file a local disk, for a server its primary, reached directly.",
+    summary:
+      "The store's location is not safe: a network file system, a standby server, a connection pooler or an unsupported server.",
+    next: "Move a SQLite file to a local disk; for a server, connect to its primary directly. The message says which.",
   },
   STORE_LOG_MISSING: {
     family: "store",
     summary: "The database file was copied or moved without its log (`-wal`), which holds everything written to it.",
-    next: "Put the log beside the file while no process uses it; make copies with `reprise backup`, and bring one back with `reprise restore`.",
+    next: "Put the log beside the file while no process uses it. Make copies with `reprise backup`, and restore them with `reprise restore`.",
   },
   STORE_NEWER_SCHEMA: {
     family: "store",
-    summary: "The store was written by a newer version than this one.",
-    next: "Upgrade this program; it must not touch the store.",
+    summary: "A newer version of Reprise wrote the store; this version must not write to it.",
+    next: "Upgrade this program: `npm install reprise@latest`.",
   },
   STORE_NOT_REPRISE: {
     family: "store",
     summary: "The database belongs to another program.",
-    next: "Name another file or database.",
+    next: "Name another file or database with `--store`, `REPRISE_STORE` or the `store` option.",
   },
   STORE_OLDER_SCHEMA: {
     family: "store",
-    summary: "The store was written by an older version or is new, and this call may not bring it up to date.",
-    next: "Run `reprise migrate`, or open the store with an engine; of a server, take a dump before.",
+    summary: "An older version wrote the store, or the database is new, and this call does not migrate it.",
+    next: "Back up a server's database, then run `reprise migrate`.",
   },
   STORE_REPLACED: {
     family: "store",
     summary:
-      "The database file, its log (`-wal`) or the index of its log (`-shm`) was replaced or removed while it was open, or our tables were.",
-    next: "Stop every process that uses the store, then start them again; put a backup in its place with `reprise restore`.",
+      "The database file, its log (`-wal`), the log's index (`-shm`) or Reprise's tables were replaced or removed while the store was open.",
+    next: "Stop every process that uses the store, then start them again. Replace a store with `reprise restore <backup>`.",
   },
   STORE_ROLLED_BACK: {
     family: "store",
-    summary: "The database went back to an earlier state, and a run that this process had started or read is gone.",
+    summary:
+      "The database went back to an earlier state, and a run that this process had started or read no longer exists.",
     next: "Run `reprise doctor` to see when, then start the lost runs again with the same ids.",
   },
   STORE_UNREACHABLE: {
     family: "store",
-    summary: "The database server did not answer for longer than a call waits for it.",
-    next: "Check that the server runs and that this machine reaches it; workers go on by themselves when it is back.",
+    summary: "The database server did not respond within the time limit of the call.",
+    next: "Check that the server runs and that this machine reaches it (`pg_isready -h <host>`, `mysqladmin -h <host> ping`); workers then continue automatically.",
   },
   STORE_UNSAFE_DURABILITY: {
     family: "store",
-    summary: "The store does not keep acknowledged commits through a power cut.",
-    next: 'Restore the durable settings named in the message, or ask for `durability: "relaxed"` by name.',
+    summary: "The store's settings would lose acknowledged commits in a power failure.",
+    next: 'Restore the settings that the message names, or accept the loss: `createEngine({ durability: "relaxed" })`.',
   },
 
-  // outcome: how an attempt, a task or a run ended
+  // outcome: the author of the run's code, or the operator, must act
   ATTEMPT_TIMEOUT: {
     family: "outcome",
-    summary: "One attempt took longer than its timeout.",
-    next: "Raise `timeout`, or make the attempt stop at ctx.abortSignal and let it be retried.",
+    summary: "An attempt ran longer than its `timeout`.",
+    next: 'Raise it, `{ timeout: "5 minutes" }`, or call `ctx.heartbeat()` while the work makes progress.',
   },
   BACKPRESSURE_TIMEOUT: {
     family: "outcome",
-    summary: "A graph's run was paused: items of a step waited longer than `backpressureTimeout` for room.",
-    next: "Find out what the nodes at work wait for, or give the graph more room (`maxConcurrentNodes`, `queueDepth`); then resume the run.",
+    summary:
+      "The engine paused a graph's run: items of a step waited longer than `backpressureTimeout` for a free slot.",
+    next: "Find out what the running nodes wait for (`reprise show <id>`), or raise `maxConcurrentNodes` or `queueDepth`; then `reprise resume <id>`.",
   },
   CANCELLED: {
     family: "outcome",
     summary: "The run was cancelled.",
-    next: "Nothing; clean up in `finally`.",
+    next: "Nothing. To clean up, use `finally`, and `ctx.shield(() => …)` for cleanup that waits.",
   },
   CHANNEL_CONFLICT: {
     family: "outcome",
-    summary: 'Several nodes of one step changed a channel made with { conflict: "fail" }.',
-    next: "Let one node change the channel, or give it a rule for several changes: last without the option, append, merge, max, or channel.",
+    summary: 'Several nodes of one step changed a channel that allows one change: `{ conflict: "fail" }`.',
+    next: "Let one node change the channel, or give it a reducer for several changes: `last` without the option, `append`, `merge`, `max` or `channel`.",
   },
   DEADLINE_EXCEEDED: {
     family: "outcome",
     summary: "The run did not end within its deadline.",
-    next: "Give it a longer deadline, or find out what took so long; `retry` gives a failed run its deadline anew.",
+    next: '`reprise show <id>` says what it waited for. `reprise retry <id>` gives it a new deadline; start runs with a longer one: `{ deadline: "2 days" }`.',
   },
   FATAL: {
     family: "outcome",
-    summary: "User code said that repeating will not help.",
-    next: "Read the message; nothing is tried again by itself. Once the cause is repaired, `reprise retry` goes on from there.",
+    summary: "User code threw `FatalError`: another attempt cannot help, so the engine does not retry.",
+    next: "Fix the cause that the message names, then `reprise retry <id>`.",
   },
   MAX_ATTEMPTS_EXCEEDED: {
     family: "outcome",
-    summary: "Every attempt the retry policy allows has failed.",
-    next: "Read the cause, the failure of the last attempt, and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
+    summary: "All attempts that the retry policy allows have failed.",
+    next: "Fix the cause (`error.cause` is the last failure, `reprise show <id>` lists all), then `reprise retry <id>`.",
   },
   MAX_STEPS_EXCEEDED: {
     family: "outcome",
-    summary: "A graph took as many steps as it may without coming to its end.",
-    next: "Look for a loop that never ends; if there is none, raise `maxSteps` and `run.retry()`: it goes on from its last checkpoint.",
+    summary: "The graph took `maxSteps` steps without reaching its end.",
+    next: "Find the loop with `reprise show <id>`. If there is none, raise `maxSteps`; then `reprise retry <id>` continues from the last checkpoint.",
   },
   NODE_STOPPED: {
     family: "outcome",
-    summary: "A node was told to stop because another node of its step failed for good.",
-    next: "Read the error of the run: it names the node that failed.",
+    summary: "The engine stopped this node because another node of the same step failed.",
+    next: "Fix the node that failed: `reprise show <id>` names it. Then `reprise retry <id>`.",
   },
   NO_PROGRESS: {
     family: "outcome",
     summary:
-      "A graph has not come to its end and has nothing left to do: no condition holds, or its joins wait for each other.",
-    next: "Add an edge without a condition as the last one of the nodes named, or take a join out of the circle; then `run.retry()`, or start a new run.",
+      "The graph has not reached its end and has nothing left to run: no condition holds, or its joins wait for each other.",
+    next: "Add an unconditional edge as the last one of the nodes that the message names, or remove a join from the cycle; then `reprise retry <id>`.",
   },
   RESULT_TIMEOUT: {
     family: "outcome",
-    summary: "The result was not there in the time the caller would wait; the run goes on.",
-    next: "Wait longer, or ask again later.",
+    summary: "The run did not end within the `timeout` of the caller; it is still in progress.",
+    next: "Call `result()` again, with a longer `timeout` or later.",
   },
   RETRY_LATER: {
     family: "outcome",
-    summary: "User code asked for another attempt after a given time.",
-    next: "Nothing; the attempt is repeated when it is due.",
+    summary: "User code threw `RetryLaterError` to request another attempt after a delay.",
+    next: "Nothing; a worker starts the next attempt when it is due.",
   },
   RUN_BLOCKED: {
     family: "outcome",
     summary:
-      "The run was stopped: it asks for something that is not registered, its journal is damaged, or it kept killing workers.",
-    next: "Read the details, remove the cause, then resume the run.",
+      "The engine stopped the run: it requests unregistered code, its code stalls, its journal is damaged, or its workers kept dying.",
+    next: "Fix the cause: `reprise explain <details.code>` describes it. Then `reprise resume <id>`.",
   },
   RUN_FAILED: {
     family: "outcome",
     summary: "The run ended with an error.",
-    next: "Read the cause and repair it; then `reprise retry` or `run.retry()`, or start a new run.",
+    next: "Fix the cause (`error.cause`, or `reprise show <id>`), then `reprise retry <id>` or `run.retry()`.",
   },
   UNDO_FAILED: {
     family: "outcome",
-    summary: "The run failed or was cancelled, and not every step could be undone.",
-    next: "Take back by hand the steps named in the details; the cause is what the run failed with.",
+    summary: "The run failed or was cancelled, and the undo of some steps failed.",
+    next: "Undo the steps in `details` manually; `error.cause` is why the run failed.",
   },
 
-  // invariant: we must act
+  // invariant: the maintainers of Reprise must act
   INVARIANT: {
     family: "invariant",
-    summary: "Reprise found itself in a state that it holds to be impossible, and stopped before writing anything.",
-    next: "Please report it with the message and the details.",
+    summary: "Reprise detected a state that its rules exclude, and stopped before it wrote anything.",
+    next: "Report it with the message, the details and, if possible, a copy of the store: `reprise backup`.",
   },
 } as const satisfies Record<string, { family: ErrorFamily; summary: string; next: string }>;
 

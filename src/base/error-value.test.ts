@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CancelledError, decode, encode, FatalError, InvariantError, RepriseError, RetryLater } from "./index.ts";
+import { CancelledError, decode, encode, FatalError, InvariantError, RepriseError, RetryLaterError } from "./index.ts";
 
 function roundTrip(error: unknown): Error & Record<string, unknown> {
   const text = encode(error);
@@ -18,7 +18,7 @@ test.each([Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, 
   },
 );
 
-test("our own errors come back as instances of themselves", () => {
+test("errors of the package decode to instances of their classes", () => {
   expect(roundTrip(new FatalError("stop", { cause: 1 }))).toBeInstanceOf(FatalError);
   expect(roundTrip(new FatalError("stop", { cause: 1 })).cause).toBe(1);
   expect(roundTrip(new CancelledError())).toBeInstanceOf(CancelledError);
@@ -27,7 +27,7 @@ test("our own errors come back as instances of themselves", () => {
   expect(back).toMatchObject({ code: "STORE_FULL", family: "store", details: { free: 0n } });
 });
 
-test("an error of any other class becomes an Error that carries its name, code and data", () => {
+test("an error of any other class decodes to an Error with its name, code and data", () => {
   class PaymentDeclined extends Error {
     override name = "PaymentDeclined";
     code = "E_DECLINED";
@@ -39,12 +39,16 @@ test("an error of any other class becomes an Error that carries its name, code a
   expect(String(back)).toBe("PaymentDeclined: no money");
   expect(back).toMatchObject({ code: "E_DECLINED", amount: 12n, at: new Date(0) });
   expect(Object.keys(back)).toEqual(["code", "amount", "at"]);
-  expect(roundTrip(new RetryLater("5 s"))).toMatchObject({ name: "RetryLater", code: "RETRY_LATER", afterMs: 5_000 });
+  expect(roundTrip(new RetryLaterError("5 s"))).toMatchObject({
+    name: "RetryLaterError",
+    code: "RETRY_LATER",
+    afterMs: 5_000,
+  });
   expect(roundTrip(new InvariantError("oops")).name).toBe("InvariantError");
   expect(roundTrip(new DOMException("gone", "AbortError")).name).toBe("AbortError");
 });
 
-test("a code that is not in the catalogue makes no RepriseError", () => {
+test("an error with an unknown code does not decode to a RepriseError", () => {
   for (const code of ["NOPE", "toString", "__proto__"]) {
     const back = decode(`{"$":"error","v":{"code":"${code}","message":"x","name":"RepriseError"}}`);
     expect(back).not.toBeInstanceOf(RepriseError);
@@ -60,14 +64,14 @@ test("an AggregateError keeps its errors in order", () => {
   expect(roundTrip(Object.assign(new Error("x"), { name: "AggregateError" }))).not.toBeInstanceOf(AggregateError);
 });
 
-test("a stack is never recorded, and the revived one points nowhere", () => {
+test("a stack is never recorded, and the decoded error has none", () => {
   const error = new Error("x");
   error.stack = "Error: x\n    at /secret/place.ts:1:1";
   expect(encode(error)).not.toContain("secret");
   expect(roundTrip(error).stack).toBe("Error: x");
 });
 
-test("a failure is always recordable: what is not data in it is left out", () => {
+test("a failure is always recordable: members that are not data are omitted", () => {
   const error = Object.assign(new Error("broken \ud800 text", { cause: () => 1 }), {
     request: { send() {} },
     status: 503,
@@ -88,7 +92,7 @@ test("a failure is always recordable: what is not data in it is left out", () =>
   expect(aggregate.errors).toEqual([undefined, 2]);
 });
 
-test("recorded data cannot replace what makes an error an error", () => {
+test("recorded data cannot replace the name, message or prototype of an error", () => {
   const data = '{"constructor":1,"stack":"s","name":"n","message":"m","cause":2,"kept":3}';
   const back = decode(`{"$":"error","v":{"data":${data},"message":"x","name":"Error"}}`) as Error;
   expect(back.constructor).toBe(Error);

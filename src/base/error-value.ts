@@ -1,7 +1,9 @@
+// Error value: errors as they are recorded, and created again from the record.
+
 import { isErrorCode } from "./error-catalogue.ts";
 import { CancelledError, FatalError, RepriseError } from "./errors.ts";
 
-/** What is recorded of an error. `cause` and `code` count by presence: `undefined` is a value too. */
+/** The recorded fields of an error. `cause` and `code` count by presence: `undefined` is a value, too. */
 export interface RecordedError {
   readonly name: string;
   readonly message: string;
@@ -18,12 +20,12 @@ const NATIVE_ERRORS: ReadonlyMap<string, new (message: string, options?: ErrorOp
 
 const FORBIDDEN = new Set(["__proto__", "constructor", "stack", "name", "message", "cause", "code"]);
 
-/** An error of the fixed set (C5), or an `Error` that carries the recorded name. */
+/** An error of the fixed set (codec.C5), or an `Error` with the recorded name. */
 export function reviveError(recorded: RecordedError): Error {
   const error = construct(recorded);
   const { name, message, data } = recorded;
   if (error.name !== name) define(error, "name", name, false);
-  // The stack of this place would mislead; there is none to restore.
+  // The stack of this call would mislead, and the original one is not recorded.
   define(error, "stack", message === "" ? name : `${name}: ${message}`, false);
   if ("cause" in recorded) define(error, "cause", recorded.cause, false);
   if ("code" in recorded) define(error, "code", recorded.code, true);
@@ -34,7 +36,7 @@ export function reviveError(recorded: RecordedError): Error {
 
 function construct({ name, message, code, errors }: RecordedError): Error {
   const limit = Error.stackTraceLimit;
-  // Collecting a stack that is thrown away would be most of the cost.
+  // Collecting a stack that is then discarded would be most of the cost.
   Error.stackTraceLimit = 0;
   try {
     if (name === "FatalError" && code === "FATAL") return new FatalError(message);

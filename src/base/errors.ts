@@ -1,4 +1,11 @@
+// Errors: what the engine throws, and what user code throws to direct it.
+//
+// errors.E1. `instanceof` holds across copies of the package: a bundler may load it twice, and a retry decision must not
+//   depend on which copy made the error.
+
 import { ERROR_CATALOGUE, type ErrorCode, type ErrorFamily } from "./error-catalogue.ts";
+
+const isOrdinaryInstance = Function.prototype[Symbol.hasInstance];
 
 export interface RepriseErrorOptions {
   readonly cause?: unknown;
@@ -6,7 +13,7 @@ export interface RepriseErrorOptions {
 }
 
 /**
- * A failure someone must act on: `code` says which, `family` says who.
+ * A failure that requires action: `code` identifies it, `family` says who must act.
  *
  * @example
  * ```ts
@@ -41,7 +48,7 @@ export class RepriseError extends Error {
 }
 
 /**
- * Thrown by user code: repeating will not help, so nothing is retried.
+ * Thrown by user code: another attempt cannot help, so the engine does not retry.
  *
  * @example
  * ```ts
@@ -63,7 +70,7 @@ export class FatalError extends RepriseError {
 }
 
 /**
- * What a cancelled run sees at the point where it waits.
+ * Thrown in a cancelled run at the point where its code waits.
  *
  * @example
  * ```ts
@@ -88,7 +95,7 @@ export class CancelledError extends RepriseError {
   }
 }
 
-/** Our own bug. It stops the worker before nonsense is committed. */
+/** A bug in Reprise. It stops the worker before it commits invalid data. */
 export class InvariantError extends RepriseError {
   static {
     nameClass(this, "InvariantError");
@@ -99,12 +106,26 @@ export class InvariantError extends RepriseError {
   }
 }
 
-/** States what must be true here; cheap enough to stay in production. */
+/** States what must hold here. Stays on in production: pass a constant message, and a condition that costs nothing. */
 export function invariant(condition: unknown, message: string, details?: Record<string, unknown>): asserts condition {
   if (!condition) throw new InvariantError(message, details === undefined ? undefined : { details });
 }
 
-/** On the prototype, as built-in errors have it: an own property would be printed with every error. */
-export function nameClass(errorClass: { readonly prototype: Error }, name: string): void {
+/**
+ * Sets the name on the prototype, as built-in errors do: an own property would be printed with every error. Also brands the class
+ * with a registered symbol, so that `instanceof` recognizes errors of another copy of the package (errors.E1).
+ */
+export function nameClass(errorClass: NamedClass, name: string): void {
+  const brand = Symbol.for(`reprise.error.${name}`);
   Object.defineProperty(errorClass.prototype, "name", { value: name, writable: true, configurable: true });
+  Object.defineProperty(errorClass.prototype, brand, { value: true });
+  Object.defineProperty(errorClass, Symbol.hasInstance, {
+    value(this: NamedClass, value: unknown): boolean {
+      if (isOrdinaryInstance.call(this, value)) return true;
+      // A subclass in user code inherits this method, and has no brand.
+      return this === errorClass && typeof value === "object" && value !== null && brand in value;
+    },
+  });
 }
+
+type NamedClass = Function & { readonly prototype: Error };

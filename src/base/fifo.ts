@@ -1,4 +1,4 @@
-/** A queue whose `shift` costs the same however long it is; Array.prototype.shift moves every element of a long one. */
+/** A queue with a constant-time `shift`; Array.prototype.shift moves every element of a long array. */
 export class Fifo<T> {
   #items: T[] = [];
   #first = 0;
@@ -7,7 +7,7 @@ export class Fifo<T> {
     return this.#items.length - this.#first;
   }
 
-  /** The one `shift` would take. */
+  /** The item that `shift` would return. */
   get first(): T | undefined {
     return this.#items[this.#first];
   }
@@ -19,7 +19,7 @@ export class Fifo<T> {
   shift(): T | undefined {
     if (this.#first === this.#items.length) return undefined;
     const item = this.#items[this.#first];
-    // So that what was taken can be collected.
+    // So that the removed item can be garbage-collected.
     this.#items[this.#first] = undefined as T;
     this.#first += 1;
     if (this.#first >= 1_024 && this.#first * 2 >= this.#items.length) {
@@ -29,7 +29,7 @@ export class Fifo<T> {
     return item;
   }
 
-  /** What is in it, first in first. */
+  /** The items, oldest first. */
   all(): readonly T[] {
     return this.#items.slice(this.#first);
   }

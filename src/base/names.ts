@@ -1,3 +1,5 @@
+// Names: the rules for names and run ids.
+
 import { RepriseError } from "./errors.ts";
 import type { ErrorCode } from "./error-catalogue.ts";
 
@@ -6,12 +8,12 @@ const MAX_RUN_ID_LENGTH = 255;
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
-/** A name that every store keeps unchanged. */
+/** Refuses a name that some store would not keep unchanged. */
 export function checkName(name: unknown, what: string): string {
   return checkText(name, what, MAX_NAME_LENGTH, "BAD_NAME");
 }
 
-/** A run id that every store keeps unchanged. */
+/** Refuses a run id that some store would not keep unchanged. */
 export function checkRunId(id: unknown): string {
   return checkText(id, "run id", MAX_RUN_ID_LENGTH, "BAD_ID");
 }
@@ -20,7 +22,7 @@ function checkText(text: unknown, what: string, maxLength: number, code: ErrorCo
   if (typeof text !== "string") throw bad(code, what, maxLength, `not ${text === null ? "null" : typeof text}`);
   if (text.length === 0) throw bad(code, what, maxLength, "not an empty one");
   if (text.length > maxLength) throw bad(code, what, maxLength, `not one of ${text.length}`);
-  if (!text.isWellFormed()) throw bad(code, what, maxLength, "but it holds a lone surrogate, which is not text");
+  if (!text.isWellFormed()) throw bad(code, what, maxLength, "but it contains a lone surrogate, which is not text");
   if (CONTROL_CHARACTER.test(text)) throw bad(code, what, maxLength, `not ${JSON.stringify(text)}`);
   return text;
 }

@@ -1,6 +1,6 @@
 import { RepriseError } from "./errors.ts";
 
-/** A misspelt option would be ignored in silence, and found in production. */
+/** Refuses unknown options: the engine would ignore a misspelled one silently. */
 export function checkOptionNames(options: object, known: readonly string[], what: string): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     const got = options === null ? "null" : Array.isArray(options) ? "an array" : typeof options;

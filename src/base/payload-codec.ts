@@ -1,21 +1,21 @@
-// Payload codec: what stands between the text of a payload and the bytes a store keeps of it.
+// Payload codec: the user's encryption or compression, between the text of a payload and the bytes in a store.
 
 import { inspect } from "node:util";
 import { RepriseError } from "./errors.ts";
 
-/** Which payload it is: an encryption binds it to its place, so that two of them cannot be exchanged unnoticed. */
+/** Identifies a payload. Encryption binds a payload to its place, so that swapping two of them is detected. */
 export interface PayloadContext {
-  /** The run's number in this store; 0 where there is none. */
+  /** The run's number in this store; 0: the payload belongs to no run. */
   readonly run: number;
-  /** What it is: `journal`, `inbox`, `failures`, `evidence` … */
+  /** The kind of payload: `journal`, `inbox`, `failures`, `evidence` … */
   readonly field: string;
-  /** Where in that field: an entry's number, a message's number, an item. */
+  /** The place within the field: an entry's number, a message's number, an item. */
   readonly place: string;
 }
 
 /**
- * Turns the text of every payload into the bytes a store keeps, and back. Synchronous: a store calls it between BEGIN and
- * COMMIT, where nothing may be waited for.
+ * Converts the text of every payload into the bytes that a store keeps, and back. Synchronous: a store calls it between
+ * BEGIN and COMMIT, where it cannot wait.
  *
  * @example
  * ```ts
@@ -30,10 +30,10 @@ export interface PayloadContext {
  * ```
  */
 export interface PayloadCodec {
-  /** How payloads are written now, such as `aes-256-gcm 2026-11`. No secret: the store keeps it, `doctor` shows it. */
+  /** How this codec writes payloads, such as `aes-256-gcm 2026-11`. Not secret: the store keeps it, `doctor` shows it. */
   readonly name: string;
   encode(text: string, context: PayloadContext): Uint8Array;
-  /** Throws when the bytes are not what `encode` made of a text for this context. */
+  /** Throws if `encode` did not write the bytes for this context. */
   decode(bytes: Uint8Array, context: PayloadContext): string;
 }
 
@@ -44,6 +44,6 @@ export function checkCodec(codec: unknown): PayloadCodec | undefined {
     return codec as PayloadCodec;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `codec: expected { name, encode, decode } such as aesGcm(…) gives, got ${inspect(codec, { depth: 0 })}.`,
+    `codec: expected { name, encode, decode }, such as aesGcm(…) returns, got ${inspect(codec, { depth: 0 })}.`,
   );
 }

@@ -1,7 +1,9 @@
+// Payload path: where in a value an encoder or decoder is.
+
 import type { ErrorCode } from "./error-catalogue.ts";
 import { RepriseError } from "./errors.ts";
 
-/** Where a walk through a value is: one frame per container, linked upwards, so that a path costs nothing until asked. */
+/** The position of a walk through a value: one frame per container, linked upward, so that a path costs nothing until needed. */
 export interface Frame {
   readonly container: object;
   readonly up: Frame | undefined;
@@ -16,7 +18,7 @@ export function frameOf(container: object, up: Frame | undefined): Frame {
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 
-/** `$.items[3].name`; long paths keep their two ends. */
+/** `$.items[3].name`; a long path keeps both ends. */
 export function pathOf(frame: Frame | undefined): string {
   const steps: string[] = [];
   for (let at = frame; at !== undefined; at = at.up) steps.push(stepText(at.step));

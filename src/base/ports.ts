@@ -1,5 +1,4 @@
-// What the rest of the house needs from the machine. Everything takes these as arguments, so that a test or a
-// simulation can stand in for the machine.
+// Ports: clock, timers and randomness. Code takes them as arguments, so that a test or a simulation can replace the machine.
 
 /** Milliseconds since 1970, whole. */
 export type EpochMs = number;
@@ -11,14 +10,14 @@ export interface Clock {
 }
 
 export interface TimerOptions {
-  /** Whether the timer keeps the process alive; true unless said otherwise. */
+  /** Whether the timer keeps the process alive; default true. */
   readonly ref?: boolean;
 }
 
 export interface Timers {
-  /** Calls `fn` once, not before `ms` have passed; the answer cancels it. Any delay is allowed, also months. */
+  /** Calls `fn` once, not before `ms` have passed; the returned function cancels it. Any delay is allowed, also months. */
   set(ms: number, fn: () => void, options?: TimerOptions): () => void;
-  /** After everything that is already settled has been delivered: a macrotask. */
+  /** Calls `fn` in a macrotask: after all callbacks of promises that are already settled. */
   soon(fn: () => void): void;
 }
 

@@ -1,10 +1,10 @@
-// Counter-based randomness: a draw is a hash of (run seed, path, index), so it depends on where it is made and never on
-// when, in which order, or in which process. Not for secrets: whoever knows the run id knows every draw.
+// Random: counter-based random numbers. A draw is a hash of (run seed, path, index), so it depends on where the code draws,
+// and not on time, order or process. Not for secrets: the run id determines every draw.
 
 import { digestOf, sha256Hex } from "./digest.ts";
 import { invariant } from "./errors.ts";
 
-/** The first 8 bytes of SHA-256(run id in UTF-8), big-endian, as int64. A later generation of the run has its own. */
+/** The first 8 bytes of SHA-256(run id in UTF-8), big-endian, as int64. Each generation of a run has another seed. */
 export function seedOf(runId: string, generation = 0): bigint {
   const text = generation === 0 ? runId : `${runId}#${generation}`;
   return BigInt.asIntN(64, BigInt(`0x${sha256Hex(text).slice(0, 16)}`));
@@ -20,11 +20,11 @@ export function drawUnit(seed: bigint, path: string, index: number): number {
 
 /** A whole number in [0, max). */
 export function drawInt(seed: bigint, path: string, index: number, max: number): number {
-  invariant(Number.isSafeInteger(max) && max > 0, "drawInt needs a positive whole number as its bound", { max });
+  invariant(Number.isSafeInteger(max) && max > 0, "the bound of drawInt is a positive whole number", { max });
   return Math.floor(drawUnit(seed, path, index) * max);
 }
 
-/** In the layout of a version 4 UUID. Its own domain, so that it says nothing about the unit draw of the same index. */
+/** In the layout of a version 4 UUID. A separate domain makes it independent of the unit draw of the same index. */
 export function drawUuid(seed: bigint, path: string, index: number): string {
   const hex = digestOf("reprise/uuid/v1", seed, path, index);
   const variant = "89ab".charAt(Number.parseInt(hex.charAt(16), 16) & 3);

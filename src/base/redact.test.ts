@@ -5,18 +5,18 @@ const SECRET = 'k3y "with" / quotes';
 const needles = needlesOf([SECRET]);
 const isSecret = secretKeys();
 
-test("a secret is found in plain text, in JSON and in an address", () => {
+test("a secret is found in plain text, in JSON and in a URL", () => {
   expect(redactText(`key ${SECRET}.`, needles)).toBe("key [redacted].");
   expect(redactText(JSON.stringify({ a: SECRET }), needles)).toBe('{"a":"[redacted]"}');
   expect(redactText(`https://x.y/?k=${encodeURIComponent(SECRET)}&z=1`, needles)).toBe("https://x.y/?k=[redacted]&z=1");
 });
 
-test("of two secrets the longer one is taken out whole, and short ones are not looked for", () => {
+test("the longer of two secrets is removed first, and short secrets are ignored", () => {
   expect(redactText("abcd-efgh", needlesOf(["abcd", "abcd-efgh", "a", ""]))).toBe("[redacted]");
   expect(redactText("a b c", needlesOf(["a", "b c"]))).toBe("a b c");
 });
 
-test("the usual names are secret, and names like them are not", () => {
+test("the usual names are secret, and similar names are not", () => {
   const secret = [
     ..."password Password user_password passwd passphrase secret clientSecret client-secret SECRET_KEY".split(" "),
     ..."token access_token accessToken refreshToken id-token apiKey api_key API-KEY x-api-key privateKey".split(" "),
@@ -27,13 +27,13 @@ test("the usual names are secret, and names like them are not", () => {
   expect(open.filter((key) => isSecret(key))).toEqual([]);
 });
 
-test("own names are compared loosely, own patterns as they are", () => {
+test("custom names ignore case and separators, custom patterns do not", () => {
   const own = secretKeys(["card_number", /^x-internal-/]);
   expect(["cardNumber", "CARD-NUMBER", "x-internal-id", "password"].every(own)).toBe(true);
   expect(["cardNumbers", "X-Internal-id"].some(own)).toBe(false);
 });
 
-test("what stands under a secret name is hidden, whether there is one may be seen", () => {
+test("the value of a secret key is hidden, its absence is not", () => {
   const data = { user: "ann", password: "x", token: { a: 1 }, pin: 1234, secret: null, hasSecret: true, apiKey: "" };
   expect(redactData(data, { needles, isSecret })).toEqual({
     user: "ann",
@@ -47,7 +47,7 @@ test("what stands under a secret name is hidden, whether there is one may be see
   expect(data.password).toBe("x");
 });
 
-test("secrets are found in arrays, maps, sets, errors and their causes; what holds none is not copied", () => {
+test("secrets are found in arrays, maps, sets, errors and their causes; a value without secrets is not copied", () => {
   class Refused extends Error {
     readonly request = { headers: { authorization: "Bearer x" }, url: `/${SECRET}` };
   }

@@ -1,19 +1,19 @@
-// Redact: secrets taken out of what is shown. Two ways to know one: by the name it stands under, and by its value.
+// Redact: removes secrets from values before people see them. A secret is known by its key or by its value.
 //
-// A1. Nothing that was given is changed: a value comes back as it is, or as a copy with `[redacted]` in it.
-// A2. No code of the value runs: no getter, no toJSON.
+// redact.A1. The given value is never changed: the result is the same value, or a copy that contains `[redacted]`.
+// redact.A2. No code of the value runs: no getter, no toJSON.
 
 import { types } from "node:util";
 
 export const REDACTED = "[redacted]";
 
-/** Texts to be taken out, longest first. */
+/** Texts to remove, longest first. */
 export type Needles = readonly string[];
 
-/** Shorter ones would be found everywhere. */
+/** Shorter texts would match everywhere. */
 const MIN_LENGTH = 4;
 
-/** A value as it stands in plain text, in JSON and in an address. */
+/** A value in each of its spellings: plain, in JSON and in a URL. */
 export function needlesOf(values: readonly unknown[]): Needles {
   const needles = new Set<string>();
   for (const value of values) {
@@ -31,8 +31,8 @@ export function redactText(text: string, needles: Needles): string {
   return clean;
 }
 
-// Without case, `_` and `-`. `token` only as a whole or with a word of its kind before it: `maxTokens` and
-// `nextPageToken` are no secrets.
+// Compared without case, `_` and `-`. `token` matches only as a whole or after a prefix such as `access`: `maxTokens` and
+// `nextPageToken` are not secrets.
 const SECRET_NAME =
   /password|passwd|passphrase|secret|credential|apikey|privatekey|accesskey|authorization|cookie$|^(?:(?:access|api|auth|bearer|client|csrf|id|refresh|session|xsrf)token|token|auth|pin|jwt)$/;
 
@@ -40,7 +40,7 @@ function simplified(key: string): string {
   return key.toLowerCase().replace(/[_\-\s.]/g, "");
 }
 
-/** What stands under a name like this is a secret; `more` are names, and patterns of names, of the user's own. */
+/** Whether the value under a key is a secret; `more` are additional names and patterns from the user. */
 export function secretKeys(more: readonly (string | RegExp)[] = []): (key: string) => boolean {
   const names = new Set(more.filter((key) => typeof key === "string").map(simplified));
   const patterns = more.filter((key) => typeof key !== "string");
@@ -57,7 +57,7 @@ export interface RedactRules {
 
 const MAX_DEPTH = 256;
 
-/** A1 */
+/** redact.A1 */
 export function redactData(value: unknown, rules: RedactRules): unknown {
   return walk(value, rules, []);
 }
@@ -93,7 +93,7 @@ function walkMap(map: ReadonlyMap<unknown, unknown>, rules: RedactRules, of: (va
   return isSame ? map : new Map(after);
 }
 
-/** Members of errors that are not enumerable and still shown. */
+/** Members of errors that are printed although they are not enumerable. */
 const OF_ERRORS = ["name", "message", "stack", "cause", "errors"];
 
 function walkMembers(value: object, rules: RedactRules, of: (value: unknown) => unknown): object {
@@ -102,7 +102,7 @@ function walkMembers(value: object, rules: RedactRules, of: (value: unknown) => 
   for (const key of new Set([...Object.keys(value), ...(isError ? OF_ERRORS : [])])) {
     const property = Reflect.getOwnPropertyDescriptor(value, key);
     if (property === undefined) continue;
-    // A2. The stack of a native error may be an accessor of the engine's own.
+    // redact.A2. The stack of a native error may be an accessor of the JavaScript engine.
     const before: unknown =
       "value" in property ? property.value : isError && key === "stack" ? stackOf(value) : undefined;
     const after = rules.isSecret?.(key) === true ? hidden(before) : of(before);
@@ -124,7 +124,7 @@ function stackOf(error: object): unknown {
   return (error as { stack?: unknown }).stack;
 }
 
-/** Whether there is one may be seen. */
+/** Keeps empty values: whether there is a secret is not secret. */
 function hidden(value: unknown): unknown {
   return value === undefined || value === null || value === "" || typeof value === "boolean" ? value : REDACTED;
 }

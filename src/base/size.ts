@@ -1,3 +1,5 @@
+// Size: numbers of bytes as options give them.
+
 import { inspect } from "node:util";
 import { RepriseError } from "./errors.ts";
 

@@ -11,7 +11,7 @@ test.each([
   expect(withoutPassword(address)).toBe(shown);
 });
 
-test("a password that breaks its address is explained, and no other", () => {
+test("only a password that makes its URL invalid gets a hint", () => {
   expect(passwordHint("postgres://shop:se/cret@host/shop")).toContain("%2F for /");
   expect(passwordHint("postgres://shop:secret@host/shop")).toBe("");
   expect(passwordHint("shop.db")).toBe("");

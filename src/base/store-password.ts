@@ -1,12 +1,12 @@
-// Addresses of stores may hold a password: it is never shown.
+// Store password: a store URL may contain a password, which must not be printed.
 
-/** Of what may be no URL at all: from the first colon behind the scheme to the last @. */
+/** Works on text that is not a valid URL: removes everything from the first colon after the scheme to the last @. */
 export function withoutPassword(address: string): string {
   return address.replace(/:(?!\/\/)[^]*@/u, ":…@");
 }
 
-/** What to add about an address that is no URL, when that may be for its password. */
+/** A hint for an invalid URL whose password may be the cause. */
 export function passwordHint(address: string): string {
   const isBroken = address.includes("@") && !URL.canParse(address);
-  return isBroken ? " What is special in a URL is escaped in a password: %2F for /, %40 for @, %23 for #." : "";
+  return isBroken ? " Escape special characters of a password: %2F for /, %40 for @, %23 for #." : "";
 }

@@ -1,12 +1,12 @@
-// The machine itself. The only file in src that may touch wall time, timers and entropy (test/tidy.test.ts sees to it):
-// whoever needs them is given these ports.
+// System: the machine's clock, timers and entropy, as ports. The only file in src that may touch them (test/tidy.test.ts
+// checks this); other code takes the ports as arguments.
 
 import crypto from "node:crypto";
 // The global of this name has other members where a program is compiled with the types of browsers.
 import { performance } from "node:perf_hooks";
 import type { Clock, Random, Timers } from "./ports.ts";
 
-// Taken once: the determinism guard, and fake timers of a test, replace the ambient ones later, and neither is meant for us.
+// Captured once: the determinism guard and fake timers of tests replace the globals later, and must not affect the engine.
 const { now } = Date;
 const monotonic = performance.now.bind(performance);
 const { setTimeout, clearTimeout, setImmediate } = globalThis;
@@ -37,7 +37,7 @@ export const systemTimers: Timers = {
   },
 };
 
-/** How long this thread has had nothing to do, in all, in milliseconds. */
+/** The total idle time of this thread in milliseconds. */
 export function idleMs(): number {
   return eventLoopUtilization().idle;
 }
@@ -48,11 +48,11 @@ export const systemRandom: Random = {
   token: () => draw(16).toString("hex"),
 };
 
-// Drawn in blocks: asking the system for 10 bytes at a time takes 6 µs, a good part of starting a run.
+// Drawn in blocks: requesting 10 bytes from the system takes 6 µs, a large part of starting a run.
 const BLOCK_BYTES = 4_096;
 let block = Buffer.alloc(0);
 
-/** Each byte is given out once. */
+/** Returns each byte once. */
 function draw(count: number): Buffer {
   if (block.length < count) block = randomBytes(BLOCK_BYTES);
   const drawn = block.subarray(0, count);
@@ -60,7 +60,7 @@ function draw(count: number): Buffer {
   return drawn;
 }
 
-// By hand: crypto.randomUUIDv7 came with Node 24.16, one release after the oldest we support.
+// Not crypto.randomUUIDv7: it came with Node 24.16, one release after the oldest supported version.
 function uuidV7(): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(now(), 0, 6);

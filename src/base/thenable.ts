@@ -1,4 +1,4 @@
-/** Looking may run user code: a getter, a proxy. */
+/** Reading `then` may run user code: a getter, a proxy. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -7,10 +7,10 @@ import type { Replay, ReplayDifference, ReplayEnd } from "../workflow/index.ts";
 import { withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
-import { countOf, plain, showValue } from "./text.ts";
+import { pluralize, plain, showValue } from "./text.ts";
 
 type Check = "replay" | "verify";
 
@@ -38,12 +38,12 @@ function replayOptions({ mode, from, label, lenient, live }: CheckOptions): Repl
 }
 
 export async function checkCode(check: Check, id: string, file: string, options: CheckOptions): Promise<number> {
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const record = await getRun(store, id, options.generation);
     const definitions = await loadDefinitions(file);
-    if (check === "verify") await refuseDamage(store, record);
+    if (check === "verify") await checkJournal(store, record);
     const verdict = await withClient(store, definitions, (engine) => {
-      const handle: Run<unknown> = engine.run(record.definition, id);
+      const handle: Run<unknown> = engine.get(record.definition, id);
       const { generation } = record;
       return check === "verify"
         ? handle.verify({ generation })
@@ -57,7 +57,7 @@ export async function checkCode(check: Check, id: string, file: string, options:
 }
 
 /** Damage is the operator's business, not the programmer's: told apart from a change of the code. */
-async function refuseDamage(store: Store, record: RunRecord): Promise<void> {
+async function checkJournal(store: Store, record: RunRecord): Promise<void> {
   const { id } = record;
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
@@ -106,11 +106,11 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
         : "The code does what the journal says";
     await print(
       count > 0
-        ? `${paint(["yellow", "bold"], "differs")}  ${plain(id)}: ${countOf(count, "difference", "differences")}; what was recorded went on.`
-        : `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${countOf(entries, "entry", "entries")}).`,
+        ? `${paint(["yellow", "bold"], "differs")}  ${plain(id)}: ${pluralize(count, "difference", "differences")}; what was recorded went on.`
+        : `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${pluralize(entries, "entry", "entries")}).`,
     );
     await print(paint("dim", verdict.digest));
-    await printMore(verdict);
+    await printReplayDetails(verdict);
     return;
   }
   await print(`${paint(["red", "bold"], "mismatch")}  ${plain(id)}: ${plain(verdict.message)}`);
@@ -135,16 +135,16 @@ function placeText({ where, step, node, attempt }: ReplayDifference): string {
     ...(step === undefined || where === `step ${step}` ? [] : [`step ${step}`]),
     ...(node === undefined ? [] : [`node ${node}`]),
     // Counted from 1 for people.
-    ...(attempt === undefined ? [] : [`attempt ${attempt + 1}`]),
+    ...(attempt === undefined ? [] : [`attempt ${attempt}`]),
   ];
   return more.length === 0 ? where : `${where} (${more.join(", ")})`;
 }
 
 /** Of a graph's replay: what was served and what was done, how it ended, what was passed over. */
-async function printMore({ calls, end, warnings }: Extract<Replay, { status: "same" }>): Promise<void> {
+async function printReplayDetails({ calls, end, warnings }: Extract<Replay, { status: "same" }>): Promise<void> {
   if (calls !== undefined)
     await print(
-      `  ${paint("dim", "calls:")}       ${countOf(calls.served, "answer", "answers")} from the journal, ${calls.live} live`,
+      `  ${paint("dim", "calls:")}       ${pluralize(calls.served, "answer", "answers")} from the journal, ${calls.live} live`,
     );
   if (end?.status === "completed") await print(`  ${paint("dim", "output:")}      ${showValue(end.output)}`);
   else if (end?.status === "failed") await print(`  ${paint("dim", "failed:")}      ${showValue(end.error)}`);

@@ -3,15 +3,15 @@
 import { RepriseError } from "../base/index.ts";
 import type { Checkpoint } from "../graph/index.ts";
 import { checkpointToJson } from "../graph/index.ts";
-import { standIn, withClient } from "./client.ts";
+import { placeholderDefinition, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson, valueText } from "./output.ts";
-import { shown } from "./payload-module.ts";
-import { isoOf } from "./shown-run.ts";
+import { redacted } from "./payload-module.ts";
+import { isoOf } from "./run-format.ts";
 import { Table } from "./table.ts";
-import { clip, countOf, plain, showValue, singleLine } from "./text.ts";
+import { clip, pluralize, plain, showValue, singleLine } from "./text.ts";
 
 export interface CheckpointsCommandOptions extends GlobalOptions {
   readonly after?: number;
@@ -30,10 +30,10 @@ export async function checkpoints(id: string, options: CheckpointsCommandOptions
     throw new RepriseError("USAGE", "Say which one: --step or --label, not both.");
   if (at !== undefined && (options.after !== undefined || options.limit !== undefined))
     throw new RepriseError("USAGE", "--after and --limit are for the list; leave them out for one checkpoint.");
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);
-    return withClient(store, [standIn(definition, {}, version)], async (engine) => {
-      const run = engine.run(definition, id);
+    return withClient(store, [placeholderDefinition(definition, {}, version)], async (engine) => {
+      const run = engine.get(definition, id);
       if (at !== undefined) await printOne(visible(await run.checkpoint(at), options), options);
       else await printAll(run.checkpoints({ after: options.after ?? -1 }), id, options);
       return EXIT.ok;
@@ -44,16 +44,16 @@ export async function checkpoints(id: string, options: CheckpointsCommandOptions
 /** Without secrets, in all that comes from payloads. */
 function visible(checkpoint: Checkpoint, { showSecrets }: CheckpointsCommandOptions): Checkpoint {
   if (showSecrets === true) return checkpoint;
-  const state = shown(checkpoint.state);
+  const state = redacted(checkpoint.state);
   return {
     ...checkpoint,
     state,
     frontier: checkpoint.frontier.map((item) => ({
       ...item,
       state,
-      ...("item" in item && { item: shown(item.item) }),
+      ...("item" in item && { item: redacted(item.item) }),
     })),
-    ...(checkpoint.recordedIO && { recordedIO: checkpoint.recordedIO.map((call) => shown(call)) }),
+    ...(checkpoint.recordedIO && { recordedIO: checkpoint.recordedIO.map((call) => redacted(call)) }),
   };
 }
 
@@ -84,10 +84,10 @@ async function printAll(
 ): Promise<void> {
   const table = new Table([
     { title: "STEP", right: true },
-    { title: "RUN", least: 10, keepsEnds: true },
-    { title: "LABEL", least: 8 },
+    { title: "RUN", minWidth: 10, clipsMiddle: true },
+    { title: "LABEL", minWidth: 8 },
     { title: "AT" },
-    { title: "NEXT", least: 20 },
+    { title: "NEXT", minWidth: 20 },
     { title: "KEY" },
   ]);
   let rows: string[][] = [];
@@ -127,5 +127,5 @@ function nextText(frontier: Checkpoint["frontier"]): string {
   const counts = new Map<string, number>();
   for (const { node } of frontier) counts.set(node, (counts.get(node) ?? 0) + 1);
   const names = Array.from(counts, ([node, count]) => (count === 1 ? node : `${node} ×${count}`));
-  return names.length > 20 ? countOf(frontier.length, "item", "items") : clip(names.join(", "), 200);
+  return names.length > 20 ? pluralize(frontier.length, "item", "items") : clip(names.join(", "), 200);
 }

@@ -1,30 +1,31 @@
-// Client: an engine on a store that is there. It works on nothing, creates nothing and migrates nothing.
+// Client: a client on an open store. It runs no worker, and creates and migrates nothing.
 //
-// A message needs a definition, and often the code is not at hand: in an incident, on another machine, in another
-// language. A stand-in carries the name that the run's row has and the ports that are asked for, and nothing else. It
-// can bring messages and steer; it must never replay (docs/decisions/0019).
+// The engine needs a definition to send a message, but the code is often not available: during an incident, or on another
+// machine. A placeholder has the name of the run's definition and the requested ports. It can deliver messages and
+// control runs; it must not replay (docs/decisions/0019).
 
-import { createEngine, type Engine } from "../engine/index.ts";
+import { createClient, type Client } from "../engine/index.ts";
 import type { AnyTask, Definition, Ports, Store } from "../kernel/index.ts";
 import { workflow } from "../workflow/index.ts";
 import { payloadOptions } from "./payload-module.ts";
 
-/** Makes a client on an open store, does the work, closes both. */
+/** Creates a client on an open store, does the work and closes both. */
 export async function withClient<T>(
   store: Store,
   definitions: readonly (Definition | AnyTask)[],
-  work: (engine: Engine) => Promise<T>,
+  work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  await using engine = await createEngine({
+  await using client = await createClient({
     store: { "~open": () => Promise.resolve(store) },
     definitions,
-    worker: false,
     ...payloadOptions(),
     logger: { info: () => {}, warn: () => {}, error: () => {} },
   });
-  return await work(engine);
+  return await work(client);
 }
 
-export function standIn(definition: string, ports: Ports = {}, version = 1): Definition {
-  return workflow(definition, { ports, version }, () => Promise.reject(new Error("A stand-in runs nothing.")));
+export function placeholderDefinition(definition: string, ports: Ports = {}, version = 1): Definition {
+  return workflow(definition, { ports, version }, () =>
+    Promise.reject(new Error("A placeholder definition cannot run.")),
+  );
 }

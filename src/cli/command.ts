@@ -1,18 +1,21 @@
-// Command: what the registrations of all commands share. Light, because every start of the program loads it.
+// Command: helpers for the files in commands/. Every start of the program loads this file, so it imports only commander.
+//
+// A file in commands/ declares the arguments, options and help of one group. The work of a command is in a file of this
+// folder, which the action imports when the command runs.
 
 import { InvalidArgumentError, type Command } from "commander";
 
-/** What a command's work is given after its arguments; `exitCode` is what the process ends with. */
-export type Work<A extends readonly unknown[]> = (...args: A) => Promise<number>;
+/** The work of a command: takes its arguments and options, returns the exit code. */
+type Work<A extends readonly unknown[]> = (...args: A) => Promise<number>;
 
 let exitCode = 0;
 
-/** How the command that ran wants the process to end. */
+/** The exit code of the command that ran. */
 export function exitCodeOfCommand(): number {
   return exitCode;
 }
 
-/** Runs a command with its options and those of the program. */
+/** Wraps the work of a command for commander: adds the global options, loads --codec, keeps the exit code. */
 export function action<A extends readonly unknown[]>(work: Work<A>): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
@@ -22,6 +25,9 @@ export function action<A extends readonly unknown[]>(work: Work<A>): (...args: u
     exitCode = await work(...([...given, { json: false, ...command.optsWithGlobals() }] as unknown as A));
   };
 }
+
+export const GENERATION = "generation, for runs that used continueAsNew (default: latest)";
+export const SHOW_SECRETS = "show secrets, such as values named password, instead of [redacted]";
 
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ reprise ${line}`).join("\n")}`;
@@ -39,7 +45,7 @@ export function positiveNumber(text: string): number {
   return value;
 }
 
-/** Several values: with commas, by repeating the option, or both. */
+/** Parses a list option: values are separated by commas, and the option can be repeated. */
 export function collect(text: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, ...text.split(",").map((part) => part.trim())];
 }

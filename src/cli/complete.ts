@@ -3,35 +3,35 @@
 
 import type { Argument, Command, Option } from "commander";
 import { ERROR_CATALOGUE } from "../base/index.ts";
-import { hasEnded, STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
-import { reading } from "./open-store.ts";
+import { hasEnded, RUN_STATUSES, type RunRecord, type Store } from "../kernel/index.ts";
+import { withStore } from "./open-store.ts";
 import { print } from "./output.ts";
 import { createProgram } from "./program.ts";
-import { STEERINGS, type Steering } from "./steer.ts";
-import { namesAsked } from "./talk.ts";
+import { CONTROL_ACTIONS, type ControlAction } from "./control.ts";
+import { readPortNames } from "./messages.ts";
 
-interface Fit {
+interface Candidate {
   readonly value: string;
   readonly about: string;
 }
 
-const RUNS_LOOKED_AT = 300;
-const SCHEDULES_LOOKED_AT = 300;
+const MAX_RUNS = 300;
+const MAX_SCHEDULES = 300;
 
 export async function complete(words: readonly string[]): Promise<number> {
   const typed = words.at(-1) ?? "";
-  for (const { value, about } of await fitsFor(words.slice(0, -1), typed))
-    if (value.startsWith(typed) && isTypable(value)) await print(`${value}\t${about}`);
+  for (const { value, about } of await candidatesFor(words.slice(0, -1), typed))
+    if (value.startsWith(typed) && needsNoQuotes(value)) await print(`${value}\t${about}`);
   return 0;
 }
 
 /** Whatever would need quotes is left to be typed. */
-function isTypable(value: string): boolean {
+function needsNoQuotes(value: string): boolean {
   return /^[\w.:@%+,=/-]+$/.test(value);
 }
 
 /** Where in the line the word stands. */
-interface Place {
+interface CompletionContext {
   readonly command: Command;
   readonly given: readonly string[];
   /** The option that waits for its value. */
@@ -39,17 +39,17 @@ interface Place {
   readonly store: string;
 }
 
-async function fitsFor(before: readonly string[], typed: string): Promise<readonly Fit[]> {
-  const place = placeOf(before);
-  if (place.option !== undefined) return valuesOf(place.option, typed, place);
+async function candidatesFor(before: readonly string[], typed: string): Promise<readonly Candidate[]> {
+  const place = contextOf(before);
+  if (place.option !== undefined) return optionValues(place.option, typed, place);
   if (typed.startsWith("-")) return optionsOf(place.command);
   const children = place.command.createHelp().visibleCommands(place.command);
   if (children.length > 0) return children.map((child) => ({ value: child.name(), about: child.description() }));
   const argument = place.command.registeredArguments[place.given.length] ?? variadicOf(place.command);
-  return argument === undefined ? [] : argumentsOf(argument, place);
+  return argument === undefined ? [] : argumentValues(argument, place);
 }
 
-function placeOf(before: readonly string[]): Place {
+function contextOf(before: readonly string[]): CompletionContext {
   let command = createProgram();
   let store = String(command.opts()["store"]);
   let given: string[] = [];
@@ -81,19 +81,23 @@ function variadicOf(command: Command): Argument | undefined {
   return last?.variadic === true ? last : undefined;
 }
 
-function optionsOf(command: Command): Fit[] {
+function optionsOf(command: Command): Candidate[] {
   return allOptions(command).flatMap(({ long, description, hidden }) =>
     long === undefined || hidden ? [] : [{ value: long, about: description }],
   );
 }
 
 /** No answer means files: that is what shells fall back to. */
-async function valuesOf({ long, argChoices }: Option, typed: string, place: Place): Promise<readonly Fit[]> {
+async function optionValues(
+  { long, argChoices }: Option,
+  typed: string,
+  place: CompletionContext,
+): Promise<readonly Candidate[]> {
   if (argChoices !== undefined) return argChoices.map((value) => ({ value, about: "" }));
   switch (long) {
     case "--status": {
       const earlier = typed.slice(0, typed.lastIndexOf(",") + 1);
-      return STATUSES.map((status) => ({ value: `${earlier}${status}`, about: "" }));
+      return RUN_STATUSES.map((status) => ({ value: `${earlier}${status}`, about: "" }));
     }
     case "--definition":
       return newestRuns(place, (runs) => distinct(runs.map(({ definition }) => definition)));
@@ -110,7 +114,7 @@ async function valuesOf({ long, argChoices }: Option, typed: string, place: Plac
   }
 }
 
-async function argumentsOf(argument: Argument, place: Place): Promise<readonly Fit[]> {
+async function argumentValues(argument: Argument, place: CompletionContext): Promise<readonly Candidate[]> {
   if (argument.argChoices !== undefined) return argument.argChoices.map((value) => ({ value, about: "" }));
   switch (argument.name()) {
     case "id":
@@ -118,7 +122,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
     case "ids":
       return newestRuns(place, (runs) =>
         runs
-          .filter((run) => fitsCommand(place.command, run))
+          .filter((run) => isAcceptedBy(place.command, run))
           .map(({ id, definition, status }) => ({ value: id, about: `${definition}, ${status}` })),
       );
     case "workflow":
@@ -133,13 +137,13 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
     case "signal":
     case "update": {
       const kind = argument.name() as "promise" | "signal" | "update";
-      return asking(place, (store) => portsOf(store, place.given[0] ?? "", kind));
+      return readCandidates(place, (store) => portCandidates(store, place.given[0] ?? "", kind));
     }
     case "queue":
-      return asking(place, async (store) => distinct((await store.listQueues()).map(({ name }) => name)));
+      return readCandidates(place, async (store) => distinct((await store.listQueues()).map(({ name }) => name)));
     case "schedule":
-      return asking(place, async (store) =>
-        (await store.listSchedules("", SCHEDULES_LOOKED_AT)).map(({ name, definition }) => ({
+      return readCandidates(place, async (store) =>
+        (await store.listSchedules("", MAX_SCHEDULES)).map(({ name, definition }) => ({
           value: name,
           about: definition,
         })),
@@ -150,7 +154,7 @@ async function argumentsOf(argument: Argument, place: Place): Promise<readonly F
 }
 
 /** Commands that only reach live runs are offered live runs. */
-function fitsCommand(command: Command, { status, kind }: RunRecord): boolean {
+function isAcceptedBy(command: Command, { status, kind }: RunRecord): boolean {
   switch (command.name()) {
     case "checkpoints":
     case "fork":
@@ -162,30 +166,36 @@ function fitsCommand(command: Command, { status, kind }: RunRecord): boolean {
     case "reject":
       return !hasEnded(status);
     default: {
-      const steering = Object.values<Steering>(STEERINGS).find(({ verb }) => verb === command.name());
+      const steering = Object.values<ControlAction>(CONTROL_ACTIONS).find(({ verb }) => verb === command.name());
       return steering === undefined || steering.statuses.includes(status);
     }
   }
 }
 
-async function portsOf(store: Store, id: string, kind: "promise" | "signal" | "update"): Promise<Fit[]> {
+async function portCandidates(store: Store, id: string, kind: "promise" | "signal" | "update"): Promise<Candidate[]> {
   const record = await store.findRun(id);
-  return record === undefined ? [] : distinct([...(await namesAsked(store, record, kind))]);
+  return record === undefined ? [] : distinct([...(await readPortNames(store, record, kind))]);
 }
 
-function newestRuns(place: Place, choose: (runs: readonly RunRecord[]) => Fit[]): Promise<readonly Fit[]> {
-  return asking(place, async (store) => choose(await store.listRuns({ limit: RUNS_LOOKED_AT })));
+function newestRuns(
+  place: CompletionContext,
+  choose: (runs: readonly RunRecord[]) => Candidate[],
+): Promise<readonly Candidate[]> {
+  return readCandidates(place, async (store) => choose(await store.listRuns({ limit: MAX_RUNS })));
 }
 
 /** A store that is not there has nothing to offer, and nobody wants to read why while typing. */
-async function asking(place: Place, work: (store: Store) => Promise<readonly Fit[]>): Promise<readonly Fit[]> {
+async function readCandidates(
+  place: CompletionContext,
+  work: (store: Store) => Promise<readonly Candidate[]>,
+): Promise<readonly Candidate[]> {
   try {
-    return await reading(place.store, work);
+    return await withStore(place.store, work);
   } catch {
     return [];
   }
 }
 
-function distinct(values: readonly string[]): Fit[] {
+function distinct(values: readonly string[]): Candidate[] {
   return [...new Set(values)].map((value) => ({ value, about: "" }));
 }

@@ -1,18 +1,21 @@
-// Asking before something that cannot be taken back.
+// Confirm: asks for confirmation before a change that cannot be undone.
 
 import { createInterface } from "node:readline/promises";
 import { RepriseError } from "../base/index.ts";
 import { EXIT } from "./exit-codes.ts";
 
-/** False when a person says no. Where nobody can be asked, `--yes` must have been said. */
+/** Returns false if the user answers no. Without a terminal, `--yes` is required. */
 export async function confirm(
   question: string,
   yes: boolean | undefined,
-  otherwise = ", or --dry-run to only look",
+  alternative = ", or --dry-run to change nothing",
 ): Promise<boolean> {
   if (yes === true) return true;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new RepriseError("USAGE", `${question} Nobody can be asked here: say --yes${otherwise}.`);
+    throw new RepriseError(
+      "USAGE",
+      `${question} This is not a terminal, so reprise cannot ask. Add --yes${alternative}.`,
+    );
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   lines.on("SIGINT", () => {
     process.stderr.write("\n");

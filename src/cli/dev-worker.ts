@@ -1,5 +1,5 @@
-// The worker inside `reprise dev`: a process of its own, because a module once loaded cannot be loaded anew. Its parent
-// tells it when to drain, and learns which files it has loaded.
+// Dev worker: the child process of `reprise dev`. A separate process, because Node cannot reload a module. It sends the
+// loaded files to the parent, and drains when the parent sends DRAIN.
 
 import { existsSync } from "node:fs";
 import module from "node:module";
@@ -11,10 +11,10 @@ import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions, loadEngineOptions } from "./load-definitions.ts";
 import { logLines } from "./log-lines.ts";
 import { EXIT } from "./exit-codes.ts";
-import { isOwnFile } from "./own-files.ts";
+import { isPackageFile } from "./package-files.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { RunTail } from "./run-tail.ts";
-import { shownStore } from "./shown-store.ts";
+import { redactedStore } from "./redacted-store.ts";
 import { onInterrupt } from "./signals.ts";
 
 /** From the child to its parent. */
@@ -25,15 +25,15 @@ export interface LoadedFiles {
 export const DRAIN = "drain";
 
 export async function devWorker(file: string, options: GlobalOptions): Promise<number> {
-  // A terminal sends Ctrl-C to both; the parent decides.
-  onInterrupt({ cleanUp: () => new Promise(() => {}), say: () => {} });
-  const files = collectFiles();
-  const tell = (): void => void process.send?.({ files: [...files] } satisfies LoadedFiles);
+  // A terminal sends Ctrl-C to both processes; only the parent handles it.
+  onInterrupt({ cleanUp: () => new Promise(() => {}), announce: () => {} });
+  const files = collectUserFiles();
+  const sendFiles = (): void => void process.send?.({ files: [...files] } satisfies LoadedFiles);
   let definitions;
   try {
     definitions = await loadDefinitions(file);
   } finally {
-    tell();
+    sendFiles();
   }
   const log = logLines(options.json);
   let store: Store | undefined;
@@ -41,37 +41,37 @@ export async function devWorker(file: string, options: GlobalOptions): Promise<n
   const engine = await createEngine({
     store: { "~open": async (given) => (store = await source["~open"](given)) },
     definitions,
-    // One person, one machine: nobody else is there to take what has a label.
+    // On a development machine no other worker claims work with a label.
     worker: { labels: "any" },
     logger: log,
     ...payloadOptions(),
     ...(await loadEngineOptions(file)),
   });
-  const tail = store === undefined ? undefined : new RunTail(shownStore(store), options.json);
+  const tail = store === undefined ? undefined : new RunTail(redactedStore(store), options.json);
   const names = definitions.map(({ name }) => name);
   log.event("dev.ready", `ready: ${names.join(", ")}`, { definitions: names });
-  await drainTold();
+  await drainRequested();
   await engine.drain({ grace: "30 s" });
   await tail?.settled();
   await engine.close();
   return EXIT.ok;
 }
 
-/** Told by the parent, or the parent is gone. */
-function drainTold(): Promise<void> {
+/** Resolves when the parent sends DRAIN or exits. */
+function drainRequested(): Promise<void> {
   return new Promise((resolve) => {
     process.on("message", (message) => message === DRAIN && resolve());
     process.on("disconnect", resolve);
   });
 }
 
-/** Every file of the user's that is loaded from now on, also one that is asked for and not there. */
-function collectFiles(): ReadonlySet<string> {
+/** The user's files that are imported from now on, including missing ones. */
+function collectUserFiles(): ReadonlySet<string> {
   const files = new Set<string>();
   const add = (url: string): void => {
     if (!url.startsWith("file:") || url.includes("/node_modules/")) return;
     const path = fileURLToPath(url);
-    if (!isOwnFile(path)) files.add(path);
+    if (!isPackageFile(path)) files.add(path);
   };
   module.registerHooks({
     resolve(specifier, context, next) {

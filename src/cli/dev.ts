@@ -1,7 +1,7 @@
-// reprise dev: a worker that starts anew whenever a file it has loaded changes.
+// reprise dev: runs a worker in a child process and restarts it when a file it has loaded changes.
 //
-// D1. One child at a time: the old one has drained before the new one starts, so a run is never held by both.
-// D2. A child that cannot load its file, or dies, is started again with the next change, not before.
+// dev.D1. One child at a time: the old child has drained before the new one starts, so they never hold the same run.
+// dev.D2. A child that cannot load its file, or dies, is restarted after the next change, not earlier.
 
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, statSync, watch, type FSWatcher } from "node:fs";
@@ -12,21 +12,21 @@ import { shownUrl } from "../stores/index.ts";
 import { globalArguments, globalEnv, type GlobalOptions } from "./global-options.ts";
 import { logLines } from "./log-lines.ts";
 import { paint } from "./output.ts";
-import { onInterrupt } from "./signals.ts";
+import { onInterrupt, STOPPING } from "./signals.ts";
 import { plain } from "./text.ts";
-import { refuseMemory } from "./worker.ts";
+import { refuseMemoryStore } from "./worker.ts";
 
 /** Editors write a file in several steps. */
 const SETTLE_MS = 80;
 
 export async function dev(file: string, options: GlobalOptions): Promise<number> {
-  refuseMemory(options.store);
+  refuseMemoryStore(options.store);
   const path = resolve(file);
-  if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}.`);
+  if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}. Check the path.`);
   const log = logLines(options.json);
   const args = ["dev-worker", path, ...globalArguments(options)];
   let child: ChildProcess | undefined;
-  let over: Promise<void> = Promise.resolve();
+  let exited: Promise<void> = Promise.resolve();
   let stopping = false;
   let restarting: Promise<void> | undefined;
 
@@ -34,23 +34,23 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
     const started = fork(process.argv[1] ?? "", args, { env: globalEnv(options) });
     child = started;
     started.on("message", ({ files }: LoadedFiles) => watched.set([path, ...files]));
-    over = new Promise((resolveOver) => {
+    exited = new Promise((resolveExited) => {
       started.once("exit", (code, signal) => {
         if (child === started) child = undefined;
-        // D2
+        // dev.D2
         if (!stopping && restarting === undefined)
-          log.event("dev.ended", `ended (${signal ?? code}); waits for a change`, { code, signal });
-        resolveOver();
+          log.event("dev.ended", `worker exited (${signal ?? code}); waiting for a file change`, { code, signal });
+        resolveExited();
       });
     });
   };
   const drain = async (): Promise<void> => {
     if (child?.connected === true) child.send(DRAIN);
-    await over;
+    await exited;
   };
   const restart = async (changed: string): Promise<void> => {
     log.event("dev.changed", `${paint("cyan", "changed")} ${plain(changed)}`, { file: changed });
-    // D1
+    // dev.D1
     await drain();
     restarting = undefined;
     if (!stopping) start();
@@ -62,14 +62,14 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
 
   onInterrupt({
     isUsualEnd: true,
-    say: () => log.event("dev.stopping", "stopping: what is at work may finish; once more to stop at once", {}),
+    announce: () => log.event("dev.stopping", STOPPING, {}),
     cleanUp: async () => {
       stopping = true;
       await drain();
     },
     abandon: () => child?.kill("SIGKILL"),
   });
-  log.event("dev.started", `watching ${plain(path)} on ${plain(shownUrl(options.store))}; Ctrl-C stops`, {
+  log.event("dev.started", `watching ${plain(path)}, store ${plain(shownUrl(options.store))}; press Ctrl-C to stop`, {
     file: path,
     store: shownUrl(options.store),
   });
@@ -77,10 +77,10 @@ export async function dev(file: string, options: GlobalOptions): Promise<number>
   return new Promise<number>(() => {});
 }
 
-/** Files, looked at through their folders: editors replace a file rather than write to it. */
+/** Watches files through their folders, because editors replace a file instead of writing to it. */
 class WatchedFiles {
   readonly #onChange: (path: string) => void;
-  /** With what told them apart when they were last looked at. */
+  /** Fingerprint by path. */
   #files = new Map<string, string>();
   readonly #folders = new Map<string, FSWatcher>();
   #cancel: (() => void) | undefined;
@@ -90,7 +90,7 @@ class WatchedFiles {
   }
 
   set(paths: readonly string[]): void {
-    this.#files = new Map(paths.map((path) => [path, this.#files.get(path) ?? looksOf(path)]));
+    this.#files = new Map(paths.map((path) => [path, this.#files.get(path) ?? fingerprintOf(path)]));
     const folders = new Set(paths.map((path) => dirname(path)));
     for (const [folder, watcher] of this.#folders)
       if (!folders.has(folder)) {
@@ -110,7 +110,7 @@ class WatchedFiles {
     this.#cancel = systemTimers.set(SETTLE_MS, () => {
       let changed: string | undefined;
       for (const [path, before] of this.#files) {
-        const now = looksOf(path);
+        const now = fingerprintOf(path);
         if (now === before) continue;
         this.#files.set(path, now);
         changed = path;
@@ -120,7 +120,7 @@ class WatchedFiles {
   }
 }
 
-function looksOf(path: string): string {
+function fingerprintOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? "" : `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
 }

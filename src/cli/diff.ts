@@ -3,13 +3,13 @@
 import { isDeepStrictEqual } from "node:util";
 import { RepriseError } from "../base/index.ts";
 import type { ChannelDiff, RunDiff, StepDiff } from "../engine/index.ts";
-import { standIn, withClient } from "./client.ts";
+import { placeholderDefinition, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { shown } from "./payload-module.ts";
-import { jsonOf } from "./shown-run.ts";
+import { redacted } from "./payload-module.ts";
+import { jsonOf } from "./run-format.ts";
 import { plain, showValue } from "./text.ts";
 
 export interface DiffCommandOptions extends GlobalOptions {
@@ -18,15 +18,15 @@ export interface DiffCommandOptions extends GlobalOptions {
 }
 
 export async function diff(id: string, other: string, options: DiffCommandOptions): Promise<number> {
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const [here, there] = [await getRun(store, id), await getRun(store, other)];
     if (here.definition !== there.definition)
       throw new RepriseError(
         "USAGE",
         `Run ${id} follows ${here.definition}, run ${other} follows ${there.definition}: their states have nothing to do with each other.`,
       );
-    const found = await withClient(store, [standIn(here.definition, {}, here.version)], (engine) =>
-      engine.run(here.definition, id).diff(engine.run(here.definition, other), { limit: options.limit }),
+    const found = await withClient(store, [placeholderDefinition(here.definition, {}, here.version)], (engine) =>
+      engine.get(here.definition, id).diff(engine.get(here.definition, other), { limit: options.limit }),
     );
     const visible = options.showSecrets === true ? found : { ...found, steps: found.steps.map(withoutSecrets) };
     if (options.json) await printJson(diffJson(visible));
@@ -37,7 +37,7 @@ export async function diff(id: string, other: string, options: DiffCommandOption
 
 /** The name of a channel may be what says that its value is a secret. */
 function withoutSecrets(step: StepDiff): StepDiff {
-  const side = (name: string, value: unknown): unknown => shown({ [name]: value })[name];
+  const side = (name: string, value: unknown): unknown => redacted({ [name]: value })[name];
   const channels = Object.entries(step.channels).map(([name, channel]): [string, ChannelDiff] => [
     name,
     {

@@ -1,51 +1,51 @@
-// What doctor sees besides broken invariants: due runs nobody takes, stopped runs and why, runs that are held and do not move,
-// messages that do not get out, and what happened to the store as a whole.
+// Doctor findings: what `doctor` reports besides broken invariants: pending work, stopped runs by reason, stalled runs,
+// undelivered messages and the store's history.
 
 import { formatMs } from "../base/index.ts";
 import type { HistoryEvent, Problem, RunRecord, Store, StoreInfo, VersionCount } from "../kernel/index.ts";
-import { overdueLeases, quietRunsOf, type QuietRuns } from "./doctor-holders.ts";
-import { takerText, waitingOf, waitingText, type Waiting } from "./serving.ts";
-import { troubleOf } from "./shown-run.ts";
-import { countOf, plain } from "./text.ts";
+import { findExpiredLeases, readStalledRuns, type StalledRuns } from "./doctor-leases.ts";
+import { claimText, judgePendingWork, pendingText, type PendingWork } from "./pending-work.ts";
+import { findRunError } from "./run-format.ts";
+import { pluralize, plain } from "./text.ts";
 
-/** Runs that stand still for the same reason. */
-export interface Stopped {
+/** Runs that stopped for the same reason. */
+export interface StoppedRuns {
   readonly status: "blocked" | "determinism_violation";
   readonly code: string;
   readonly runs: number;
-  /** The newest few. */
+  /** The newest ones. */
   readonly ids: readonly string[];
   readonly next: string;
 }
 
 export interface Findings {
-  /** What is ready and that nobody has taken. */
-  readonly waiting: readonly Waiting[];
+  /** Work that is ready and that no worker has claimed. */
+  readonly pending: readonly PendingWork[];
   readonly versions: readonly VersionCount[];
-  readonly stopped: readonly Stopped[];
-  /** There are more stopped runs than were looked at. */
+  readonly stopped: readonly StoppedRuns[];
+  /** There are more stopped runs than were read. */
   readonly more: boolean;
-  readonly quiet: QuietRuns;
+  readonly stalled: StalledRuns;
   readonly history: readonly HistoryEvent[];
-  /** Seen in what workers say, not in the data. */
+  /** Problems of workers, not of the data. */
   readonly problems: readonly Problem[];
 }
 
-const STOPPED = ["blocked", "determinism_violation"] as const;
-/** The evidence of each is read. */
-const LOOK_AT = 1_000;
+const STOPPED_STATUSES = ["blocked", "determinism_violation"] as const;
+/** The number of stopped runs whose evidence is read. */
+const MAX_STOPPED = 1_000;
 const IDS_SHOWN = 3;
 
-export async function findingsOf(store: Store): Promise<Findings> {
+export async function readFindings(store: Store): Promise<Findings> {
   const workers = await store.listWorkers();
-  const waiting = waitingOf(await store.readBacklog(), workers, store.now());
+  const waiting = judgePendingWork(await store.readBacklog(), workers, store.now());
   const versions = await store.countVersions();
-  const records = await store.listRuns({ statuses: STOPPED, limit: LOOK_AT + 1 });
-  const groups = new Map<string, Stopped>();
-  for (const { id, generation } of records.slice(0, LOOK_AT)) {
+  const records = await store.listRuns({ statuses: STOPPED_STATUSES, limit: MAX_STOPPED + 1 });
+  const groups = new Map<string, StoppedRuns>();
+  for (const { id, generation } of records.slice(0, MAX_STOPPED)) {
     const record = await store.findRun(id, generation);
     if (record === undefined || !isStopped(record)) continue;
-    const { code = record.status, next = "" } = troubleOf(record, undefined) ?? {};
+    const { code = record.status, next = "" } = findRunError(record, undefined) ?? {};
     const key = `${record.status} ${code}`;
     const { runs, ids } = groups.get(key) ?? { runs: 0, ids: [] };
     const shown = ids.length < IDS_SHOWN ? [...ids, id] : ids;
@@ -53,25 +53,25 @@ export async function findingsOf(store: Store): Promise<Findings> {
   }
   const stopped = [...groups.values()].toSorted((a, b) => b.runs - a.runs);
   return {
-    waiting,
+    pending: waiting,
     versions,
     stopped,
-    more: records.length > LOOK_AT,
-    quiet: await quietRunsOf(store, workers),
+    more: records.length > MAX_STOPPED,
+    stalled: await readStalledRuns(store, workers),
     history: await store.readHistory(),
-    problems: overdueLeases(workers, store.now()),
+    problems: findExpiredLeases(workers, store.now()),
   };
 }
 
-function isStopped(record: RunRecord): record is RunRecord & { readonly status: Stopped["status"] } {
-  return STOPPED.some((status) => status === record.status);
+function isStopped(record: RunRecord): record is RunRecord & { readonly status: StoppedRuns["status"] } {
+  return STOPPED_STATUSES.some((status) => status === record.status);
 }
 
-/** A run that waits for a place in its queue is as it should be while somebody works there. */
-export function waitingLines({ waiting }: Findings, now: number): readonly string[] {
+/** A run that waits for its queue is normal while a worker claims from that queue. */
+export function pendingLines({ pending: waiting }: Findings, now: number): readonly string[] {
   return waiting
-    .filter(({ kind, taker }) => kind !== "start" || taker !== "served")
-    .map((one) => `${waitingText(one, now)}: ${takerText(one)}`);
+    .filter(({ kind, claim }) => kind !== "start" || claim !== "claimable")
+    .map((one) => `${pendingText(one, now)}: ${claimText(one)}`);
 }
 
 export function stoppedLines({ stopped, more }: Findings): readonly string[] {
@@ -80,13 +80,13 @@ export function stoppedLines({ stopped, more }: Findings): readonly string[] {
     const named = `${ids.map(plain).join(", ")}${others > 0 ? ` and ${others} more` : ""}`;
     return `${runs} ${status}, ${code}: ${named}`;
   });
-  return more ? [...lines, `more than ${LOOK_AT} in all; the newest were looked at`] : lines;
+  return more ? [...lines, `more than ${MAX_STOPPED} in total; only the newest were read`] : lines;
 }
 
 export function outboxLines({ outbox }: StoreInfo, now: number): readonly string[] {
   return outbox.destinations.map(({ destination, pending, failing, attempts, oldestAt }) => {
-    const waits = `${countOf(pending, "message", "messages")} to ${plain(destination)}, the oldest for ${formatMs(now - oldestAt)}`;
+    const waits = `${pluralize(pending, "message", "messages")} to ${plain(destination)}, oldest ${formatMs(now - oldestAt)}`;
     if (failing === 0) return waits;
-    return `${waits}; ${failing} failed so far, the worst ${countOf(attempts, "time", "times")}`;
+    return `${waits}; ${failing} failing, up to ${pluralize(attempts, "attempt", "attempts")}`;
   });
 }

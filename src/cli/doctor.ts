@@ -1,26 +1,26 @@
-// reprise doctor: what the store is, and whether everything in it is as it must be.
+// reprise doctor: checks the store's integrity and reports stuck work.
 
 import { formatMs, RepriseError } from "../base/index.ts";
-import { STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
-import { findingsOf, outboxLines, stoppedLines, waitingLines, type Findings } from "./doctor-findings.ts";
-import { quietJson, quietLines } from "./doctor-holders.ts";
+import { RUN_STATUSES, type Problem, type Store, type StoreInfo } from "../kernel/index.ts";
+import { readFindings, outboxLines, stoppedLines, pendingLines, type Findings } from "./doctor-findings.ts";
+import { stalledJson, stalledLines } from "./doctor-leases.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { historyJson, historyLines } from "./history.ts";
-import { reading } from "./open-store.ts";
+import { historyJson, historyLines } from "./store-history.ts";
+import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
-import { progressOf } from "./progress.ts";
-import { isUnserved, waitingJson } from "./serving.ts";
-import { isoOf } from "./shown-run.ts";
-import { countOf, plain, sizeText } from "./text.ts";
+import { createProgress } from "./progress.ts";
+import { isUnclaimable, pendingJson } from "./pending-work.ts";
+import { isoOf } from "./run-format.ts";
+import { pluralize, plain, sizeText } from "./text.ts";
 import { workerLabel } from "./worker-label.ts";
 
 export async function doctor(options: GlobalOptions): Promise<number> {
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const described = await describe(store);
     const { info, findings } = described;
     if (!options.json && info !== undefined) await printInfo(info, findings, store.now());
-    const progress = progressOf("checking", "runs", () => store.now());
+    const progress = createProgress("checking", "runs", () => store.now());
     const found = await store.check((done, total) => progress.at(done, total));
     progress.end();
     const problems = [...described.problems, ...found];
@@ -36,12 +36,12 @@ interface Described {
   readonly problems: readonly Problem[];
 }
 
-/** A store too damaged to be described is still worth a look. */
+/** If the store is too damaged to be described, the error is one more problem. */
 async function describe(store: Store): Promise<Described> {
   let info: StoreInfo | undefined;
   try {
     info = await store.info();
-    const findings = await findingsOf(store);
+    const findings = await readFindings(store);
     return { info, findings, problems: findings.problems };
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
@@ -55,8 +55,8 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
   await row("store", `${info.kind} ${plain(info.location)} (${sizeText(info.bytes)})`);
   await row("schema", String(info.schemaVersion));
   if (info.codecs.length > 0) await row("codec", info.codecs.map(plain).join(", "));
-  await row("durability", `${durabilityText(info)}; each process chooses its own`);
-  const counts = STATUSES.flatMap((status) =>
+  await row("durability", `${durabilityText(info)} (each process sets its own)`);
+  const counts = RUN_STATUSES.flatMap((status) =>
     info.runs[status] === undefined ? [] : [`${info.runs[status]} ${status}`],
   );
   await row("runs", counts.join(", ") || "none");
@@ -65,9 +65,9 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
     for (const [index, line] of lines.entries()) await row(index === 0 ? name : "", paint("yellow", line));
   };
   if (findings !== undefined) {
-    await rows("waiting", waitingLines(findings, now));
+    await rows("pending", pendingLines(findings, now));
     await rows("stopped", stoppedLines(findings));
-    await rows("held", quietLines(findings.quiet, now));
+    await rows("stalled", stalledLines(findings.stalled, now));
     await rows("history", historyLines(findings.history));
   }
   await rows("outbox", outboxLines(info, now));
@@ -76,8 +76,8 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
     const left = until - now;
     const state =
       left > 0
-        ? paint("green", `lease for another ${formatMs(left)}`)
-        : paint("yellow", `lease ran out ${formatMs(-left)} ago`);
+        ? paint("green", `live, lease expires in ${formatMs(left)}`)
+        : paint("yellow", `lease expired ${formatMs(-left)} ago`);
     await row(index === 0 ? "workers" : "", `${workerLabel(name, worker)}, ${state}`);
   }
 }
@@ -86,12 +86,11 @@ function durabilityText({ durability }: StoreInfo): string {
   return durability === "full" ? "full" : paint("yellow", "relaxed");
 }
 
-/** `inData`: not only in what workers do; that says itself what to do. */
+/** `inData`: the data has problems. The messages of worker problems contain the next step. */
 async function printProblems(problems: readonly Problem[], inData: boolean): Promise<void> {
   await print("");
-  if (problems.length === 0)
-    return print(`${paint(["green", "bold"], "healthy")}  every invariant that the data shows holds`);
-  await print(paint(["red", "bold"], countOf(problems.length, "problem", "problems")));
+  if (problems.length === 0) return print(`${paint(["green", "bold"], "healthy")}  all integrity checks passed`);
+  await print(paint(["red", "bold"], pluralize(problems.length, "problem", "problems")));
   for (const { invariant, run, seq, message } of problems) {
     const place = [run === undefined ? "" : `run ${plain(run)}`, seq === undefined ? "" : `entry ${seq}`].filter(
       (part) => part !== "",
@@ -102,10 +101,9 @@ async function printProblems(problems: readonly Problem[], inData: boolean): Pro
   }
   if (problems.some(({ invariant }) => invariant.startsWith("I12 ")))
     remark(
-      `  ${paintError("dim", "note:")} a checkpoint says nothing its journal does not: while that is whole, nothing is lost`,
+      `  ${paintError("dim", "note:")} checkpoints are derived from the journal; while the journal is intact, nothing is lost`,
     );
-  if (inData)
-    remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, and look at the runs named above`);
+  if (inData) remark(`  ${paintError("dim", "next:")} stop the workers, copy the database, then: reprise show <id>`);
 }
 
 function doctorJson(
@@ -114,7 +112,7 @@ function doctorJson(
   problems: readonly Problem[],
   now: number,
 ): object {
-  const waiting = findings?.waiting ?? [];
+  const pending = findings?.pending ?? [];
   return {
     healthy: problems.length === 0,
     store:
@@ -129,10 +127,10 @@ function doctorJson(
               alive: until > now,
             })),
           },
-    waiting: (findings?.versions ?? [])
+    dueRuns: (findings?.versions ?? [])
       .filter(({ due }) => due > 0)
       .map(({ name, version, due, live }) => ({ definition: name, version, due, live })),
-    dueNodes: waiting
+    dueNodes: pending
       .filter(({ kind }) => kind === "node")
       .map(({ name, version, queue, count, oldestAt }) => ({
         definition: name,
@@ -141,9 +139,9 @@ function doctorJson(
         count,
         oldestAt: isoOf(oldestAt),
       })),
-    unserved: waiting.filter(isUnserved).map(waitingJson),
+    unclaimable: pending.filter(isUnclaimable).map(pendingJson),
     stopped: findings?.stopped ?? [],
-    quiet: findings === undefined ? null : quietJson(findings.quiet),
+    stalled: findings === undefined ? null : stalledJson(findings.stalled),
     history: historyJson(findings?.history ?? []),
     problems: problems.map(({ invariant, run, seq, message }) => ({
       invariant,

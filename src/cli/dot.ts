@@ -1,6 +1,6 @@
-// Pictures as DOT, the language of Graphviz.
+// DOT: renders diagrams in the language of Graphviz.
 
-import type { Arrow, Box, Mark, Picture } from "./picture.ts";
+import type { Arrow, Box, Mark, Diagram } from "./diagram.ts";
 
 const SHAPES: Readonly<Record<Box["shape"], string>> = {
   terminal: "shape=oval",
@@ -27,14 +27,14 @@ const MARKS: Readonly<Record<Mark, string>> = {
   skipped: 'fillcolor="#eeeeee", color="#999999", fontcolor="#777777"',
 };
 
-export function dotOf(pictures: readonly Picture[]): string {
-  const [only] = pictures;
+export function dotOf(diagrams: readonly Diagram[]): string {
+  const [only] = diagrams;
   const lines =
-    pictures.length === 1 && only !== undefined
+    diagrams.length === 1 && only !== undefined
       ? [`label=${quoted([only.title])};`, "labelloc=t;", ...linesOf(only)]
-      : pictures.flatMap((picture, index) => [
+      : diagrams.flatMap((diagram, index) => [
           `subgraph cluster_g${index} {`,
-          ...[`label=${quoted([picture.title])};`, ...linesOf(picture)].map((line) => `  ${line}`),
+          ...[`label=${quoted([diagram.title])};`, ...linesOf(diagram)].map((line) => `  ${line}`),
           "}",
         ]);
   const head = [
@@ -45,7 +45,7 @@ export function dotOf(pictures: readonly Picture[]): string {
   return `digraph reprise {\n${[...head, ...lines].map((line) => `  ${line}\n`).join("")}}\n`;
 }
 
-function linesOf({ boxes, arrows }: Picture): string[] {
+function linesOf({ boxes, arrows }: Diagram): string[] {
   return [
     ...boxes.map(({ id, lines, shape, mark, isOpen }) => {
       const style = isOpen ? SHAPES[shape].replace("filled", "filled,dashed") : SHAPES[shape];
@@ -59,7 +59,7 @@ function linesOf({ boxes, arrows }: Picture): string[] {
   ];
 }
 
-/** Graphviz reads backslashes and entities inside quotes; what a terminal must not get is an entity too. */
+/** Escapes backslashes, quotes and entities for Graphviz, and control characters for terminals. */
 function quoted(lines: readonly string[]): string {
   const safe = lines.map((line) =>
     line.replace(/[\p{C}&]/gu, (char) => `&#${char.codePointAt(0)};`).replace(/[\\"]/g, "\\$&"),

@@ -1,4 +1,4 @@
-// reprise explain: an error code in words.
+// reprise explain: prints the page of an error code, or lists all codes.
 
 import { existsSync, readFileSync } from "node:fs";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorCode } from "../base/index.ts";
@@ -17,7 +17,7 @@ export async function explain(given: string | undefined, options: GlobalOptions)
   if (!isErrorCode(code))
     throw new RepriseError(
       "USAGE",
-      `There is no error code ${plain(given)}.${suggestion(code, codes)} \`reprise explain\` lists them all.`,
+      `Unknown error code ${plain(given)}.${suggestion(code, codes)} List all codes with \`reprise explain\`.`,
     );
   if (options.json) await printJson(entryOf(code));
   else await print(pageOf(code) ?? `${lineOf(code)}\n  ${paint("dim", "next:")} ${ERROR_CATALOGUE[code].next}`);
@@ -34,7 +34,7 @@ function lineOf(code: ErrorCode): string {
   return `${paint("bold", code.padEnd(26))} ${paint("dim", family.padEnd(11))} ${summary}`;
 }
 
-/** The page of the documentation, which comes with the package. */
+/** The documentation page of the code, which the package contains. */
 function pageOf(code: ErrorCode): string | undefined {
   const file = new URL(`../../docs/errors/${code}.md`, import.meta.url);
   return existsSync(file) ? readFileSync(file, "utf8").trimEnd() : undefined;

@@ -1,42 +1,45 @@
-// A flow's run as its journal and its counters tell it: a row per node, a spread as one row. Its code is not needed.
+// Flow run: reads the journal and the counters of a flow's run: a row per node, one row for a spread. Needs no code.
 //
-// FV1. The journal is read page by page. Of an item of a spread a bit is kept, of those that failed the first few; so what
-//      is held follows the number of nodes, not that of items.
-// FV2. What a retry made void is not seen: where there was one, the journal is read a second time without it.
-// FV3. Counters are read before the journal: a node that ended in between has ended, and none is told twice.
+// flow-run.F1. The journal is read page by page. An item of a spread takes one byte, and only the first failed items are
+//   kept, so memory grows with the number of nodes, not of items.
+// flow-run.F2. Entries that a retry made void are not counted: after a retry the journal is read again without them.
+// flow-run.F3. Counters are read before the journal: a node that ends in between is listed once, as ended.
 
 import { decode } from "../base/index.ts";
+import { OUTPUT, parseItemName, spreadItemName } from "../flow/index.ts";
 import {
+  decodeData,
   hasEnded,
   journalEntryOf,
   type Entry,
-  type ItemState,
+  type EntryData,
+  type ItemInfo,
   type JournalEntry,
   type Readiness,
   type RunRecord,
   type Store,
 } from "../kernel/index.ts";
-import { OUTPUT } from "../flow/index.ts";
 import { eachEntry } from "./graph-run.ts";
+import { attemptOf } from "./steps.ts";
 
-/** An item of a spread that ended well: counted, and not told by itself to somebody who watches. */
-export function isQuietItem({ type, command }: Pick<Entry, "type" | "command">): boolean {
-  return type === "NodeCompleted" && /\[\d+\]$/.test(command);
+/** A completed item of a spread: `show --watch` counts it and prints no line. */
+export function isCompletedItem({ type, command }: Pick<Entry, "type" | "command">): boolean {
+  return type === "NodeCompleted" && parseItemName(command).kind === "item";
 }
 
-/** `left`: it was to run, or at work, when the run ended. */
+/** `unfinished`: it was queued or running when the run ended. */
 export type FlowNodeState =
-  | "done"
+  | "completed"
   | "skipped"
   | "failed"
-  | "at work"
+  | "running"
   | "queued"
-  | "retries"
+  | "retrying"
   | "waiting"
-  | "child"
-  | "left";
+  | "awaiting_child"
+  | "unfinished";
 
-/** `node`: an action, a call of a task, or a join; the journal does not tell them apart. */
+/** `node`: an action, a call of a task, or a join; the journal does not distinguish them. */
 export type FlowRowKind = "node" | "inline" | "when" | "spread" | "call" | "output";
 
 export interface FailedItem {
@@ -47,15 +50,15 @@ export interface FailedItem {
 
 export interface SpreadCounts {
   readonly total: number;
-  readonly done: number;
+  readonly completed: number;
   readonly failed: number;
-  readonly atWork: number;
+  readonly running: number;
   readonly queued: number;
-  /** Waiting for the time of another attempt. */
+  /** Waiting for the next attempt. */
   readonly retrying: number;
-  /** Waiting for the child they started. */
-  readonly children: number;
-  /** The first few, by index. */
+  /** Waiting for a child run. */
+  readonly awaitingChild: number;
+  /** The first ones, by index. */
   readonly failures: readonly FailedItem[];
 }
 
@@ -63,71 +66,72 @@ export interface FlowRow {
   readonly node: string;
   readonly kind: FlowRowKind;
   readonly state: FlowNodeState;
-  /** Of a spread, the most that one item took. */
+  /** For a spread, the highest number of one item. */
   readonly attempts: number;
-  /** From the moment all it needs was there; of a spread, until all its items had ended. */
+  /** From the last input to the end; for a spread, until all its items had ended. */
   tookMs: number | undefined;
-  /** The entry it ended with. */
+  /** The seq of its last entry. */
   readonly seq: number | undefined;
   readonly value: { readonly value: unknown } | undefined;
   readonly error: unknown;
-  /** Its `catch` gave the value. */
+  /** Its `catch` returned the value. */
   readonly isCaught: boolean;
-  /** The run it waits for, or had its value from. */
+  /** The child run that it waits for, or that returned its value. */
   readonly child: string | undefined;
-  /** When it is tried again. */
+  /** When the next attempt starts. */
   readonly dueAt: number | undefined;
-  readonly got: { readonly completed: number; readonly required: number } | undefined;
+  /** How many of its inputs have arrived. */
+  readonly inputs: { readonly completed: number; readonly required: number } | undefined;
   readonly items: SpreadCounts | undefined;
 }
 
 export interface FlowRun {
   readonly record: RunRecord;
-  /** Those that ended, in that order; then those at work or queued; then those that wait for more. */
+  /** Ended nodes in the order they ended; then running and queued nodes; then nodes that wait for inputs. */
   readonly rows: readonly FlowRow[];
-  /** How it ended, and what somebody did to it. */
+  /** How the run ended, and cancel and retry requests. */
   readonly events: readonly JournalEntry[];
 }
 
-/** Failed items that are told one by one. */
+/** The number of failed items that are listed. */
 export const FAILED_ITEMS = 10;
-/** Items of one spread that are looked up in the queue. */
-const MAX_LOOKED_UP = 2_000;
+/** The number of items of one spread that are read from the queue. */
+const MAX_READ_ITEMS = 2_000;
 const MAX_EVENTS = 20;
 
-/** FV2, FV3. `limit`: rows whose times are wanted, counted from the last. */
+/** Reads the run (flow-run.F2, flow-run.F3). `limit`: how many of the last rows need their times. */
 export async function readFlowRun(store: Store, given: RunRecord, limit: number): Promise<FlowRun> {
   const readiness = await store.readReadiness(given.run);
   const record = (await store.findRun(given.id, given.generation)) ?? given;
   let reader = new FlowReader();
-  await eachEntry(store, record, 0, record.head, (entry) => reader.see(entry));
+  await eachEntry(store, record, 0, record.head, (entry) => reader.read(entry));
   if (reader.voids.length > 0) {
     reader = new FlowReader(reader.voids);
-    await eachEntry(store, record, 0, record.head, (entry) => reader.see(entry));
+    await eachEntry(store, record, 0, record.head, (entry) => reader.read(entry));
   }
   const rows = await rowsOf(store, record, reader, readiness);
   await addTimes(store, record, reader, rows.slice(-limit));
   return { record, rows, events: reader.events };
 }
 
-/** From entry `from` to the one before `to`. */
+/** Entries from `from`, up to but not including `to`. */
 interface VoidRange {
   readonly from: number;
   readonly to: number;
 }
 
-interface SeenNode {
+interface EndedNode {
   readonly entry: Pick<Entry, "type" | "seq" | "at">;
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: Partial<EntryData["NodeCompleted"] & EntryData["NodeFailed"]>;
 }
 
-interface SeenSpread {
+interface SpreadProgress {
   readonly seq: number;
   readonly at: number;
   readonly total: number;
-  /** What is known of each item. */
+  /** ENDED or WITH_CHILD by item. */
   readonly items: Uint8Array;
-  done: number;
+  completed: number;
   failed: number;
   attempts: number;
   readonly failures: (FailedItem & { readonly index: number })[];
@@ -136,17 +140,15 @@ interface SeenSpread {
 const ENDED = 1;
 const WITH_CHILD = 2;
 
-const PART = /^(.*)\[(\d*|again)\]$/s;
-
 export class FlowReader {
   readonly voids: VoidRange[] = [];
   readonly events: JournalEntry[] = [];
-  /** By name, in the order they ended; a spread under its own. */
-  readonly ended = new Map<string, SeenNode>();
-  readonly spreads = new Map<string, SeenSpread>();
-  /** By node or item: the child it started. */
+  /** By node, in the order they ended; a spread by its name. */
+  readonly ended = new Map<string, EndedNode>();
+  readonly spreads = new Map<string, SpreadProgress>();
+  /** The child run by node or item. */
   readonly children = new Map<string, string>();
-  /** Of entries whose values others may have got. */
+  /** Times of the entries whose values other nodes may use. */
   readonly #times = new Map<number, number>();
   readonly #skip: readonly VoidRange[];
 
@@ -162,24 +164,23 @@ export class FlowReader {
     return this.#times.get(seq);
   }
 
-  see(entry: Entry): void {
+  read(entry: Entry): void {
     const { seq, type, command } = entry;
     if (this.#skip.some(({ from, to }) => seq >= from && seq < to)) return;
     switch (type) {
       case "NodeCompleted":
       case "NodeFailed":
       case "NodeSkipped":
-        return this.#seeNode(entry);
-      case "ChildWorkflowInitiated": {
-        return this.#seeChild(command, entry.data);
-      }
+        return this.#readNode(entry);
+      case "ChildWorkflowInitiated":
+        return this.#readChild(command, entry.data);
       case "ItemsSpread":
         return;
       case "RunStarted":
         this.#times.set(seq, entry.at);
         return;
       case "RunRetried":
-        this.voids.push({ from: Number((decode(entry.data) as { from?: number }).from), to: seq });
+        this.voids.push({ from: decodeData("RunRetried", entry.data).from, to: seq });
         break;
       default:
     }
@@ -187,50 +188,50 @@ export class FlowReader {
     if (this.events.length > MAX_EVENTS) this.events.shift();
   }
 
-  #seeChild(command: string, data: string): void {
-    const [, name = command, index] = PART.exec(command) ?? [];
-    const spread = index === undefined ? undefined : this.spreads.get(name);
-    if (spread !== undefined) spread.items[Number(index)] = WITH_CHILD;
-    else this.children.set(command, (decode(data) as { childExecutionId: string }).childExecutionId);
+  #readChild(command: string, data: string): void {
+    const { node, index } = parseItemName(command);
+    const spread = index === undefined ? undefined : this.spreads.get(node);
+    if (spread !== undefined && index !== undefined) spread.items[index] = WITH_CHILD;
+    else this.children.set(command, decodeData("ChildWorkflowInitiated", data).childExecutionId);
   }
 
-  #seeNode(entry: Entry): void {
+  #readNode(entry: Entry): void {
     const { seq, at, type, command } = entry;
-    const [, name = command, which] = PART.exec(command) ?? [];
-    const spread = which === "" || which === "again" ? undefined : this.spreads.get(name);
-    if (spread !== undefined && which !== undefined) return seeItem(spread, entry, Number(which));
-    const data = decode(entry.data) as SeenNode["data"];
+    const { node, kind, index } = parseItemName(command);
+    const spread = index === undefined ? undefined : this.spreads.get(node);
+    if (spread !== undefined && index !== undefined) return readItem(spread, entry, index);
+    const data: EndedNode["data"] = decodeData("NodeCompleted", entry.data);
     this.#times.set(seq, at);
-    if (which === "" && type === "NodeCompleted") {
-      const total = Number(data["result"] ?? 0);
-      const counts = { done: 0, failed: 0, attempts: 1, failures: [] };
-      this.spreads.set(name, { seq, at, total, items: new Uint8Array(total), ...counts });
+    if (kind === "spread" && type === "NodeCompleted") {
+      const total = Number(data.result ?? 0);
+      const counts = { completed: 0, failed: 0, attempts: 1, failures: [] };
+      this.spreads.set(node, { seq, at, total, items: new Uint8Array(total), ...counts });
       return;
     }
-    this.ended.set(name, { entry: { type, seq, at }, data });
+    this.ended.set(node, { entry: { type, seq, at }, data });
   }
 }
 
-/** FV1. Keys are sorted: an attempt, where there was more than one, comes first. */
-function seeItem(spread: SeenSpread, { type, command, data }: Entry, index: number): void {
+/** flow-run.F1. Keys are sorted, so `attempt` is the first one; the data of a completed item is not decoded. */
+function readItem(spread: SpreadProgress, { type, command, data }: Entry, index: number): void {
   const attempts = Number(/^\{"attempt":(\d+)/.exec(data)?.[1] ?? 0) + 1;
   spread.attempts = Math.max(spread.attempts, attempts);
   spread.items[index] = ENDED;
   if (type !== "NodeFailed") {
-    spread.done += 1;
+    spread.completed += 1;
     return;
   }
   spread.failed += 1;
   const { failures } = spread;
   if (failures.length >= FAILED_ITEMS && index > failures.at(-1)!.index) return;
-  failures.push({ item: command, index, attempts, error: (decode(data) as { error?: unknown }).error });
+  failures.push({ item: command, index, attempts, error: decodeData("NodeFailed", data).error });
   failures.sort((a, b) => a.index - b.index);
   failures.length = Math.min(failures.length, FAILED_ITEMS);
 }
 
 // ── rows ──
 
-const NOTHING = {
+const EMPTY_ROW = {
   attempts: 1,
   tookMs: undefined,
   seq: undefined,
@@ -239,7 +240,7 @@ const NOTHING = {
   isCaught: false,
   child: undefined,
   dueAt: undefined,
-  got: undefined,
+  inputs: undefined,
   items: undefined,
 } as const;
 
@@ -255,17 +256,17 @@ export async function rowsOf(
   const queuedOf = new Map(readiness.map(({ node, queued }) => [node, queued]));
   const [waiting, ready] = [[] as FlowRow[], [] as { name: string; isSpread: boolean }[]];
   for (const { node, required, completed, queued } of readiness) {
-    const name = node.replace(/\[\]$/, "");
+    const { node: name, kind } = parseItemName(node);
     if (reader.ended.has(name) || reader.spreads.has(name)) continue;
-    const isSpread = node !== name || queued !== undefined;
+    const isSpread = kind === "spread" || queued !== undefined;
     if (completed === required) ready.push({ name, isSpread });
     else
       waiting.push({
-        ...NOTHING,
+        ...EMPTY_ROW,
         node: name,
         kind: name === OUTPUT ? "output" : isSpread ? "spread" : "node",
         state: "waiting",
-        got: { completed, required },
+        inputs: { completed, required },
       });
   }
   const items = ready.map(({ name, isSpread }) => (isSpread ? `${name}[]` : name));
@@ -273,18 +274,18 @@ export async function rowsOf(
   for (const [index, { name, isSpread }] of ready.entries()) {
     const child = reader.children.get(name);
     const item = states[index];
-    const state = child === undefined ? stateOf(item) : "child";
+    const state = child === undefined ? queueStateOf(item) : "awaiting_child";
     const failures = item?.failures === undefined ? [] : (decode(item.failures) as readonly unknown[]);
     const kind = name === OUTPUT ? "output" : isSpread ? "spread" : child === undefined ? "node" : "call";
     rows.push({
-      ...NOTHING,
+      ...EMPTY_ROW,
       node: name,
       kind,
-      state: isOver ? "left" : state,
+      state: isOver ? "unfinished" : state,
       attempts: (item?.attempt ?? 0) + 1,
       error: failures.at(-1),
       child,
-      dueAt: state === "retries" ? item?.availableAt : undefined,
+      dueAt: state === "retrying" ? item?.availableAt : undefined,
     });
   }
   for (const [name, spread] of reader.spreads)
@@ -292,43 +293,41 @@ export async function rowsOf(
   return [...rows, ...waiting];
 }
 
-/** One that is not there has ended since its counters were read, or is about to be queued. */
-function stateOf(item: ItemState | undefined): "at work" | "queued" | "retries" {
-  if (item?.state === "leased") return "at work";
-  return item?.state === "delayed" ? "retries" : "queued";
+/** An item without a row has ended since its counters were read, or is about to be queued. */
+function queueStateOf(item: ItemInfo | undefined): "running" | "queued" | "retrying" {
+  if (item?.state === "leased") return "running";
+  return item?.state === "delayed" ? "retrying" : "queued";
 }
 
-function endedRows(reader: FlowReader, name: string, { entry, data }: SeenNode): FlowRow[] {
-  const kept = Object.entries((data["kept"] ?? {}) as Record<string, unknown>);
-  const skipped = (data["skipped"] ?? []) as readonly string[];
+function endedRows(reader: FlowReader, name: string, { entry, data }: EndedNode): FlowRow[] {
   const derived: FlowRow[] = [
-    ...kept.map(([node, value]): FlowRow => ({
-      ...NOTHING,
+    ...Object.entries(data.kept ?? {}).map(([node, value]): FlowRow => ({
+      ...EMPTY_ROW,
       node,
       kind: "inline",
-      state: "done",
+      state: "completed",
       seq: entry.seq,
       value: { value },
     })),
-    ...skipped.map((node): FlowRow => {
-      const isWhen = node.endsWith("?");
-      return { ...NOTHING, node, kind: isWhen ? "when" : "inline", state: "skipped", seq: entry.seq };
+    ...(data.skipped ?? []).map((node): FlowRow => {
+      const isWhen = parseItemName(node).kind === "when";
+      return { ...EMPTY_ROW, node, kind: isWhen ? "when" : "inline", state: "skipped", seq: entry.seq };
     }),
   ];
   if (name === "input") return derived;
   const spread = reader.spreads.get(name);
   const child = reader.children.get(name);
-  const state = entry.type === "NodeFailed" ? "failed" : entry.type === "NodeSkipped" ? "skipped" : "done";
+  const state = entry.type === "NodeFailed" ? "failed" : entry.type === "NodeSkipped" ? "skipped" : "completed";
   const own: FlowRow = {
-    ...NOTHING,
+    ...EMPTY_ROW,
     node: name,
     kind: name === OUTPUT ? "output" : spread !== undefined ? "spread" : child !== undefined ? "call" : "node",
     state,
-    attempts: spread?.attempts ?? Number(data["attempt"] ?? 0) + 1,
+    attempts: spread?.attempts ?? attemptOf(data),
     tookMs: spread === undefined ? undefined : entry.at - spread.at,
     seq: entry.seq,
-    value: "result" in data ? { value: data["result"] } : undefined,
-    error: data["error"] ?? data["caught"],
+    value: "result" in data ? { value: data.result } : undefined,
+    error: data.error ?? data.caught,
     isCaught: "caught" in data,
     child,
     items: spread && countsOf(spread),
@@ -340,7 +339,7 @@ async function openSpread(
   store: Store,
   { run, status }: RunRecord,
   name: string,
-  spread: SeenSpread,
+  spread: SpreadProgress,
   queued: number,
 ): Promise<FlowRow> {
   const open: string[] = [];
@@ -353,43 +352,43 @@ async function openSpread(
       continue;
     }
     inFlight += 1;
-    if (open.length < MAX_LOOKED_UP) open.push(`${name}[${index}]`);
+    if (open.length < MAX_READ_ITEMS) open.push(spreadItemName(name, index));
   }
   const isOver = hasEnded(status);
-  const states = isOver ? [] : (await store.readItems(run, open)).map(stateOf);
-  const atWork = states.filter((state) => state === "at work").length;
-  const retrying = states.filter((state) => state === "retries").length;
-  const failedFor = isOver && spread.failed > 0 && spread.done + spread.failed < spread.total;
+  const states = isOver ? [] : (await store.readItems(run, open)).map(queueStateOf);
+  const running = states.filter((state) => state === "running").length;
+  const retrying = states.filter((state) => state === "retrying").length;
+  const hasFailed = isOver && spread.failed > 0 && spread.completed + spread.failed < spread.total;
   return {
-    ...NOTHING,
+    ...EMPTY_ROW,
     node: name,
     kind: "spread",
-    state: failedFor ? "failed" : isOver ? "left" : openState(atWork, inFlight - atWork - retrying, retrying),
+    state: hasFailed ? "failed" : isOver ? "unfinished" : openState(running, inFlight - running - retrying, retrying),
     attempts: spread.attempts,
     items: isOver
       ? countsOf(spread)
-      : { ...countsOf(spread), atWork, retrying, queued: inFlight - atWork - retrying, children: withChild },
+      : { ...countsOf(spread), running, retrying, queued: inFlight - running - retrying, awaitingChild: withChild },
   };
 }
 
-function openState(atWork: number, queued: number, retrying: number): FlowNodeState {
-  if (atWork > 0) return "at work";
+function openState(running: number, queued: number, retrying: number): FlowNodeState {
+  if (running > 0) return "running";
   if (queued > 0) return "queued";
-  return retrying > 0 ? "retries" : "child";
+  return retrying > 0 ? "retrying" : "awaiting_child";
 }
 
-function countsOf({ total, done, failed, failures }: SeenSpread): SpreadCounts {
-  return { total, done, failed, atWork: 0, queued: 0, retrying: 0, children: 0, failures };
+function countsOf({ total, completed, failed, failures }: SpreadProgress): SpreadCounts {
+  return { total, completed, failed, running: 0, queued: 0, retrying: 0, awaitingChild: 0, failures };
 }
 
-/** What came for a node says by its entry when it came. One node at a time: what came may be large. */
+/** The entry of each input says when it arrived. One node at a time, because inputs can be large. */
 async function addTimes(store: Store, { run }: RunRecord, reader: FlowReader, rows: readonly FlowRow[]): Promise<void> {
   for (const row of rows) {
-    // What is derived, and what is skipped, takes no time of its own.
+    // Derived and skipped nodes take no time.
     if (row.seq === undefined || row.state === "skipped" || row.items !== undefined || row.kind === "inline") continue;
     const end = reader.timeOf(row.seq);
-    const [came = []] = await store.readInputs([{ run, targets: [row.node] }]);
-    const readyAt = came.reduce((latest, { seq }) => Math.max(latest, reader.timeOf(seq) ?? Number.NaN), 0);
-    if (end !== undefined && came.length > 0 && !Number.isNaN(readyAt)) row.tookMs = end - readyAt;
+    const [inputs = []] = await store.readInputs([{ run, targets: [row.node] }]);
+    const readyAt = inputs.reduce((latest, { seq }) => Math.max(latest, reader.timeOf(seq) ?? Number.NaN), 0);
+    if (end !== undefined && inputs.length > 0 && !Number.isNaN(readyAt)) row.tookMs = end - readyAt;
   }
 }

@@ -1,47 +1,50 @@
-// How a flow's run is described to people: a row per node, then what failed, then what it waits for.
+// Flow view: texts and JSON of a flow's run: a row per node, then failures, then what the run waits for.
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { type FlowNodeState, type FlowRow, type FlowRun, type SpreadCounts } from "./flow-run.ts";
-import { itemText, turnLines, type Holding } from "./holding.ts";
+import { itemText, turnLines, type RunLeases } from "./run-leases.ts";
+import { pausedText } from "./run-view.ts";
 import { paint, type Paint } from "./output.ts";
-import { isoOf, jsonOf } from "./shown-run.ts";
+import { isoOf, jsonOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
-import { countOf, plain, showValue } from "./text.ts";
+import { pluralize, plain, showValue } from "./text.ts";
 
-/** Where nothing is cut to the width of a terminal. */
+/** The width of a value if the table is not clipped to a terminal. */
 const VALUE_WIDTH = 100;
 
-/** The counts of a spread have room, before values have. */
+/** The counts of a spread are clipped after the values. */
 const STATE_WIDTH = 42;
 
 const STYLES: Readonly<Record<FlowNodeState, Parameters<Paint>[0]>> = {
-  done: "green",
+  completed: "green",
   skipped: "dim",
   failed: "red",
-  "at work": "cyan",
+  running: "cyan",
   queued: "cyan",
-  retries: "yellow",
+  retrying: "yellow",
   waiting: "dim",
-  child: "cyan",
-  left: "dim",
+  awaiting_child: "cyan",
+  unfinished: "dim",
 };
 
-export function nodeLines({ record, rows }: FlowRun, limit: number): string[] {
-  if (rows.length === 0) return [paint("dim", "no node has come to anything yet")];
+export function flowNodeLines({ record, rows }: FlowRun, limit: number): string[] {
+  if (rows.length === 0) return [paint("dim", "no node has started yet")];
   const hasAttempts = rows.some(({ attempts }) => attempts > 1);
   const table = new Table([
-    { title: "NODE", least: 8 },
+    { title: "NODE", minWidth: 8 },
     { title: "KIND" },
-    { title: "STATE", least: STATE_WIDTH },
+    { title: "STATE", minWidth: STATE_WIDTH },
     ...(hasAttempts ? [{ title: "ATTEMPTS", right: true }] : []),
     { title: "TOOK", right: true },
-    { title: "VALUE", least: 8 },
+    { title: "VALUE", minWidth: 8 },
   ]);
   const shown = rows.slice(-limit);
   const left = rows.length - shown.length;
   return [
-    ...(left > 0 ? [paint("dim", `… ${countOf(left, "node", "nodes")} before: --limit ${rows.length}`)] : []),
+    ...(left > 0
+      ? [paint("dim", `… ${pluralize(left, "node", "nodes")} earlier; show with --limit ${rows.length}`)]
+      : []),
     ...table.render(shown.map((row) => rowCells(row, record, hasAttempts))),
   ];
 }
@@ -63,53 +66,52 @@ function valueText({ value, error, state }: FlowRow): string {
   return state === "failed" && error !== undefined ? showValue(error, VALUE_WIDTH) : "";
 }
 
-export function stateText({ state, items, got, child, isCaught }: FlowRow, { status }: RunRecord): string {
+export function stateText({ state, items, inputs, child, isCaught }: FlowRow, { status }: RunRecord): string {
   if (items !== undefined) return spreadText(state, items);
   switch (state) {
-    case "done":
-      return isCaught ? "done, caught" : "done";
+    case "completed":
+      return isCaught ? "completed, caught" : "completed";
     case "waiting":
-      return `${hasEnded(status) ? "got" : "waiting"} ${got?.completed} of ${got?.required}`;
-    case "child":
-      return `waits for child ${child}`;
-    case "retries":
-      return "to be tried again";
+      return `${hasEnded(status) ? "unfinished" : "waiting"}, ${inputs?.completed} of ${inputs?.required} inputs`;
+    case "awaiting_child":
+      return `waiting for child ${child}`;
     case "queued":
       return status === "paused" ? "queued, paused" : "queued";
-    case "left":
-      return "not run to its end";
+    case "retrying":
+    case "unfinished":
     case "skipped":
     case "failed":
-    case "at work":
+    case "running":
       return state;
   }
 }
 
-/** `341 of 500, 2 failed, 8 at work, 42 queued` */
+/** `341 of 500, 2 failed, 8 running, 42 queued` */
 function spreadText(
   state: FlowNodeState,
-  { total, done, failed, atWork, queued, retrying, children }: SpreadCounts,
+  { total, completed, failed, running, queued, retrying, awaitingChild }: SpreadCounts,
 ): string {
-  const isDone = state === "done";
-  const parts = [isDone ? `done, ${countOf(total, "item", "items")}` : `${done + failed} of ${total}`];
+  const parts = [
+    state === "completed" ? `completed, ${pluralize(total, "item", "items")}` : `${completed + failed} of ${total}`,
+  ];
   if (failed > 0) parts.push(`${failed} failed`);
-  if (atWork > 0) parts.push(`${atWork} at work`);
+  if (running > 0) parts.push(`${running} running`);
   if (queued > 0) parts.push(`${queued} queued`);
-  if (retrying > 0) parts.push(`${retrying} to be tried again`);
-  if (children > 0) parts.push(`${children} with a child`);
+  if (retrying > 0) parts.push(`${retrying} retrying`);
+  if (awaitingChild > 0) parts.push(`${awaitingChild} waiting for a child`);
   return parts.join(", ");
 }
 
-/** Nodes and items that failed, with attempt and error, also where that was caught or settled; `told` is told elsewhere. */
-export function failedLines({ rows }: FlowRun, limit: number, told?: string): string[] {
+/** Failed nodes and items, also caught ones. `shownElsewhere`: the failure that the run error shows. */
+export function failedLines({ rows }: FlowRun, limit: number, shownElsewhere?: string): string[] {
   const lines: string[] = [];
   for (const { node, state, items, attempts, error, isCaught } of rows.slice(-limit)) {
     if (items !== undefined) {
-      for (const { item, attempts: tries, error: why } of items.failures)
-        if (item !== told) lines.push(failedLine(item, tries, why));
+      for (const { item, attempts: itemAttempts, error: itemError } of items.failures)
+        if (item !== shownElsewhere) lines.push(failedLine(item, itemAttempts, itemError));
       const more = items.failed - items.failures.length;
-      if (more > 0) lines.push(paint("dim", `… and ${more} more of ${plain(node)}; \`reprise journal\` has them all`));
-    } else if (state === "failed" && node !== told) lines.push(failedLine(node, attempts, error));
+      if (more > 0) lines.push(paint("dim", `… and ${more} more of ${plain(node)}; list them with reprise journal`));
+    } else if (state === "failed" && node !== shownElsewhere) lines.push(failedLine(node, attempts, error));
     else if (isCaught) lines.push(`${failedLine(node, attempts, error)} ${paint("dim", "(caught)")}`);
   }
   return lines.length === 0 ? [] : [paint("bold", "failed"), ...lines.map((line) => `  ${line}`)];
@@ -119,51 +121,53 @@ function failedLine(item: string, attempts: number, error: unknown): string {
   return `${paint("bold", plain(item))}, attempt ${attempts}: ${showValue(error)}`;
 }
 
-/** What its nodes do now, for somebody who watches. */
-export function standingLines({ record, rows }: Omit<FlowRun, "events">): string[] {
-  const open: readonly FlowNodeState[] = ["at work", "queued", "retries", "child", "waiting"];
+/** The open nodes, for `show --watch`. */
+export function openNodeLines({ record, rows }: Omit<FlowRun, "events">): string[] {
+  const open: readonly FlowNodeState[] = ["running", "queued", "retrying", "awaiting_child", "waiting"];
   return rows
     .filter(({ state }) => open.includes(state))
     .map((row) => `${plain(row.node)}: ${plain(stateText(row, record))}`);
 }
 
-/** When nodes are tried again, and why. */
+/** When nodes are retried, and why. */
 function retryLines(rows: readonly FlowRow[], now: number): string[] {
   return rows.flatMap(({ node, state, attempts, dueAt, error }) => {
-    if (state !== "retries" || dueAt === undefined) return [];
-    const when = dueAt > now ? `in ${formatMs(dueAt - now)}` : "now";
-    return [`attempt ${attempts} of ${plain(node)}, ${when}; ${showValue(error)}`];
+    if (state !== "retrying" || dueAt === undefined) return [];
+    const when = dueAt > now ? `starts in ${formatMs(dueAt - now)}` : "is due";
+    return [`attempt ${attempts} of node ${plain(node)} ${when}; last error: ${showValue(error)}`];
   });
 }
 
-/** Who holds its nodes: a few of them. */
-function heldLines(holding: Holding, now: number): string[] {
-  const lines = holding.items
+/** The workers that run its nodes, for the first few. */
+function leasedNodeLines(leases: RunLeases, now: number): string[] {
+  const lines = leases.items
     .slice(0, MAX_HELD)
-    .map(({ item }) => `node ${plain(item)}: ${itemText(holding, item, now)}`);
-  const more = holding.items.length - lines.length;
-  return more > 0 ? [...lines, `… and ${more} more that workers hold`] : lines;
+    .map(({ item }) => `node ${plain(item)}: ${itemText(leases, item, now)}`);
+  const more = leases.items.length - lines.length;
+  return more > 0 ? [...lines, `… and ${more} more running`] : lines;
 }
 const MAX_HELD = 6;
 
-/** What it waits for besides its nodes, and who is at them, or that nobody is. */
-export function flowWaits(record: RunRecord, rows: readonly FlowRow[], now: number, holding?: Holding): string[] {
+/** What the run waits for besides its nodes, and the workers that run them. */
+export function flowWaitLines(record: RunRecord, rows: readonly FlowRow[], now: number, leases?: RunLeases): string[] {
   const { status, definition, version, arrivals, read } = record;
-  const worker = `a worker that has the definition ${plain(definition)}, version ${version}`;
-  const isAtWork = rows.some(({ state, items }) => state === "at work" || (items?.atWork ?? 0) > 0);
+  const worker = `a worker with the definition ${plain(definition)}, version ${version}`;
+  const isRunning = rows.some(({ state, items }) => state === "running" || (items?.running ?? 0) > 0);
   const isQueued = rows.some(({ state, items }) => state === "queued" || (items?.queued ?? 0) > 0);
   switch (status) {
     case "queued":
       return [worker];
     case "paused":
-      return ["somebody who resumes it"];
+      return [pausedText(record)];
     case "running":
     case "waiting":
       return [
-        ...(status === "running" && holding?.turn !== undefined ? turnLines(holding, now) : []),
-        ...(arrivals > read ? [`${worker}, to take in ${countOf(arrivals - read, "message", "messages")}`] : []),
-        ...(isQueued && !isAtWork && arrivals === read ? [`${worker}, to run what is queued`] : []),
-        ...(holding === undefined ? [] : heldLines(holding, now)),
+        ...(status === "running" && leases?.turn !== undefined ? turnLines(leases, now) : []),
+        ...(arrivals > read
+          ? [`${worker}, to process ${pluralize(arrivals - read, "unread message", "unread messages")}`]
+          : []),
+        ...(isQueued && !isRunning && arrivals === read ? [`${worker}, to run the queued nodes`] : []),
+        ...(leases === undefined ? [] : leasedNodeLines(leases, now)),
         ...(arrivals > read ? [] : retryLines(rows, now)),
       ];
     default:
@@ -176,7 +180,7 @@ export function flowJson(flow: FlowRun, limit: number): object {
 }
 
 export function flowNodesJson({ rows }: FlowRun): readonly object[] {
-  return rows.map(({ node, kind, state, attempts, tookMs, seq, value, error, child, dueAt, got, items }) => ({
+  return rows.map(({ node, kind, state, attempts, tookMs, seq, value, error, child, dueAt, inputs, items }) => ({
     node,
     kind,
     state,
@@ -187,17 +191,13 @@ export function flowNodesJson({ rows }: FlowRun): readonly object[] {
     error: jsonOf(error),
     child: child ?? null,
     dueAt: isoOf(dueAt),
-    got: got ?? null,
+    inputs: inputs ?? null,
     items:
       items === undefined
         ? null
         : {
             ...items,
-            failures: items.failures.map(({ item, attempts: tries, error: why }) => ({
-              item,
-              attempts: tries,
-              error: jsonOf(why),
-            })),
+            failures: items.failures.map((failure) => ({ ...failure, error: jsonOf(failure.error) })),
           },
   }));
 }

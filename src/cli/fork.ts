@@ -2,10 +2,10 @@
 
 import { RepriseError } from "../base/index.ts";
 import type { ForkOptions } from "../engine/index.ts";
-import { standIn, withClient } from "./client.ts";
+import { placeholderDefinition, withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun, withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { readInput } from "./read-input.ts";
@@ -29,12 +29,13 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
       "Say where it begins: with --step or with --label. `reprise checkpoints` lists them.",
     );
   const patch = await readInput(options.patch, options.patchFile, "patch");
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);
-    const definitions = file === undefined ? [standIn(definition, {}, version)] : await loadDefinitions(file);
+    const definitions =
+      file === undefined ? [placeholderDefinition(definition, {}, version)] : await loadDefinitions(file);
     if (file !== undefined) checkWorkflow(definitions, definition, file);
     return withClient(store, definitions, async (engine) => {
-      const made = await engine.run(definition, id).fork({
+      const made = await engine.get(definition, id).fork({
         ...(step === undefined ? { label } : { step }),
         ...(patch !== undefined && { patch }),
         ...(options.id !== undefined && { id: options.id }),

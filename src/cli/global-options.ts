@@ -1,19 +1,19 @@
-// What every command understands.
+// Global options: the options that every command accepts.
 
 export interface GlobalOptions {
-  /** `sqlite:reprise.db` unless --store or REPRISE_STORE says otherwise. */
+  /** From --store or REPRISE_STORE; by default `sqlite:reprise.db`. */
   readonly store: string;
   readonly json: boolean;
-  /** A module with the codec of the store's payloads. */
+  /** Module that exports the codec of the store's payloads. */
   readonly codec?: string;
 }
 
-/** The same options, for a command that starts another one. The store may hold a password, and goes by `globalEnv`. */
+/** The options as arguments for a child process. The store URL can contain a password, so `globalEnv` passes it. */
 export function globalArguments({ json, codec }: GlobalOptions): string[] {
   return [...(json ? ["--json"] : []), ...(codec === undefined ? [] : ["--codec", codec])];
 }
 
-/** Arguments of a process are there for everybody on the machine to see. */
+/** Other users of the machine can read the arguments of a process, but not its environment. */
 export function globalEnv({ store }: GlobalOptions): NodeJS.ProcessEnv {
   return { ...process.env, REPRISE_STORE: store };
 }

@@ -1,42 +1,39 @@
-// A graph's run as its journal tells it: which nodes each step ran and what it changed, and where the run stands now.
+// Graph run: reads the journal of a graph's run: the nodes and changes of each step, and the current nodes.
 //
-// GV1. A step's nodes are the frontier of the step before: so a few entries tell about any step, wherever in the journal.
-// GV2. Steps are read page by page; of entries that are not shown nothing is kept.
-// GV3. What is at work follows from the entries after the last checkpoint, without those that a retry made void.
+// graph-run.G1. The nodes of a step are the frontier of the step before, so a few entries describe any step.
+// graph-run.G2. Steps are read page by page; entries that are not shown are not kept.
+// graph-run.G3. The current nodes follow from the entries after the last checkpoint, without those a retry made void.
 
-import { decode, encode } from "../base/index.ts";
+import { encode } from "../base/index.ts";
 import {
-  forkedOf,
+  decodeData,
+  forkOriginOf,
   hasEnded,
   journalEntryOf,
   type Delta,
   type Entry,
+  type EntryType,
+  type FrontierItemData,
   type JournalEntry,
   type RunRecord,
+  type StepCommittedData,
   type Store,
 } from "../kernel/index.ts";
-import { countingOf, fieldsOf, nodeOf, stepsOf, textOf, type Step } from "./steps.ts";
-
-/** An item of a frontier, as its checkpoint keeps it. */
-interface StoredItem {
-  readonly node: string;
-  readonly parent: string;
-  readonly edge: number;
-}
+import { attemptOf, effectiveEntries, nodeOf, stepsOf, textOf, typedEntryOf, type Step } from "./steps.ts";
 
 export interface ChannelChange {
   readonly channel: string;
   readonly how: "append" | "merge" | "set";
-  /** Items or keys. */
+  /** Appended items or merged keys. */
   readonly count: number;
   readonly bytes: number;
 }
 
-/** One node of a step, or several of the same name. */
+/** The executions of one node in a step. */
 export interface NodeTally {
   readonly node: string;
   readonly count: number;
-  /** The most that one of them took. */
+  /** The highest number of attempts among them. */
   readonly attempts: number;
 }
 
@@ -44,7 +41,7 @@ export interface GraphStep {
   readonly step: number;
   readonly seq: number;
   readonly at: Date;
-  /** Since the step before; of step 0, since the start. */
+  /** Since the previous step; for step 0, since the start. */
   readonly tookMs: number | undefined;
   readonly key: string;
   readonly label: string | undefined;
@@ -53,34 +50,34 @@ export interface GraphStep {
   readonly next: readonly NodeTally[];
 }
 
-/** `open`: it has not ended, and nothing more is known; a node has no entry before something of it has ended. */
-export type NodeState = "open" | "at work" | "waits" | "retries" | "completed" | "failed";
+/** `pending`: the journal has no entry of the node yet. It may be running: a node has no entry when it starts. */
+export type GraphNodeState = "pending" | "running" | "waiting" | "retrying" | "completed" | "failed";
 
-/** An item of the step that is not complete. */
-export interface NodeNow {
+/** An item of the step that is not committed yet. */
+export interface CurrentNode {
   readonly command: string;
   readonly node: string;
-  readonly state: NodeState;
-  /** The attempt it is in, or ended with; from 0. */
+  readonly state: GraphNodeState;
+  /** The current or last attempt, counted from 1. */
   readonly attempt: number;
   readonly error: unknown;
-  /** When a retry is due. */
+  /** When the next attempt starts. */
   readonly dueAt: Date | undefined;
-  /** What its code waits for, or has asked for. */
+  /** The open steps of its code. */
   readonly waits: readonly Step[];
 }
 
 export interface GraphRun {
-  /** The last step that is complete; -1 before the first. */
+  /** The last committed step; -1 before the first. */
   readonly last: number;
   readonly steps: readonly GraphStep[];
   /** The items of the step after `last`. */
-  readonly now: readonly NodeNow[];
-  /** Joins that wait, with the nodes that have arrived. */
+  readonly current: readonly CurrentNode[];
+  /** Waiting joins, with the nodes that have arrived. */
   readonly joins: readonly { readonly node: string; readonly arrived: readonly string[] }[];
   /** The entries since the last step. */
   readonly since: readonly JournalEntry[];
-  /** Where a fork comes from: the steps before stand in that run. */
+  /** The origin of a fork: earlier steps are in that run. */
   readonly forked: { readonly run: string; readonly step: number } | undefined;
 }
 
@@ -91,12 +88,12 @@ export interface StepRange {
 
 const PAGE = 500;
 
-/** The number of the newest checkpoint; -1 where there is none. */
+/** The number of the latest checkpoint; -1 if there is none. */
 export async function lastStepOf(store: Store, { run }: RunRecord): Promise<number> {
   return (await store.findCheckpoint(run, Number.MAX_SAFE_INTEGER, false))?.step ?? -1;
 }
 
-/** GV1, GV2. The steps of a range, and where the run stands. */
+/** Reads the steps of a range and the current nodes (graph-run.G1, graph-run.G2). */
 export async function readGraphRun(store: Store, record: RunRecord, { from, to }: StepRange): Promise<GraphRun> {
   const last = await lastStepOf(store, record);
   const steps = new StepReader(from);
@@ -107,38 +104,38 @@ export async function readGraphRun(store: Store, record: RunRecord, { from, to }
   const end = await seqOf(Math.min(to, last));
   if (end !== undefined) {
     const start = (await seqOf(from - 1)) ?? 1;
-    await eachEntry(store, record, start - 1, end, (entry) => steps.see(entry));
+    await eachEntry(store, record, start - 1, end, (entry) => steps.read(entry));
   }
   const lastSeq = (await seqOf(last)) ?? 0;
   const since: JournalEntry[] = [];
-  let newest: StepData | undefined;
+  let newest: StepCommittedData | undefined;
   await eachEntry(store, record, Math.max(0, lastSeq - 1), record.head, (entry) => {
-    if (entry.seq === lastSeq) newest = decode(entry.data) as StepData;
+    if (entry.seq === lastSeq) newest = decodeData("StepCommitted", entry.data);
     else since.push(journalEntryOf(entry));
   });
   const [first] = await store.readJournal(record.run, 0, 1);
-  const forked = first === undefined ? undefined : forkedOf(decode(first.data));
-  return { ...standingOf(record, newest, since), steps: steps.steps, forked };
+  const forked = first === undefined ? undefined : forkOriginOf(decodeData("RunStarted", first.data));
+  return { ...currentStateOf(record, newest, since), steps: steps.steps, forked };
 }
 
-/** GV3. Where a run stands, from its last step and the entries since. */
-export function standingOf(
+/** The current nodes of a run, from its last step and the entries since (graph-run.G3). */
+export function currentStateOf(
   { status }: RunRecord,
-  newest: StepData | undefined,
+  newest: StepCommittedData | undefined,
   since: readonly JournalEntry[],
 ): GraphRun {
   const isOver = hasEnded(status) && status !== "failed";
   return {
     last: newest?.step ?? -1,
     steps: [],
-    now: newest === undefined || isOver ? [] : nowOf(newest, since),
+    current: newest === undefined || isOver ? [] : currentNodesOf(newest, since),
     joins: (newest?.waiting ?? []).map(({ node, arrived }) => ({ node, arrived: arrived.map((one) => one.node) })),
     since,
     forked: undefined,
   };
 }
 
-/** Entries behind `after` up to `end`. */
+/** Calls `work` with the entries after `after` up to `end`. */
 export async function eachEntry(
   store: Store,
   { run }: RunRecord,
@@ -155,42 +152,32 @@ export async function eachEntry(
   }
 }
 
-export interface StepData {
-  readonly step: number;
-  readonly key: string;
-  readonly label?: string;
-  readonly delta: Delta;
-  readonly frontier: readonly StoredItem[];
-  readonly waiting?: readonly { readonly node: string; readonly arrived: readonly { readonly node: string }[] }[];
-}
-
-/** Entries in order, from the checkpoint before the first step that is wanted. */
+/** Collects steps from entries in order, starting at the checkpoint before the first wanted step. */
 export class StepReader {
   readonly steps: GraphStep[] = [];
   readonly #from: number;
-  #frontier: readonly StoredItem[] = [];
+  #frontier: readonly FrontierItemData[] = [];
   #at: number | undefined;
-  /** By the item's place in its step: how many attempts it took. */
+  /** The number of attempts by command. */
   #attempts = new Map<string, number>();
 
   constructor(from: number) {
     this.#from = from;
   }
 
-  /** The step that this entry completes. */
-  see(entry: Entry): GraphStep | undefined {
+  /** Returns the step that this entry commits. */
+  read(entry: Entry): GraphStep | undefined {
     if (entry.type === "RunStarted") this.#at = entry.at;
     else if (entry.type === "NodeCompleted") this.#noteAttempt(entry);
     return entry.type === "StepCommitted" ? this.#commit(entry) : undefined;
   }
 
   #noteAttempt({ command, data }: Entry): void {
-    const { attempt } = decode(data) as { attempt?: number };
-    if (attempt !== undefined) this.#attempts.set(command, attempt + 1);
+    this.#attempts.set(command, attemptOf(decodeData("NodeCompleted", data)));
   }
 
   #commit(entry: Entry): GraphStep | undefined {
-    const { step, key, label, delta, frontier } = decode(entry.data) as StepData;
+    const { step, key, label, delta, frontier } = decodeData("StepCommitted", entry.data);
     const nodes = tallyOf(this.#frontier, (index) => this.#attempts.get(`Node(${step}.${index})`) ?? 1);
     const tookMs = this.#at === undefined ? undefined : entry.at - this.#at;
     this.#frontier = frontier;
@@ -240,15 +227,17 @@ export function changesOf({ append = {}, merge = {}, set = {} }: Delta): readonl
   ];
 }
 
-/** GV3 */
-function nowOf({ step, frontier }: StepData, since: readonly JournalEntry[]): readonly NodeNow[] {
+const NODE_ENTRIES: ReadonlySet<EntryType> = new Set<EntryType>(["NodeCompleted", "NodeFailed", "NodeRetried"]);
+
+/** graph-run.G3 */
+function currentNodesOf({ step, frontier }: StepCommittedData, since: readonly JournalEntry[]): readonly CurrentNode[] {
   const latest = new Map<string, JournalEntry>();
-  const begun = new Set<string>();
-  for (const entry of countingOf(since)) {
+  const started = new Set<string>();
+  for (const entry of effectiveEntries(since)) {
     const { command = "" } = entry;
-    const asking = nodeOf(command);
-    if (asking !== undefined) begun.add(asking);
-    else if (entry.type.startsWith("Node")) latest.set(command, entry);
+    const owner = nodeOf(command);
+    if (owner !== undefined) started.add(owner);
+    else if (NODE_ENTRIES.has(entry.type)) latest.set(command, entry);
   }
   const waits = Map.groupBy(
     stepsOf(since).filter(({ endedAt }) => endedAt === undefined),
@@ -256,36 +245,37 @@ function nowOf({ step, frontier }: StepData, since: readonly JournalEntry[]): re
   );
   return frontier.map(({ node }, index) => {
     const command = `Node(${step + 1}.${index})`;
-    return nodeNow(node, command, latest.get(command), waits.get(command) ?? [], begun.has(command));
+    return currentNode(node, command, latest.get(command), waits.get(command) ?? [], started.has(command));
   });
 }
 
-function nodeNow(
+function currentNode(
   node: string,
   command: string,
   entry: JournalEntry | undefined,
   waits: readonly Step[],
-  hasBegun: boolean,
-): NodeNow {
-  const fields = entry === undefined ? {} : fieldsOf(entry);
-  const attempt = Number(fields["attempt"] ?? 0);
-  const made = { command, node, error: fields["error"], dueAt: undefined, waits, attempt };
-  switch (entry?.type) {
+  hasStarted: boolean,
+): CurrentNode {
+  const made = { command, node, error: undefined, dueAt: undefined, waits, attempt: 1 };
+  const typed = entry && typedEntryOf(entry);
+  switch (typed?.type) {
     case "NodeCompleted":
-      return { ...made, state: "completed" };
+      return { ...made, attempt: attemptOf(typed.data), state: "completed" };
     case "NodeFailed":
-      return { ...made, state: "failed" };
+      return { ...made, attempt: attemptOf(typed.data), error: typed.data.error, state: "failed" };
     case "NodeRetried": {
-      const dueAt = new Date(entry.at.getTime() + Number(fields["delay"] ?? 0));
-      return { ...made, attempt: attempt + 1, dueAt, state: waits.length > 0 ? "waits" : "retries" };
+      const { error, delay = 0 } = typed.data;
+      const dueAt = new Date(typed.at.getTime() + delay);
+      const state = waits.length > 0 ? "waiting" : "retrying";
+      return { ...made, attempt: attemptOf(typed.data) + 1, error, dueAt, state };
     }
     default:
-      if (waits.length > 0) return { ...made, state: "waits" };
-      return { ...made, state: hasBegun ? "at work" : "open" };
+      if (waits.length > 0) return { ...made, state: "waiting" };
+      return { ...made, state: hasStarted ? "running" : "pending" };
   }
 }
 
-/** What a node says of itself: `search`, `search ×3`. */
+/** `search`, or `search ×3`. */
 export function tallyText({ node, count }: NodeTally): string {
   return `${textOf(node, "?")}${count > 1 ? ` ×${count}` : ""}`;
 }

@@ -90,7 +90,7 @@ test("a crash at any commit changes nothing", async () => {
   const { output } = await crashEverywhere(welcome, "ada@example.org", {
     definitions: [sendMail],
     stubs: [mail],
-    drive: (engine, id) => engine.run(welcome, id).resolve("confirmed", true),
+    drive: (engine, id) => engine.get(welcome, id).resolve("confirmed", true),
   });
   assert.equal(output, "welcomed");
 });

@@ -8,12 +8,12 @@ import { projectFiles } from "./init-files.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { plain } from "./text.ts";
-import { versionOfThis } from "./version.ts";
+import { packageVersion } from "./version.ts";
 
 export async function init(folder: string, options: GlobalOptions): Promise<number> {
   const path = resolve(folder);
-  const files = projectFiles(nameOf(path), versionOfThis());
-  refuseOverwriting(path, Object.keys(files));
+  const files = projectFiles(packageNameOf(path), packageVersion());
+  refuseOverwrite(path, Object.keys(files));
   mkdirSync(path, { recursive: true });
   for (const [name, content] of Object.entries(files)) writeFileSync(join(path, name), content, { flag: "wx" });
   const where = relative(process.cwd(), path);
@@ -27,7 +27,7 @@ export async function init(folder: string, options: GlobalOptions): Promise<numb
 }
 
 /** All or nothing: one file in the way and none is written. */
-function refuseOverwriting(path: string, names: readonly string[]): void {
+function refuseOverwrite(path: string, names: readonly string[]): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && !stat.isDirectory()) throw new RepriseError("USAGE", `${path} is not a folder.`);
   const there = names.filter((name) => existsSync(join(path, name)));
@@ -40,7 +40,7 @@ function refuseOverwriting(path: string, names: readonly string[]): void {
 }
 
 /** A name npm accepts. */
-function nameOf(path: string): string {
+function packageNameOf(path: string): string {
   const name = basename(path)
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, "-")

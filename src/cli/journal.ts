@@ -1,18 +1,18 @@
-// reprise journal: a run's entries, one per line.
+// reprise journal: prints the entries of a run, one per line.
 
 import { decode, formatMs } from "../base/index.ts";
-import type { Entry } from "../kernel/index.ts";
-import { tallyOf, tallyText, type StepData } from "./graph-run.ts";
+import type { Entry, StepCommittedData } from "../kernel/index.ts";
+import { tallyOf, tallyText } from "./graph-run.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { looking, type LookOptions } from "./shown-store.ts";
-import { entryJson } from "./shown-run.ts";
+import { withRedactedStore, type InspectOptions } from "./redacted-store.ts";
+import { entryJson } from "./run-format.ts";
 import { showValue } from "./text.ts";
 
-export interface JournalOptions extends LookOptions {
+export interface JournalOptions extends InspectOptions {
   readonly after: number;
-  /** A file for `expectReplay`. */
+  /** File to save for `expectReplay`. */
   readonly save?: string;
 }
 
@@ -20,13 +20,13 @@ const PAGE = 500;
 const KEY_SHOWN = 15;
 const TYPE_WIDTH = 22;
 const COMMAND_WIDTH = 16;
-/** Of a graph: `Node(12.0)#0/Operation(0)`. */
+/** For graphs: `Node(12.0)#0/Operation(0)`. */
 const NODE_COMMAND_WIDTH = 26;
 const NARROW = 100;
 
 export async function journal(id: string, options: JournalOptions): Promise<number> {
   if (options.save !== undefined) return (await import("./save-journal.ts")).saveJournal(id, options, options.save);
-  return looking(options, async (store) => {
+  return withRedactedStore(options, async (store) => {
     const { run, kind, createdAt } = await getRun(store, id, options.generation);
     const commandWidth = kind === "graph" && lineWidth() > NARROW ? NODE_COMMAND_WIDTH : COMMAND_WIDTH;
     for (let after = options.after; ;) {
@@ -47,17 +47,16 @@ function entryLine({ seq, type, command, data, at }: Entry, startedAt: number, c
   return `${paint("dim", place)}  ${what} ${showValue(readable(type, decode(data)), room)}`;
 }
 
-/** What says most comes first: lines are cut at their end. */
+/** Puts the most useful fields first, because lines are clipped at their end. */
 function readable(type: Entry["type"], data: unknown): unknown {
-  if (type === "StepCommitted") return shortStep(data);
+  if (type === "StepCommitted") return shortStep(data as StepCommittedData);
   const { index, operationName, ...others } = (data ?? {}) as Readonly<Record<string, unknown>>;
   if (operationName === undefined) return data;
   return { operationName, ...others, index };
 }
 
-/** Paths and whole keys are for programs, which read `--json`. */
-function shortStep(data: unknown): object {
-  const { step, label, delta, frontier, waiting, key } = data as StepData;
+/** Without paths and with a short key; `--json` has them in full. */
+function shortStep({ step, label, delta, frontier, waiting, key }: StepCommittedData): object {
   return {
     step,
     ...(label !== undefined && { label }),

@@ -1,13 +1,13 @@
-// reprise list: the runs of a store, newest first.
+// reprise list: prints the runs of a store, newest first.
 
 import { formatMs } from "../base/index.ts";
 import type { RunFilter, RunRecord } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { reading } from "./open-store.ts";
+import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson, remark } from "./output.ts";
-import { checkStatuses } from "./pick-runs.ts";
-import { paintStatus, runJson } from "./shown-run.ts";
+import { checkStatuses } from "./select-runs.ts";
+import { paintStatus, runJson } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
 
 export interface ListOptions extends GlobalOptions {
@@ -28,7 +28,7 @@ export async function list(options: ListOptions): Promise<number> {
     ...(options.tag !== undefined && { tag: options.tag }),
     ...(options.kind !== undefined && { kind: options.kind }),
   };
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     let table: RunTable | undefined;
     const now = store.now();
     let shown = 0;
@@ -53,24 +53,24 @@ export async function list(options: ListOptions): Promise<number> {
 }
 
 function finish(shown: number, more: boolean, json: boolean): number {
-  if (!json && shown === 0) remark("No runs match.");
-  if (!json && more) remark(`… and older ones: raise --limit (now ${shown}).`);
+  if (!json && shown === 0) remark("No matching runs.");
+  if (!json && more) remark(`… more runs exist; show them with a --limit above ${shown}.`);
   return EXIT.ok;
 }
 
-/** Runs in rows. Which kind they are is said where there are several. */
+/** A table of runs. It has a KIND column if not all runs are workflows. */
 export class RunTable {
   readonly #table: Table;
   readonly #now: number;
   readonly #hasKind: boolean;
 
-  /** `first`: the rows that decide about columns and widths. */
+  /** `first`: the rows that decide the columns and their widths. */
   constructor(first: readonly RunRecord[], now: number) {
     this.#now = now;
     this.#hasKind = first.some(({ kind }) => kind !== "workflow");
     this.#table = new Table([
-      { title: "RUN", least: 16, keepsEnds: true },
-      { title: "DEFINITION", least: 10 },
+      { title: "RUN", minWidth: 16, clipsMiddle: true },
+      { title: "DEFINITION", minWidth: 10 },
       ...(this.#hasKind ? [{ title: "KIND" }] : []),
       { title: "STATUS" },
       { title: "ENTRIES", right: true },

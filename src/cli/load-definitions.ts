@@ -1,4 +1,4 @@
-// A file of the user's: every export that is a workflow, a graph, a flow or a task is registered.
+// Load definitions: imports a user module and collects its exported workflows, graphs, flows and tasks.
 
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
@@ -9,13 +9,13 @@ import { flowBody, isFlow } from "../flow/index.ts";
 import { isGraph } from "../graph/index.ts";
 import { isTask, type AnyTask, type Definition } from "../kernel/index.ts";
 import { isWorkflow } from "../workflow/index.ts";
-import { isOwnFile } from "./own-files.ts";
+import { isPackageFile } from "./package-files.ts";
 
 export type Loaded = readonly (Definition | AnyTask)[];
 
 export async function loadDefinitions(file: string): Promise<Loaded> {
   const path = resolve(file);
-  if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}.`);
+  if (!existsSync(path)) throw new RepriseError("USAGE", `There is no file ${path}. Check the path.`);
   const exports = Object.values(await load(path));
   const found = new Set(exports.filter(isDefinition));
   for (const one of found) if (isFlow(one)) flowBody(one);
@@ -24,8 +24,8 @@ export async function loadDefinitions(file: string): Promise<Loaded> {
   throw new RepriseError(
     "UNKNOWN_DEFINITION",
     foreign
-      ? `The workflows in ${path} were made by another copy of reprise than this command. Run the reprise command that is installed beside the file.`
-      : `${path} exports neither workflows nor graphs, flows or tasks.`,
+      ? `The workflows in ${path} were created by another copy of the reprise package. Run the reprise command that is installed with the file: npx reprise.`
+      : `${path} exports no workflow, graph, flow or task. Export at least one.`,
   );
 }
 
@@ -33,7 +33,7 @@ function isDefinition(value: unknown): value is Definition | AnyTask {
   return isWorkflow(value) || isGraph(value) || isFlow(value) || isTask(value);
 }
 
-/** What else a module may export for the engine that works with it: `outbox`, the handlers of `ctx.send`. */
+/** The engine options that a module can export: `outbox`, the handlers of `ctx.send`. */
 export async function loadEngineOptions(file: string): Promise<Pick<EngineOptions<Definition>, "outbox">> {
   const { outbox } = await load(resolve(file));
   return typeof outbox === "object" && outbox !== null
@@ -50,10 +50,10 @@ async function load(path: string): Promise<Record<string, unknown>> {
   }
 }
 
-/** The line of the user's that a stack begins with: ` (order.ts:12)`. */
+/** The user's line at the top of a stack: ` (order.ts:12)`. */
 function placeIn(stack: string): string {
   const [, url, line] = /(file:\/\/[^\s()]+?):(\d+)/.exec(stack) ?? [];
-  if (url === undefined || isOwnFile(fileURLToPath(url))) return "";
+  if (url === undefined || isPackageFile(fileURLToPath(url))) return "";
   return ` (${relative(process.cwd(), fileURLToPath(url))}:${line})`;
 }
 
@@ -66,10 +66,13 @@ function looksLikeDefinition(value: unknown): boolean {
   );
 }
 
-/** Before the store is opened, and in words of the command line. */
+/** Checks the name before the store is opened. */
 export function checkWorkflow(definitions: Loaded, name: string, file: string): void {
   const names = definitions.filter((one) => !isTask(one)).map((definition) => definition.name);
   if (names.includes(name)) return;
-  const there = names.length === 0 ? "it exports tasks only" : `it has: ${names.join(", ")}`;
-  throw new RepriseError("UNKNOWN_DEFINITION", `${file} exports no workflow, graph or flow called ${name}; ${there}.`);
+  const exported = names.length === 0 ? "It exports only tasks" : `It exports: ${names.join(", ")}`;
+  throw new RepriseError(
+    "UNKNOWN_DEFINITION",
+    `${file} exports no workflow, graph or flow named ${name}. ${exported}.`,
+  );
 }

@@ -1,5 +1,5 @@
-// Log lines of commands that stay: for people with the time of day, for machines as JSON. They are the answer of such a
-// command, so they go to standard output.
+// Log lines: the output of `worker` and `dev`, with the time of day or as JSON. They are the answer of these commands, so
+// they go to standard output.
 
 import { systemClock } from "../base/index.ts";
 import type { Logger } from "../kernel/index.ts";
@@ -10,14 +10,14 @@ type Level = "info" | "warn" | "error";
 
 const STYLES = { info: "dim", warn: "yellow", error: "red" } as const;
 
-/** `14:03:05`, where the reader is. */
+/** `14:03:05`, in local time. */
 export function timeOfDay(ms: number): string {
   const date = new Date(ms);
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 export interface LogLines extends Logger {
-  /** Something that happened, by its name: `worker.started`. */
+  /** Logs an event by its name, such as `worker.started`. */
   event(event: string, text: string, data: object): void;
 }
 
@@ -43,7 +43,7 @@ export function logLines(json: boolean): LogLines {
   };
 }
 
-/** Data of a log line may be anything, also what JSON cannot say. */
+/** Log data can contain values that JSON cannot represent. */
 function safe(data: object): object {
   try {
     return JSON.parse(

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// reprise: the command line.
+// Main: checks the Node version, then runs one command line.
 
 import module from "node:module";
 
@@ -9,11 +9,11 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.exit(2);
 }
 
-// Before anything else is loaded: from the second time on a command starts in a third of the time.
+// Before anything else is loaded: with the cache a command starts in a third of the time.
 module.enableCompileCache();
 
 const { runCommandLine } = await import("./program.ts");
 const code = await runCommandLine(process.argv.slice(2));
-// A module of the user's may have left something open; what was printed must still get out.
+// Exits even if a user module left handles open; flushes standard output first.
 await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
 process.exit(code);

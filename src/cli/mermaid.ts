@@ -1,9 +1,9 @@
-// Pictures as Mermaid flowcharts: what GitHub, GitLab and most documentation tools draw.
+// Mermaid: renders diagrams as Mermaid flowcharts, which GitHub, GitLab and most documentation tools draw.
 //
-// Mermaid looks for entities (#34;), directives (%%{…}%%) and Markdown inside labels too, and takes labels for HTML: every
-// character that begins one of these is written as an entity of its own.
+// Mermaid parses entities (#34;), directives (%%{…}%%), Markdown and HTML inside labels. Every character that could start
+// one of these is written as an entity.
 
-import type { Arrow, Box, Mark, Picture } from "./picture.ts";
+import type { Arrow, Box, Mark, Diagram } from "./diagram.ts";
 
 const SHAPES: Readonly<Record<Box["shape"], readonly [string, string]>> = {
   terminal: ["([", "])"],
@@ -30,23 +30,23 @@ const CLASSES: Readonly<Record<Mark, string>> = {
   skipped: "fill:#eeeeee,stroke:#999999,color:#777777,stroke-dasharray:5 4",
 };
 
-export function mermaidOf(pictures: readonly Picture[]): string {
-  const [only] = pictures;
+export function mermaidOf(diagrams: readonly Diagram[]): string {
+  const [only] = diagrams;
   const lines =
-    pictures.length === 1 && only !== undefined
+    diagrams.length === 1 && only !== undefined
       ? ["---", `title: ${titleText(only.title)}`, "---", "flowchart TD", ...linesOf(only, "  ")]
       : [
           "flowchart TD",
-          ...pictures.flatMap((picture, index) => [
-            `  subgraph g${index}[${labelText([picture.title])}]`,
-            ...linesOf(picture, "    "),
+          ...diagrams.flatMap((diagram, index) => [
+            `  subgraph g${index}[${labelText([diagram.title])}]`,
+            ...linesOf(diagram, "    "),
             "  end",
           ]),
         ];
-  return `${[...lines, ...classLines(pictures.flatMap(({ boxes }) => boxes))].join("\n")}\n`;
+  return `${[...lines, ...classLines(diagrams.flatMap(({ boxes }) => boxes))].join("\n")}\n`;
 }
 
-function linesOf({ boxes, arrows }: Picture, indent: string): string[] {
+function linesOf({ boxes, arrows }: Diagram, indent: string): string[] {
   return [
     ...boxes.map(({ id, lines, shape }) => {
       const [before, after] = SHAPES[shape];
@@ -59,7 +59,7 @@ function linesOf({ boxes, arrows }: Picture, indent: string): string[] {
   ];
 }
 
-/** Without a semicolon at their end: Mermaid takes it for part of an entity. */
+/** The lines have no semicolon at the end: Mermaid would read it as part of an entity. */
 function classLines(boxes: readonly Box[]): string[] {
   const lines: string[] = [];
   const add = (name: string, style: string, of: readonly Box[]): void => {
@@ -79,7 +79,7 @@ function classLines(boxes: readonly Box[]): string[] {
   return lines;
 }
 
-/** Everything that Mermaid, HTML or Markdown might know, but what is common in code and harmless where it stands. */
+/** Every character that Mermaid, HTML or Markdown could interpret, except those that are common in code and harmless here. */
 const SPECIAL =
   /[^\p{L}\p{M}\p{N} _,.()/=!?+×…'-]|^[-+ ]|(?<=^\d+)[.)]|(?<=www)\.|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/giu;
 const NAMED: Readonly<Record<string, string>> = { '"': "quot", "&": "amp", "<": "lt", ">": "gt" };

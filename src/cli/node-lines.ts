@@ -1,10 +1,11 @@
-// What the entries of nodes say, in words: those of graphs with the steps they make, those of flows.
+// Node lines: texts about the nodes and steps of graphs and flows, for the timeline and for `show`.
 
 import { formatMs } from "../base/index.ts";
-import type { JournalEntry } from "../kernel/index.ts";
-import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally, type StepData } from "./graph-run.ts";
-import { type Fields } from "./steps.ts";
-import { countOf, plain, showValue, sizeText } from "./text.ts";
+import { parseItemName } from "../flow/index.ts";
+import type { StepCommittedData } from "../kernel/index.ts";
+import { changesOf, tallyOf, tallyText, type ChannelChange, type NodeTally } from "./graph-run.ts";
+import { attemptOf, type TypedEntry } from "./steps.ts";
+import { plain, pluralize, showValue, sizeText } from "./text.ts";
 
 /** `2.1`: the second item of step 2. */
 export function placeText(command: string): string {
@@ -12,55 +13,51 @@ export function placeText(command: string): string {
 }
 
 /** `node 2.1, took 12 ms, attempt 2 → { found: [ 'x' ] }, goto write, label first` */
-export function completedText({ command = "", tookMs }: JournalEntry, fields: Fields): string {
-  const { change, goto: to, label } = (fields["result"] ?? {}) as { change?: unknown; goto?: unknown; label?: unknown };
+export function completedText({ command = "", tookMs, data }: TypedEntry<"NodeCompleted">): string {
+  const { change, goto: to, label } = (data.result ?? {}) as { change?: unknown; goto?: unknown; label?: unknown };
   const parts = [`node ${placeText(command)}`];
   if (tookMs !== undefined) parts.push(`took ${formatMs(tookMs)}`);
-  if ("attempt" in fields) parts.push(`attempt ${Number(fields["attempt"]) + 1}`);
-  const went = Array.isArray(to)
+  if (data.attempt !== undefined) parts.push(`attempt ${attemptOf(data)}`);
+  const targets = Array.isArray(to)
     ? `, goto ${to.map((one) => (one === null ? "END" : plain(String(one)))).join(", ")}`
     : "";
-  const named = typeof label === "string" ? `, label ${plain(label)}` : "";
-  return `${parts.join(", ")}${change === undefined ? "" : ` → ${showValue(change)}`}${went}${named}`;
+  const labeled = typeof label === "string" ? `, label ${plain(label)}` : "";
+  return `${parts.join(", ")}${change === undefined ? "" : ` → ${showValue(change)}`}${targets}${labeled}`;
 }
 
-/** `node, attempt 2 → 'a value', keeps rows, skips allWell` */
-export function flowCompletedText(command: string, fields: Fields): string {
-  const isSpread = command.endsWith("[]");
-  const items = Number(fields["result"] ?? 0);
-  if (isSpread) return `spread, ${countOf(items, "item", "items")}`;
+/** `node, attempt 2 → 'a value', rows = 3, skips allWell` */
+export function flowCompletedText({ command = "", data }: TypedEntry<"NodeCompleted">): string {
+  if (parseItemName(command).kind === "spread")
+    return `spread, ${pluralize(Number(data.result ?? 0), "item", "items")}`;
   const parts = ["node"];
-  if ("attempt" in fields) parts.push(`attempt ${Number(fields["attempt"]) + 1}`);
-  if ("caught" in fields) parts.push(`caught ${showValue(fields["caught"])}`);
-  const kept = Object.entries((fields["kept"] ?? {}) as object).map(
-    ([name, value]) => `, ${plain(name)} = ${showValue(value)}`,
-  );
-  const skipped = Array.isArray(fields["skipped"])
-    ? `, skips ${fields["skipped"].map(String).map(plain).join(", ")}`
-    : "";
-  const value = "result" in fields ? ` → ${showValue(fields["result"])}` : "";
-  return `${parts.join(", ")}${value}${kept.join("")}${skipped}`;
+  if (data.attempt !== undefined) parts.push(`attempt ${attemptOf(data)}`);
+  if ("caught" in data) parts.push(`caught ${showValue(data.caught)}`);
+  const derived = Object.entries(data.kept ?? {}).map(([name, value]) => `, ${plain(name)} = ${showValue(value)}`);
+  const skipped = Array.isArray(data.skipped) ? `, skips ${data.skipped.map(String).map(plain).join(", ")}` : "";
+  const value = "result" in data ? ` → ${showValue(data.result)}` : "";
+  return `${parts.join(", ")}${value}${derived.join("")}${skipped}`;
 }
 
 /** `node failed, attempt 3: Error: no` */
-export function flowFailedText(fields: Fields): string {
-  return `node failed${"attempt" in fields ? `, attempt ${Number(fields["attempt"]) + 1}` : ""}: ${showValue(fields["error"])}`;
+export function flowFailedText({ data }: TypedEntry<"NodeFailed">): string {
+  return `node failed${data.attempt === undefined ? "" : `, attempt ${attemptOf(data)}`}: ${showValue(data.error)}`;
 }
 
-/** `node 2.1, attempt 1 failed, next in 5 ms` or `node 2.1 failed, attempt 3: Error: no` */
-export function failedText({ type, command = "" }: JournalEntry, fields: Fields): string {
-  const attempt = Number(fields["attempt"] ?? 0) + 1;
-  const node = `node ${placeText(command)}`;
-  if (type === "NodeRetried")
-    return `${node}, attempt ${attempt} failed, next in ${formatMs(Number(fields["delay"] ?? 0))}`;
-  return `${node} failed${"attempt" in fields ? `, attempt ${attempt}` : ""}: ${showValue(fields["error"])}`;
+/** `node 2.1 failed, attempt 3: Error: no` */
+export function failedText({ command = "", data }: TypedEntry<"NodeFailed">): string {
+  const attempt = data.attempt === undefined ? "" : `, attempt ${attemptOf(data)}`;
+  return `node ${placeText(command)} failed${attempt}: ${showValue(data.error)}`;
+}
+
+/** `node 2.1, attempt 1 failed, retry in 5 ms` */
+export function retriedText({ command = "", data }: TypedEntry<"NodeRetried">): string {
+  return `node ${placeText(command)}, attempt ${attemptOf(data)} failed, retry in ${formatMs(Number(data.delay ?? 0))}`;
 }
 
 /** `found +2, draft (58 bytes), next write` */
-export function stepText(fields: Fields): string {
-  const { delta = {}, frontier = [], waiting = [], label } = fields as unknown as Partial<StepData>;
+export function stepText({ delta = {}, frontier = [], waiting = [], label }: Partial<StepCommittedData>): string {
   const changed = changesOf(delta);
-  const parts = [changed.length === 0 ? "nothing changed" : `${changedText(changed)} (${bytesText(bytesOf(changed))})`];
+  const parts = [changed.length === 0 ? "no changes" : `${changedText(changed)} (${bytesText(bytesOf(changed))})`];
   if (label !== undefined) parts.push(`label ${plain(label)}`);
   if (frontier.length > 0) parts.push(`next ${nodesText(tallyOf(frontier))}`);
   for (const { node, arrived } of waiting)
@@ -74,7 +71,7 @@ export function nodesText(tallies: readonly NodeTally[]): string {
     .join(", ");
 }
 
-/** `found +2, facts ~1, draft`: items added, keys laid over, or written anew. */
+/** `found +2, facts ~1, draft`: items appended, keys merged, or the channel replaced. */
 export function changedText(changed: readonly ChannelChange[]): string {
   const signs = { append: "+", merge: "~", set: "" } as const;
   return changed
@@ -87,5 +84,5 @@ export function bytesOf(changed: readonly ChannelChange[]): number {
 }
 
 export function bytesText(bytes: number): string {
-  return bytes < 10_000 ? countOf(bytes, "byte", "bytes") : sizeText(bytes);
+  return bytes < 10_000 ? pluralize(bytes, "byte", "bytes") : sizeText(bytes);
 }

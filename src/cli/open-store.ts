@@ -1,4 +1,4 @@
-// Opening a store that is there: nothing is created, nothing is migrated, and workers may go on meanwhile.
+// Open store: opens an existing store without creating or migrating it. Workers can run at the same time.
 
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -7,22 +7,22 @@ import type { RunRecord, Store } from "../kernel/index.ts";
 import { isServer, sqlitePathOf, storeOf, sqlite } from "../stores/index.ts";
 import { payloadCodec } from "./payload-module.ts";
 
-async function openForReading(url: string): Promise<Store> {
+async function openExisting(url: string): Promise<Store> {
   const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
-  // Without the codec much can still be done: list, backup, prune.
+  // `locked`: list, backup and prune work without the codec.
   const options = { ...machine, migrate: false, codec: payloadCodec(), locked: true };
-  // How durable a server is, whoever works on it has to say; looking at it does not depend on that.
+  // Reading does not depend on durability; a server that is not configured for "full" would be refused.
   if (isServer(url)) return storeOf(url)["~open"]({ ...options, durability: "relaxed" });
   return sqlite(fileOfStore(url))["~open"]({ ...options, durability: "full" });
 }
 
-/** The file of a store that is there. */
+/** The path of an existing SQLite store. */
 export function fileOfStore(url: string): string {
   const path = sqlitePathOf(url);
   if (path === ":memory:")
     throw new RepriseError(
       "BAD_STORE_URL",
-      "A store in memory lives inside the process that made it; there is nothing to read here.",
+      "A store in memory exists only inside its process. Name a file with --store, such as --store sqlite:shop.db.",
     );
   checkFile(resolve(path));
   return resolve(path);
@@ -33,19 +33,19 @@ function checkFile(path: string): void {
   if (stat === undefined)
     throw new RepriseError(
       "BAD_STORE_URL",
-      `There is no database at ${path}. Name another one with --store or REPRISE_STORE, or make it by starting a run.`,
+      `There is no database at ${path}. Name an existing one with --store or REPRISE_STORE, or start a run with \`reprise run\`, which creates it.`,
     );
   if (!stat.isFile()) throw new RepriseError("BAD_STORE_URL", `${path} is not a file.`);
   if (stat.size === 0)
     throw new RepriseError(
       "STORE_NOT_REPRISE",
-      `${path} is empty: no engine has ever used it, or its content is gone.`,
+      `${path} is empty, so it is not a Reprise store. Name another file with --store, or restore a backup with \`reprise restore\`.`,
     );
 }
 
-/** Opens, does the work, closes. */
-export async function reading<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openForReading(url);
+/** Opens the store, does the work and closes the store. */
+export async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openExisting(url);
   try {
     return await work(store);
   } finally {
@@ -53,29 +53,29 @@ export async function reading<T>(url: string, work: (store: Store) => Promise<T>
   }
 }
 
-/** The newest generation, or the one asked for. */
+/** The latest generation of the run, or the given one. */
 export async function getRun(store: Store, id: string, generation?: number): Promise<RunRecord> {
   const record = await store.findRun(id, generation);
   if (record !== undefined) return record;
   if (generation !== undefined) {
-    const newest = await getRun(store, id);
+    const latest = await getRun(store, id);
     throw new RepriseError(
       "RUN_NOT_FOUND",
-      `Run ${id} has no generation ${generation}; its newest is ${newest.generation}.`,
+      `Run ${id} has no generation ${generation}; its latest is ${latest.generation}.`,
     );
   }
   throw new RepriseError(
     "RUN_NOT_FOUND",
-    `There is no run ${id} in this store.${await suggestion(store, id)} \`reprise list\` shows those that are there.`,
+    `There is no run ${id} in this store.${await suggestion(store, id)} List the runs with \`reprise list\`.`,
   );
 }
 
-const LOOKED_AT = 300;
+const SEARCHED_RUNS = 300;
 const SUGGESTED = 3;
 
-/** Somebody typed the beginning, or copied a part. */
+/** Suggests recent runs whose id contains the given text. */
 async function suggestion(store: Store, id: string): Promise<string> {
-  const ids = (await store.listRuns({ limit: LOOKED_AT })).map((record) => record.id);
+  const ids = (await store.listRuns({ limit: SEARCHED_RUNS })).map((record) => record.id);
   const near = id.length < 2 ? [] : ids.filter((one) => one.toLowerCase().includes(id.toLowerCase()));
   return near.length === 0 ? "" : ` Did you mean ${near.slice(0, SUGGESTED).join(" or ")}?`;
 }

@@ -1,4 +1,4 @@
-// Output: standard output for what was asked, standard error for everything else, and how a command that failed ends.
+// Output: standard output for the answer, standard error for everything else, and the exit code of an error.
 
 import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
@@ -15,25 +15,25 @@ const EXIT_OF: Readonly<Record<ErrorFamily, number>> = {
 };
 
 const EXIT_OF_CODE: Readonly<Record<string, number>> = {
-  // A store that is not where the address says is a matter of the store, though the caller must act.
+  // In the usage family, but the store is missing: scripts expect the exit code of a store problem.
   BAD_STORE_URL: EXIT.store,
-  // The run has not ended: like one whose code and journal disagree, it goes on once its cause is removed.
+  // The run is stopped, not ended: like a determinism violation, it continues after a fix.
   RUN_BLOCKED: EXIT.determinism,
 };
 
 type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
 
-/** Colours only where a terminal shows them; NO_COLOR is respected. */
+/** Adds colors on terminals only; respects NO_COLOR. */
 export const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
 export const paintError: Paint = (style, text) => styleText(style, text, { stream: process.stderr });
 
-/** How wide a line may be; wide enough to be useful when nobody is watching. */
+/** The maximum line width; without a terminal, 120. */
 export function lineWidth(): number {
   return Math.min(Math.max(process.stdout.columns ?? 120, 60), 160);
 }
 
-/** Waits while the reader is slow, so that a long listing does not pile up in memory. */
+/** Waits while the reader is slow, so that a long listing does not fill the memory. */
 export async function print(text: string): Promise<void> {
   if (process.stdout.write(`${text}\n`)) return;
   await new Promise<void>((resolve) => process.stdout.once("drain", resolve));
@@ -43,25 +43,25 @@ export function printJson(value: unknown): Promise<void> {
   return print(jsonText(value));
 }
 
-/** A value as the answer of a command: text as it is, everything else with all it has. */
+/** A value as the answer of a command: a string as it is, everything else inspected in full. */
 export function valueText(value: unknown): string {
   if (typeof value === "string") return plainLines(value);
   const colors = paint("red", "") !== "";
   return inspect(value, { colors, depth: 20, maxArrayLength: null, maxStringLength: null });
 }
 
-/** Remarks that are not part of the answer. */
+/** Prints a note that is not part of the answer to standard error. */
 export function remark(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
 export interface ErrorReport {
   readonly code: string;
-  /** The code that explains it: of a stopped run, the code of what stopped it. */
+  /** The code to explain: for a stopped run, the code of what stopped it. */
   readonly reason: string;
   readonly message: string;
   readonly next: string;
-  /** In the package, and in the repository. */
+  /** Path of the documentation page in the package. */
   readonly page: string;
   readonly details?: Record<string, unknown>;
 }
@@ -78,14 +78,14 @@ export function reportOf(error: unknown): ErrorReport {
   return { code, reason: code, message, next: ERROR_CATALOGUE[code].next, page: pageOf(code) };
 }
 
-/** Says what went wrong on standard error and answers the exit code. */
+/** Prints the error to standard error and returns the exit code. */
 export async function fail(error: unknown, json: boolean, nextStep?: string): Promise<number> {
   const { code, reason, message, next: usualNext, page, details } = reportOf(error);
   const next = nextStep ?? usualNext;
   if (json) remark(jsonText({ error: { code, message, next, page, details: await shownDetails(details) } }));
   else {
     remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
-    // A message about usage says itself what to do.
+    // The message of a usage error contains the next step.
     if (reason !== "USAGE" || nextStep !== undefined) remark(`  ${paintError("dim", "next:")} ${next}`);
     remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
   }
@@ -97,12 +97,12 @@ function pageOf(code: string): string {
   return `docs/errors/${code}.md`;
 }
 
-/** Details may hold anything, also secrets and what JSON cannot say. */
+/** Redacts secrets and converts values that JSON cannot represent. */
 async function shownDetails(given: Record<string, unknown> | undefined): Promise<unknown> {
   if (given === undefined) return {};
-  // Loaded here: it needs the engine, and most of what is said needs neither.
-  const { shown } = await import("./payload-module.ts");
-  const details = shown(given);
+  // Loaded here: most errors have no details and do not need this module.
+  const { redacted } = await import("./payload-module.ts");
+  const details = redacted(given);
   try {
     return JSON.parse(JSON.stringify(details));
   } catch {

@@ -1,5 +1,5 @@
-// The module named by --codec: how payloads are read and written, and what is secret in them. Set once, before a command
-// begins, because every command that opens a store needs it.
+// Payload module: the module of --codec, which exports the codec of payloads and the redaction rules. It is loaded once,
+// before the command runs, because every command that opens a store needs it.
 
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -11,7 +11,7 @@ let codec: PayloadCodec | undefined;
 let redact: false | RedactOptions | undefined;
 let redaction = new Redaction();
 
-/** Loads the module, and refuses one that does not help. */
+/** Loads the module. Refuses a module that exports neither `codec` nor `redact`. */
 export async function usePayloadModule(file: string): Promise<void> {
   const path = resolve(file);
   if (!existsSync(path)) throw new RepriseError("USAGE", `--codec: there is no file ${path}.`);
@@ -29,11 +29,11 @@ export async function usePayloadModule(file: string): Promise<void> {
   if (codec === undefined && redact === undefined)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `--codec: ${path} exports neither \`codec\` nor \`redact\`. Write: export const codec = aesGcm({ … });`,
+      `--codec: ${path} exports neither \`codec\` nor \`redact\`. Add: export const codec = aesGcm({ … });`,
     );
 }
 
-/** For `createEngine`. */
+/** Options for `createEngine` and `createClient`. */
 export function payloadOptions(): { codec?: PayloadCodec; redact?: false | RedactOptions } {
   return { ...(codec && { codec }), ...(redact !== undefined && { redact }) };
 }
@@ -42,7 +42,7 @@ export function payloadCodec(): PayloadCodec | undefined {
   return codec;
 }
 
-/** What may be shown of a value. */
-export function shown<T>(value: T): T {
+/** The value without secrets. */
+export function redacted<T>(value: T): T {
   return redaction.data(value);
 }

@@ -1,81 +1,84 @@
-// The program: its options and the groups of its commands. What a command does is loaded only when it runs, so that
-// `--help` comes at once.
+// Program: the global options, the groups of commands and the exit code of one command line. The work of a command is
+// loaded only when it runs, so that `--help` starts fast.
 
 import { Command, CommanderError, Option } from "commander";
 import { examples, exitCodeOfCommand } from "./command.ts";
-import { addCaringCommands } from "./commands/caring.ts";
-import { addHelpingCommands } from "./commands/helping.ts";
-import { addLookingCommands } from "./commands/looking.ts";
-import { addProvingCommands } from "./commands/proving.ts";
-import { addQueueingCommands } from "./commands/queueing.ts";
-import { addSchedulingCommands } from "./commands/scheduling.ts";
-import { addSteeringCommands } from "./commands/steering.ts";
-import { addTalkingCommands } from "./commands/talking.ts";
-import { addTravellingCommands } from "./commands/travelling.ts";
-import { addWorkingCommands } from "./commands/working.ts";
+import { addMaintenanceCommands } from "./commands/maintenance.ts";
+import { addHelpCommands } from "./commands/help.ts";
+import { addMonitorCommands } from "./commands/inspect.ts";
+import { addVerifyCommands } from "./commands/verify.ts";
+import { addQueueCommands } from "./commands/queues.ts";
+import { addScheduleCommands } from "./commands/schedules.ts";
+import { addControlCommands } from "./commands/control.ts";
+import { addMessageCommands } from "./commands/messages.ts";
+import { addTimeTravelCommands } from "./commands/time-travel.ts";
+import { addRunCommands } from "./commands/run.ts";
 import { isInterrupted, listenForSignals } from "./signals.ts";
-import { versionOfThis } from "./version.ts";
+import { packageVersion } from "./version.ts";
 
 const DEFAULT_STORE = "sqlite:reprise.db";
 
-const EXIT_CODES = `
+const MORE = `
+Run reprise <command> --help for arguments, options and examples.
+
 Exit codes:
-    0  fine
+    0  success
     1  a problem was found, the run failed, or two runs differ
-    2  wrong usage, bad input, or no such run
-    3  the store is not there, or cannot be used
-    4  the code and the journal disagree, or the run is stopped
+    2  invalid usage, invalid input, or unknown run
+    3  the store is missing or cannot be used
+    4  the code does not match the journal, or the run is stopped
   130  Ctrl-C (143: SIGTERM)`;
 
 export function createProgram(): Command {
   const program = new Command("reprise")
-    .description("Looks after durable runs: starts them, shows them, steers them, proves them, checks the store.")
+    .description("Start, inspect, control and verify durable workflow runs.")
     .addOption(storeOption())
     .option(
       "--codec <file>",
-      "a module that exports `codec`, for a store with encrypted payloads (environment: REPRISE_CODEC)",
+      "module that exports `codec`, for a store with encrypted payloads (env: REPRISE_CODEC)",
       process.env["REPRISE_CODEC"] || undefined,
     )
-    .option("--json", "one JSON value, or one per line, instead of text")
-    .version(versionOfThis(), "-V, --version", "which version this is")
-    .helpOption("-h, --help", "how to use it")
+    .option("--json", "print JSON: one value, or one per line")
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
     .helpCommand(false)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    // Names only, so that the list fits 80 columns; the help of each command shows its arguments.
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name() })
     .configureOutput({ writeErr: () => {} })
     .addHelpText(
       "after",
-      `${examples('run order.ts order \'{"id":"7"}\' --id order-7', "list --status failed,blocked", "show order-7", "doctor --store sqlite:shop.db")}\n${EXIT_CODES}`,
+      `${examples('run order.ts order \'{"id":"7"}\' --id order-7', "list --status failed,blocked", "show order-7", "doctor --store sqlite:shop.db")}\n${MORE}`,
     );
-  addWorkingCommands(program);
-  addLookingCommands(program);
-  addTravellingCommands(program);
-  addTalkingCommands(program);
-  addSteeringCommands(program);
-  addSchedulingCommands(program);
-  addQueueingCommands(program);
-  addProvingCommands(program);
-  addCaringCommands(program);
-  addHelpingCommands(program);
+  addRunCommands(program);
+  addMonitorCommands(program);
+  addTimeTravelCommands(program);
+  addMessageCommands(program);
+  addControlCommands(program);
+  addScheduleCommands(program);
+  addQueueCommands(program);
+  addVerifyCommands(program);
+  addMaintenanceCommands(program);
+  addHelpCommands(program);
   return program;
 }
 
-/** What the environment says may hold a password, and is not shown. */
+/** REPRISE_STORE can contain a password, so the help does not print its value. */
 function storeOption(): Option {
-  const option = new Option("--store <url>", "where the runs are (environment: REPRISE_STORE)");
+  const option = new Option("--store <url>", "store URL (env: REPRISE_STORE)");
   const given = process.env["REPRISE_STORE"];
   return given ? option.default(given, "REPRISE_STORE") : option.default(DEFAULT_STORE);
 }
 
-/** An error of the command line itself becomes one of ours. */
-async function explain(error: CommanderError): Promise<Error> {
+/** Converts commander's error to a USAGE error. */
+async function usageErrorOf(error: CommanderError): Promise<Error> {
   const { RepriseError } = await import("../base/index.ts");
   const message = error.message.replace(/^error: /, "").replace(/\n/g, " ");
   return new RepriseError("USAGE", /[.)?]$/.test(message) ? message : `${message}.`);
 }
 
-/** The command that the first words of the line name: `schedule create`. */
-function namedCommand(program: Command, args: readonly string[]): { readonly path: string; readonly command: Command } {
+/** The command that the first words name, such as `schedule create`. */
+function findCommand(program: Command, args: readonly string[]): { readonly path: string; readonly command: Command } {
   const names: string[] = [];
   let command = program;
   for (const word of args) {
@@ -87,7 +90,7 @@ function namedCommand(program: Command, args: readonly string[]): { readonly pat
   return { path: names.join(" "), command };
 }
 
-/** Runs one command line and answers the exit code. */
+/** Runs one command line and returns the exit code. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   listenForSignals();
   const program = createProgram();
@@ -100,16 +103,16 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     return exitCodeOfCommand();
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    // Ctrl-C closed the engine under the command; the signal decides how the process ends.
+    // After Ctrl-C the signal handler ends the process; errors of the command that it closed do not count.
     if (isInterrupted()) return await new Promise<number>(() => {});
     const { fail } = await import("./output.ts");
     const json = args.includes("--json");
     if (!(error instanceof CommanderError)) return fail(error, json);
-    const { path, command } = namedCommand(program, args);
+    const { path, command } = findCommand(program, args);
     if (error.code === "commander.help") {
       command.outputHelp();
       return 2;
     }
-    return fail(await explain(error), json, `\`reprise ${path === "" ? "" : `${path} `}--help\` shows how.`);
+    return fail(await usageErrorOf(error), json, `reprise ${path === "" ? "" : `${path} `}--help`);
   }
 }

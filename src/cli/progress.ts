@@ -1,19 +1,19 @@
-// Progress of long work: one line on standard error that overwrites itself, only for somebody who watches.
+// Progress: one line on standard error that overwrites itself while a long command runs, on terminals only.
 
 const EVERY_MS = 80;
-/** What is done sooner than this needs no progress. */
+/** Work that takes less than this prints no progress. */
 const QUIET_MS = 300;
 
 export interface Progress {
   at(done: number, total: number): void;
-  /** Wipes the line. */
+  /** Clears the line. */
   end(): void;
 }
 
 const CLEAR = "\r\u001b[K";
 
-/** `checking … 200 of 1000 runs`; `nowMs` is any clock that goes forward. */
-export function progressOf(verb: string, unit: string, nowMs: () => number): Progress {
+/** Prints `checking … 200 of 1000 runs`; `nowMs` is any monotonic clock. */
+export function createProgress(verb: string, unit: string, nowMs: () => number): Progress {
   if (!process.stderr.isTTY) return { at: () => {}, end: () => {} };
   let nextAt = nowMs() + QUIET_MS;
   let isDrawn = false;

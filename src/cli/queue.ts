@@ -1,14 +1,14 @@
-// reprise queue: how the queues of a store stand; pausing them, and other limits.
+// reprise queue: lists, pauses, resumes and limits the queues of a store.
 
 import { formatMs, RepriseError, toMs, type Duration } from "../base/index.ts";
-import type { Engine, QueueInfo } from "../engine/index.ts";
+import type { Client, QueueInfo } from "../engine/index.ts";
 import type { Limit, QueueOptions, Store } from "../kernel/index.ts";
 import { withClient } from "./client.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { reading } from "./open-store.ts";
+import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
-import { isoOf } from "./shown-run.ts";
+import { isoOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
 import { plain } from "./text.ts";
 
@@ -20,14 +20,14 @@ export interface LimitOptions extends GlobalOptions {
   readonly none?: boolean;
 }
 
-function onQueues<T>(options: GlobalOptions, work: (engine: Engine, store: Store) => Promise<T>): Promise<T> {
-  return reading(options.store, (store) => withClient(store, [], (engine) => work(engine, store)));
+function withQueues<T>(options: GlobalOptions, work: (client: Client, store: Store) => Promise<T>): Promise<T> {
+  return withStore(options.store, (store) => withClient(store, [], (client) => work(client, store)));
 }
 
 export const QUEUE_COLUMNS = [
   { title: "QUEUE", least: 12 },
   { title: "READY", right: true },
-  { title: "AT WORK", right: true },
+  { title: "RUNNING", right: true },
   { title: "DELAYED", right: true },
   { title: "OLDEST" },
   { title: "LIMITS", least: 12 },
@@ -35,8 +35,8 @@ export const QUEUE_COLUMNS = [
 ] as const;
 
 export async function listQueues(options: GlobalOptions): Promise<number> {
-  return onQueues(options, async (engine, store) => {
-    const queues = await engine.queues();
+  return withQueues(options, async (client, store) => {
+    const queues = await Array.fromAsync(client.listQueues());
     if (options.json) for (const queue of queues) await printJson(queueJson(queue));
     else {
       const table = new Table(QUEUE_COLUMNS);
@@ -73,16 +73,16 @@ function limitText({ concurrency, rate }: Limit): string {
 }
 
 export async function pauseQueue(name: string, options: GlobalOptions): Promise<number> {
-  return onQueues(options, async (engine) => {
-    await engine.queue(name).pause();
-    return said("pause", "paused", name, engine, options);
+  return withQueues(options, async (client) => {
+    await client.getQueue(name).pause();
+    return printChanged("pause", "paused", name, client, options);
   });
 }
 
 export async function resumeQueue(name: string, options: GlobalOptions): Promise<number> {
-  return onQueues(options, async (engine) => {
-    await engine.queue(name).resume();
-    return said("resume", "resumed", name, engine, options);
+  return withQueues(options, async (client) => {
+    await client.getQueue(name).resume();
+    return printChanged("resume", "resumed", name, client, options);
   });
 }
 
@@ -92,10 +92,13 @@ export async function limitQueue(name: string, options: LimitOptions): Promise<n
   const limits = { ...own, ...(perKey && { perKey }) };
   const isEmpty = own === undefined && perKey === undefined;
   if (isEmpty !== (options.none === true))
-    throw new RepriseError("USAGE", "queue limit: give the new limits, or --none to take all of them away; not both.");
-  return onQueues(options, async (engine) => {
-    await engine.queue(name).limit(limits);
-    return said("limit", "limited", name, engine, options);
+    throw new RepriseError(
+      "USAGE",
+      "queue limit: pass new limits, such as --concurrency 4, or --none to remove all limits; not both.",
+    );
+  return withQueues(options, async (client) => {
+    await client.getQueue(name).limit(limits);
+    return printChanged("limit", "changed", name, client, options);
   });
 }
 
@@ -113,19 +116,19 @@ function rateOf(text: string, option: string): { limit: number; per: Duration } 
   if (limit === undefined || per === undefined)
     throw new RepriseError(
       "USAGE",
-      `${option}: expected a count and a time such as 100/1m, got ${JSON.stringify(text)}.`,
+      `${option}: ${JSON.stringify(text)} is not a rate. Use a count and a time, such as 100/1m.`,
     );
   return { limit: Number(limit), per: toMs(per as Duration, option) };
 }
 
-async function said(
+async function printChanged(
   action: string,
   past: string,
   name: string,
-  engine: Engine,
+  client: Client,
   options: GlobalOptions,
 ): Promise<number> {
-  const queue = (await engine.queues()).find((one) => one.name === name);
+  const queue = await client.findQueue(name);
   if (options.json) await printJson({ action, queue: queue === undefined ? null : queueJson(queue) });
   else {
     const limits = queue === undefined || action !== "limit" ? "" : limitsText(queue.limits) || "no limits";

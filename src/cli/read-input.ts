@@ -1,14 +1,14 @@
-// Values from the command line: JSON as an argument, from a file, or from standard input.
+// Read input: a JSON value from an argument, from a file, or from standard input.
 
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { decode, RepriseError } from "../base/index.ts";
 
-/** Undefined when neither is given. `what`: the input is an argument, everything else an option. */
+/** Returns undefined if no value is given. `what`: "input" is an argument, everything else is an option. */
 export async function readInput(given: string | undefined, file: string | undefined, what = "input"): Promise<unknown> {
   const place = what === "input" ? "as an argument" : `with --${what}`;
   if (given !== undefined && file !== undefined)
-    throw new RepriseError("USAGE", `Give the ${what} once: ${place} or with --${what}-file, not both.`);
+    throw new RepriseError("USAGE", `The ${what} is given twice. Pass it ${place} or with --${what}-file, not both.`);
   if (given !== undefined) return parseInput(given, what === "input" ? "the argument" : `--${what}`);
   if (file === undefined) return undefined;
   if (file === "-") return parseInput(await text(process.stdin), "standard input");
@@ -21,7 +21,7 @@ export async function readInput(given: string | undefined, file: string | undefi
   return parseInput(content, file);
 }
 
-/** What `--json` prints can be given back: `{"$":"date","v":0}` is a Date. */
+/** Accepts the values that `--json` prints: `{"$":"date","v":0}` is a Date. */
 function parseInput(content: string, where: string): unknown {
   try {
     JSON.parse(content);
@@ -32,9 +32,9 @@ function parseInput(content: string, where: string): unknown {
   return decode(content);
 }
 
-/** The shell took the quotes away: by far the most common slip. */
+/** A hint for the most common mistake: the shell removed the quotes. */
 function quotingHint(content: string): string {
   return /^[^\s"'{}[\]][^"'{}[\]]*$/.test(content.trim())
-    ? ` Text needs quotes inside quotes: '"${content.trim()}"'.`
+    ? ` A JSON string needs quotes inside quotes: '"${content.trim()}"'.`
     : "";
 }

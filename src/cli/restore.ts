@@ -1,18 +1,18 @@
-// reprise restore: puts a backup in the place of the store's file.
+// reprise restore: replaces the store's file with a backup.
 
 import { resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
-import { Restore, type Prepared } from "../stores/care/index.ts";
+import { FileRestore, type PreparedRestore } from "../stores/maintenance/index.ts";
 import { isServer, shownUrl, sqlitePathOf } from "../stores/index.ts";
 import { confirm } from "./confirm.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { paint, paintError, print, printJson, remark } from "./output.ts";
 import { payloadCodec } from "./payload-module.ts";
-import { progressOf } from "./progress.ts";
-import { isoOf } from "./shown-run.ts";
+import { createProgress } from "./progress.ts";
+import { isoOf } from "./run-format.ts";
 import { onInterrupt } from "./signals.ts";
-import { countOf, plain } from "./text.ts";
+import { pluralize, plain } from "./text.ts";
 
 export interface RestoreCommandOptions extends GlobalOptions {
   readonly yes?: boolean;
@@ -24,9 +24,9 @@ export interface RestoreCommandOptions extends GlobalOptions {
 export async function restore(backup: string, options: RestoreCommandOptions): Promise<number> {
   const path = fileToRestore(options.store);
   const monotonic = (): number => systemClock.monotonic();
-  const copying = progressOf("copying", "pages", monotonic);
-  const checking = progressOf("checking", "runs", monotonic);
-  const work = new Restore({
+  const copying = createProgress("copying", "pages", monotonic);
+  const checking = createProgress("checking", "runs", monotonic);
+  const work = new FileRestore({
     clock: systemClock,
     timers: systemTimers,
     random: systemRandom,
@@ -38,7 +38,7 @@ export async function restore(backup: string, options: RestoreCommandOptions): P
   });
   const discard = (): void => work.discard();
   onInterrupt({
-    say: () => remark("stopped: the store is as it was"),
+    announce: () => remark("stopped; the store was not changed"),
     cleanUp: async () => discard(),
   });
   process.once("exit", discard);
@@ -48,7 +48,7 @@ export async function restore(backup: string, options: RestoreCommandOptions): P
     checking.end();
     const dryRun = options.dryRun === true;
     if (!dryRun && prepared.replaces !== undefined && !(await confirm(question(path, backup, prepared), options.yes))) {
-      remark("Nothing was done.");
+      remark("Nothing was changed.");
       return EXIT.problem;
     }
     const kept = dryRun ? undefined : await work.replace(options.keep !== false);
@@ -64,14 +64,17 @@ function fileToRestore(store: string): string {
   if (isServer(store)) throw new RepriseError("USAGE", serverText(store));
   const path = sqlitePathOf(store);
   if (path === ":memory:")
-    throw new RepriseError("BAD_STORE_URL", "A store in memory cannot be restored; name a file with --store.");
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      "A store in memory cannot be restored. Name a file: --store sqlite:shop.db.",
+    );
   return resolve(path);
 }
 
-/** The exact commands of the server's own tools, and what has to be done around them. */
+/** The steps and the exact commands of the server's own tools. */
 export function serverText(store: string): string {
   const { restoring, dump } = store.startsWith("postgres") ? postgresCommands(store) : mysqlCommands(store);
-  return `restore puts back a SQLite file; a server is restored with its own tools. 1. Stop every worker and client. 2. ${restoring} 3. reprise doctor --store '${shownUrl(store)}' 4. Start the workers. (The dump is one of: ${dump} A file that \`reprise backup\` made cannot be put back into a server.)`;
+  return `reprise restore replaces a SQLite file. Restore a database server with its own tools: 1. Stop every worker and client. 2. ${restoring} 3. reprise doctor --store '${shownUrl(store)}' 4. Start the workers. (Step 2 needs a dump made with: ${dump} A file made with \`reprise backup\` cannot be restored to a server.)`;
 }
 
 function postgresCommands(store: string): { readonly restoring: string; readonly dump: string } {
@@ -96,14 +99,14 @@ function mysqlCommands(store: string): { readonly restoring: string; readonly du
   return { restoring: `mariadb ${place} < shop.sql`, dump: `mariadb-dump --single-transaction ${place} > shop.sql.` };
 }
 
-function question(path: string, backup: string, { runs, lastCommitAt }: Prepared): string {
-  return `Put ${plain(resolve(backup))} (${countOf(runs, "run", "runs")}) in the place of ${plain(path)}? What was committed after ${isoOf(lastCommitAt)} is not in it.`;
+function question(path: string, backup: string, { runs, lastCommitAt }: PreparedRestore): string {
+  return `Replace ${plain(path)} with ${plain(resolve(backup))} (${pluralize(runs, "run", "runs")})? Commits after ${isoOf(lastCommitAt)} will be lost.`;
 }
 
 async function report(
   path: string,
   backup: string,
-  { runs, released, schema, lastCommitAt }: Prepared,
+  { runs, released, schema, lastCommitAt }: PreparedRestore,
   kept: string | undefined,
   options: RestoreCommandOptions,
 ): Promise<void> {
@@ -122,18 +125,18 @@ async function report(
       kept: kept ?? null,
     });
   await print(
-    `${paint("green", dryRun ? "would restore" : "restored")}  ${plain(path)}: ${countOf(runs, "run", "runs")}, last commit ${isoOf(lastCommitAt)}`,
+    `${paint("green", dryRun ? "would restore" : "restored")}  ${plain(path)}: ${pluralize(runs, "run", "runs")}, last commit ${isoOf(lastCommitAt)}`,
   );
-  await print(paint("dim", `from ${plain(from)}, which was checked`));
+  await print(paint("dim", `from ${plain(from)}, integrity checked`));
   const { workers, turns, items } = released;
   if (workers + turns + items > 0)
     await print(
       paint(
         "dim",
-        `released: ${countOf(turns, "run", "runs")} and ${countOf(items, "item", "items")} that ${countOf(workers, "worker", "workers")} of that time held`,
+        `released the leases of ${pluralize(workers, "worker", "workers")}: ${pluralize(turns, "run", "runs")}, ${pluralize(items, "item", "items")}`,
       ),
     );
-  if (schema.from < schema.to) await print(paint("dim", `brought up to date: schema ${schema.from} → ${schema.to}`));
-  if (kept !== undefined) await print(paint("dim", `the file as it was: ${plain(kept)}`));
-  if (!dryRun) remark(paintError("dim", "now start the workers again"));
+  if (schema.from < schema.to) await print(paint("dim", `migrated: schema ${schema.from} → ${schema.to}`));
+  if (kept !== undefined) await print(paint("dim", `replaced file kept as: ${plain(kept)}`));
+  if (!dryRun) remark(paintError("dim", "start the workers again"));
 }

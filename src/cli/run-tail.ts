@@ -1,21 +1,21 @@
-// RunTail: what happens to the runs of this process, as readable lines while it happens.
+// Run tail: prints the journal entries of this process's runs as they are committed, for `reprise dev`.
 //
-// The engine's events say which runs move; their journals say how. So a line says the same as `reprise show` does.
+// The engine's events tell which runs changed; the lines come from the journals, so they match `reprise show`.
 
 import { subscribe } from "node:diagnostics_channel";
 import { journalEntryOf, type JournalEntry, type RepriseEvent, type Store } from "../kernel/index.ts";
 import { timeOfDay } from "./log-lines.ts";
 import { lineWidth, paint } from "./output.ts";
-import { troubleLines } from "./run-view.ts";
-import { entryJson, troubleOf } from "./shown-run.ts";
-import { countOf, jsonText, plain } from "./text.ts";
+import { errorLines } from "./run-view.ts";
+import { entryJson, findRunError } from "./run-format.ts";
+import { pluralize, jsonText, plain } from "./text.ts";
 import { nameWidthOf, renderLine, TimelineReader, type Line } from "./timeline.ts";
 
-interface Tailed {
+interface TailedRun {
   readonly run: number;
   readonly reader: TimelineReader;
   after: number;
-  /** Entries up to this one were written before this process took the run up. */
+  /** Entries up to this one were written before this process resumed the run. */
   readonly old: number;
 }
 
@@ -27,12 +27,12 @@ const MIN_NAME_WIDTH = 12;
 export class RunTail {
   readonly #store: Store;
   readonly #json: boolean;
-  readonly #runs = new Map<string, Tailed>();
-  /** Runs that moved since they were last looked at. */
-  #moved = new Set<string>();
+  readonly #runs = new Map<string, TailedRun>();
+  /** Runs that changed since they were last read. */
+  #changed = new Set<string>();
   readonly #live = new Set<string>();
   readonly #old = new Map<string, number>();
-  #looking: Promise<void> | undefined;
+  #reading: Promise<void> | undefined;
   #idWidth = MIN_ID_WIDTH;
   #nameWidth = MIN_NAME_WIDTH;
 
@@ -47,28 +47,28 @@ export class RunTail {
       this.#live.add(event.run);
       if (event.event === "run.resumed") this.#old.set(event.run, event.entries);
     } else if (event.event === "run.ended" || event.event === "run.stopped") {
-      this.#moved.add(event.run);
+      this.#changed.add(event.run);
       this.#live.delete(event.run);
     } else if (event.event !== "commit") return;
-    for (const run of this.#live) this.#moved.add(run);
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    for (const run of this.#live) this.#changed.add(run);
+    this.#reading ??= this.#readChanged().finally(() => (this.#reading = undefined));
   }
 
-  /** Resolves when everything that moved so far has been said. */
+  /** Resolves when all changes so far have been printed. */
   async settled(): Promise<void> {
-    while (this.#looking !== undefined) await this.#looking;
+    while (this.#reading !== undefined) await this.#reading;
   }
 
-  async #look(): Promise<void> {
-    while (this.#moved.size > 0) {
-      const moved = this.#moved;
-      this.#moved = new Set();
-      for (const id of moved) await this.#say(id).catch(() => {});
+  async #readChanged(): Promise<void> {
+    while (this.#changed.size > 0) {
+      const changed = this.#changed;
+      this.#changed = new Set();
+      for (const id of changed) await this.#printNew(id).catch(() => {});
     }
   }
 
-  async #say(id: string): Promise<void> {
-    // Asked before anything is read: who ends while we read is read once more.
+  async #printNew(id: string): Promise<void> {
+    // Checked before reading: a run that ends while it is read is read once more.
     const isLast = !this.#live.has(id);
     const record = await this.#store.findRun(id);
     if (record === undefined) return;
@@ -90,12 +90,12 @@ export class RunTail {
     }
     if (!isLast) return;
     this.#runs.delete(id);
-    this.#moved.delete(id);
-    const trouble = record.status === "failed" ? undefined : troubleOf(record, undefined);
-    if (trouble !== undefined && !this.#json) process.stdout.write(`${troubleLines(record, trouble).join("\n")}\n`);
+    this.#changed.delete(id);
+    const runError = record.status === "failed" ? undefined : findRunError(record, undefined);
+    if (runError !== undefined && !this.#json) process.stdout.write(`${errorLines(record, runError).join("\n")}\n`);
   }
 
-  #write(id: string, { reader, old }: Tailed, entry: JournalEntry): void {
+  #write(id: string, { reader, old }: TailedRun, entry: JournalEntry): void {
     const line = reader.read(entry);
     if (entry.seq < old) return;
     if (entry.seq === old) return this.#writeLine(id, resumedLine(old), this.#store.now());
@@ -112,5 +112,5 @@ export class RunTail {
 }
 
 function resumedLine(entries: number): Line {
-  return { tone: "quiet", name: "taken up", text: `after ${countOf(entries, "entry", "entries")}`, under: [] };
+  return { tone: "quiet", name: "resumed", text: `after ${pluralize(entries, "entry", "entries")}`, under: [] };
 }

@@ -1,22 +1,22 @@
-// How one run is described to people: where it stands, what it waits for, what went wrong and what to do.
+// Run view: texts about one run: its status, what it waits for, its error and the next command.
 
 import { formatMs } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
-import { itemText, turnLines, type Holding } from "./holding.ts";
+import { itemText, turnLines, type RunLeases } from "./run-leases.ts";
 import { paint, type Paint } from "./output.ts";
-import { isOwnFrame } from "./own-files.ts";
-import { isoOf, paintStatus, type Trouble } from "./shown-run.ts";
+import { isPackageFrame } from "./package-files.ts";
+import { isoOf, paintStatus, type RunErrorInfo } from "./run-format.ts";
 import type { Step } from "./steps.ts";
-import { countOf, plain, plainLines, showValue } from "./text.ts";
+import { pluralize, plain, plainLines, showValue } from "./text.ts";
 
 /** `order-7  order v1  completed in 2.1 s` */
-export function titleOf(record: RunRecord, now: number, painted: Paint = paint): string {
+export function titleLine(record: RunRecord, now: number, painted: Paint = paint): string {
   const { id, definition, version, status, generation } = record;
   const name = `${plain(definition)} v${version}${generation === 0 ? "" : `, generation ${generation}`}`;
-  return `${painted("bold", plain(id))}  ${name}  ${statusOf(record, now, painted, status)}`;
+  return `${painted("bold", plain(id))}  ${name}  ${statusText(record, now, painted, status)}`;
 }
 
-export function statusOf(
+export function statusText(
   { createdAt, endedAt }: RunRecord,
   now: number,
   painted: Paint,
@@ -30,30 +30,31 @@ export function statusOf(
 export function headLines(record: RunRecord, now: number): string[] {
   const { createdAt, head, tags, unread, chain } = record;
   const lines = [
-    titleOf(record, now),
-    paint("dim", `started ${isoOf(createdAt)}  ${countOf(head, "entry", "entries")}  sha256:${chain.slice(0, 16)}…`),
+    titleLine(record, now),
+    paint("dim", `started ${isoOf(createdAt)}  ${pluralize(head, "entry", "entries")}  sha256:${chain.slice(0, 16)}…`),
   ];
   if (tags.length > 0) lines.push(paint("dim", `tags ${tags.map(plain).join(", ")}`));
-  if (unread > 0) lines.push(paint("yellow", `${countOf(unread, "message", "messages")} came too late to be read`));
+  if (unread > 0)
+    lines.push(paint("yellow", `${pluralize(unread, "message", "messages")} arrived after the run ended`));
   return lines;
 }
 
-export function waitsFor(record: RunRecord, steps: readonly Step[]): readonly Step[] {
+export function openSteps(record: RunRecord, steps: readonly Step[]): readonly Step[] {
   return hasEnded(record.status) ? [] : steps.filter(({ endedAt }) => endedAt === undefined);
 }
 
 export interface WaitOptions {
   readonly painted?: Paint;
-  /** What it waits for besides has been said already. */
-  readonly isTold?: boolean;
-  readonly holding?: Holding | undefined;
+  /** The output already shows the nodes that the run waits for. */
+  readonly hasNodeLines?: boolean;
+  readonly leases?: RunLeases | undefined;
 }
 
 export function waitLines(
   record: RunRecord,
   steps: readonly Step[],
   now: number,
-  { painted = paint, isTold = false, holding }: WaitOptions = {},
+  { painted = paint, hasNodeLines = false, leases }: WaitOptions = {},
 ): string[] {
   switch (record.status) {
     case "completed":
@@ -68,29 +69,35 @@ export function waitLines(
     case "paused":
     case "running":
     case "waiting": {
-      const open = waitsFor(record, steps).map((step) => waitLine(step, now, painted, holding));
-      const worker = `a worker that has the definition ${plain(record.definition)}`;
-      const news = record.arrivals - record.read;
+      const open = openSteps(record, steps).map((step) => waitLine(step, now, painted, leases));
+      const worker = `a worker with the definition ${plain(record.definition)}`;
+      const unread = record.arrivals - record.read;
       if (record.status === "queued") open.unshift(worker);
-      else if (record.status === "waiting" && news > 0)
-        open.unshift(`${worker}, to take in ${countOf(news, "message", "messages")}`);
+      else if (record.status === "waiting" && unread > 0)
+        open.unshift(`${worker}, to process ${pluralize(unread, "unread message", "unread messages")}`);
       else if (record.status === "running")
-        open.unshift(...(holding === undefined ? ["a worker"] : turnLines(holding, now)));
-      else if (record.status === "waiting" && open.length === 0 && !isTold)
-        open.push("an update, if its code takes one; otherwise nothing that can come: see `reprise doctor`");
-      else if (record.status === "paused") open.unshift("somebody who resumes it");
+        open.unshift(...(leases === undefined ? ["a worker"] : turnLines(leases, now)));
+      else if (record.status === "waiting" && open.length === 0 && !hasNodeLines)
+        open.push("an update, if its code handles updates; otherwise it is stuck, run `reprise doctor`");
+      else if (record.status === "paused") open.unshift(pausedText(record));
       return open;
     }
   }
 }
 
-/** What to type for the promises and signals it waits for, in the order it asked for them. */
-export function answerLines(record: RunRecord, waits: readonly Step[]): string[] {
+export function pausedText({ id }: RunRecord): string {
+  return `Paused; run \`reprise resume ${shellWord(id)}\` to continue`;
+}
+
+/** The commands that resolve the promises and send the signals the run waits for, in journal order. */
+export function nextCommandLines(record: RunRecord, waits: readonly Step[]): string[] {
   const { id, status, arrivals, read } = record;
-  // What has come and was not read yet may be the answer.
+  // An unread message may be the answer.
   if (status !== "waiting" || arrivals > read) return [];
-  const asked = waits.filter(({ kind, endedAt }) => (kind === "promise" || kind === "signal") && endedAt === undefined);
-  const commands = asked.map(({ kind, name }) => [kind === "promise" ? "resolve" : "signal", id, name]);
+  const awaited = waits.filter(
+    ({ kind, endedAt }) => (kind === "promise" || kind === "signal") && endedAt === undefined,
+  );
+  const commands = awaited.map(({ kind, name }) => [kind === "promise" ? "resolve" : "signal", id, name]);
   return commands
     .slice(0, MAX_ANSWERS)
     .map((words) => `  ${paint("dim", "next:")} reprise ${words.map(shellWord).join(" ")} '<value as JSON>'`);
@@ -101,7 +108,7 @@ function shellWord(word: string): string {
   return /^[\w.:@/-]+$/.test(word) ? word : `'${plain(word).replaceAll("'", `'\\''`)}'`;
 }
 
-export function waitLine(step: Step, now: number, painted: Paint, holding?: Holding): string {
+export function waitLine(step: Step, now: number, painted: Paint, leases?: RunLeases): string {
   const { kind, name, command, until, attempts, show, child } = step;
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
@@ -109,37 +116,39 @@ export function waitLine(step: Step, now: number, painted: Paint, holding?: Hold
   const place = painted("dim", command);
   switch (kind) {
     case "task":
-      return `task ${shown}: ${(holding && itemText(holding, command, now)) ?? "a worker that has it"} ${place}`;
+      return `task ${shown}: ${(leases && itemText(leases, command, now)) ?? "no worker has claimed it"} ${place}`;
     case "child":
       return `child ${shown}${child === undefined ? "" : `, run ${plain(child)}`} ${place}`;
     case "sleep":
-      return `${left === "" ? "a timer" : `a timer, ${left}`} ${place}`;
+      return `${left === "" ? "timer" : `timer, ${left}`} ${place}`;
     case "promise":
-      return `promise ${shown} from outside${limit}${show === undefined ? "" : `, for ${showValue(show, SHOW_WIDTH)}`} ${place}`;
+      return `promise ${shown}${limit}${show === undefined ? "" : `, showing ${showValue(show, SHOW_WIDTH)}`} ${place}`;
     case "signal":
       return `signal ${shown}${limit} ${place}`;
     case "update":
-      return `its own answer to update ${shown} ${place}`;
+      return `answer of its code to update ${shown} ${place}`;
     case "operation":
     case "node":
       return `${kind} ${shown}, attempt ${attempts + 1} ${place}`;
   }
 }
 
-/** Enough to see what somebody is asked. */
+/** The maximum width of the value that a promise shows. */
 const SHOW_WIDTH = 200;
 
 function untilText(ms: number): string {
-  return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;
+  return ms > 0 ? `fires in ${formatMs(ms)}` : `overdue by ${formatMs(-ms)}`;
 }
 
 function limitText(ms: number): string {
-  return ms > 0 ? `runs out in ${formatMs(ms)}` : `ran out ${formatMs(-ms)} ago, which a worker has yet to see`;
+  return ms > 0
+    ? `times out in ${formatMs(ms)}`
+    : `timed out ${formatMs(-ms)} ago; a worker has not processed that yet`;
 }
 
-export function troubleLines(
+export function errorLines(
   record: RunRecord,
-  { code, message, next, where, expected, actual, stack }: Trouble,
+  { code, message, next, where, expected, actual, stack }: RunErrorInfo,
 ): string[] {
   const lines = [`${paint(["red", "bold"], `${record.status} ${code}:`)} ${plain(message)}`];
   if (where !== null) lines.push(`  ${paint("dim", "where:")} ${plain(where)}`);
@@ -147,16 +156,16 @@ export function troubleLines(
     lines.push(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);
     lines.push(`  ${paint("dim", "the journal:")} ${showValue(actual)}`);
   }
-  const userFrames = frames(stack ?? "");
-  if (userFrames !== "") lines.push(paint("dim", userFrames));
+  const shownFrames = userFrames(stack ?? "");
+  if (shownFrames !== "") lines.push(paint("dim", shownFrames));
   return [...lines, `  ${paint("dim", "next:")} ${next}`];
 }
 
-/** The user's own frames; how the engine called them helps nobody here. */
-function frames(stack: string): string {
+/** The stack frames of the user's code. */
+function userFrames(stack: string): string {
   return plainLines(stack)
     .split("\n")
-    .filter((frame) => /^\s+at /.test(frame) && !isOwnFrame(frame) && !frame.includes("(node:"))
+    .filter((frame) => /^\s+at /.test(frame) && !isPackageFrame(frame) && !frame.includes("(node:"))
     .slice(0, 6)
     .map((frame) => `    ${frame.trim()}`)
     .join("\n");

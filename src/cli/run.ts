@@ -1,8 +1,8 @@
-// reprise run: starts a run, works on it and waits for its end.
+// reprise run: starts a run, executes it and waits for its result.
 
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
 import { shownUrl, storeOf } from "../stores/index.ts";
-import { createEngine, type StartOptions } from "../engine/index.ts";
+import { createClient, createEngine, type StartOptions } from "../engine/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -10,9 +10,9 @@ import { paintError, print, printJson, remark, valueText } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
 import { onInterrupt } from "./signals.ts";
-import { isoOf, jsonOf } from "./shown-run.ts";
-import { countOf, plain } from "./text.ts";
-import { refuseMemory } from "./worker.ts";
+import { isoOf, jsonOf } from "./run-format.ts";
+import { pluralize, plain } from "./text.ts";
+import { refuseMemoryStore } from "./worker.ts";
 
 export interface RunOptions extends GlobalOptions {
   readonly id?: string;
@@ -24,8 +24,8 @@ export interface RunOptions extends GlobalOptions {
   readonly detach?: boolean;
 }
 
-/** A run that waits for somebody says so after this long. */
-const PATIENCE = "2 s";
+/** After this time without a result, a hint is printed. */
+const HINT_AFTER = "2 s";
 
 export async function run(
   file: string,
@@ -41,17 +41,17 @@ export async function run(
   const engine = await createEngine({
     store: options.store,
     definitions,
-    // One person, one machine: nobody else is there to take what has a label.
+    // The run must not depend on other workers for work with a label.
     worker: { labels: "any" },
     ...payloadOptions(),
     ...(await loadEngineOptions(file)),
   });
-  // What is at work may finish; the run goes on where it stopped when it is started again.
+  // Running steps finish. Starting the same run again continues it.
   onInterrupt({ cleanUp: () => engine.close() });
   try {
     const handle = await engine.start(name, input as undefined, startOptionsOf(options));
     remark(paintError("dim", `run ${plain(handle.id)}`));
-    const output: unknown = await waitFor(handle, options);
+    const output: unknown = await awaitResult(handle, options);
     const info = await handle.info();
     const took = formatMs((info.endedAt?.getTime() ?? 0) - info.createdAt.getTime());
     if (options.json)
@@ -66,17 +66,17 @@ export async function run(
       });
     else if (output !== undefined) await print(valueText(output));
     if (!options.json)
-      remark(paintError("dim", `${info.status} in ${took}, ${countOf(info.entries, "entry", "entries")}`));
+      remark(paintError("dim", `${info.status} in ${took}, ${pluralize(info.entries, "entry", "entries")}`));
     return EXIT.ok;
   } finally {
     await engine.close();
   }
 }
 
-/** Starts the run and leaves the work to workers. */
+/** Starts the run and leaves it to workers. */
 async function detach(definitions: Loaded, name: string, input: unknown, options: RunOptions): Promise<number> {
-  refuseMemory(options.store);
-  await using engine = await createEngine({ store: options.store, definitions, worker: false, ...payloadOptions() });
+  refuseMemoryStore(options.store);
+  await using engine = await createClient({ store: options.store, definitions, ...payloadOptions() });
   const handle = await engine.start(name, input as undefined, startOptionsOf(options));
   const { id, status } = await handle.info();
   if (options.json) await printJson({ id, status });
@@ -94,21 +94,21 @@ function startOptionsOf({ id, tag, priority, delay, deadline }: RunOptions): Sta
   };
 }
 
-interface Waiting {
+interface ResultHandle {
   readonly id: string;
-  result(options?: { timeout?: typeof PATIENCE }): Promise<unknown>;
+  result(options?: { timeout?: typeof HINT_AFTER }): Promise<unknown>;
 }
 
-async function waitFor(handle: Waiting, options: RunOptions): Promise<unknown> {
+async function awaitResult(handle: ResultHandle, options: RunOptions): Promise<unknown> {
   try {
-    return await handle.result({ timeout: PATIENCE });
+    return await handle.result({ timeout: HINT_AFTER });
   } catch (error) {
     if (!(error instanceof RepriseError && error.code === "RESULT_TIMEOUT")) throw error;
   }
   remark(
     paintError(
       "dim",
-      `still going on; \`reprise show ${plain(handle.id)} --store ${plain(shownUrl(options.store))}\` says what it waits for`,
+      `still running; see what it waits for: reprise show ${plain(handle.id)} --store ${plain(shownUrl(options.store))}`,
     ),
   );
   return handle.result();

@@ -1,4 +1,4 @@
-// reprise journal --save: a run's journal as a file for `expectReplay`.
+// Save journal: `reprise journal --save` writes a run's journal to a file for `expectReplay`.
 
 import { writeFile } from "node:fs/promises";
 import { RepriseError } from "../base/index.ts";
@@ -7,13 +7,13 @@ import { journalEntryOf, type Entry, type RunRecord } from "../kernel/index.ts";
 import { exportJournal } from "../testing/index.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { JournalOptions } from "./journal.ts";
-import { getRun, reading } from "./open-store.ts";
+import { getRun, withStore } from "./open-store.ts";
 import { print, printJson } from "./output.ts";
-import { countOf, plain } from "./text.ts";
+import { pluralize, plain } from "./text.ts";
 
-/** Byte for byte, secrets included: what is replayed must be what was recorded. */
+/** Writes the journal unredacted: a replay needs the recorded bytes. */
 export async function saveJournal(id: string, options: JournalOptions, file: string): Promise<number> {
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     const record = await getRun(store, id, options.generation);
     const { generation } = record;
     const saved = await exportJournal(handleOf(record, await store.readJournal(record.run, 0)), { generation });
@@ -21,12 +21,12 @@ export async function saveJournal(id: string, options: JournalOptions, file: str
     const entries = saved.entries.length;
     await (options.json
       ? printJson({ id, generation, file, entries, digest: `sha256:${saved.chain}` })
-      : print(`${plain(id)}: ${countOf(entries, "entry", "entries")} in ${plain(file)}, for expectReplay.`));
+      : print(`${plain(id)}: ${pluralize(entries, "entry", "entries")} in ${plain(file)}, for expectReplay.`));
     return EXIT.ok;
   });
 }
 
-/** As much of a run's handle as is needed without its code. */
+/** The part of a run handle that `exportJournal` needs. */
 function handleOf(record: RunRecord, entries: readonly Entry[]): Parameters<typeof exportJournal>[0] {
   return {
     id: record.id,
@@ -42,7 +42,7 @@ async function writeNew(file: string, text: string): Promise<void> {
     await writeFile(file, text, { flag: "wx" });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "EEXIST" ? "it is there already; name another file, or remove it" : message;
+    const why = code === "EEXIST" ? "it already exists. Name another file, or delete it" : message;
     throw new RepriseError("BAD_OPTIONS", `--save: ${file} cannot be written: ${why}.`, { cause: error });
   }
 }

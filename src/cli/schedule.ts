@@ -1,22 +1,22 @@
-// reprise schedule: what starts runs by itself. Only `create` needs code; the rest works on the store.
+// reprise schedule: manages schedules. Only `create` needs the code; the other commands need only the store.
 
 import { formatMs, RepriseError, systemClock, type Duration } from "../base/index.ts";
-import { createEngine, type Engine, type Schedule, type ScheduleInfo } from "../engine/index.ts";
+import { createClient, type Client, type ScheduleHandle, type ScheduleInfo } from "../engine/index.ts";
 import { scheduleTag, type CatchUp, type Overlap, type Store } from "../kernel/index.ts";
 import { withClient } from "./client.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { RunTable } from "./list.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
-import { reading } from "./open-store.ts";
+import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson, remark } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
 import { readInput } from "./read-input.ts";
-import { isoOf, paintStatus, runJson } from "./shown-run.ts";
+import { isoOf, paintStatus, runJson } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
-import { countOf, plain } from "./text.ts";
-import { refuseMemory } from "./worker.ts";
+import { pluralize, plain } from "./text.ts";
+import { refuseMemoryStore } from "./worker.ts";
 
 export interface CreateOptions extends GlobalOptions {
   readonly cron?: string;
@@ -30,21 +30,21 @@ export interface CreateOptions extends GlobalOptions {
 
 const LAST_RUNS = 10;
 
-function onSchedules<T>(options: GlobalOptions, work: (engine: Engine, store: Store) => Promise<T>): Promise<T> {
-  return reading(options.store, (store) => withClient(store, [], (engine) => work(engine, store)));
+function withSchedules<T>(options: GlobalOptions, work: (client: Client, store: Store) => Promise<T>): Promise<T> {
+  return withStore(options.store, (store) => withClient(store, [], (client) => work(client, store)));
 }
 
 export async function listSchedules(options: GlobalOptions): Promise<number> {
-  return onSchedules(options, async (engine, store) => {
+  return withSchedules(options, async (client, store) => {
     const found: ScheduleInfo[] = [];
-    for await (const info of engine.schedules()) found.push(info);
+    for await (const info of client.listSchedules()) found.push(info);
     if (options.json) for (const info of found) await printJson(scheduleJson(info));
-    else if (found.length === 0) remark("No schedules. `reprise schedule create --help` shows how to make one.");
+    else if (found.length === 0) remark("No schedules. Create one: `reprise schedule create --help`");
     else {
       const table = new Table([
-        { title: "SCHEDULE", least: 12 },
-        { title: "DEFINITION", least: 10 },
-        { title: "WHEN", least: 10 },
+        { title: "SCHEDULE", minWidth: 12 },
+        { title: "DEFINITION", minWidth: 10 },
+        { title: "WHEN", minWidth: 10 },
         { title: "NEXT" },
         { title: "LAST RUN" },
       ]);
@@ -68,9 +68,9 @@ function scheduleCells(info: ScheduleInfo, now: number): Cell[] {
 }
 
 function nextText({ nextAt }: ScheduleInfo, now: number): string {
-  if (nextAt === undefined) return "never again";
+  if (nextAt === undefined) return "never";
   const ms = nextAt.getTime() - now;
-  return ms > 0 ? `in ${formatMs(ms)}` : `due since ${formatMs(-ms)}`;
+  return ms > 0 ? `in ${formatMs(ms)}` : `overdue by ${formatMs(-ms)}`;
 }
 
 function whenText({ cron, timeZone, everyMs }: ScheduleInfo): string {
@@ -78,8 +78,8 @@ function whenText({ cron, timeZone, everyMs }: ScheduleInfo): string {
 }
 
 export async function showSchedule(name: string, options: GlobalOptions): Promise<number> {
-  return onSchedules(options, async (engine, store) => {
-    const info = await (await getSchedule(engine, name)).info();
+  return withSchedules(options, async (client, store) => {
+    const info = await (await requireSchedule(client, name)).info();
     const runs = await store.listRuns({ tag: scheduleTag(name), limit: LAST_RUNS });
     if (options.json) {
       await printJson({ ...scheduleJson(info), runs: runs.map(runJson) });
@@ -93,7 +93,7 @@ export async function showSchedule(name: string, options: GlobalOptions): Promis
     await row("overlap", info.overlap);
     await row("catch up", info.catchUp);
     if (info.jitterMs > 0) await row("jitter", `up to ${formatMs(info.jitterMs)}`);
-    if (info.waiting.length > 0) await row("in line", countOf(info.waiting.length, "planned time", "planned times"));
+    if (info.waiting.length > 0) await row("queued", pluralize(info.waiting.length, "planned time", "planned times"));
     if (runs.length === 0) return EXIT.ok;
     await print("");
     for (const line of new RunTable(runs, now).render(runs)) await print(line);
@@ -111,12 +111,14 @@ export async function createSchedule(
   const input = await readInput(inputText, options.inputFile);
   const definitions = await loadDefinitions(file);
   checkWorkflow(definitions, workflow, file);
-  refuseMemory(options.store);
-  // The first thing somebody does may be to plan: the store is made, as by `run`.
-  await using engine = await createEngine({ store: options.store, definitions, worker: false, ...payloadOptions() });
-  const isNew = (await engine.findSchedule(name)) === undefined;
-  const schedule = await engine.schedule(name, timingOf(options), workflow, input as undefined);
-  return isNew ? said("create", "made", schedule, options) : said("update", "brought up to date", schedule, options);
+  refuseMemoryStore(options.store);
+  // Creates the store if it does not exist, like `run`.
+  await using client = await createClient({ store: options.store, definitions, ...payloadOptions() });
+  const isNew = (await client.findSchedule(name)) === undefined;
+  const schedule = await client.schedule(name, workflow, input as undefined, timingOf(options));
+  return isNew
+    ? printChanged("create", "created", schedule, options)
+    : printChanged("update", "updated", schedule, options);
 }
 
 function timingOf({ cron, every, timeZone, overlap, catchUp, jitter }: CreateOptions) {
@@ -131,22 +133,27 @@ function timingOf({ cron, every, timeZone, overlap, catchUp, jitter }: CreateOpt
 }
 
 export async function pauseSchedule(name: string, options: GlobalOptions): Promise<number> {
-  return onSchedules(options, async (engine) => {
-    const schedule = await getSchedule(engine, name);
+  return withSchedules(options, async (client) => {
+    const schedule = await requireSchedule(client, name);
     await schedule.pause();
-    return said("pause", "paused", schedule, options);
+    return printChanged("pause", "paused", schedule, options);
   });
 }
 
 export async function resumeSchedule(name: string, options: GlobalOptions): Promise<number> {
-  return onSchedules(options, async (engine) => {
-    const schedule = await getSchedule(engine, name);
+  return withSchedules(options, async (client) => {
+    const schedule = await requireSchedule(client, name);
     await schedule.resume();
-    return said("resume", "resumed", schedule, options);
+    return printChanged("resume", "resumed", schedule, options);
   });
 }
 
-async function said(action: string, past: string, schedule: Schedule, options: GlobalOptions): Promise<number> {
+async function printChanged(
+  action: string,
+  past: string,
+  schedule: ScheduleHandle,
+  options: GlobalOptions,
+): Promise<number> {
   const info = await schedule.info();
   if (options.json) await printJson({ action, schedule: scheduleJson(info) });
   else {
@@ -157,8 +164,8 @@ async function said(action: string, past: string, schedule: Schedule, options: G
 }
 
 export async function triggerSchedule(name: string, options: GlobalOptions): Promise<number> {
-  return onSchedules(options, async (engine) => {
-    const { id, status } = await (await getSchedule(engine, name)).trigger();
+  return withSchedules(options, async (client) => {
+    const { id, status } = await (await requireSchedule(client, name)).trigger();
     if (options.json) await printJson({ action: "trigger", name, id, status });
     else await print(`${paint("green", "started")} ${plain(id)}`);
     return EXIT.ok;
@@ -173,22 +180,22 @@ export interface BackfillOptions extends GlobalOptions {
 export async function backfillSchedule(name: string, options: BackfillOptions): Promise<number> {
   const from = dateOf(options.from, "--from");
   const to = dateOf(options.to, "--to");
-  return onSchedules(options, async (engine) => {
-    const { count } = await (await getSchedule(engine, name)).backfill(from, to);
+  return withSchedules(options, async (client) => {
+    const { count } = await (await requireSchedule(client, name)).backfill(from, to);
     if (options.json) await printJson({ action: "backfill", name, from: isoOf(from), to: isoOf(to), count });
-    else await print(`${paint("green", "started")} ${countOf(count, "run", "runs")} of ${plain(name)}`);
+    else await print(`${paint("green", "started")} ${pluralize(count, "run", "runs")} of ${plain(name)}`);
     return EXIT.ok;
   });
 }
 
-/** Without a zone a time would mean another moment on every machine. */
+/** Requires a zone: a time without one is another moment on every machine. */
 function dateOf(text: string, option: string): Date {
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
   const date = new Date(text);
   if (Number.isNaN(date.getTime()) || !(isDay || /(?:Z|[+-]\d\d:?\d\d)$/.test(text)))
     throw new RepriseError(
       "USAGE",
-      `${option}: expected a day such as 2026-11-16 (UTC) or a time with its zone such as 2026-11-16T09:00Z; got ${JSON.stringify(text)}.`,
+      `${option}: ${JSON.stringify(text)} is not a time. Use a day such as 2026-11-16 (UTC), or a time with its zone such as 2026-11-16T09:00Z.`,
     );
   return date;
 }
@@ -197,10 +204,10 @@ export async function removeSchedule(
   name: string,
   options: GlobalOptions & { readonly yes?: boolean },
 ): Promise<number> {
-  return onSchedules(options, async (engine) => {
-    const schedule = await getSchedule(engine, name);
+  return withSchedules(options, async (client) => {
+    const schedule = await requireSchedule(client, name);
     if (!(await confirm(`Remove the schedule ${plain(name)}? Its runs stay.`, options.yes, ""))) {
-      remark("Nothing was done.");
+      remark("Nothing was changed.");
       return EXIT.problem;
     }
     await schedule.remove();
@@ -210,12 +217,11 @@ export async function removeSchedule(
   });
 }
 
-async function getSchedule(engine: Engine, name: string): Promise<Schedule> {
-  const schedule = await engine.findSchedule(name);
-  if (schedule !== undefined) return schedule;
+async function requireSchedule(client: Client, name: string): Promise<ScheduleHandle> {
+  if ((await client.findSchedule(name)) !== undefined) return client.getSchedule(name);
   throw new RepriseError(
     "SCHEDULE_NOT_FOUND",
-    `There is no schedule ${name} in this store. \`reprise schedule list\` shows those that are there.`,
+    `There is no schedule ${name} in this store. List the schedules with \`reprise schedule list\`.`,
   );
 }
 

@@ -1,16 +1,15 @@
-// reprise show for the run of a flow: a table of its nodes, a spread as one row, what failed, how it ended.
+// Show flow: `reprise show` for a flow: a table of nodes, one row for a spread, then failures and the end of the run.
 
-import { decode } from "../base/index.ts";
-import { journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import { decodeData, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
 import { readFlowRun, type FlowRun } from "./flow-run.ts";
-import { failedLines, flowJson, flowWaits, nodeLines } from "./flow-view.ts";
+import { failedLines, flowJson, flowWaitLines, flowNodeLines } from "./flow-view.ts";
 import { EXIT } from "./exit-codes.ts";
-import { holdingOf, type Holding } from "./holding.ts";
+import { readRunLeases, type RunLeases } from "./run-leases.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { headLines, troubleLines } from "./run-view.ts";
-import { unservedOf } from "./serving.ts";
-import { leftOutNote, SHOWN_AT_EACH_END, showJson, unservedLines, waitsTitle, type ShowOptions } from "./show.ts";
-import { troubleOf, type Trouble } from "./shown-run.ts";
+import { headLines, errorLines } from "./run-view.ts";
+import { readUnclaimable } from "./pending-work.ts";
+import { omittedNote, EDGE_LINES, showJson, unclaimableLines, waitsTitle, type ShowOptions } from "./show.ts";
+import { findRunError, type RunErrorInfo } from "./run-format.ts";
 import { plain } from "./text.ts";
 import { renderEvents, TimelineReader, type TimelineEntry } from "./timeline.ts";
 
@@ -22,60 +21,60 @@ export async function showFlow(store: Store, given: RunRecord, options: ShowOpti
   const { record } = flow;
   const ends = await endsOf(store, record);
   const failedAt = failedNodeOf(record, ends.at(-1));
-  const trouble = flowTrouble(record, ends.at(-1), flow);
-  const unserved = await unservedOf(store, record, []);
-  const holding = await holdingOf(store, record);
+  const runError = flowTrouble(record, ends.at(-1), flow);
+  const unclaimable = await readUnclaimable(store, record, []);
+  const leases = await readRunLeases(store, record);
   if (options.json) {
-    await printJson(showJson(record, ends, [], { trouble, unserved, holding, flow: flowJson(flow, limit) }));
+    await printJson(showJson(record, ends, [], { runError, unclaimable, leases, flow: flowJson(flow, limit) }));
     return EXIT.ok;
   }
   const sections = [
     headLines(record, store.now()),
-    options.timeline === true ? await timelineLines(store, record) : nodeLines(flow, limit),
+    options.timeline === true ? await timelineLines(store, record) : flowNodeLines(flow, limit),
     options.timeline === true ? [] : eventLines(flow),
     failedLines(flow, limit, failedAt),
-    waitLines(flow, holding, store.now()),
-    trouble === undefined ? [] : troubleLines(record, trouble),
+    waitLines(flow, leases, store.now()),
+    runError === undefined ? [] : errorLines(record, runError),
   ];
   const shown = sections.filter((lines) => lines.length > 0);
   for (const [index, lines] of shown.entries()) await print(`${index === 0 ? "" : "\n"}${lines.join("\n")}`);
-  for (const line of unservedLines(unserved)) await print(line);
+  for (const line of unclaimableLines(unclaimable)) await print(line);
   return EXIT.ok;
 }
 
-/** The first entry and the last: those with its input and its outcome. */
+/** The first and the last entry, which have the input and the outcome. */
 export async function endsOf(store: Store, { run, head }: RunRecord): Promise<readonly Entry[]> {
   const [first] = await store.readJournal(run, 0, 1);
   const [last] = await store.readJournal(run, Math.max(0, head - 1), 1);
   return [first, last].filter((entry) => entry !== undefined);
 }
 
-/** The node or item whose failure is the run's. */
+/** The node or item whose failure failed the run. */
 function failedNodeOf({ status }: RunRecord, last: Entry | undefined): string | undefined {
-  return status === "failed" && last !== undefined ? (decode(last.data) as { at?: string }).at : undefined;
+  return status === "failed" && last !== undefined ? decodeData("RunFailed", last.data).at : undefined;
 }
 
-/** Where it failed is said by the node, and a retry goes on from there. */
+/** The run error with the failed node; a retry continues from that node. */
 export function flowTrouble(
   record: RunRecord,
   last: Entry | undefined,
   { rows }: Pick<FlowRun, "rows">,
-): Trouble | undefined {
-  const trouble = troubleOf(record, last);
+): RunErrorInfo | undefined {
+  const runError = findRunError(record, last);
   const at = failedNodeOf(record, last);
-  if (trouble === undefined || record.status !== "failed") return trouble;
-  const next = `Read the cause and repair it; then \`reprise retry ${plain(record.id)}\`: what has a value keeps it.`;
-  if (at === undefined) return { ...trouble, next };
+  if (runError === undefined || record.status !== "failed") return runError;
+  const next = `fix the cause, then: reprise retry ${plain(record.id)}`;
+  if (at === undefined) return { ...runError, next };
   const failures = rows.flatMap(({ node, attempts: own, items }): readonly { item: string; attempts: number }[] =>
     items === undefined ? [{ item: node, attempts: own }] : items.failures,
   );
   const attempts = failures.find(({ item }) => item === at)?.attempts ?? 1;
-  return { ...trouble, next, where: `node ${at}${attempts > 1 ? `, attempt ${attempts}` : ""}` };
+  return { ...runError, next, where: `node ${at}${attempts > 1 ? `, attempt ${attempts}` : ""}` };
 }
 
-function waitLines({ record, rows }: FlowRun, holding: Holding | undefined, now: number): string[] {
-  const waits = flowWaits(record, rows, now, holding);
-  return waits.length === 0 ? [] : [paint("bold", waitsTitle(record, holding)), ...waits.map((line) => `  ${line}`)];
+function waitLines({ record, rows }: FlowRun, leases: RunLeases | undefined, now: number): string[] {
+  const waits = flowWaitLines(record, rows, now, leases);
+  return waits.length === 0 ? [] : [paint("bold", waitsTitle(record, leases)), ...waits.map((line) => `  ${line}`)];
 }
 
 function eventLines({ record, events }: FlowRun): string[] {
@@ -84,7 +83,7 @@ function eventLines({ record, events }: FlowRun): string[] {
   return renderEvents(lines, { width: lineWidth(), paint });
 }
 
-/** The beginning and the end; what is between is not read. */
+/** The first and the last entries; the entries between them are not read. */
 async function timelineLines(store: Store, record: RunRecord): Promise<string[]> {
   const { run, head, createdAt } = record;
   const reader = new TimelineReader(createdAt);
@@ -93,11 +92,11 @@ async function timelineLines(store: Store, record: RunRecord): Promise<string[]>
       at: entry.at - createdAt,
       line: reader.read(journalEntryOf(entry)),
     }));
-  const first = await read(0, Math.min(head, SHOWN_AT_EACH_END));
-  const after = Math.max(first.length, head - SHOWN_AT_EACH_END);
+  const first = await read(0, Math.min(head, EDGE_LINES));
+  const after = Math.max(first.length, head - EDGE_LINES);
   const last = await read(after, head - after);
   const options = { width: lineWidth(), paint };
   const left = after - first.length;
   if (left === 0) return renderEvents([...first, ...last], options);
-  return [...renderEvents(first, options), leftOutNote(left, "entries"), ...renderEvents(last, options)];
+  return [...renderEvents(first, options), omittedNote(left, "entries"), ...renderEvents(last, options)];
 }

@@ -1,34 +1,34 @@
-// reprise show: one run — where it stands, what happened, what it waits for, what to do when it is stuck.
+// reprise show: prints one run: its status, its timeline, what it waits for, and the next command if it is stuck.
 
 import { RepriseError } from "../base/index.ts";
 import { hasEnded, journalEntryOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
-import { holdingJson, holdingOf, type Holding } from "./holding.ts";
+import { leasesJson, readRunLeases, type RunLeases } from "./run-leases.ts";
 import { getRun } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
-import { answerLines, headLines, troubleLines, waitLines, waitsFor } from "./run-view.ts";
-import { unservedOf, unservedText, waitingJson, type Waiting } from "./serving.ts";
-import { looking, type LookOptions } from "./shown-store.ts";
-import { isoOf, runJson, troubleOf, type Trouble } from "./shown-run.ts";
+import { nextCommandLines, headLines, errorLines, waitLines, openSteps } from "./run-view.ts";
+import { readUnclaimable, unclaimableText, pendingJson, type PendingWork } from "./pending-work.ts";
+import { withRedactedStore, type InspectOptions } from "./redacted-store.ts";
+import { isoOf, runJson, findRunError, type RunErrorInfo } from "./run-format.ts";
 import { stepsOf, type Step } from "./steps.ts";
 import { renderTimeline } from "./timeline.ts";
 
-export interface ShowOptions extends LookOptions {
+export interface ShowOptions extends InspectOptions {
   readonly watch?: boolean;
-  /** Of a graph. */
+  /** For graphs: a range of steps. */
   readonly steps?: string;
-  /** Of a flow: how many nodes. */
+  /** For flows: the number of nodes. */
   readonly limit?: number;
   readonly timeline?: boolean;
 }
 
-/** Longer journals are shown by their beginning and their end. */
-export const SHOWN_AT_EACH_END = 200;
+/** Longer timelines show only their first and last lines. */
+export const EDGE_LINES = 200;
 
 export async function show(id: string, options: ShowOptions): Promise<number> {
   if (options.watch === true && options.generation !== undefined)
-    throw new RepriseError("USAGE", "--watch follows the newest generation; leave out --generation.");
-  return looking(options, async (store) => {
+    throw new RepriseError("USAGE", "--watch follows the latest generation. Remove --generation.");
+  return withRedactedStore(options, async (store) => {
     if (options.watch === true) return (await import("./watch-run.ts")).watchRun(store, id, options);
     const record = await getRun(store, id, options.generation);
     refuseOptions(record, options);
@@ -41,34 +41,34 @@ export async function show(id: string, options: ShowOptions): Promise<number> {
 async function showWorkflow(store: Store, record: RunRecord, options: ShowOptions): Promise<number> {
   const entries = await store.readJournal(record.run, 0, record.head);
   const steps = stepsOf(entries.map(journalEntryOf));
-  const trouble = troubleOf(record, entries.at(-1));
-  const unserved = await unservedOf(store, record, steps);
-  const holding = await holdingOf(store, record);
-  if (options.json) await printJson(showJson(record, entries, steps, { trouble, unserved, holding }));
+  const runError = findRunError(record, entries.at(-1));
+  const unclaimable = await readUnclaimable(store, record, steps);
+  const leases = await readRunLeases(store, record);
+  if (options.json) await printJson(showJson(record, entries, steps, { runError, unclaimable, leases }));
   else {
-    await printRun(record, entries, steps, { trouble, holding }, store.now());
-    for (const line of unservedLines(unserved)) await print(line);
+    await printRun(record, entries, steps, { runError, leases }, store.now());
+    for (const line of unclaimableLines(unclaimable)) await print(line);
   }
   return EXIT.ok;
 }
 
-/** Why nothing happens, with a gap before. */
-export function unservedLines(unserved: readonly Waiting[]): readonly string[] {
-  return unserved.length === 0 ? [] : ["", ...unserved.map((one) => paint("yellow", unservedText(one)))];
+/** Why no worker continues the run, after an empty line. */
+export function unclaimableLines(unclaimable: readonly PendingWork[]): readonly string[] {
+  return unclaimable.length === 0 ? [] : ["", ...unclaimable.map((one) => paint("yellow", unclaimableText(one)))];
 }
 
-/** What only another kind of run has. */
+/** Refuses options of other kinds of runs. */
 function refuseOptions({ id, kind, definition }: RunRecord, { steps, limit }: ShowOptions): void {
-  const so = `run ${id} is of the ${kind} ${definition}.`;
-  if (steps !== undefined && kind !== "graph") throw new RepriseError("USAGE", `--steps are those of a graph; ${so}`);
-  if (limit !== undefined && kind !== "flow")
-    throw new RepriseError("USAGE", `--limit counts the nodes of a flow; ${so}`);
+  const kindText = `run ${id} is a run of the ${kind} ${definition}.`;
+  if (steps !== undefined && kind !== "graph")
+    throw new RepriseError("USAGE", `--steps applies to graphs; ${kindText}`);
+  if (limit !== undefined && kind !== "flow") throw new RepriseError("USAGE", `--limit applies to flows; ${kindText}`);
 }
 
-interface ShownBesides {
-  readonly trouble: Trouble | undefined;
-  readonly unserved?: readonly Waiting[];
-  readonly holding?: Holding | undefined;
+interface RunDetails {
+  readonly runError: RunErrorInfo | undefined;
+  readonly unclaimable?: readonly PendingWork[];
+  readonly leases?: RunLeases | undefined;
   readonly graph?: object | undefined;
   readonly flow?: object | undefined;
 }
@@ -77,7 +77,7 @@ export function showJson(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { trouble, unserved = [], holding, graph, flow }: ShownBesides,
+  { runError, unclaimable = [], leases, graph, flow }: RunDetails,
 ): object {
   const payload = (entry: Entry | undefined, field: string): unknown =>
     entry === undefined ? null : ((JSON.parse(entry.data) as Record<string, unknown>)[field] ?? null);
@@ -88,11 +88,11 @@ export function showJson(
     runtime: JSON.parse(record.runtime) as unknown,
     input: payload(entries[0], "input"),
     output: record.status === "completed" ? payload(entries.at(-1), "output") : null,
-    error: trouble ?? null,
+    error: runError ?? null,
     steps: steps.map(stepJson),
-    waitsFor: waitsFor(record, steps).map(stepJson),
-    ...holdingJson(holding),
-    unserved: unserved.map(waitingJson),
+    waitsFor: openSteps(record, steps).map(stepJson),
+    ...leasesJson(leases),
+    unclaimable: unclaimable.map(pendingJson),
     graph: graph ?? null,
     flow: flow ?? null,
   };
@@ -115,34 +115,34 @@ async function printRun(
   record: RunRecord,
   entries: readonly Entry[],
   steps: readonly Step[],
-  { trouble, holding }: ShownBesides,
+  { runError, leases }: RunDetails,
   now: number,
 ): Promise<void> {
   for (const line of headLines(record, now)) await print(line);
   await print("");
   const lines = renderTimeline(entries.map(journalEntryOf), { width: lineWidth(), paint });
-  for (const line of middleLeftOut(lines)) await print(line);
-  const waits = waitLines(record, steps, now, { holding });
+  for (const line of omitMiddle(lines)) await print(line);
+  const waits = waitLines(record, steps, now, { leases });
   if (waits.length > 0)
-    await print(`\n${paint("bold", waitsTitle(record, holding))}\n${waits.map((line) => `  ${line}`).join("\n")}`);
-  for (const line of answerLines(record, steps)) await print(line);
-  if (trouble === undefined) return;
+    await print(`\n${paint("bold", waitsTitle(record, leases))}\n${waits.map((line) => `  ${line}`).join("\n")}`);
+  for (const line of nextCommandLines(record, steps)) await print(line);
+  if (runError === undefined) return;
   await print("");
-  for (const line of troubleLines(record, trouble)) await print(line);
+  for (const line of errorLines(record, runError)) await print(line);
 }
 
-/** Over what `waitLines` says: who is at it comes first, where somebody is. */
-export function waitsTitle({ status }: RunRecord, holding: Holding | undefined): string {
-  const isHeld = holding !== undefined && (holding.turn !== undefined || holding.items.length > 0);
-  return isHeld && status !== "paused" ? "now" : "waits for";
+/** The title above `waitLines`. */
+export function waitsTitle({ status }: RunRecord, leases: RunLeases | undefined): string {
+  const isExecuted = leases !== undefined && (leases.turn !== undefined || leases.items.length > 0);
+  return isExecuted || status === "paused" ? "now" : "waiting for";
 }
 
-export function middleLeftOut(lines: readonly string[]): readonly string[] {
-  const left = lines.length - 2 * SHOWN_AT_EACH_END;
+export function omitMiddle(lines: readonly string[]): readonly string[] {
+  const left = lines.length - 2 * EDGE_LINES;
   if (left <= 0) return lines;
-  return [...lines.slice(0, SHOWN_AT_EACH_END), leftOutNote(left, "lines"), ...lines.slice(-SHOWN_AT_EACH_END)];
+  return [...lines.slice(0, EDGE_LINES), omittedNote(left, "lines"), ...lines.slice(-EDGE_LINES)];
 }
 
-export function leftOutNote(left: number, what: string): string {
-  return paint("dim", `             … ${left} ${what} left out; \`reprise journal\` has them all …`);
+export function omittedNote(left: number, what: string): string {
+  return paint("dim", `             … ${left} ${what} omitted; print them with reprise journal …`);
 }

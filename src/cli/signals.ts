@@ -1,45 +1,47 @@
-// How a command is ended from outside: Ctrl-C, a polite kill, a reader that has seen enough.
+// Signals: ends a command on Ctrl-C, SIGTERM, SIGHUP, or when the reader closes the pipe.
 
 import { EXIT } from "./exit-codes.ts";
 
-export interface OnInterrupt {
-  /** What to do before the process ends. */
+export interface InterruptHandler {
+  /** Runs before the process ends. */
   readonly cleanUp: () => Promise<void>;
-  /** A command that is meant to be ended this way ends well when it could clean up. */
+  /** The signal is the normal end of the command: the exit code is 0 if `cleanUp` succeeds. */
   readonly isUsualEnd?: boolean;
-  /** Says that it is stopping, where the usual words do not fit. */
-  readonly say?: () => void;
-  /** What the second time does besides ending at once. */
+  /** Prints that the command is stopping; replaces the default text. */
+  readonly announce?: () => void;
+  /** Runs on the second signal, before the process exits immediately. */
   readonly abandon?: () => void;
 }
 
-let handler: OnInterrupt | undefined;
+export const STOPPING = "stopping: waiting for running steps to finish; press Ctrl-C again to exit immediately";
+
+let handler: InterruptHandler | undefined;
 let interrupted = false;
 
-/** Without it the process ends at once. */
-export function onInterrupt(given: OnInterrupt): void {
+/** Without a handler, a signal ends the process immediately. */
+export function onInterrupt(given: InterruptHandler): void {
   handler = given;
 }
 
-/** True once Ctrl-C was pressed: whatever a command still reports is only its echo. */
+/** True after a signal: errors that the command reports from then on are consequences of it. */
 export function isInterrupted(): boolean {
   return interrupted;
 }
 
-function sayStopping(): void {
-  process.stderr.write("stopping: what is at work may finish; once more to stop at once\n");
+function announceStop(): void {
+  process.stderr.write(`${STOPPING}\n`);
 }
 
 export function listenForSignals(): void {
   const end = (code: number): void => {
-    // The second time somebody means it.
+    // The second signal ends the process immediately.
     if (interrupted || handler === undefined) {
       handler?.abandon?.();
       process.exit(code);
     }
     interrupted = true;
-    const { cleanUp, isUsualEnd = false, say = sayStopping } = handler;
-    say();
+    const { cleanUp, isUsualEnd = false, announce = announceStop } = handler;
+    announce();
     cleanUp().then(
       () => process.exit(isUsualEnd ? EXIT.ok : code),
       () => process.exit(isUsualEnd ? EXIT.problem : code),
@@ -47,13 +49,13 @@ export function listenForSignals(): void {
   };
   process.on("SIGINT", () => end(EXIT.interrupted));
   process.on("SIGTERM", () => end(EXIT.terminated));
-  // The terminal was closed: nobody reads on, and the work at hand may still finish.
+  // The terminal was closed: nothing is printed, but running steps can finish.
   process.on("SIGHUP", () => end(EXIT.hungUp));
-  // `| head` closes the pipe: nobody reads on, so there is nothing more to do.
+  // `| head` closes the pipe: there is no reader, so the command can end.
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
-      // Whoever is cleaning up does so unheard.
+      // A command that is cleaning up continues without output.
       if (!interrupted) process.exit(EXIT.ok);
     });
 }

@@ -1,6 +1,15 @@
-// Steps: a journal by command. What a run has done, and what it waits for.
+// Steps: a journal grouped by command: what a run has done, and what it waits for.
 
-import { isCancel, isTerminal, retriedOf, VoidEntries, type EntryType, type JournalEntry } from "../kernel/index.ts";
+import {
+  isCancel,
+  isTerminal,
+  retryRecordOf,
+  VoidEntries,
+  type EntryData,
+  type EntryType,
+  type JournalEntry,
+  type RunRetriedData,
+} from "../kernel/index.ts";
 
 export type StepKind = "task" | "child" | "sleep" | "operation" | "promise" | "signal" | "update" | "node";
 
@@ -12,44 +21,56 @@ export interface Step {
   endedAt: Date | undefined;
   /** The type of the entry that settled it. */
   ending: EntryType | undefined;
-  /** How many attempts are known from the journal. */
+  /** Attempts that the journal shows. */
   attempts: number;
-  /** When a wait runs out or a sleep is over. */
+  /** When a wait times out or a sleep ends. */
   readonly until: Date | undefined;
-  /** A cancel leaves it. */
+  /** A cancellation does not end it. */
   readonly shielded: boolean;
-  /** What a promise has for whoever answers it. */
+  /** What a promise shows to the person who resolves it. */
   readonly show: unknown;
-  /** The run of a child. */
+  /** The run id of a child. */
   readonly child: string | undefined;
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
+/** A journal entry whose `type` decides the type of `data`. Fields are optional: other versions may write fewer. */
+export type TypedEntry<T extends EntryType = EntryType> = {
+  readonly [K in T]: Omit<JournalEntry, "type" | "data"> & {
+    readonly type: K;
+    readonly data: Partial<EntryData[K]>;
+  };
+}[T];
 
-export function fieldsOf(entry: JournalEntry): Fields {
-  return typeof entry.data === "object" && entry.data !== null ? (entry.data as Fields) : {};
+export function typedEntryOf(entry: JournalEntry): TypedEntry {
+  const data = typeof entry.data === "object" && entry.data !== null ? entry.data : {};
+  return { ...entry, data } as TypedEntry;
 }
 
-/** A field that is text in every journal we wrote. */
+/** The value if it is text, as in every journal of this version. */
 export function textOf(value: unknown, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }
 
+/** The stored attempt counts from 0; people count from 1. */
+export function attemptOf(data: object): number {
+  return Number((data as { readonly attempt?: unknown }).attempt ?? 0) + 1;
+}
+
 export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   const steps = new Map<string, Step>();
-  const ofNodes = new Map<string, Step[]>();
-  for (const entry of countingOf([...entries])) {
+  const stepsOfNode = new Map<string, Step[]>();
+  for (const entry of effectiveEntries([...entries])) {
     const { command, type, at } = entry;
     if (isCancel(type)) for (const step of steps.values()) if (!step.shielded) step.endedAt ??= at;
     if (command === undefined || command === "") continue;
-    const fields = fieldsOf(entry);
-    const step = steps.get(command) ?? opened(entry, command, fields);
+    const typed = typedEntryOf(entry);
+    const step = steps.get(command) ?? openStep(typed, command);
     if (step === undefined) continue;
-    if (!steps.has(command)) noteNode(ofNodes, step);
+    if (!steps.has(command)) addNodeStep(stepsOfNode, step);
     steps.set(command, step);
-    step.attempts = Math.max(step.attempts, Number(fields["attempt"] ?? 0) + 1);
-    // What its code asked for in an attempt that is over is waited for no longer.
-    if (step.kind === "node") for (const asked of ofNodes.get(command) ?? []) asked.endedAt ??= at;
+    step.attempts = Math.max(step.attempts, attemptOf(typed.data));
+    // When an attempt of a node ends, the node no longer waits for the steps of that attempt.
+    if (step.kind === "node") for (const inner of stepsOfNode.get(command) ?? []) inner.endedAt ??= at;
     if (!isTerminal(type)) continue;
     step.endedAt = at;
     step.ending = type;
@@ -57,85 +78,85 @@ export function stepsOf(entries: Iterable<JournalEntry>): Step[] {
   return [...steps.values()];
 }
 
-function noteNode(ofNodes: Map<string, Step[]>, step: Step): void {
+function addNodeStep(stepsOfNode: Map<string, Step[]>, step: Step): void {
   const node = nodeOf(step.command);
   if (node === undefined) return;
-  const asked = ofNodes.get(node);
-  if (asked === undefined) ofNodes.set(node, [step]);
-  else asked.push(step);
+  const steps = stepsOfNode.get(node);
+  if (steps === undefined) stepsOfNode.set(node, [step]);
+  else steps.push(step);
 }
 
 const GRAPH_NODE = /^Node\(\d+\.\d+\)/;
 
-/** A node of a graph, and no name that somebody gave to a node of a flow: those have no dots. */
-export function isOfGraph(command: string): boolean {
+/** True for a node of a graph. The names of flow nodes contain no dots, so they never match. */
+export function isGraphNode(command: string): boolean {
   return GRAPH_NODE.test(command);
 }
 
-/** The node whose code asked for it: `Node(3.0)` of `Node(3.0)#0/Task(1)`; undefined for what is none's. */
+/** The node whose code created the command: `Node(3.0)` of `Node(3.0)#0/Task(1)`; undefined outside nodes. */
 export function nodeOf(command: string): string | undefined {
   const [node] = GRAPH_NODE.exec(command) ?? [];
   return node === undefined || node.length === command.length ? undefined : node;
 }
 
-/** Without what a retry made void. */
-export function countingOf(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+/** The entries without those that a retry made void. */
+export function effectiveEntries(entries: readonly JournalEntry[]): readonly JournalEntry[] {
   const retries = entries.flatMap((entry) =>
-    entry.type === "RunRetried" ? [retriedOf(entry.seq, fieldsOf(entry))] : [],
+    entry.type === "RunRetried" ? [retryRecordOf(entry.seq, typedEntryOf(entry).data as RunRetriedData)] : [],
   );
   if (retries.length === 0) return entries;
   const voids = new VoidEntries(retries);
   return entries.filter((entry) => {
     const { seq, type, command = "" } = entry;
-    return voids.judge({ seq, type, command }, () => fieldsOf(entry)) === "counts";
+    return voids.classify({ seq, type, command }, () => typedEntryOf(entry).data as EntryData[EntryType]) === "counts";
   });
 }
 
-function opened({ type, at }: JournalEntry, command: string, fields: Fields): Step | undefined {
-  const text = (field: string): string => textOf(fields[field], "?");
-  const step = (kind: StepKind, name: string, startedAt: Date | undefined, until?: Date): Step => ({
+function openStep(entry: TypedEntry, command: string): Step | undefined {
+  const { at } = entry;
+  const step = (kind: StepKind, name: unknown, startedAt: Date | undefined, more: Partial<Step> = {}): Step => ({
     command,
     kind,
-    name,
+    name: textOf(name, "?"),
     startedAt,
     endedAt: undefined,
     ending: undefined,
     attempts: 1,
-    until,
-    shielded: fields["shielded"] === true,
-    show: fields["show"],
-    child: typeof fields["childExecutionId"] === "string" ? fields["childExecutionId"] : undefined,
+    until: undefined,
+    shielded: (entry.data as { readonly shielded?: unknown }).shielded === true,
+    show: undefined,
+    child: undefined,
+    ...more,
   });
-  switch (type) {
+  switch (entry.type) {
     case "TaskScheduled":
-      return step("task", text("taskType"), at);
+      return step("task", entry.data.taskType, at);
     case "ChildWorkflowInitiated":
-      return step("child", text("childExecutionName"), at);
+      return step("child", entry.data.childExecutionName, at, { child: entry.data.childExecutionId });
     case "TimerStarted":
-      return step("sleep", text("timerId"), at, dueOf(fields, at));
-    case "PromiseCreated":
-      return step("receives" in fields ? "signal" : "promise", text("promiseId"), at, timeoutOf(fields, at));
+      return step("sleep", entry.data.timerId, at, { until: timerEndOf(entry) });
+    case "PromiseCreated": {
+      const { promiseId, receives, timeout, show } = entry.data;
+      const until = typeof timeout === "number" ? new Date(at.getTime() + timeout) : undefined;
+      return step(receives === undefined ? "promise" : "signal", promiseId, at, { until, show });
+    }
     case "UpdateRequested":
-      return step("update", text("name"), at);
-    // An operation has no entry until an attempt of it has ended.
+      return step("update", entry.data.name, at);
+    // The first entry of an operation or a node is the end of an attempt, so its start is not known.
     case "OperationCompleted":
     case "OperationFailed":
     case "OperationRetried":
-      return step("operation", text("operationName"), undefined);
+      return step("operation", entry.data.operationName, undefined);
     case "NodeCompleted":
     case "NodeFailed":
     case "NodeRetried":
-      return step("node", textOf(fields["operationName"], command), undefined);
+      return step("node", entry.data.operationName ?? command, undefined);
     default:
       return undefined;
   }
 }
 
-export function dueOf(fields: Fields, at: Date): Date {
-  const ms = Number(fields["ms"] ?? 0);
-  return new Date(fields["timerId"] === "sleepUntil" ? ms : at.getTime() + ms);
-}
-
-function timeoutOf(fields: Fields, at: Date): Date | undefined {
-  return typeof fields["timeout"] === "number" ? new Date(at.getTime() + fields["timeout"]) : undefined;
+/** When a sleep ends. `ms` is a duration, for `sleepUntil` a moment. */
+export function timerEndOf({ data: { timerId, ms = 0 }, at }: TypedEntry<"TimerStarted">): Date {
+  return new Date(timerId === "sleepUntil" ? ms : at.getTime() + ms);
 }

@@ -1,4 +1,4 @@
-// Tables for terminals: as wide as what stands in them; where that is too much for a line, columns that may are cut.
+// Table: aligned columns for terminals. If a line would be too long, columns with a `minWidth` are clipped.
 
 import { paint } from "./output.ts";
 import { clip, clipMiddle, plain } from "./text.ts";
@@ -6,30 +6,30 @@ import { clip, clipMiddle, plain } from "./text.ts";
 export interface Column {
   readonly title: string;
   readonly right?: boolean;
-  /** May be cut down to this many characters. */
-  readonly least?: number;
-  /** Cut from the middle. */
-  readonly keepsEnds?: boolean;
+  /** The column can be clipped to this width. */
+  readonly minWidth?: number;
+  /** Clips the middle instead of the end. */
+  readonly clipsMiddle?: boolean;
 }
 
-/** A cell, and how it is painted once it has its width. */
+/** The text of a cell, and the function that colors it after padding. */
 export type Cell = string | { readonly text: string; readonly paint: (text: string) => string };
 
 const GAP = "  ";
 
-/** Widths are those of the first rows; later ones are cut or padded to them. */
+/** The first rows set the widths; later rows are clipped or padded to them. */
 export class Table {
   readonly #columns: readonly Column[];
-  readonly #room: number;
+  readonly #maxWidth: number;
   #widths: readonly number[] | undefined;
 
-  /** `room`: how long a line may be. */
-  constructor(columns: readonly Column[], room: number = terminalWidth()) {
+  /** `maxWidth`: maximum length of a line. */
+  constructor(columns: readonly Column[], maxWidth: number = terminalWidth()) {
     this.#columns = columns;
-    this.#room = room;
+    this.#maxWidth = maxWidth;
   }
 
-  /** The lines of these rows; before the first ones the titles. */
+  /** Renders rows; the first call also renders the titles. */
   render(rows: readonly (readonly Cell[])[]): string[] {
     const isFirst = this.#widths === undefined;
     this.#widths ??= this.#fit(rows);
@@ -41,12 +41,12 @@ export class Table {
     const widths = this.#columns.map(({ title }, index) =>
       Math.max(title.length, ...rows.map((cells) => textOf(cells[index]).length)),
     );
-    let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - this.#room;
-    // The widest gives first.
+    let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - this.#maxWidth;
+    // Shrink the widest column first.
     while (excess > 0) {
       const widest = widths.reduce(
         (best, width, index) =>
-          width > (this.#columns[index]?.least ?? width) && (best === -1 || width > widths[best]!) ? index : best,
+          width > (this.#columns[index]?.minWidth ?? width) && (best === -1 || width > widths[best]!) ? index : best,
         -1,
       );
       if (widest === -1) break;
@@ -61,7 +61,7 @@ export class Table {
       .map((cell, index) => {
         const width = this.#widths?.[index] ?? 0;
         const column = this.#columns[index];
-        const text = (column?.keepsEnds === true ? clipMiddle : clip)(textOf(cell), width);
+        const text = (column?.clipsMiddle === true ? clipMiddle : clip)(textOf(cell), width);
         const padded = column?.right === true ? text.padStart(width) : text.padEnd(width);
         return typeof cell === "string" ? padded : cell.paint(padded);
       })
@@ -74,7 +74,7 @@ function textOf(cell: Cell | undefined): string {
   return plain(typeof cell === "string" ? cell : (cell?.text ?? ""));
 }
 
-/** Nothing is cut where nobody watches: what reads it can scroll. */
+/** Without a terminal nothing is clipped. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? Math.max(60, process.stdout.columns ?? 80) : Number.POSITIVE_INFINITY;
 }

@@ -1,8 +1,8 @@
-// Text for terminals: whatever a payload holds, nothing of it reaches the terminal as a command.
+// Text: makes payloads and names safe for terminals. No control character of a payload reaches the terminal.
 
 import { inspect } from "node:util";
 
-// Control characters, and the marks that reorder what stands around them.
+// Control characters, and the marks that reorder the text around them.
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
@@ -10,12 +10,12 @@ function escapeOf(char: string): string {
   return SHORT[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** One line, without control characters. */
+/** Escapes control characters and line breaks. */
 export function plain(text: string): string {
   return text.toWellFormed().replace(UNSAFE, escapeOf);
 }
 
-/** Several lines, without any other control character. */
+/** Escapes control characters, but keeps line breaks. */
 export function plainLines(text: string): string {
   return text
     .split("\n")
@@ -32,21 +32,21 @@ export function showValue(value: unknown, width = Number.POSITIVE_INFINITY): str
     maxArrayLength: 20,
     maxStringLength: 2_000,
   });
-  // Breaks of the layout, and of messages of errors; those inside strings are escaped already.
+  // Joins the lines of the layout and of error messages; breaks inside strings are already escaped.
   return clip(plain(text.replace(/\n\s*/g, " ")), width);
 }
 
 export function clip(text: string, width: number): string {
   if (text.length <= width) return text;
   let end = Math.max(1, width - 1);
-  // Never half of a surrogate pair.
+  // Do not split a surrogate pair.
   if (!text.slice(0, end).isWellFormed()) end -= 1;
   return `${text.slice(0, end)}…`;
 }
 
 const STYLE = /\p{Cc}\[[\d;]*m/gu;
 
-/** As `clip`, for a line with colours in it: they take no room, and end where the line does. */
+/** Like `clip`, for a line with colors: escape sequences have no width. */
 export function clipPainted(line: string, width: number): string {
   if (line.replace(STYLE, "").length <= width) return line;
   let room = Math.max(1, width - 1);
@@ -62,7 +62,7 @@ export function clipPainted(line: string, width: number): string {
   return `${kept}${end.isWellFormed() ? end : end.slice(0, -1)}…`;
 }
 
-/** As `clip`, from the middle: ids often differ at their end. */
+/** Like `clip`, but removes the middle: ids often differ at their end. */
 export function clipMiddle(text: string, width: number): string {
   if (text.length <= width) return text;
   const tail = Math.floor((width - 1) / 2);
@@ -70,7 +70,7 @@ export function clipMiddle(text: string, width: number): string {
   return `${clip(text, width - tail)}${end.isWellFormed() ? end : end.slice(1)}`;
 }
 
-/** JSON on one line. What JSON allows in strings and a terminal does not is escaped: it only occurs inside strings. */
+/** JSON on one line. Escapes the control characters that JSON allows inside strings. */
 export function jsonText(value: unknown): string {
   return singleLine(JSON.stringify(value));
 }
@@ -79,7 +79,7 @@ export function singleLine(json: string): string {
   return json.replace(UNSAFE, escapeOf);
 }
 
-export function countOf(count: number, one: string, several: string): string {
+export function pluralize(count: number, one: string, several: string): string {
   return `${count} ${count === 1 ? one : several}`;
 }
 

@@ -1,17 +1,26 @@
-// Timeline: a journal as a person likes to read it. One line per entry, times counted from the start.
+// Timeline: a journal for people. One line per entry, with the time since the start of the run.
 //
 //      +3 ms  ○ charge   task, scheduled
-//    +215 ms  ● charge   took 212 ms, attempt 2 → { receipt: 'ch_1' }
+//    +215 ms  ● charge   took 212 ms, attempt 2 of 5 → { receipt: 'ch_1' }
 //                        └ attempt 1: Error: the card network did not answer
 
 import { formatMs } from "../base/index.ts";
-import { completedText, failedText, flowCompletedText, flowFailedText, placeText, stepText } from "./node-lines.ts";
+import { parseItemName } from "../flow/index.ts";
+import { forkOriginOf, type JournalEntry, type RunStartedData } from "../kernel/index.ts";
+import {
+  completedText,
+  failedText,
+  flowCompletedText,
+  flowFailedText,
+  placeText,
+  retriedText,
+  stepText,
+} from "./node-lines.ts";
 import type { Paint } from "./output.ts";
-import { dueOf, fieldsOf, isOfGraph, nodeOf, textOf, type Fields } from "./steps.ts";
-import { forkedOf, type JournalEntry } from "../kernel/index.ts";
+import { attemptOf, isGraphNode, nodeOf, textOf, timerEndOf, typedEntryOf, type TypedEntry } from "./steps.ts";
 import { clip, plain, showValue } from "./text.ts";
 
-/** Something that happened around the run and does not stand in its journal: a crash, a new worker. */
+/** An event that is not in the journal: a crash, a new worker. */
 export interface TimelineMark {
   readonly at: Date;
   readonly text: string;
@@ -26,7 +35,7 @@ export interface TimelineOptions {
 
 type Tone = "good" | "bad" | "open" | "quiet";
 
-/** What one entry says. */
+/** The text of one entry. */
 export interface Line {
   readonly tone: Tone;
   readonly name: string;
@@ -45,21 +54,21 @@ const SIGNS = {
 const TIME_WIDTH = 11;
 const MAX_NAME_WIDTH = 28;
 
-/** Reads entries one by one, in order; remembers what the ones before have opened. */
+/** Reads entries in order, and remembers the open commands of earlier entries. */
 export class TimelineReader {
-  readonly #opened = new Map<string, { readonly name: string; readonly at: Date }>();
+  readonly #opened: OpenCommands = new Map();
   #startedAt: number | undefined;
 
-  /** `startedAt`: of a run whose first entry is not read. */
+  /** `startedAt`: needed if the first entry of the run is not read. */
   constructor(startedAt?: number) {
     this.#startedAt = startedAt;
   }
 
   read(entry: JournalEntry): Line {
     this.#startedAt ??= entry.at.getTime();
-    const line = lineOf(entry, this.#opened, this.#startedAt);
+    const line = lineOf(typedEntryOf(entry), this.#opened, this.#startedAt);
     const { command = "" } = entry;
-    // What the code of a node asked for says whose it is.
+    // A command that the code of a node created shows the place of that node.
     return nodeOf(command) === undefined ? line : { ...line, name: `${placeText(command)}/${line.name}` };
   }
 }
@@ -87,13 +96,13 @@ export function renderTimeline(entries: readonly JournalEntry[], options: Timeli
   return rendered;
 }
 
-/** What an entry says, and when since the start. */
+/** The line of an entry, and its time since the start in milliseconds. */
 export interface TimelineEntry {
   readonly at: number;
   readonly line: Line;
 }
 
-/** Some of a run's entries. */
+/** Renders some entries of a run. */
 export function renderEvents(
   entries: readonly TimelineEntry[],
   options: Pick<TimelineOptions, "width" | "paint">,
@@ -102,18 +111,18 @@ export function renderEvents(
   return entries.flatMap(({ at, line: one }) => renderLine(one, offsetOf(at), width, options));
 }
 
-/** Time since the start, for the beginning of a line. */
+/** The time since the start, padded. */
 export function offsetOf(ms: number): string {
   return offsetText(ms).padStart(TIME_WIDTH);
 }
 
-/** The same number of digits on every line, so that times stand below each other. */
+/** A fixed number of decimals, so that times align. */
 function offsetText(ms: number): string {
   if (ms < 1_000) return `+${Math.round(ms)} ms`;
   return ms < 60_000 ? `+${(ms / 1_000).toFixed(2)} s` : `+${formatMs(ms)}`;
 }
 
-/** `before` stands in front of every line: a time, and perhaps whose line it is. */
+/** `before` is the start of the line: a time, and in `dev` the run id. */
 export function renderLine(
   line: Line,
   before: string,
@@ -142,144 +151,127 @@ function renderMark({ at, text, bad }: TimelineMark, startedAt: number, { width,
   return `${paint("dim", offsetOf(at.getTime() - startedAt))}  ${paint(bad ? ["red", "bold"] : ["cyan"], rule)}`;
 }
 
-/** What one entry says. `opened` remembers names and times of commands, for the entries that settle them. */
-function lineOf(entry: JournalEntry, opened: Map<string, { name: string; at: Date }>, startedAt: number): Line {
-  const fields = fieldsOf(entry);
+/** A command that has no terminal entry yet. `maxAttempts`: of a task, if it is retried. */
+interface OpenCommand {
+  readonly name: string;
+  readonly at: Date;
+  readonly maxAttempts?: number | undefined;
+}
+
+type OpenCommands = Map<string, OpenCommand>;
+
+function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Line {
   const command = entry.command ?? "";
-  const open = (name: unknown, text: string): Line => {
+  const open = (name: unknown, text: string, maxAttempts?: number): Line => {
     const shown = plain(textOf(name, command));
-    opened.set(command, { name: shown, at: entry.at });
+    opened.set(command, { name: shown, at: entry.at, maxAttempts });
     return { tone: "open", name: shown, text, under: [] };
   };
-  const close = (tone: Tone, say: (took: string) => string, fallback?: unknown): Line => {
+  const close = (tone: Tone, text: (took: string) => string, fallbackName?: unknown): Line => {
     const start = opened.get(command);
     const took = start === undefined ? "" : formatMs(entry.at.getTime() - start.at.getTime());
-    const name = start?.name ?? plain(textOf(fallback, command));
-    return { tone, name, text: say(took), under: failuresOf(fields) };
+    const name = start?.name ?? plain(textOf(fallbackName, command));
+    return { tone, name, text: text(took), under: failuresOf(entry.data) };
   };
-  const nodeName = plain(textOf(fields["operationName"], command));
+  const attempt = (): string => attemptText(entry.data, opened.get(command)?.maxAttempts);
   switch (entry.type) {
     case "RunStarted":
-      return line("quiet", "started", startedText(fields));
+      return line("quiet", "started", startedText(entry.data));
     case "NodeCompleted":
-      if (isOfGraph(command)) return line("good", nodeName, completedText(entry, fields));
-      return close(command.endsWith("[]") ? "quiet" : "good", () => flowCompletedText(command, fields));
+      if (isGraphNode(command)) return line("good", nodeName(entry), completedText(entry));
+      return close(parseItemName(command).kind === "spread" ? "quiet" : "good", () => flowCompletedText(entry));
     case "NodeFailed":
-      if (isOfGraph(command)) return line("bad", nodeName, failedText(entry, fields));
-      return close("bad", () => flowFailedText(fields));
+      if (isGraphNode(command)) return line("bad", nodeName(entry), failedText(entry));
+      return close("bad", () => flowFailedText(entry));
     case "NodeRetried":
-      return { ...line("quiet", nodeName, failedText(entry, fields)), under: [showValue(fields["error"])] };
+      return { ...line("quiet", nodeName(entry), retriedText(entry)), under: [showValue(entry.data.error)] };
     case "NodeSkipped":
-      return line("quiet", nodeName, "skipped");
+      return line("quiet", plain(command), "skipped");
     case "ItemsSpread":
-      return line("quiet", nodeName, itemsText(fields));
+      return line("quiet", plain(command), itemsText(entry.data));
     case "StepCommitted":
-      return line("quiet", `step ${String(fields["step"])}`, stepText(fields));
+      return line("quiet", `step ${String(entry.data.step)}`, stepText(entry.data));
     case "TaskScheduled":
-      return open(fields["taskType"], "task, scheduled");
+      return open(entry.data.taskType, "task, scheduled", entry.data.retry?.maxAttempts);
     case "TaskCompleted":
-      return close("good", (took) => `${tookText(took, fields)}${arrow(fields, "result")}`);
+      return close("good", (took) => `took ${took}${attempt()}${arrow(entry.data, "result")}`);
     case "TaskFailed":
-      return close("bad", (took) => `${tookText(took, fields)}: ${showValue(fields["error"])}`);
+      return close("bad", (took) => `took ${took}${attempt()}: ${showValue(entry.data.error)}`);
     case "ChildWorkflowInitiated":
-      return open(fields["childExecutionName"], `child run ${plain(textOf(fields["childExecutionId"], ""))}`);
+      return open(entry.data.childExecutionName, `child run ${plain(textOf(entry.data.childExecutionId, ""))}`);
     case "ChildWorkflowCompleted":
-      return close("good", (took) => `child completed in ${took}${arrow(fields, "output")}`);
+      return close("good", (took) => `child completed in ${took}${arrow(entry.data, "output")}`);
     case "ChildWorkflowFailed":
-      return close("bad", (took) => `child failed after ${took}: ${showValue(fields["error"])}`);
+      return close("bad", (took) => `child failed after ${took}: ${showValue(entry.data.error)}`);
     case "TimerStarted":
       return open(
-        fields["timerId"] === "sleep" ? `sleep ${formatMs(Number(fields["ms"]))}` : "sleep until",
-        sleepText(fields, entry, startedAt),
+        entry.data.timerId === "sleep" ? `sleep ${formatMs(Number(entry.data.ms))}` : "sleep until",
+        `until ${offsetText(timerEndOf(entry).getTime() - startedAt)}`,
       );
     case "TimerFired":
-      return close("good", (took) => `over after ${took}`);
+      return close("good", (took) => `ended after ${took}`);
     case "TimerCancelled":
       return close("quiet", () => "cancelled");
     case "OperationCompleted":
-      return close("good", () => `operation${attemptText(fields)}${arrow(fields, "result")}`, fields["operationName"]);
+      return close("good", () => `operation${attempt()}${arrow(entry.data, "result")}`, entry.data.operationName);
     case "OperationFailed":
-      return close(
-        "bad",
-        () => `operation${attemptText(fields)}: ${showValue(fields["error"])}`,
-        fields["operationName"],
-      );
-    case "OperationRetried":
-      return {
-        ...close(
-          "quiet",
-          () => `operation, attempt ${attemptOf(fields)} failed, next in ${formatMs(Number(fields["delay"]))}`,
-          fields["operationName"],
-        ),
-        under: [showValue(fields["error"])],
-      };
-    case "PromiseCreated":
-      return open(
-        fields["promiseId"],
-        `${"receives" in fields ? "signal" : "promise"}${"timeout" in fields ? `, waits ${formatMs(Number(fields["timeout"]))} at most` : ", waits"}`,
-      );
+      return close("bad", () => `operation${attempt()}: ${showValue(entry.data.error)}`, entry.data.operationName);
+    case "OperationRetried": {
+      const { operationName, delay, error } = entry.data;
+      const text = `operation, attempt ${attemptOf(entry.data)} failed, retry in ${formatMs(Number(delay))}`;
+      return { ...close("quiet", () => text, operationName), under: [showValue(error)] };
+    }
+    case "PromiseCreated": {
+      const { promiseId, receives, timeout } = entry.data;
+      const limit = timeout === undefined ? "" : `, at most ${formatMs(Number(timeout))}`;
+      return open(promiseId, `${receives === undefined ? "promise" : "signal"}, waiting${limit}`);
+    }
     case "PromiseResolved":
-      return close(
-        "good",
-        (took) => `resolved${took === "" ? "" : ` after ${took}`}${arrow(fields, "value")}`,
-        fields["promiseId"],
-      );
+      return close("good", (took) => `resolved${after(took)}${arrow(entry.data, "value")}`, entry.data.promiseId);
     case "PromiseRejected":
-      return close(
-        "bad",
-        (took) => `rejected${took === "" ? "" : ` after ${took}`}: ${showValue(fields["error"])}`,
-        fields["promiseId"],
-      );
+      return close("bad", (took) => `rejected${after(took)}: ${showValue(entry.data.error)}`, entry.data.promiseId);
     case "PromiseTimedOut":
-      return close("quiet", (took) => `ran out after ${took}`);
+      return close("quiet", (took) => `timed out after ${took}`);
     case "SignalReceived":
-      return close(
-        "good",
-        (took) => `signal${took === "" ? "" : ` after ${took}`}${arrow(fields, "value")}`,
-        fields["name"],
-      );
+      return close("good", (took) => `signal${after(took)}${arrow(entry.data, "value")}`, entry.data.name);
     case "UpdateRequested":
-      return open(fields["name"], `update${"args" in fields ? ` with ${showValue(fields["args"])}` : ""}`);
+      return open(entry.data.name, `update${"args" in entry.data ? ` with ${showValue(entry.data.args)}` : ""}`);
     case "UpdateCompleted":
-      return close("good", (took) => `update answered in ${took}${arrow(fields, "result")}`);
+      return close("good", (took) => `update answered in ${took}${arrow(entry.data, "result")}`);
     case "UpdateFailed":
-      return close("bad", (took) => `update failed after ${took}: ${showValue(fields["error"])}`);
-    case "ChildSignalled":
-      return line(
-        "quiet",
-        `signal ${plain(textOf(fields["name"], ""))}`,
-        `to ${plain(textOf(fields["childExecutionId"], ""))}${arrow(fields, "value")}`,
-      );
+      return close("bad", (took) => `update failed after ${took}: ${showValue(entry.data.error)}`);
+    case "ChildSignalled": {
+      const { name, childExecutionId } = entry.data;
+      return line("quiet", `signal ${text(name)}`, `to ${text(childExecutionId)}${arrow(entry.data, "value")}`);
+    }
     case "ChildCancelRequested":
-      return line("quiet", "cancel", `to ${plain(textOf(fields["childExecutionId"], ""))}`);
+      return line("quiet", "cancel", `to ${text(entry.data.childExecutionId)}`);
     case "StateSet":
-      return line("quiet", `state ${plain(textOf(fields["key"], ""))}`, `= ${showValue(fields["value"])}`);
+      return line("quiet", `state ${text(entry.data.key)}`, `= ${showValue(entry.data.value)}`);
     case "StateCleared":
-      return line("quiet", `state ${plain(textOf(fields["key"], ""))}`.trim(), "cleared");
+      return line("quiet", `state ${text(entry.data.key)}`.trim(), "cleared");
     case "MessageSent":
-      return line("quiet", `to ${plain(textOf(fields["destination"], ""))}`, `message${arrow(fields, "payload")}`);
+      return line("quiet", `to ${text(entry.data.destination)}`, `message${arrow(entry.data, "payload")}`);
     case "PatchMarked":
-      return line("quiet", `patched ${plain(textOf(fields["id"], ""))}`, "the run follows the changed code");
-    case "RunRetried":
-      return line(
-        "quiet",
-        "retried",
-        "step" in fields ? `step ${String(fields["step"])} again` : `from entry ${String(fields["from"])}`,
-      );
+      return line("quiet", `patched ${text(entry.data.id)}`, "the run uses the changed code");
+    case "RunRetried": {
+      const { step, from } = entry.data;
+      return line("quiet", "retried", step === undefined ? `from entry ${String(from)}` : `step ${step} again`);
+    }
     case "DeadlineExceeded":
-      return line("bad", "deadline", "has passed");
+      return line("bad", "deadline", "exceeded");
     case "CancelRequested":
-      return line("bad", "cancel requested", "reason" in fields ? plain(textOf(fields["reason"], "")) : "");
+      return line("bad", "cancel requested", text(entry.data.reason));
     case "RunCompleted":
-      return line("good", "completed", arrow(fields, "output").trimStart());
+      return line("good", "completed", arrow(entry.data, "output").trimStart());
     case "RunFailed":
-      return line("bad", "failed", showValue(fields["error"]));
+      return line("bad", "failed", showValue(entry.data.error));
     case "RunContinued":
-      return line("good", "continued", `as the next generation, version ${textOf(String(fields["version"]), "")}`);
+      return line("good", "continued", `as the next generation, version ${String(entry.data.version)}`);
     case "RunCancelled":
-      return line("bad", "terminated" in fields ? "terminated" : "cancelled", plain(textOf(fields["reason"], "")));
+      return line("bad", "terminated" in entry.data ? "terminated" : "cancelled", text(entry.data.reason));
   }
-  // Written by a newer version than this one: better said as it is than not at all.
+  // A newer version wrote this entry: print it as it is.
   return unknownLine(entry);
 }
 
@@ -287,45 +279,48 @@ function unknownLine({ type, data }: { readonly type: string; readonly data: unk
   return line("quiet", plain(type), showValue(data));
 }
 
-function startedText(fields: Fields): string {
-  const forked = forkedOf(fields);
-  if (forked !== undefined) return `as a fork of ${plain(forked.run)}, from step ${forked.step}`;
-  return "input" in fields ? `with ${showValue(fields["input"])}` : "";
+function nodeName({ command = "", data }: TypedEntry<"NodeCompleted" | "NodeFailed" | "NodeRetried">): string {
+  return plain(textOf(data.operationName, command));
+}
+
+function startedText(data: Partial<RunStartedData>): string {
+  const origin = forkOriginOf(data as RunStartedData);
+  if (origin !== undefined) return `as a fork of ${plain(origin.run)}, from step ${origin.step}`;
+  return "input" in data ? `with ${showValue(data.input)}` : "";
 }
 
 function line(tone: Tone, name: string, text: string): Line {
   return { tone, name, text, under: [] };
 }
 
-function sleepText(fields: Fields, { at }: JournalEntry, startedAt: number): string {
-  return `until ${offsetText(dueOf(fields, at).getTime() - startedAt)}`;
+function text(value: unknown): string {
+  return plain(textOf(value, ""));
 }
 
-/** Attempts count from 0 in the data and from 1 for people. */
-function attemptOf(fields: Fields): number {
-  return Number(fields["attempt"] ?? 0) + 1;
-}
-function attemptText(fields: Fields): string {
-  return "attempt" in fields ? `, attempt ${attemptOf(fields)}` : "";
-}
-function tookText(took: string, fields: Fields): string {
-  return `took ${took}${attemptText(fields)}`;
+function after(took: string): string {
+  return took === "" ? "" : ` after ${took}`;
 }
 
-function arrow(fields: Fields, field: string): string {
-  return field in fields ? ` → ${showValue(fields[field])}` : "";
+/** `, attempt 2 of 5`; empty for the only attempt. */
+function attemptText(data: object, maxAttempts: number | undefined): string {
+  if (!("attempt" in data)) return "";
+  return `, attempt ${attemptOf(data)}${maxAttempts === undefined ? "" : ` of ${maxAttempts}`}`;
 }
 
-function failuresOf(fields: Fields): string[] {
-  const failures = fields["failures"];
+function arrow(data: object, field: string): string {
+  return field in data ? ` → ${showValue((data as Readonly<Record<string, unknown>>)[field])}` : "";
+}
+
+function failuresOf(data: object): string[] {
+  const { failures } = data as { readonly failures?: unknown };
   if (!Array.isArray(failures)) return [];
-  const first = attemptOf(fields) - failures.length;
+  const first = attemptOf(data) - failures.length;
   return failures.map((failure, index) => `attempt ${first + index}: ${showValue(failure)}`);
 }
 
-/** Items of a spread. */
-function itemsText(fields: Fields): string {
-  const from = Number(fields["from"]);
-  const count = Array.isArray(fields["items"]) ? fields["items"].length : 0;
-  return count === 1 ? `item ${from}` : `items ${from} to ${from + count - 1}`;
+/** `items 10 to 19` */
+function itemsText({ from, items }: Partial<{ readonly from: number; readonly items: readonly unknown[] }>): string {
+  const first = Number(from);
+  const count = Array.isArray(items) ? items.length : 0;
+  return count === 1 ? `item ${first}` : `items ${first} to ${first + count - 1}`;
 }

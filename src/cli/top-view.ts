@@ -1,62 +1,62 @@
-// What `reprise top` shows: workers, queues, rates, the oldest thing that waits, and what nobody takes. Made of one cheap look
-// at the store; rates are what the workers counted between their last two heartbeats.
+// Top view: one snapshot of the store for `reprise top`: workers, queues, throughput, the oldest pending work and work that
+// no worker can claim. Rates are what the workers counted between their last two heartbeats.
 
 import { formatMs } from "../base/index.ts";
 import { queueInfoOf } from "../engine/index.ts";
 import {
   DEFAULT_QUEUE,
-  readAbout,
-  readDoing,
+  readWorkerProfile,
+  readWorkerActivity,
   readNodeRoute,
   type HistoryEvent,
   type QueueState,
   type Store,
-  type WorkerAbout,
-  type WorkerDoing,
+  type WorkerProfile,
+  type WorkerActivity,
   type WorkerInfo,
 } from "../kernel/index.ts";
-import { eventText, historyJson } from "./history.ts";
+import { eventText, historyJson } from "./store-history.ts";
 import { paint } from "./output.ts";
 import { limitsText, QUEUE_COLUMNS } from "./queue.ts";
-import { isUnserved, waitingJson, waitingOf, type Waiting } from "./serving.ts";
-import { isoOf } from "./shown-run.ts";
+import { isUnclaimable, pendingJson, judgePendingWork, type PendingWork } from "./pending-work.ts";
+import { isoOf } from "./run-format.ts";
 import { Table, type Cell } from "./table.ts";
-import { countOf, plain } from "./text.ts";
+import { pluralize, plain } from "./text.ts";
 import { workerLabel } from "./worker-label.ts";
 
-/** Nothing is counted further than this, so that a look costs the same however much waits. */
-export const COUNT_UP_TO = 1_000;
+/** Counts stop here, so that a snapshot costs the same however large the backlog is. */
+export const MAX_COUNT = 1_000;
 
-/** What was seen at one moment. */
-export interface Look {
+/** The state of the store at one moment. */
+export interface Snapshot {
   readonly now: number;
-  readonly workers: readonly SeenWorker[];
+  readonly workers: readonly WorkerSnapshot[];
   readonly queues: readonly QueueState[];
-  readonly waiting: readonly Waiting[];
+  readonly pending: readonly PendingWork[];
   readonly history: readonly HistoryEvent[];
 }
 
-interface SeenWorker {
+interface WorkerSnapshot {
   readonly info: WorkerInfo;
-  readonly about: WorkerAbout | undefined;
-  readonly doing: WorkerDoing | undefined;
+  readonly about: WorkerProfile | undefined;
+  readonly doing: WorkerActivity | undefined;
   readonly isAlive: boolean;
-  /** When its last heartbeat was. */
+  /** The time of its last heartbeat. */
   readonly beatAt: number | undefined;
 }
 
-export async function lookAt(store: Store): Promise<Look> {
+export async function readSnapshot(store: Store): Promise<Snapshot> {
   const infos = await store.listWorkers();
-  const queues = await store.listQueues(COUNT_UP_TO);
-  const backlog = await store.readBacklog(COUNT_UP_TO);
+  const queues = await store.listQueues(MAX_COUNT);
+  const backlog = await store.readBacklog(MAX_COUNT);
   const history = await store.readHistory();
   const now = store.now();
   const workers = infos.map((info) => {
-    const about = readAbout(info.about);
+    const about = readWorkerProfile(info.profile);
     const beatAt = about && info.until - about.leaseMs;
-    return { info, about, doing: readDoing(info.doing), isAlive: info.until > now, beatAt };
+    return { info, about, doing: readWorkerActivity(info.activity), isAlive: info.until > now, beatAt };
   });
-  return { now, workers, queues, waiting: waitingOf(backlog, infos, now), history };
+  return { now, workers, queues, pending: judgePendingWork(backlog, infos, now), history };
 }
 
 // ── figures ──
@@ -67,47 +67,47 @@ interface Rates {
   readonly steps: number;
 }
 
-function ratesOf({ doing, isAlive }: SeenWorker): Rates {
+function ratesOf({ doing, isAlive }: WorkerSnapshot): Rates {
   const perSecond = (count: number): number =>
     isAlive && doing !== undefined ? Math.round((count * 10_000) / doing.overMs) / 10 : 0;
-  const { runsBegun = 0, runsEnded = 0, steps = 0 } = doing ?? {};
+  const { runsStarted: runsBegun = 0, runsEnded = 0, steps = 0 } = doing ?? {};
   return { runsBegun: perSecond(runsBegun), runsEnded: perSecond(runsEnded), steps: perSecond(steps) };
 }
 
-function totalOf(workers: readonly SeenWorker[]): Rates {
+function totalOf(workers: readonly WorkerSnapshot[]): Rates {
   const sum = (part: keyof Rates): number =>
     Math.round(workers.reduce((total, worker) => total + ratesOf(worker)[part] * 10, 0)) / 10;
   return { runsBegun: sum("runsBegun"), runsEnded: sum("runsEnded"), steps: sum("steps") };
 }
 
-function oldestOf(waiting: readonly Waiting[]): Waiting | undefined {
-  return waiting
+function oldestOf(pending: readonly PendingWork[]): PendingWork | undefined {
+  return pending
     .filter(({ oldestAt }) => oldestAt !== undefined)
     .toSorted((a, b) => (a.oldestAt ?? 0) - (b.oldestAt ?? 0))[0];
 }
 
 // ── for programs ──
 
-export function topJson(look: Look): object {
-  const oldest = oldestOf(look.waiting);
+export function topJson(snapshot: Snapshot): object {
+  const oldest = oldestOf(snapshot.pending);
   return {
-    at: isoOf(look.now),
-    countedUpTo: COUNT_UP_TO,
-    rates: totalOf(look.workers),
-    workers: look.workers.map(workerJson),
-    queues: look.queues.map(({ oldestReadyAt, limits, ...queue }) => ({
+    at: isoOf(snapshot.now),
+    countedUpTo: MAX_COUNT,
+    rates: totalOf(snapshot.workers),
+    workers: snapshot.workers.map(workerJson),
+    queues: snapshot.queues.map(({ oldestReadyAt, limits, ...queue }) => ({
       ...queue,
       oldestReadyAt: isoOf(oldestReadyAt),
       limits: queueInfoOf({ ...queue, oldestReadyAt, limits }).limits,
     })),
-    waiting: look.waiting.map(waitingJson),
-    oldest: oldest === undefined ? null : waitingJson(oldest),
-    unserved: look.waiting.filter(isUnserved).map(waitingJson),
-    history: historyJson(look.history),
+    pending: snapshot.pending.map(pendingJson),
+    oldest: oldest === undefined ? null : pendingJson(oldest),
+    unclaimable: snapshot.pending.filter(isUnclaimable).map(pendingJson),
+    history: historyJson(snapshot.history),
   };
 }
 
-function workerJson(worker: SeenWorker): object {
+function workerJson(worker: WorkerSnapshot): object {
   const { info, about, doing, isAlive, beatAt } = worker;
   return {
     worker: info.worker,
@@ -120,7 +120,7 @@ function workerJson(worker: SeenWorker): object {
     beatAt: isoOf(beatAt),
     until: isoOf(info.until),
     runsHeld: doing?.runsHeld ?? null,
-    atWork: doing?.atWork ?? null,
+    atWork: doing?.running ?? null,
     concurrency: about?.concurrency ?? null,
     rates: ratesOf(worker),
     definitions: about?.definitions ?? null,
@@ -132,78 +132,78 @@ function workerJson(worker: SeenWorker): object {
 
 // ── for people ──
 
-export function topLines(look: Look, title: string, width: number): readonly string[] {
+export function topLines(snapshot: Snapshot, title: string, width: number): readonly string[] {
   return [
-    ...headLines(look, title),
+    ...headLines(snapshot, title),
     "",
-    ...workerLines(look, width),
+    ...workerLines(snapshot, width),
     "",
-    ...queueLines(look, width),
-    ...nobodyLines(look),
+    ...queueLines(snapshot, width),
+    ...unclaimableLines(snapshot),
   ];
 }
 
-function headLines({ now, workers, waiting, history }: Look, title: string): readonly string[] {
+function headLines({ now, workers, pending, history }: Snapshot, title: string): readonly string[] {
   const alive = workers.filter(({ isAlive }) => isAlive).length;
   const gone = workers.length - alive;
   const { runsBegun, runsEnded, steps } = totalOf(workers);
-  const oldest = oldestOf(waiting);
+  const oldest = oldestOf(pending);
   const [last] = history.filter(({ at }) => now - at < A_DAY_MS);
-  const rates = `${rateText(runsBegun)} runs begun, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
+  const rates = `${rateText(runsBegun)} runs started, ${rateText(runsEnded)} ended, ${rateText(steps)} steps per second`;
   return [
     `${paint("bold", `reprise top`)}  ${plain(title)}  ${paint("dim", new Date(now).toISOString())}`,
-    `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none alive") : `${alive} alive`}${gone > 0 ? paint("yellow", `, ${gone} gone`) : ""}   ${paint("dim", "rates")}  ${rates}`,
-    `${paint("dim", "waiting")}  ${waitingCounts(waiting)}${oldest === undefined ? "" : `   ${paint("dim", "oldest")}  ${oldestText(oldest, now)}`}`,
+    `${paint("dim", "workers")}  ${alive === 0 ? paint("yellow", "none live") : `${alive} live`}${gone > 0 ? paint("yellow", `, ${gone} expired`) : ""}   ${paint("dim", "rates")}  ${rates}`,
+    `${paint("dim", "pending")}  ${pendingCounts(pending)}${oldest === undefined ? "" : `   ${paint("dim", "oldest")}  ${oldestText(oldest, now)}`}`,
     ...(last === undefined
       ? []
       : [`${paint("dim", "history")}  ${paint("yellow", `${formatMs(now - last.at)} ago: ${eventText(last)}`)}`]),
   ];
 }
 
-/** What happened to the whole store, for as long as somebody may wonder. */
+/** Store events are shown for a day. */
 const A_DAY_MS = 86_400_000;
 
-function oldestText({ kind, name, version, queue, oldestAt = 0 }: Waiting, now: number): string {
+function oldestText({ kind, name, version, queue, oldestAt = 0 }: PendingWork, now: number): string {
   const what = kind === "turn" || kind === "start" ? "run of" : kind === "node" ? "node of" : "task";
   const which = `${what} ${plain(name)}${version === undefined ? "" : ` v${version}`}`;
   return `${formatMs(Math.max(0, now - oldestAt))}, ${which}${queue === undefined ? "" : ` in ${plain(queue)}`}`;
 }
 
-function waitingCounts(waiting: readonly Waiting[]): string {
+function pendingCounts(pending: readonly PendingWork[]): string {
   const kinds = [
     [["turn"], "due run", "due runs"],
-    [["start"], "run that has not begun", "runs that have not begun"],
+    [["start"], "run not started", "runs not started"],
     [["task"], "task", "tasks"],
     [["node"], "node", "nodes"],
   ] as const;
   const parts = kinds.flatMap(([[kind], one, several]) => {
-    const rows = waiting.filter((row) => row.kind === kind);
+    const rows = pending.filter((row) => row.kind === kind);
     const count = rows.reduce((sum, row) => sum + row.count, 0);
     if (count === 0) return [];
-    return [isCut(rows) ? `${count}+ ${several}` : countOf(count, one, several)];
+    return [reachesMaxCount(rows) ? `${count}+ ${several}` : pluralize(count, one, several)];
   });
   return parts.join(", ") || "nothing";
 }
 
-function workerLines({ workers, now }: Look, width: number): readonly string[] {
+function workerLines({ workers, now }: Snapshot, width: number): readonly string[] {
   const table = new Table(
     [
-      { title: "WORKER", least: 16, keepsEnds: true },
-      { title: "HOST", least: 8 },
+      { title: "WORKER", minWidth: 16, clipsMiddle: true },
+      { title: "HOST", minWidth: 8 },
       { title: "UP" },
       { title: "BEAT" },
       { title: "RUNS", right: true },
-      { title: "AT WORK", right: true },
+      { title: "RUNNING", right: true },
       { title: "ENDED/S", right: true },
       { title: "STEPS/S", right: true },
-      { title: "TAKES", least: 20 },
+      { title: "CLAIMS", minWidth: 20 },
     ],
     width,
   );
   return table.render(workers.map((worker) => workerCells(worker, now)));
 }
 
-function workerCells(worker: SeenWorker, now: number): readonly Cell[] {
+function workerCells(worker: WorkerSnapshot, now: number): readonly Cell[] {
   const { info, about, doing } = worker;
   const { runsEnded, steps } = ratesOf(worker);
   return [
@@ -212,22 +212,22 @@ function workerCells(worker: SeenWorker, now: number): readonly Cell[] {
     formatMs(Math.max(0, now - info.startedAt)),
     beatCell(worker, now),
     doing === undefined ? "" : String(doing.runsHeld),
-    about === undefined ? "" : `${doing?.atWork ?? 0}/${about.concurrency}`,
+    about === undefined ? "" : `${doing?.running ?? 0}/${about.concurrency}`,
     doing === undefined ? "" : rateText(runsEnded),
     doing === undefined ? "" : rateText(steps),
-    about === undefined ? "" : takesText(about),
+    about === undefined ? "" : claimsText(about),
   ];
 }
 
-function beatCell({ info, doing, isAlive, beatAt }: SeenWorker, now: number): Cell {
+function beatCell({ info, doing, isAlive, beatAt }: WorkerSnapshot, now: number): Cell {
   const yellow = (text: string): string => paint("yellow", text);
-  if (!isAlive) return { text: `gone ${formatMs(now - info.until)}`, paint: yellow };
+  if (!isAlive) return { text: `expired ${formatMs(now - info.until)}`, paint: yellow };
   const age = beatAt === undefined ? "" : formatMs(Math.max(0, now - beatAt));
   return doing?.isDraining === true ? { text: `${age} draining`, paint: yellow } : age;
 }
 
 /** `labels gpu; queues mail; order v2; charge, refund` */
-function takesText({ labels, queues, definitions, items }: WorkerAbout): string {
+function claimsText({ labels, queues, definitions, items }: WorkerProfile): string {
   const tasks = items.filter((name) => readNodeRoute(name) === undefined);
   const parts = [
     labels === undefined ? "any label" : labels.length > 0 ? `labels ${labels.join(", ")}` : "",
@@ -238,15 +238,15 @@ function takesText({ labels, queues, definitions, items }: WorkerAbout): string 
   return parts.filter((part) => part !== "").join("; ");
 }
 
-function queueLines({ queues, waiting, now }: Look, width: number): readonly string[] {
+function queueLines({ queues, pending, now }: Snapshot, width: number): readonly string[] {
   return new Table(QUEUE_COLUMNS, width).render(
     queues.map((queue) => [
       queue.name,
-      isCut(waiting.filter((one) => one.kind !== "turn" && (one.queue ?? DEFAULT_QUEUE) === queue.name))
+      reachesMaxCount(pending.filter((one) => one.kind !== "turn" && (one.queue ?? DEFAULT_QUEUE) === queue.name))
         ? `${queue.ready}+`
         : String(queue.ready),
-      upTo(queue.leased),
-      upTo(queue.delayed),
+      cappedText(queue.leased),
+      cappedText(queue.delayed),
       queue.oldestReadyAt === undefined ? "" : formatMs(Math.max(0, now - queue.oldestReadyAt)),
       limitsText(queueInfoOf(queue).limits),
       queue.paused ? { text: "paused", paint: (text) => paint("yellow", text) } : "",
@@ -254,14 +254,14 @@ function queueLines({ queues, waiting, now }: Look, width: number): readonly str
   );
 }
 
-function nobodyLines({ waiting, now }: Look): readonly string[] {
-  const lines = waiting.filter(isUnserved).map((one) => `  ${paint("yellow", nobodyText(one, now))}`);
-  return lines.length === 0 ? [] : ["", paint("dim", "NOBODY TAKES"), ...lines];
+function unclaimableLines({ pending, now }: Snapshot): readonly string[] {
+  const lines = pending.filter(isUnclaimable).map((one) => `  ${paint("yellow", unclaimableLine(one, now))}`);
+  return lines.length === 0 ? [] : ["", paint("dim", "UNCLAIMABLE"), ...lines];
 }
 
-/** What is missing comes before all that a narrow line may cut off. */
-function nobodyText(waiting: Waiting, now: number): string {
-  const { kind, name, version, queue, label, left, count, oldestAt, taker } = waiting;
+/** The reason comes before the parts that a narrow line may clip. */
+function unclaimableLine(pending: PendingWork, now: number): string {
+  const { kind, name, version, queue, label, unclaimed, count, oldestAt, claim } = pending;
   const [one, several] = {
     turn: ["run", "runs"],
     start: ["run", "runs"],
@@ -269,27 +269,27 @@ function nobodyText(waiting: Waiting, now: number): string {
     node: ["node", "nodes"],
   }[kind] as [string, string];
   const of = kind === "task" ? plain(name) : `of ${plain(name)} v${version}`;
-  const needed = label ?? left?.label;
+  const needed = label ?? unclaimed?.label;
   const why =
-    taker === "alone"
-      ? "no worker is alive"
+    claim === "no_workers"
+      ? "no live worker"
       : needed !== undefined
         ? `needs label ${plain(needed)}`
-        : left?.queue !== undefined
-          ? `needs a worker for queue ${plain(left.queue)}`
-          : "needs a worker that has it";
+        : unclaimed?.queue !== undefined
+          ? `needs a worker for queue ${plain(unclaimed.queue)}`
+          : "needs a worker with this definition";
   const where = queue === undefined ? "" : `, in ${plain(queue)}`;
-  const since = oldestAt === undefined ? "" : `, for ${formatMs(Math.max(0, now - oldestAt))}`;
-  return `${isCut([waiting]) ? `${count}+ ${several}` : countOf(count, one, several)} ${of}: ${why}${where}${since}`;
+  const since = oldestAt === undefined ? "" : `, oldest ${formatMs(Math.max(0, now - oldestAt))}`;
+  return `${reachesMaxCount([pending]) ? `${count}+ ${several}` : pluralize(count, one, several)} ${of}: ${why}${where}${since}`;
 }
 
-/** There is more than was counted. */
-function isCut(rows: readonly Waiting[]): boolean {
-  return rows.some(({ count }) => count >= COUNT_UP_TO);
+/** There may be more than was counted. */
+function reachesMaxCount(rows: readonly PendingWork[]): boolean {
+  return rows.some(({ count }) => count >= MAX_COUNT);
 }
 
-function upTo(count: number): string {
-  return count >= COUNT_UP_TO ? `${count}+` : String(count);
+function cappedText(count: number): string {
+  return count >= MAX_COUNT ? `${count}+` : String(count);
 }
 
 function rateText(perSecond: number): string {

@@ -1,18 +1,18 @@
-// reprise top: how workers and queues stand, drawn anew every second.
+// reprise top: a live view of workers, queues and throughput.
 //
-// T1. The terminal is as it was when the command ends, however it ends.
-// T2. A look that fails is said, and the next one is tried: whoever watches wants to see the store come back.
+// top.T1. The terminal is restored when the command ends, however it ends.
+// top.T2. If a snapshot fails, the error is shown and the next snapshot is tried, so that the view recovers with the store.
 
 import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
 import { shownUrl } from "../stores/index.ts";
 import type { Store } from "../kernel/index.ts";
 import type { GlobalOptions } from "./global-options.ts";
-import { reading } from "./open-store.ts";
+import { withStore } from "./open-store.ts";
 import { EXIT } from "./exit-codes.ts";
 import { lineWidth, paint, print, printJson } from "./output.ts";
 import { onInterrupt } from "./signals.ts";
 import { clipPainted, plain } from "./text.ts";
-import { lookAt, topJson, topLines, type Look } from "./top-view.ts";
+import { readSnapshot, topJson, topLines, type Snapshot } from "./top-view.ts";
 
 export interface TopOptions extends GlobalOptions {
   readonly once?: boolean;
@@ -22,9 +22,9 @@ export interface TopOptions extends GlobalOptions {
 export async function top(options: TopOptions): Promise<number> {
   const everyMs = Math.max(100, toMs(options.interval, "--interval"));
   const title = shownUrl(options.store);
-  return reading(options.store, async (store) => {
+  return withStore(options.store, async (store) => {
     if (options.once === true) {
-      await show(await lookAt(store), title, options.json);
+      await show(await readSnapshot(store), title, options.json);
       return EXIT.ok;
     }
     if (options.json || !process.stdout.isTTY) return repeat(store, everyMs, title, options.json);
@@ -32,17 +32,17 @@ export async function top(options: TopOptions): Promise<number> {
   });
 }
 
-async function show(look: Look, title: string, json: boolean): Promise<void> {
-  if (json) return printJson(topJson(look));
-  for (const line of topLines(look, title, process.stdout.isTTY ? lineWidth() : Number.POSITIVE_INFINITY))
+async function show(snapshot: Snapshot, title: string, json: boolean): Promise<void> {
+  if (json) return printJson(topJson(snapshot));
+  for (const line of topLines(snapshot, title, process.stdout.isTTY ? lineWidth() : Number.POSITIVE_INFINITY))
     await print(line);
 }
 
-/** For programs, and for files: one after the other. */
+/** For pipes and files: prints one snapshot after the other. */
 async function repeat(store: Store, everyMs: number, title: string, json: boolean): Promise<number> {
-  onInterrupt({ isUsualEnd: true, say: () => {}, cleanUp: async () => {} });
+  onInterrupt({ isUsualEnd: true, announce: () => {}, cleanUp: async () => {} });
   for (;;) {
-    await show(await lookAt(store), title, json);
+    await show(await readSnapshot(store), title, json);
     if (!json) await print("");
     await pause(everyMs);
   }
@@ -50,22 +50,22 @@ async function repeat(store: Store, everyMs: number, title: string, json: boolea
 
 async function watch(store: Store, everyMs: number, title: string): Promise<number> {
   const screen = new FullScreen();
-  onInterrupt({ isUsualEnd: true, say: () => {}, cleanUp: async () => screen.close() });
+  onInterrupt({ isUsualEnd: true, announce: () => {}, cleanUp: async () => screen.close() });
   screen.open();
   try {
-    let last: Look | undefined;
+    let last: Snapshot | undefined;
     for (;;) {
-      let trouble = "";
+      let problem = "";
       try {
-        last = await lookAt(store);
+        last = await readSnapshot(store);
       } catch (error) {
-        // T2
+        // top.T2
         if (!(error instanceof RepriseError)) throw error;
-        trouble = `${error.code}: ${error.message}`;
+        problem = `${error.code}: ${error.message}`;
       }
       const draw = (): void => {
         const lines = last === undefined ? [] : topLines(last, title, screen.width);
-        screen.draw(trouble === "" ? lines : [paint("red", plain(trouble)), ...lines]);
+        screen.draw(problem === "" ? lines : [paint("red", plain(problem)), ...lines]);
       };
       draw();
       await screen.untilResized(everyMs, draw);
@@ -79,7 +79,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void systemTimers.set(ms, resolve));
 }
 
-/** The whole terminal, on a screen of its own, so that what stood there before stands there again afterwards (T1). */
+/** The alternate screen of the terminal, so that the previous content comes back (top.T1). */
 class FullScreen {
   #isOpen = false;
 
@@ -93,7 +93,7 @@ class FullScreen {
     process.stdout.write("\u001b[?1049h\u001b[?25l");
   }
 
-  /** Every line is cut to the width: one that wraps would push the last ones out. */
+  /** Clips every line: a wrapped line would scroll the screen. */
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const height = process.stdout.rows ?? 24;
@@ -103,7 +103,7 @@ class FullScreen {
     process.stdout.write(`\u001b[H${text}\u001b[J`);
   }
 
-  /** Draws at once when the terminal gets another size. */
+  /** Redraws immediately when the terminal is resized. */
   async untilResized(ms: number, draw: () => void): Promise<void> {
     process.stdout.on("resize", draw);
     await pause(ms);

@@ -1,8 +1,8 @@
-// Which version of reprise this is.
+// Version: reads the version from package.json.
 
 import { readFileSync } from "node:fs";
 
-export function versionOfThis(): string {
+export function packageVersion(): string {
   const manifest = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }

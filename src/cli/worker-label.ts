@@ -1,4 +1,4 @@
-// How a worker is named to people: `shop-1 (2f9k)`.
+// Worker label: the name and the short tag of a worker, `shop-1 (2f9k)`.
 
 import { workerTag } from "../kernel/index.ts";
 import { plain } from "./text.ts";

@@ -1,4 +1,4 @@
-// reprise worker: works on the runs of a store until it is told to stop.
+// reprise worker: runs a worker until it receives SIGTERM or Ctrl-C.
 
 import { subscribe } from "node:diagnostics_channel";
 import { hostname } from "node:os";
@@ -22,8 +22,8 @@ import { loadDefinitions, loadEngineOptions, type Loaded } from "./load-definiti
 import { logLines, type LogLines } from "./log-lines.ts";
 import { paint } from "./output.ts";
 import { payloadOptions } from "./payload-module.ts";
-import { onInterrupt } from "./signals.ts";
-import { countOf, plain, showValue } from "./text.ts";
+import { onInterrupt, STOPPING } from "./signals.ts";
+import { pluralize, plain, showValue } from "./text.ts";
 
 export interface WorkerOptions extends GlobalOptions {
   readonly concurrency?: number;
@@ -35,10 +35,10 @@ export interface WorkerOptions extends GlobalOptions {
 }
 
 export async function worker(file: string, options: WorkerOptions): Promise<number> {
-  refuseMemory(options.store);
+  refuseMemoryStore(options.store);
   toMs(options.grace, "--grace");
   const definitions = await loadDefinitions(file);
-  const queues = options.queues?.map((name) => queueCalled(name, definitions));
+  const queues = options.queues?.map((name) => getQueue(name, definitions));
   for (const label of options.labels ?? []) checkLabel(label, definitions);
   const log = logLines(options.json);
   if (options.events === true) logEvents(log);
@@ -57,7 +57,7 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
   });
   onInterrupt({
     isUsualEnd: true,
-    say: () => log.event("worker.stopping", "stopping: what is at work may finish; once more to stop at once", {}),
+    announce: () => log.event("worker.stopping", STOPPING, {}),
     cleanUp: async () => {
       await engine.close({ grace: options.grace });
       log.event("worker.stopped", "stopped", {});
@@ -77,38 +77,37 @@ export async function worker(file: string, options: WorkerOptions): Promise<numb
   return new Promise<number>(() => {});
 }
 
-/** The queue itself, with its limits, as a task, a workflow or a node of a flow of the file names it. */
-function queueCalled(name: string, definitions: Loaded): Queue {
+/** The queue with its limits, as a task, a workflow or a flow node of the file declares it. */
+function getQueue(name: string, definitions: Loaded): Queue {
   if (name === DEFAULT_QUEUE) return queue(DEFAULT_QUEUE);
-  const there = definitions.flatMap(routedIn).flatMap(({ line }) => (line === undefined ? [] : [line.queue]));
-  const found = there.find((one) => one.name === name);
+  const known = definitions
+    .flatMap(routesOf)
+    .flatMap(({ slotOptions }) => (slotOptions === undefined ? [] : [slotOptions.queue]));
+  const found = known.find((one) => one.name === name);
   if (found !== undefined) return found;
-  const names = [...new Set([DEFAULT_QUEUE, ...there.map((one) => one.name)])].join(", ");
-  throw new RepriseError(
-    "USAGE",
-    `--queues: nothing in this file waits in a queue called ${name}; there are: ${names}.`,
-  );
+  const names = [...new Set([DEFAULT_QUEUE, ...known.map((one) => one.name)])].join(", ");
+  throw new RepriseError("USAGE", `--queues: no definition in this file uses the queue ${name}. It uses: ${names}.`);
 }
 
-/** Whatever of a definition is claimed by itself. */
-function routedIn(one: Loaded[number]): readonly Pick<TaskBody, "line" | "label">[] {
-  if (isFlow(one)) return [{ line: undefined, label: flowBody(one).label }, ...flowBody(one).nodes.values()];
+/** The parts of a definition that workers claim separately. */
+function routesOf(one: Loaded[number]): readonly Pick<TaskBody, "slotOptions" | "label">[] {
+  if (isFlow(one)) return [{ slotOptions: undefined, label: flowBody(one).label }, ...flowBody(one).nodes.values()];
   return [isTask(one) ? taskBody(one) : isWorkflow(one) ? workflowBody(one) : graphRunBody(one)];
 }
 
 function checkLabel(label: string, definitions: Loaded): void {
-  const labels = definitions.flatMap(routedIn).flatMap((one) => (one.label === undefined ? [] : [one.label]));
+  const labels = definitions.flatMap(routesOf).flatMap((one) => (one.label === undefined ? [] : [one.label]));
   if (labels.includes(label)) return;
-  const there = labels.length === 0 ? "nothing in it has one" : `there are: ${[...new Set(labels)].join(", ")}`;
-  throw new RepriseError("USAGE", `--labels: nothing in this file has the label ${label}; ${there}.`);
+  const known = labels.length === 0 ? "It has no labels" : `It has: ${[...new Set(labels)].join(", ")}`;
+  throw new RepriseError("USAGE", `--labels: no definition in this file has the label ${label}. ${known}.`);
 }
 
-/** Nobody could ever start a run there. */
-export function refuseMemory(store: string): void {
+/** No other process could start a run in such a store. */
+export function refuseMemoryStore(store: string): void {
   if (isServer(store) || sqlitePathOf(store) !== ":memory:") return;
   throw new RepriseError(
     "BAD_STORE_URL",
-    "A store in memory can be reached by its own process only; a worker needs a file, such as sqlite:shop.db, or a database server.",
+    "A store in memory exists only inside its process. Name a file or a database server: --store sqlite:shop.db.",
   );
 }
 
@@ -119,9 +118,9 @@ function namesOf(definitions: Loaded, kind: Loaded[number]["kind"]): string[] {
 function startText(name: string, definitions: Loaded, store: string): string {
   const counts = (["workflow", "graph", "flow", "task"] as const).flatMap((kind) => {
     const names = namesOf(definitions, kind);
-    return names.length === 0 ? [] : [`${countOf(names.length, kind, `${kind}s`)} (${names.map(plain).join(", ")})`];
+    return names.length === 0 ? [] : [`${pluralize(names.length, kind, `${kind}s`)} (${names.map(plain).join(", ")})`];
   });
-  return `${paint("green", "working")} as ${plain(name)} on ${plain(shownUrl(store))}: ${counts.join(", ")}`;
+  return `${paint("green", "started")} worker ${plain(name)} on ${plain(shownUrl(store))}: ${counts.join(", ")}`;
 }
 
 function logEvents(log: LogLines): void {

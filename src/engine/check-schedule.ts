@@ -10,7 +10,7 @@ import {
   type PlannedTimes,
   type Timing,
 } from "../kernel/index.ts";
-import { parseCron, timesOf } from "../worker/index.ts";
+import { parseCron, timesOf } from "../process/index.ts";
 import type { ScheduleOptions } from "./api.ts";
 
 /** A run's id and tag are made of it, and both have limits of their own. */

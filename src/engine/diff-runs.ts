@@ -6,10 +6,9 @@
 
 import { inspect } from "node:util";
 import { checkOptionNames, decode, encode, RepriseError } from "../base/index.ts";
-import type { StoredItem } from "../graph/index.ts";
-import type { ChannelTexts, RunRecord, Store } from "../kernel/index.ts";
+import type { ChannelTexts, RunRecord, Store, FrontierItemData } from "../kernel/index.ts";
 import { readLineage, type Lineage } from "./lineage.ts";
-import { stepsOf, type Stood } from "./run-checkpoints.ts";
+import { readSteps, type CommittedStep } from "./run-checkpoints.ts";
 
 /** What a channel holds in either run; absent where it has no such channel, or has ended. */
 export interface ChannelDiff {
@@ -68,8 +67,8 @@ export async function diffRuns(here: Side, there: Side, options: DiffOptions = {
 /** DF1. The last step of which both have the same row; -1 where there is none. */
 function sharedUpTo(a: Lineage, b: Lineage): number {
   let shared = -1;
-  for (const [index, one] of a.stretches.entries()) {
-    const other = b.stretches[index];
+  for (const [index, one] of a.ranges.entries()) {
+    const other = b.ranges[index];
     if (other?.run !== one.run) return shared;
     shared = Math.min(one.upTo, other.upTo);
     if (one.upTo !== other.upTo) return shared;
@@ -77,8 +76,8 @@ function sharedUpTo(a: Lineage, b: Lineage): number {
   return shared;
 }
 
-async function* walk(store: Store, { stretches }: Lineage, after: number): AsyncGenerator<Stood> {
-  for (const stretch of stretches) if (after < stretch.upTo) yield* stepsOf(store, stretch, after);
+async function* walk(store: Store, { ranges }: Lineage, after: number): AsyncGenerator<CommittedStep> {
+  for (const range of ranges) if (after < range.upTo) yield* readSteps(store, range, after);
 }
 
 type Pair<T> = readonly [T | undefined, T | undefined];
@@ -97,7 +96,7 @@ async function* pairs<T>(a: AsyncGenerator<T>, b: AsyncGenerator<T>): AsyncItera
 }
 
 /** DF2. Undefined where they are the same. */
-function stepDiff(a: Stood | undefined, b: Stood | undefined): StepDiff | undefined {
+function stepDiff(a: CommittedStep | undefined, b: CommittedStep | undefined): StepDiff | undefined {
   const step = (a ?? b)!.data.step;
   const channels = channelsOf(a?.texts ?? new Map(), b?.texts ?? new Map());
   const next = nextOf(a?.data.frontier, b?.data.frontier);
@@ -119,8 +118,8 @@ function channelsOf(a: ChannelTexts, b: ChannelTexts): Record<string, ChannelDif
   return channels;
 }
 
-function nextOf(a?: readonly StoredItem[], b?: readonly StoredItem[]): StepDiff["next"] {
+function nextOf(a?: readonly FrontierItemData[], b?: readonly FrontierItemData[]): StepDiff["next"] {
   if (a !== undefined && b !== undefined && encode(a) === encode(b)) return undefined;
-  const nodes = (items: readonly StoredItem[]): string[] => items.map(({ node }) => node);
+  const nodes = (items: readonly FrontierItemData[]): string[] => items.map(({ node }) => node);
   return { ...(a && { here: nodes(a) }), ...(b && { there: nodes(b) }) };
 }

@@ -5,44 +5,51 @@ export type {
   BulkOptions,
   BulkReport,
   Client,
+  ClientOptions,
   DefinitionsIn,
   Engine,
   EngineOptions,
-  Filter,
+  RunFilter,
   GenerationOptions,
   JournalOptions,
   Picked,
   QueueHandle,
+  QueryOptions,
   QueueInfo,
   ReplayOptions,
+  ResultOptions,
   Run,
   RunInfo,
-  Schedule,
+  ScheduleHandle,
   ScheduleInfo,
   ScheduleOptions,
   SettleOptions,
   SignalOptions,
   StartOptions,
+  StreamChunk,
+  StreamOptions,
   UpdateOptions,
   WorkerSettings,
 } from "./api.ts";
+export { createClient } from "./create-client.ts";
+export { createEngine, loadEngineCore } from "./create-engine.ts";
 export {
-  checkOutbox,
   checkDurability,
-  createEngine,
+  checkOutbox,
   DEFAULT_CONCURRENCY,
   DEFAULT_LEASE_MS,
   guardMode,
   queueNames,
   registryOf,
   runtimeText,
-} from "./create-engine.ts";
+} from "./options.ts";
 export type { ChannelDiff, DiffOptions, RunDiff, StepDiff } from "./diff-runs.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { CheckpointAt } from "./lineage.ts";
 export type { CheckpointsOptions } from "./run-checkpoints.ts";
 export type { OutboxHandler } from "../worker/index.ts";
-export { EngineCore, type EngineParts } from "./engine.ts";
+export { AbortableGenerator, onAbort, unlessAborted } from "./abort.ts";
+export type { EngineCore, EngineParts } from "./engine.ts";
 export { checkLimits, type Limits } from "./limits.ts";
 export { listedInfoOf } from "./run-info.ts";
 export { rekey, type RekeyOptions } from "./rekey.ts";

@@ -1,10 +1,19 @@
-// Lineage: whose steps a run has. Its own, and before them those of the run it was forked from (FK1).
+// Lineage: the runs that a run's steps come from. Its own, and before those the steps of the run it was forked from
+// (fork.FK1).
 
-import { decode, RepriseError, seedOf } from "../base/index.ts";
-import { forkedOf, type NewCheckpoint, type RunNumber, type RunRecord, type Store } from "../kernel/index.ts";
+import { RepriseError, seedOf } from "../base/index.ts";
+import {
+  decodeData,
+  forkOriginOf,
+  type NewCheckpoint,
+  type RunNumber,
+  type RunRecord,
+  type RunStartedData,
+  type Store,
+} from "../kernel/index.ts";
 
 /** Steps `from` to `upTo` of a run, both included. */
-export interface Stretch {
+export interface StepRange {
   readonly run: RunNumber;
   readonly id: string;
   readonly from: number;
@@ -14,72 +23,75 @@ export interface Stretch {
 export interface Lineage {
   readonly record: RunRecord;
   /** Oldest first; the last one is the run's own. */
-  readonly stretches: readonly Stretch[];
-  /** FK3 */
+  readonly ranges: readonly StepRange[];
+  /** fork.FK3 */
   readonly rngSeed: bigint;
   /** The data of the run's first entry. */
-  readonly started: Readonly<Record<string, unknown>>;
+  readonly started: RunStartedData;
 }
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
 export async function readLineage(store: Store, record: RunRecord): Promise<Lineage> {
   if (record.kind !== "graph")
-    throw new RepriseError("USAGE", `Run ${record.id} follows a ${record.kind}; only runs of graphs have checkpoints.`);
+    throw new RepriseError(
+      "USAGE",
+      `Run ${record.id} is a run of a ${record.kind}; only runs of graphs have checkpoints.`,
+    );
   const started = await readStarted(store, record);
-  const stretches: Stretch[] = [];
+  const ranges: StepRange[] = [];
   let { run, id } = record;
   let upTo = ALL;
   for (let data = started; ;) {
-    const forked = forkedOf(data);
-    stretches.unshift({ run, id, from: forked?.step ?? 0, upTo });
+    const forked = forkOriginOf(data);
+    ranges.unshift({ run, id, from: forked?.step ?? 0, upTo });
     if (forked === undefined) break;
     const origin = await store.findRun(forked.run);
     if (origin === undefined)
       throw new RepriseError(
         "STORE_CORRUPT",
-        `Run ${id} is a fork of run ${forked.run}, which is not there any more; run reprise doctor.`,
+        `Run ${id} is a fork of run ${forked.run}, which no longer exists. Run \`reprise doctor\`.`,
         { details: { run: id, origin: forked.run } },
       );
     ({ run, id } = origin);
     upTo = forked.step - 1;
     data = await readStarted(store, origin);
   }
-  const rngSeed = typeof started["seed"] === "bigint" ? started["seed"] : seedOf(record.id, record.generation);
-  return { record, stretches, rngSeed, started };
+  const rngSeed = started.seed ?? seedOf(record.id, record.generation);
+  return { record, ranges, rngSeed, started };
 }
 
-async function readStarted(store: Store, { run, id }: RunRecord): Promise<Readonly<Record<string, unknown>>> {
+async function readStarted(store: Store, { run, id }: RunRecord): Promise<RunStartedData> {
   const [first] = await store.readJournal(run, 0, 1);
   if (first === undefined)
-    throw new RepriseError("USAGE", `Run ${id} is only expected so far; it has no checkpoints before it is started.`);
-  return decode(first.data) as Record<string, unknown>;
+    throw new RepriseError("USAGE", `Run ${id} has not been started yet, so it has no checkpoints.`);
+  return decodeData("RunStarted", first.data);
 }
 
-/** A step by its number, or the newest one that `ctx.label` gave a name. */
+/** A checkpoint: the number of its step, or `{ label }` for the newest step that `ctx.label` marked. */
 export type CheckpointAt = number | { readonly label: string };
 
-export interface Found {
-  readonly stretch: Stretch;
+export interface FoundCheckpoint {
+  readonly range: StepRange;
   readonly row: NewCheckpoint;
 }
 
-export async function getCheckpoint(store: Store, lineage: Lineage, at: CheckpointAt): Promise<Found> {
-  for (const stretch of lineage.stretches.toReversed()) {
-    if (typeof at === "number" && at < stretch.from) continue;
+export async function getCheckpoint(store: Store, lineage: Lineage, at: CheckpointAt): Promise<FoundCheckpoint> {
+  for (const range of lineage.ranges.toReversed()) {
+    if (typeof at === "number" && at < range.from) continue;
     const row =
       typeof at === "number"
-        ? await store.findCheckpoint(stretch.run, at, false)
-        : await store.findLabelled(stretch.run, at.label, stretch.upTo);
-    if (row !== undefined && (typeof at !== "number" || row.step === at)) return { stretch, row };
+        ? await store.findCheckpoint(range.run, at, false)
+        : await store.findLabeledCheckpoint(range.run, at.label, range.upTo);
+    if (row !== undefined && (typeof at !== "number" || row.step === at)) return { range, row };
     if (typeof at === "number") break;
   }
   throw await notFound(store, lineage, at);
 }
 
-async function notFound(store: Store, { record, stretches }: Lineage, at: CheckpointAt): Promise<RepriseError> {
+async function notFound(store: Store, { record, ranges }: Lineage, at: CheckpointAt): Promise<RepriseError> {
   const { id, status } = record;
-  const newest = await store.findCheckpoint(stretches.at(-1)!.run, ALL, false);
+  const newest = await store.findCheckpoint(ranges.at(-1)!.run, ALL, false);
   const there = newest === undefined ? "it has none yet" : `its newest is step ${newest.step}, and it is ${status}`;
   return new RepriseError(
     "CHECKPOINT_NOT_FOUND",

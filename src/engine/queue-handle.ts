@@ -10,12 +10,12 @@ import {
   type QueueState,
   type StoredLimit,
 } from "../kernel/index.ts";
-import type { Worker } from "../worker/index.ts";
+import type { WorkerPort } from "./worker-port.ts";
 import type { QueueHandle, QueueInfo } from "./api.ts";
 
 /** `queue` is a name or what `queue()` made. */
-export function queueHandle(worker: Worker, checkOpen: () => void, queue: unknown): QueueHandle {
-  const name = checkName(nameOf(queue), "queue name");
+export function queueHandle(worker: WorkerPort, checkOpen: () => void, queue: unknown): QueueHandle {
+  const name = checkQueueName(queue);
   const change = async (changes: Omit<ChangeQueueWrite, "write" | "name">): Promise<void> => {
     checkOpen();
     if (name === DEFAULT_QUEUE)
@@ -23,11 +23,11 @@ export function queueHandle(worker: Worker, checkOpen: () => void, queue: unknow
         "USAGE",
         `Queue ${DEFAULT_QUEUE} is where everything waits that names no queue; it can neither be paused nor limited. Give the work a queue of its own.`,
       );
-    const { status } = await worker.pump.submit({ write: "change-queue", name, ...changes });
-    if (status === "no-queue")
+    const { status } = await worker.submit({ write: "change-queue", name, ...changes });
+    if (status === "no_queue")
       throw new RepriseError(
         "QUEUE_NOT_FOUND",
-        `There is no queue ${name}. A queue exists once an engine whose definitions name it has started; engine.queues() lists them.`,
+        `There is no queue ${name}. A queue exists once an engine whose definitions name it has started; engine.listQueues() lists them.`,
       );
     worker.wake();
   };
@@ -39,8 +39,10 @@ export function queueHandle(worker: Worker, checkOpen: () => void, queue: unknow
   };
 }
 
-function nameOf(queue: unknown): unknown {
-  return typeof queue === "object" && queue !== null && "name" in queue ? queue.name : queue;
+/** The name of a queue given as a definition or as text. */
+export function checkQueueName(queue: unknown): string {
+  const name = typeof queue === "object" && queue !== null && "name" in queue ? queue.name : queue;
+  return checkName(name, "queue name");
 }
 
 export function queueInfoOf(state: QueueState): QueueInfo {

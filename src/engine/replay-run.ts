@@ -9,7 +9,7 @@ import {
   replayJournal,
   type ExecutionHost,
   type Replay,
-  type ReplayedPast,
+  type ReplaySource,
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { ReplayOptions } from "./api.ts";
@@ -81,9 +81,9 @@ function replayEntries(
   { timers, execution }: ReplayHost,
   { id, generation }: RunRecord,
   body: WorkflowBody,
-  past: Pick<ReplayedPast, "entries" | "chain" | "strict" | "live">,
+  past: Pick<ReplaySource, "entries" | "chain" | "strict" | "live">,
 ): Promise<Replay> {
-  return replayJournal(body, { ...past, facts: { id, generation }, host: execution, timers });
+  return replayJournal(body, { ...past, identity: { id, generation }, host: execution, timers });
 }
 
 /** Recordings up to a checkpoint, live from there (RM1–RM3). */
@@ -94,14 +94,14 @@ async function resumeRun(
   { from, strict = true }: ReplayOptions,
 ): Promise<Replay> {
   const { store } = host;
-  const { stretch, row } = await getCheckpoint(
+  const { range, row } = await getCheckpoint(
     store,
     await readLineage(store, record),
     await placeOf(store, record, from),
   );
-  const origin = stretch.run === record.run ? record : await store.findRun(stretch.id);
+  const origin = range.run === record.run ? record : await store.findRun(range.id);
   if (origin === undefined)
-    throw new RepriseError("RUN_NOT_FOUND", `Run ${stretch.id}, which made step ${row.step}, is not there any more.`);
+    throw new RepriseError("RUN_NOT_FOUND", `Run ${range.id}, which made step ${row.step}, is not there any more.`);
   const journal = await store.readJournal(origin.run, 0);
   const entries = journal.slice(0, row.seq);
   const replay = await replayEntries(host, origin, body, { entries, chain: row.chain, strict });

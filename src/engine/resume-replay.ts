@@ -9,7 +9,7 @@
 import { decode, InvariantError, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
 import {
   hasEnded,
-  isTold,
+  isDeliveredMessage,
   rebuildCheckpoints,
   type Entry,
   type NewRun,
@@ -25,7 +25,7 @@ export interface Scratch {
   readonly store: Store;
   readonly worker: Worker;
   begin(): Promise<void>;
-  run(definition: string, id: string): ScratchRun;
+  get(definition: string, id: string): ScratchRun;
   close(): Promise<void>;
 }
 
@@ -56,12 +56,12 @@ export async function resumeLive(
     const { store } = scratch;
     const copy = await copyRun(store, record, recorded);
     for (const { type, data } of after) {
-      if (!isTold(type) || type === "CancelRequested") continue;
+      if (!isDeliveredMessage(type) || type === "CancelRequested") continue;
       const target = String((decode(data) as { promiseId?: unknown }).promiseId);
       await store.write([{ write: "message", to: record.id, arrival: { type, target, data }, once: true }]);
     }
     await scratch.begin();
-    const run = scratch.run(record.definition, record.id);
+    const run = scratch.get(record.definition, record.id);
     // A run that was given back is due when something came for it, or when it is resumed.
     await run.pause();
     await run.resume();
@@ -102,8 +102,8 @@ async function copyRun(store: Store, record: RunRecord, recorded: readonly Entry
     dropped: [],
     children: [],
     messages: [],
-    emits: [],
-    sends: [],
+    chunks: [],
+    outgoing: [],
     checkpoints,
     then: "release",
   };
@@ -128,7 +128,7 @@ async function untilQuiet({ store, worker }: Scratch): Promise<void> {
     const live = (await store.listRuns({ limit: 1_000 })).filter(({ status }) => !hasEnded(status));
     const now = live.map(({ run, head, arrivals, status }) => `${run} ${head} ${arrivals} ${status}`).join("\n");
     const allWait = live.every(({ status }) => status === "waiting");
-    if (allWait && now === before && worker.isSettled && worker.atWork === 0) return;
+    if (allWait && now === before && worker.isSettled && worker.runningCount === 0) return;
     before = now;
   }
 }

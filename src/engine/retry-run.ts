@@ -4,7 +4,7 @@ import { CancelledError, decode, RepriseError } from "../base/index.ts";
 import {
   hasEnded,
   type Arrival,
-  type Line,
+  type QueueSlot,
   type NewItem,
   type RetryWrite,
   type RunNumber,
@@ -12,13 +12,13 @@ import {
 } from "../kernel/index.ts";
 import { planFlowRetry } from "../flow/index.ts";
 import { entryData, planRetry, type PlannedRetry, type RetryPlan } from "../workflow/index.ts";
-import type { Steered } from "./run-control.ts";
-import type { HandleHost } from "./run-handle.ts";
+import type { ControlledRun } from "./run-control.ts";
+import type { RunHandleHost } from "./run-handle.ts";
 
 /** How often a plan is made anew because something moved meanwhile. */
 const MAX_TRIES = 5;
 
-export async function retryRun({ host, id }: Steered): Promise<void> {
+export async function retryRun({ host, id }: ControlledRun): Promise<void> {
   const { worker } = host;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     host.checkOpen();
@@ -28,9 +28,9 @@ export async function retryRun({ host, id }: Steered): Promise<void> {
       throw new RepriseError("USAGE", `Run ${id} is ${record.status}; only a failed run can be retried.`);
     const writes = await writesFor(host, record);
     // Together: one transaction, children first.
-    const outcomes = await Promise.all(writes.map((write) => worker.pump.submit(write)));
+    const outcomes = await Promise.all(writes.map((write) => worker.submit(write)));
     for (const [index, { run, items }] of writes.entries())
-      if (outcomes[index]?.status === "committed") worker.runs.steering.retried(run, items);
+      if (outcomes[index]?.status === "committed") worker.onRetried(run, items);
     const taken = outcomes.find((outcome) => outcome.status === "taken");
     if (taken !== undefined)
       throw new RepriseError(
@@ -43,7 +43,7 @@ export async function retryRun({ host, id }: Steered): Promise<void> {
 }
 
 /** The writes that bring a run back, its failed children before it. */
-async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
+async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
   const { run, head, id } = record;
   const plan = await planFor(host, record);
   if (plan.status === "refused")
@@ -70,7 +70,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
     items,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(reopened.length > 0 && { reopened }),
-    ...(line && { line }),
+    ...(line && { slot: line }),
     ...(singleton !== undefined && { singleton }),
     children,
     answers,
@@ -78,7 +78,7 @@ async function writesFor(host: HandleHost, record: RunRecord): Promise<readonly 
   return [...before, write];
 }
 
-async function planFor({ store }: HandleHost, record: RunRecord): Promise<PlannedRetry> {
+async function planFor({ store }: RunHandleHost, record: RunRecord): Promise<PlannedRetry> {
   const entries = await store.readJournal(record.run, 0);
   if (record.kind !== "flow") return planRetry(entries);
   return planFlowRetry({ record, entries, readiness: await store.readReadiness(record.run) });
@@ -86,17 +86,17 @@ async function planFor({ store }: HandleHost, record: RunRecord): Promise<Planne
 
 /** The queue and the key it was started with: its first generation says so. */
 async function startedWith(
-  { store }: HandleHost,
+  { store }: RunHandleHost,
   { id, generation, run }: RunRecord,
-): Promise<{ readonly line?: Line; readonly singleton?: string }> {
+): Promise<{ readonly line?: QueueSlot; readonly singleton?: string }> {
   const first = generation === 0 ? run : (await store.findRun(id, 0))?.run;
   const [started] = first === undefined ? [] : await store.readJournal(first, 0, 1);
-  return decode(started?.data ?? "{}") as { line?: Line; singleton?: string };
+  return decode(started?.data ?? "{}") as { line?: QueueSlot; singleton?: string };
 }
 
 /** What a child that has ended says again; without one, its id belonged to another run. */
 async function answerOf(
-  { store }: HandleHost,
+  { store }: RunHandleHost,
   command: string,
   id: string,
   child: RunRecord | undefined,
@@ -115,9 +115,11 @@ async function answerOf(
 }
 
 /** Each in the queue its definition names. */
-function itemsOf({ worker }: HandleHost, record: RunRecord, { tasks, items }: RetryPlan): readonly NewItem[] {
+function itemsOf({ registry }: RunHandleHost, record: RunRecord, { tasks, items }: RetryPlan): readonly NewItem[] {
   return [
-    ...tasks.map(({ input, ...item }) => ({ ...item, ...worker.runs.queueing(item.name, input) })),
-    ...items.map((item) => (item.kind === "node" ? { ...item, ...worker.runs.nodeQueueing(record, item.item) } : item)),
+    ...tasks.map(({ input, ...item }) => ({ ...item, ...registry.queueing(item.name, input) })),
+    ...items.map((item) =>
+      item.kind === "node" ? { ...item, ...registry.nodeQueueing(record.definition, record.version, item.item) } : item,
+    ),
   ];
 }

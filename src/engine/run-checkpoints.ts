@@ -6,27 +6,34 @@
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, decode, RepriseError } from "../base/index.ts";
 import {
-  checkpointOf,
+  createCheckpoint,
   recordedIO as recordedCalls,
   stateValue,
   type Checkpoint,
   type CheckpointParts,
   type RecordedIO,
-  type StepData,
 } from "../graph/index.ts";
 import {
   applyDelta,
   journalEntryOf,
-  readWhole,
+  readSnapshot,
   type ChannelTexts,
   type Delta,
   type Entry,
   type RunNumber,
   type RunRecord,
   type Store,
-  type Told,
+  type DeliveredMessage,
+  type StepCommittedData,
 } from "../kernel/index.ts";
-import { getCheckpoint, readLineage, type CheckpointAt, type Found, type Lineage, type Stretch } from "./lineage.ts";
+import {
+  getCheckpoint,
+  readLineage,
+  type CheckpointAt,
+  type FoundCheckpoint,
+  type Lineage,
+  type StepRange,
+} from "./lineage.ts";
 
 /** Which steps `run.checkpoints` gives, and with what. */
 export interface CheckpointsOptions {
@@ -45,8 +52,8 @@ export async function stateAt(
   at: unknown,
 ): Promise<Readonly<Record<string, unknown>>> {
   const where = checkAt(at, "stateAt");
-  const { stretch, row } = await getCheckpoint(store, await readLineage(store, record), where);
-  return stateValue((await textsAt(store, stretch.run, row.step)).texts);
+  const { range, row } = await getCheckpoint(store, await readLineage(store, record), where);
+  return stateValue((await readTextsAt(store, range.run, row.step)).texts);
 }
 
 /** With everything it holds. */
@@ -54,9 +61,9 @@ export async function checkpoint(store: Store, record: RunRecord, at: unknown): 
   const where = checkAt(at, "checkpoint");
   const lineage = await readLineage(store, record);
   const found = await getCheckpoint(store, lineage, where);
-  const { texts, data, entry } = await standAt(store, found);
-  const recordedIO = await readIO(store, lineage, found.stretch, { ...entry, step: data.step });
-  return checkpointOf(partsOf(lineage, found.stretch, data, entry, texts, recordedIO));
+  const { texts, data, entry } = await readStepAt(store, found);
+  const recordedIO = await readIO(store, lineage, found.range, { ...entry, step: data.step });
+  return createCheckpoint(partsOf(lineage, found.range, data, entry, texts, recordedIO));
 }
 
 /** In order of their steps, those of the run a fork comes from first. */
@@ -75,28 +82,32 @@ export async function* checkpoints(
       `checkpoints: expected true or false as recordedIO, got ${inspect(recordedIO)}.`,
     );
   const lineage = await readLineage(store, record);
-  for (const stretch of lineage.stretches)
-    for await (const { entry, data, texts } of stepsOf(store, stretch, after)) {
-      const calls = recordedIO ? await readIO(store, lineage, stretch, { ...entry, step: data.step }) : undefined;
-      yield checkpointOf(partsOf(lineage, stretch, data, entry, texts, calls));
+  for (const range of lineage.ranges)
+    for await (const { entry, data, texts } of readSteps(store, range, after)) {
+      const calls = recordedIO ? await readIO(store, lineage, range, { ...entry, step: data.step }) : undefined;
+      yield createCheckpoint(partsOf(lineage, range, data, entry, texts, calls));
     }
 }
 
-export interface Stood {
+export interface CommittedStep {
   readonly entry: Entry;
-  readonly data: StepData & { readonly delta: Delta };
+  readonly data: StepCommittedData & { readonly delta: Delta };
   readonly texts: ChannelTexts;
 }
 
-/** The steps of a stretch after one of them, page by page, each with the state after it. */
-export async function* stepsOf(store: Store, { run, from, upTo }: Stretch, after = -1): AsyncIterable<Stood> {
+/** The steps of a range after one of them, page by page, each with the state after it. */
+export async function* readSteps(
+  store: Store,
+  { run, from, upTo }: StepRange,
+  after = -1,
+): AsyncIterable<CommittedStep> {
   if (after >= upTo) return;
   const isWithin = after >= from;
-  let texts: ChannelTexts = isWithin ? (await textsAt(store, run, after)).texts : new Map();
+  let texts: ChannelTexts = isWithin ? (await readTextsAt(store, run, after)).texts : new Map();
   for (let last = isWithin ? after : from - 1; ;) {
     const page = await store.readSteps(run, last, upTo, PAGE);
     for (const entry of page) {
-      const data = decode(entry.data) as Stood["data"];
+      const data = decode(entry.data) as CommittedStep["data"];
       texts = applyDelta(texts, data.delta);
       last = data.step;
       yield { entry, data, texts };
@@ -108,43 +119,46 @@ export async function* stepsOf(store: Store, { run, from, upTo }: Stretch, after
 interface TextsAt {
   readonly texts: ChannelTexts;
   /** What the run had been told when the whole state was kept, and the entry that did. */
-  readonly told: readonly Told[];
-  readonly toldUpTo: number;
+  readonly delivered: readonly DeliveredMessage[];
+  readonly deliveredUpTo: number;
   /** The entry of the step; undefined where the whole state was kept with it. */
   readonly entry: Entry | undefined;
 }
 
 /** T1 */
-async function textsAt(store: Store, run: RunNumber, step: number): Promise<TextsAt> {
+async function readTextsAt(store: Store, run: RunNumber, step: number): Promise<TextsAt> {
   const whole = await store.findCheckpoint(run, step, true);
   if (whole?.state === undefined)
     throw new RepriseError(
       "STORE_CORRUPT",
       `No state is kept at or before step ${step} of run number ${run}; run reprise doctor.`,
     );
-  const { told, texts } = readWhole(whole.state);
+  const { delivered, texts } = readSnapshot(whole.state);
   let state = texts;
   let entry: Entry | undefined;
   for (const next of await store.readSteps(run, whole.step, step)) {
-    state = applyDelta(state, (decode(next.data) as Stood["data"]).delta);
+    state = applyDelta(state, (decode(next.data) as CommittedStep["data"]).delta);
     entry = next;
   }
-  return { texts: state, told, toldUpTo: whole.seq, entry };
+  return { texts: state, delivered, deliveredUpTo: whole.seq, entry };
 }
 
 /** A committed checkpoint with all it stands on. */
-export async function standAt(store: Store, { stretch, row }: Found): Promise<Stood & Omit<TextsAt, "entry">> {
-  const { entry: last, ...at } = await textsAt(store, stretch.run, row.step);
-  const entry = last ?? (await store.readSteps(stretch.run, row.step - 1, row.step))[0];
+export async function readStepAt(
+  store: Store,
+  { range, row }: FoundCheckpoint,
+): Promise<CommittedStep & Omit<TextsAt, "entry">> {
+  const { entry: last, ...at } = await readTextsAt(store, range.run, row.step);
+  const entry = last ?? (await store.readSteps(range.run, row.step - 1, row.step))[0];
   if (entry === undefined)
-    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${stretch.id} has no entry; run reprise doctor.`);
-  return { ...at, entry, data: decode(entry.data) as Stood["data"] };
+    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${range.id} has no entry; run reprise doctor.`);
+  return { ...at, entry, data: decode(entry.data) as CommittedStep["data"] };
 }
 
 function partsOf(
   { rngSeed }: Lineage,
-  { id }: Stretch,
-  data: StepData,
+  { id }: StepRange,
+  data: StepCommittedData,
   { at }: Entry,
   texts: ChannelTexts,
   recordedIO: readonly RecordedIO[] | undefined,
@@ -155,19 +169,19 @@ function partsOf(
 /** What stands between a step's entry and that of the step before. A fork's first step asked for nothing itself. */
 async function readIO(
   store: Store,
-  { stretches }: Lineage,
-  stretch: Stretch,
+  { ranges }: Lineage,
+  range: StepRange,
   { step, seq }: { readonly step: number; readonly seq: number },
 ): Promise<readonly RecordedIO[]> {
   if (step === 0) return [];
-  if (step === stretch.from) {
-    const before = stretches[stretches.indexOf(stretch) - 1];
+  if (step === range.from) {
+    const before = ranges[ranges.indexOf(range) - 1];
     if (before === undefined) return [];
     const origin = await store.findCheckpoint(before.run, step, false);
     if (origin?.step !== step) return [];
     return callsOf(store, before.run, step, origin.seq);
   }
-  return callsOf(store, stretch.run, step, seq);
+  return callsOf(store, range.run, step, seq);
 }
 
 async function callsOf(store: Store, run: RunNumber, step: number, seq: number): Promise<readonly RecordedIO[]> {

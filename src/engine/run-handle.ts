@@ -8,7 +8,6 @@ import {
   decode,
   RepriseError,
   toMs,
-  type Duration,
   type PayloadLimits,
   type Timers,
 } from "../base/index.ts";
@@ -24,49 +23,56 @@ import {
   type Redaction,
 } from "../kernel/index.ts";
 import type { SchedulerState } from "../graph/index.ts";
-import type { Replay, WorkflowBody } from "../workflow/index.ts";
-import type { Registry, Worker } from "../worker/index.ts";
+import type { ExecutionHost, Replay, WorkflowBody } from "../workflow/index.ts";
+import type { Registry } from "../process/index.ts";
+import type { WorkerPort } from "./worker-port.ts";
 import type {
   GenerationOptions,
   JournalOptions,
+  QueryOptions,
   ReplayOptions,
+  ResultOptions,
   Run,
   RunInfo,
   SettleOptions,
   SignalOptions,
+  StreamChunk,
+  StreamOptions,
   UpdateOptions,
 } from "./api.ts";
 import type { Checkpoint } from "../graph/index.ts";
 import { diffRuns, type DiffOptions, type RunDiff } from "./diff-runs.ts";
 import { forkRun, type ForkOptions } from "./fork-run.ts";
+import { checkSignal, onAbort } from "./abort.ts";
 import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
-import { otherDefinition, rejectPort, resolvePort, signalRun, type Target } from "./run-messages.ts";
+import { otherDefinition, rejectPort, resolvePort, signalRun, type RunTarget } from "./run-messages.ts";
 import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
 import { checkReplayOptions, replayRun } from "./replay-run.ts";
 import type { Scratch } from "./resume-replay.ts";
 import { retryRun } from "./retry-run.ts";
 import { readScheduler } from "./run-scheduler.ts";
-import { readRunStream, type StreamChunk } from "./run-stream.ts";
+import { readRunStream } from "./run-stream.ts";
 import { updateRun } from "./run-updates.ts";
-import type { SeenRun } from "./listeners.ts";
-import { goneError, type Ending, type Waiters } from "./waiters.ts";
-import type { Watchers } from "./watchers.ts";
+import type { SeenRun } from "./run-subscriptions.ts";
+import { lostRunError, type RunEnding, type ResultWaiters } from "./result-waiters.ts";
+import type { RunWatchers } from "./run-watchers.ts";
 
 /** What a handle needs from its engine. */
-export interface HandleHost {
+export interface RunHandleHost {
   readonly store: Store;
   readonly timers: Timers;
-  readonly worker: Worker;
-  readonly waiters: Waiters;
-  readonly watchers: Watchers;
+  readonly worker: WorkerPort;
+  readonly waiters: ResultWaiters;
+  readonly watchers: RunWatchers;
   readonly redaction: Redaction;
   readonly runtime: string;
   readonly limits: PayloadLimits | undefined;
   readonly registry: Registry;
   newId(): string;
+  executionHost(runId: string): ExecutionHost;
   /** An engine on a store in memory, with the same definitions. */
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
@@ -79,19 +85,19 @@ const PAGE = 256;
 
 export class RunHandle implements Run<any> {
   readonly id: string;
-  readonly #host: HandleHost;
+  readonly #host: RunHandleHost;
   readonly #body: WorkflowBody;
   /** Known when this engine started the run. */
   readonly #seen: SeenRun | undefined;
 
-  constructor(host: HandleHost, body: WorkflowBody, id: string, seen?: SeenRun) {
+  constructor(host: RunHandleHost, body: WorkflowBody, id: string, seen?: SeenRun) {
     this.#host = host;
     this.#body = body;
     this.id = checkRunId(id);
     this.#seen = seen;
   }
 
-  get #target(): Target {
+  get #target(): RunTarget {
     return { host: this.#host, body: this.#body, id: this.id };
   }
 
@@ -102,7 +108,7 @@ export class RunHandle implements Run<any> {
       throw new RepriseError("RUN_NOT_FOUND", `There is no generation ${generation} of run ${this.id}.`);
     if (record === undefined && this.#seen !== undefined) {
       await this.#host.store.checkHistory?.();
-      if (this.#host.timesRolledBack() > 0) throw goneError(this.id, false);
+      if (this.#host.timesRolledBack() > 0) throw lostRunError(this.id, false);
     }
     if (record === undefined)
       throw new RepriseError(
@@ -117,9 +123,11 @@ export class RunHandle implements Run<any> {
     return readInfo(this.#host, await this.#record());
   }
 
-  async result(options: { timeout?: Duration } = {}): Promise<any> {
+  async result(options: ResultOptions = {}): Promise<any> {
     const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "result: timeout");
-    const { record, last } = await this.#ending(timeoutMs);
+    const signal = checkSignal(options.signal, "result");
+    signal?.throwIfAborted();
+    const { record, last } = await this.#waitForEnd(timeoutMs, signal);
     const stopped = stopOf(record);
     const { redaction } = this.#host;
     if (stopped !== undefined) throw redaction.error(stopped);
@@ -132,39 +140,43 @@ export class RunHandle implements Run<any> {
     throw redaction.error(new RepriseError("RUN_FAILED", message, { cause }));
   }
 
-  #ending(timeoutMs: number | undefined): Promise<Ending> {
+  #waitForEnd(timeoutMs: number | undefined, signal: AbortSignal | undefined): Promise<RunEnding> {
     const { worker, waiters, timers } = this.#host;
     this.#host.checkOpen();
     return new Promise((resolve, reject) => {
       let cancelTimer: (() => void) | undefined;
-      const leave = waiters.add(this.id, (ending) => {
+      const release = (): void => {
+        leave();
         cancelTimer?.();
+        removeAbort();
+      };
+      const fail = (error: unknown): void => {
+        release();
+        reject(error as Error);
+      };
+      const leave = waiters.add(this.id, (ending) => {
+        release();
         if (ending instanceof RepriseError) reject(ending);
         else if (ending !== undefined) resolve(ending);
-        else
-          reject(new RepriseError("ENGINE_CLOSED", `The engine was closed while run ${this.id} was still going on.`));
+        else reject(new RepriseError("ENGINE_CLOSED", `The engine was closed before run ${this.id} ended.`));
       });
+      const removeAbort = onAbort(signal, fail);
       if (timeoutMs !== undefined)
-        cancelTimer = timers.set(timeoutMs, () => {
-          leave();
-          reject(
+        cancelTimer = timers.set(timeoutMs, () =>
+          fail(
             new RepriseError(
               "RESULT_TIMEOUT",
-              `Run ${this.id} has not ended within ${timeoutMs} ms. It goes on; ask again.`,
+              `Run ${this.id} has not ended within ${timeoutMs} ms. The run is still in progress; call result() again.`,
             ),
-          );
-        });
-      if (this.#seen !== undefined) waiters.see(this.id, this.#seen);
-      // When the run is at work here, news of its end comes by itself; otherwise it may have ended already.
-      if (this.#seen !== undefined && worker.runs.holds(this.#seen.run)) return;
-      const note = waiters.look(this.id);
+          ),
+        );
+      if (this.#seen !== undefined) waiters.noteSeen(this.id, this.#seen);
+      // The worker of this process reports the end of a run it holds; any other run may have ended already.
+      if (this.#seen !== undefined && worker.holds(this.#seen.run)) return;
+      const noteRun = waiters.beginRead(this.id);
       this.#record()
-        .then((record) => tellIfOver(this.#host, record, note))
-        .catch((error: unknown) => {
-          leave();
-          cancelTimer?.();
-          reject(error as Error);
-        });
+        .then((record) => settleIfEnded(this.#host, record, noteRun))
+        .catch(fail);
     });
   }
 
@@ -181,7 +193,8 @@ export class RunHandle implements Run<any> {
   }
 
   query(name: string, ...args: readonly unknown[]): Promise<never> {
-    return queryRun(this.#target, () => this.#record(), name, args[0]) as Promise<never>;
+    const options = args[1] as QueryOptions | undefined;
+    return queryRun(this.#target, () => this.#record(), name, args[0], options) as Promise<never>;
   }
 
   update(name: string, ...args: readonly unknown[]): Promise<never> {
@@ -194,7 +207,7 @@ export class RunHandle implements Run<any> {
     if (hasEnded(record.status)) return;
     await cancelRun(this.#target, reason);
     if (record.status !== "expected" || (await this.#host.store.findRun(this.id)) !== undefined) return;
-    this.#host.waiters.tell(this.id, { record: { ...record, status: "cancelled" }, last: undefined });
+    this.#host.waiters.settle(this.id, { record: { ...record, status: "cancelled" }, last: undefined });
   }
 
   async terminate(reason?: string): Promise<void> {
@@ -220,7 +233,7 @@ export class RunHandle implements Run<any> {
     return readScheduler(this.#host, await this.#record());
   }
 
-  stream(name: string, options?: { after?: number }): AsyncIterable<StreamChunk<never>> {
+  stream(name: string, options?: StreamOptions): AsyncGenerator<StreamChunk<never>, void, undefined> {
     return readRunStream(this.#target, () => this.#record(), name, options);
   }
 
@@ -275,9 +288,9 @@ export class RunHandle implements Run<any> {
   async #replay(options: ReplayOptions, verified: boolean): Promise<Replay> {
     const record = await this.#record(options.generation);
     // The version it is pinned to, whichever the handle was made with.
-    const { store, worker, timers, registry, openScratch } = this.#host;
+    const { store, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
-    const execution = { ...worker.runs.executionHost(record.id), log: () => {} };
+    const execution = { ...this.#host.executionHost(record.id), log: () => {} };
     return replayRun({ store, timers, execution, openScratch }, record, body, options, verified);
   }
 }
@@ -292,7 +305,7 @@ function checkGeneration(generation: unknown): number | undefined {
 }
 
 /** Reads what is needed to describe a run, its failure included. */
-export async function readInfo({ store, redaction }: HandleHost, record: RunRecord): Promise<RunInfo> {
+export async function readInfo({ store, redaction }: RunHandleHost, record: RunRecord): Promise<RunInfo> {
   const last = record.status === "failed" ? await store.readJournal(record.run, record.head - 1, 1) : [];
   const { error, ...info } = infoOf(record, last[0]);
   if (error === undefined) return info;
@@ -300,23 +313,27 @@ export async function readInfo({ store, redaction }: HandleHost, record: RunReco
 }
 
 /** Tells whoever waits for the run, if it has ended or was stopped. `note`: otherwise it goes on as this run. */
-export async function tellIfOver(host: HandleHost, record: RunRecord, note: (run: RunNumber) => void): Promise<void> {
+export async function settleIfEnded(
+  host: RunHandleHost,
+  record: RunRecord,
+  note: (run: RunNumber) => void,
+): Promise<void> {
   const { store, waiters } = host;
-  if (waiters.tellIfGone(record.id, record)) return;
+  if (waiters.settleIfLost(record.id, record)) return;
   // One that is only expected may be cancelled, and is removed then.
-  if (record.status !== "expected") waiters.see(record.id, record);
-  if (stopOf(record) !== undefined) return waiters.tell(record.id, { record, last: undefined });
+  if (record.status !== "expected") waiters.noteSeen(record.id, record);
+  if (stopOf(record) !== undefined) return waiters.settle(record.id, { record, last: undefined });
   if (!hasEnded(record.status)) return note(record.run);
   if (record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
   // Without its end the row was read before the database went back, or the run was retried: look at it again.
   if (record.head > 0 && !(last !== undefined && END_ENTRIES.includes(last.type))) {
     const now = await store.findRun(record.id);
-    if (now === undefined) return void waiters.tellIfGone(record.id, undefined);
+    if (now === undefined) return void waiters.settleIfLost(record.id, undefined);
     if (now.run !== record.run || now.head !== record.head || now.chain !== record.chain)
-      return tellIfOver(host, now, note);
+      return settleIfEnded(host, now, note);
   }
-  waiters.tell(record.id, { record, last });
+  waiters.settle(record.id, { record, last });
 }
 
 function cancelledText(id: string, data: string): string {

@@ -1,15 +1,15 @@
 // RunInfo: a run's row as people see it.
 
 import { decode, RepriseError } from "../base/index.ts";
-import type { EndEntry, Entry, RunRecord } from "../kernel/index.ts";
+import { decodeData, type EndEntry, type Entry, type RunRecord } from "../kernel/index.ts";
 import type { RunInfo } from "./api.ts";
 
 /** The error of a failed run's last entry, with its recorded stack. */
 export function failureOf(last: EndEntry | undefined): Error | undefined {
   if (last?.type !== "RunFailed") return undefined;
-  const { error, stack } = decode(last.data) as { error?: unknown; stack?: unknown };
+  const { error, stack } = decodeData(last.type, last.data);
   if (!(error instanceof Error)) return undefined;
-  if (typeof stack === "string") error.stack = stack;
+  if (stack !== undefined) error.stack = stack;
   return error;
 }
 
@@ -20,7 +20,7 @@ interface Evidence {
   readonly actual?: unknown;
 }
 
-/** A run that somebody paused goes on when somebody wants it to; one that paused by itself says why. */
+/** A run that paused automatically has evidence; one that a caller paused has none. */
 function isStopped({ status, evidence }: RunRecord): boolean {
   return status === "blocked" || status === "determinism_violation" || (status === "paused" && evidence !== undefined);
 }
@@ -29,17 +29,18 @@ function isStopped({ status, evidence }: RunRecord): boolean {
 export function stopOf(record: RunRecord): RepriseError | undefined {
   if (!isStopped(record)) return undefined;
   const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
-  const violated = record.status === "determinism_violation";
-  const said = (evidence.message ?? "no evidence was kept").replace(/\.$/, "");
-  const cure = violated
-    ? "Expected is what the code asks for now, got is what the journal has. Put the code back"
-    : "Remove the cause";
-  const next = said.endsWith("resume the run") ? "" : ` ${cure}, then resume the run.`;
-  const code = violated ? "DETERMINISM_VIOLATION" : record.status === "paused" ? "BACKPRESSURE_TIMEOUT" : "RUN_BLOCKED";
+  const { status, id } = record;
+  const reason = (evidence.message ?? "the store has no evidence").replace(/\.$/, "");
+  const code =
+    status === "determinism_violation"
+      ? "DETERMINISM_VIOLATION"
+      : status === "paused"
+        ? "BACKPRESSURE_TIMEOUT"
+        : "RUN_BLOCKED";
   return new RepriseError(
     code,
-    `Run ${record.id} is ${record.status === "paused" ? "paused" : "stopped"}: ${said}.${next}`,
-    { details: { run: record.id, ...evidence } },
+    `Run ${id} is ${status === "paused" ? "paused" : "stopped"}: ${reason}. To continue, run \`reprise resume ${id}\`.`,
+    { details: { run: id, ...evidence } },
   );
 }
 

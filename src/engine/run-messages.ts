@@ -3,19 +3,19 @@
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
 import { parse, type Arrival, type Ports, type Schema } from "../kernel/index.ts";
-import { entryData, titleOf, type WorkflowBody } from "../workflow/index.ts";
+import { entryData, describeDefinition, type WorkflowBody } from "../workflow/index.ts";
 import type { SettleOptions, SignalOptions } from "./api.ts";
-import type { HandleHost } from "./run-handle.ts";
+import type { RunHandleHost } from "./run-handle.ts";
 
 /** The run a handle stands for. */
-export interface Target {
-  readonly host: HandleHost;
+export interface RunTarget {
+  readonly host: RunHandleHost;
   readonly body: WorkflowBody;
   readonly id: string;
 }
 
 export async function resolvePort(
-  target: Target,
+  target: RunTarget,
   name: string,
   given: unknown,
   options: SettleOptions = {},
@@ -32,7 +32,7 @@ export async function resolvePort(
 }
 
 export async function rejectPort(
-  target: Target,
+  target: RunTarget,
   name: string,
   error: Error,
   options: SettleOptions = {},
@@ -55,7 +55,7 @@ function checkEarly(options: SettleOptions, known: readonly string[], what: stri
 }
 
 export async function signalRun(
-  target: Target,
+  target: RunTarget,
   name: string,
   given: unknown,
   options: SignalOptions = {},
@@ -93,7 +93,7 @@ export async function signalsOf(
 }
 
 /** In order: what is submitted together is written in one batch, or in batches that follow each other. */
-export async function sendAll(target: Target, arrivals: readonly Arrival[]): Promise<void> {
+export async function sendAll(target: RunTarget, arrivals: readonly Arrival[]): Promise<void> {
   await Promise.all(arrivals.map((arrival) => send(target, arrival)));
 }
 
@@ -108,7 +108,10 @@ export function getPort(
   const port = Object.hasOwn(ports, name) ? ports[name] : undefined;
   if (port?.port === kind) return port as { readonly schema?: Schema<never, unknown> };
   const known = Object.keys(ports).join(", ") || "none";
-  throw new RepriseError("UNKNOWN_PORT", `${titleOf(body)} has no ${kind} ${name}; its ports are: ${known}.`);
+  throw new RepriseError(
+    "UNKNOWN_PORT",
+    `${describeDefinition(body)} has no ${kind} ${name}; its ports are: ${known}.`,
+  );
 }
 
 export interface SendOptions {
@@ -119,12 +122,16 @@ export interface SendOptions {
 }
 
 /** False when a message with its `dedupId` is there already. */
-export async function send({ host, body, id }: Target, arrival: Arrival, options: SendOptions = {}): Promise<boolean> {
+export async function send(
+  { host, body, id }: RunTarget,
+  arrival: Arrival,
+  options: SendOptions = {},
+): Promise<boolean> {
   host.checkOpen();
   const { worker } = host;
   const { once = false, dedupId } = options;
   const { name: definition, version } = body;
-  const outcome = await worker.pump.submit({
+  const outcome = await worker.submit({
     write: "message",
     to: id,
     arrival,
@@ -137,14 +144,14 @@ export async function send({ host, body, id }: Target, arrival: Arrival, options
   });
   switch (outcome.status) {
     case "committed":
-      worker.runs.arrived(outcome.run);
+      worker.onArrival(outcome.run);
       return true;
-    case "no-run":
+    case "no_run":
       throw new RepriseError(
         "RUN_NOT_FOUND",
         `There is no run ${id}. Start it first, check the id and the store, or say { beforeStart: true }.`,
       );
-    case "other-definition":
+    case "other_definition":
       throw otherDefinition(id, outcome.definition, definition);
     case "ended":
       throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and takes no more messages.`);
@@ -160,6 +167,6 @@ export async function send({ host, body, id }: Target, arrival: Arrival, options
 export function otherDefinition(id: string, follows: string, asked: string): RepriseError {
   return new RepriseError(
     "UNKNOWN_DEFINITION",
-    `Run ${id} follows ${follows}, not ${asked}. Use engine.run("${follows}", id).`,
+    `Run ${id} follows ${follows}, not ${asked}. Use engine.get("${follows}", id).`,
   );
 }

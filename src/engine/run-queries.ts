@@ -1,69 +1,86 @@
-// run.query: asks the code of a run what it knows, wherever the run is at work.
+// run.query: asks the code of a run. The run may be held by any worker, or have ended.
 //
-// Z1. Nothing is written and no turn is disturbed: the run that is in memory here answers as it stands between two
-//     deliveries; otherwise its journal is replayed here, and that replay answers.
-// Z2. A run held here first gets to see what was sent to it before the query: whoever signals and then asks sees the signal.
+// run-queries.Q1. A query writes nothing and disturbs no turn: a run that is in memory here answers between two deliveries;
+//   otherwise its journal is replayed here, and that replay answers.
+// run-queries.Q2. A run held here first receives the messages sent before the query: a caller that sends a signal and then
+//   queries sees the signal.
 
-import { RepriseError } from "../base/index.ts";
+import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
 import { answerQuery, driveThrough, entryData, Execution, indexJournal, type Stop } from "../workflow/index.ts";
-import { News } from "./news.ts";
-import { getPort, type Target } from "./run-messages.ts";
+import { checkSignal, unlessAborted } from "./abort.ts";
+import type { QueryOptions } from "./api.ts";
+import { getPort, type RunTarget } from "./run-messages.ts";
+import { RunWatch } from "./run-watch.ts";
 
 export async function queryRun(
-  target: Target,
+  target: RunTarget,
   getRecord: () => Promise<RunRecord>,
   name: string,
   given: unknown,
+  options: QueryOptions = {},
 ): Promise<unknown> {
-  const { body, host } = target;
-  getPort(body, name, "query");
+  getPort(target.body, name, "query");
+  checkOptionNames(options, ["signal"], `query ${name}`);
+  const signal = checkSignal(options.signal, `query ${name}`);
+  signal?.throwIfAborted();
+  return unlessAborted(signal, askRun(target, getRecord, name, given, signal));
+}
+
+async function askRun(
+  target: RunTarget,
+  getRecord: () => Promise<RunRecord>,
+  name: string,
+  given: unknown,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const { host } = target;
   const args = entryData.encodeNamed(`What query ${name} is asked with`, given, host.limits);
-  const live = await findLive(target, getRecord);
+  const live = await findLive(target, getRecord, signal);
   if (live !== undefined) return answerQuery(live, name, args);
   const record = await getRecord();
   if (record.status === "expected")
     throw new RepriseError(
       "NO_QUERY_HANDLER",
-      `Run ${record.id} is expected and has not been started: nobody can answer the query ${name} yet.`,
+      `Run ${record.id} has not been started yet, so its code cannot answer the query ${name}. Start it first.`,
     );
-  const { worker, timers, store, registry } = host;
+  const { timers, store, registry } = host;
   const code = registry.getWorkflow(record.definition, record.version);
   const recorded = indexJournal(await store.readJournal(record.run, 0));
-  const facts = { id: record.id, generation: record.generation };
-  const executionHost = { ...worker.runs.executionHost(record.id), log: () => {}, guard: undefined };
-  // As lenient as can be: whoever asks wants an answer, not a verdict.
-  const execution = new Execution(code, facts, recorded, "per-type", executionHost);
+  const identity = { id: record.id, generation: record.generation };
+  const executionHost = { ...host.executionHost(record.id), log: () => {}, guard: undefined };
+  // The most lenient mode: the caller wants an answer, not a check of the code.
+  const execution = new Execution(code, identity, recorded, "per-type", executionHost);
   await driveThrough(execution, recorded, timers);
   if (execution.stop?.status === "determinism_violation") throw cannotReplay(record.id, execution.stop);
   return answerQuery(execution, name, args);
 }
 
-/** The execution in memory here, when it stands where the journal does. */
-async function findLive({ host, id }: Target, getRecord: () => Promise<RunRecord>): Promise<Execution | undefined> {
+/** The execution in memory here, if it is at the head of the journal. */
+async function findLive(
+  { host, id }: RunTarget,
+  getRecord: () => Promise<RunRecord>,
+  signal: AbortSignal | undefined,
+): Promise<Execution | undefined> {
   const { worker, watchers, timers, store } = host;
-  const news = new News();
-  const leave = watchers.add(id, () => news.tell());
-  try {
-    for (let hasLooked = false; ;) {
-      host.checkOpen();
-      const moved = news.next();
-      const record = await getRecord();
-      // A macrotask: the code of no run is in the middle of anything.
-      await new Promise<void>((resolve) => timers.soon(resolve));
-      const { run, head, arrivals } = record;
-      const hot = worker.runs.find(run);
-      if (worker.runs.holds(run) && worker.works) {
-        if (hot?.isCurrent === true && hot.read >= arrivals) return liveOf(hot.execution);
-        await moved;
-      } else if (!hasLooked && !hasEnded(record.status) && (await store.readInbox(run, 0)).length > 0) {
-        // Z2. Its turn is due, and may be taken here: not longer than one look.
-        hasLooked = true;
-        await worker.pump.written();
-      } else return hot?.isCurrent === true && hot.head === head ? liveOf(hot.execution) : undefined;
-    }
-  } finally {
-    leave();
+  using watch = new RunWatch(watchers, id, signal);
+  for (let hasWaitedForClaim = false; ;) {
+    host.checkOpen();
+    signal?.throwIfAborted();
+    const changed = watch.next();
+    const record = await getRecord();
+    // After a macrotask no run's code is in the middle of a delivery.
+    await new Promise<void>((resolve) => timers.soon(resolve));
+    const { run, head, arrivals } = record;
+    const hot = worker.findHot(run);
+    if (worker.holds(run) && worker.works) {
+      if (hot?.isCurrent === true && hot.read >= arrivals) return liveOf(hot.execution);
+      await changed;
+    } else if (!hasWaitedForClaim && !hasEnded(record.status) && (await store.readInbox(run, 0)).length > 0) {
+      // run-queries.Q2. Its turn is due and this worker may claim it: wait for one attempt to claim.
+      hasWaitedForClaim = true;
+      await worker.flushed();
+    } else return hot?.isCurrent === true && hot.head === head ? liveOf(hot.execution) : undefined;
   }
 }
 
@@ -74,7 +91,7 @@ function liveOf(execution: Execution): Execution | undefined {
 function cannotReplay(id: string, { message, where, expected, actual }: Stop): RepriseError {
   return new RepriseError(
     "DETERMINISM_VIOLATION",
-    `Run ${id} cannot be asked: its journal does not fit today's code. ${message}.`,
+    `Run ${id} cannot answer the query: its journal does not match the current code. ${message}.`,
     { details: { run: id, where, expected, actual } },
   );
 }

@@ -3,11 +3,11 @@
 import { RepriseError } from "../base/index.ts";
 import type { RunRecord } from "../kernel/index.ts";
 import { graphOfRun, SchedulerFold, schedulerOf, type SchedulerState } from "../graph/index.ts";
-import type { HandleHost } from "./run-handle.ts";
+import type { RunHandleHost } from "./run-handle.ts";
 
 const PAGE = 1_000;
 
-export async function readScheduler(host: HandleHost, record: RunRecord): Promise<SchedulerState> {
+export async function readScheduler(host: RunHandleHost, record: RunRecord): Promise<SchedulerState> {
   const { id, run, definition, kind, version } = record;
   const graph = graphOfRun(host.registry.getWorkflow(definition, version));
   if (graph === undefined)
@@ -15,11 +15,11 @@ export async function readScheduler(host: HandleHost, record: RunRecord): Promis
   const fold = new SchedulerFold(graph);
   for (let after = 0; ;) {
     const page = await host.store.readJournal(run, after, PAGE);
-    for (const entry of page) fold.see(entry);
+    for (const entry of page) fold.add(entry);
     if (page.length < PAGE) break;
     after = page.at(-1)!.seq;
   }
-  const hot = host.worker.runs.find(run);
-  const isHeld = hot?.token !== undefined && !hot.isGone;
+  const hot = host.worker.findHot(run);
+  const isHeld = hot?.token !== undefined && !hot.isDiscarded;
   return fold.state(isHeld ? schedulerOf(hot.execution)?.state() : undefined);
 }

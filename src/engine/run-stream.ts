@@ -1,88 +1,68 @@
-// run.stream: the chunks of a stream, from an offset on, those to come included.
+// run.stream: the chunks of a stream from an offset on, including those to come.
 
 import { decode, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord } from "../kernel/index.ts";
-import { News } from "./news.ts";
-import { getPort, type Target } from "./run-messages.ts";
-import { goneError } from "./waiters.ts";
-
-export interface StreamChunk<T> {
-  readonly offset: number;
-  readonly value: T;
-}
+import { AbortableGenerator, checkSignal } from "./abort.ts";
+import type { StreamChunk, StreamOptions } from "./api.ts";
+import { lostRunError } from "./result-waiters.ts";
+import { getPort, type RunTarget } from "./run-messages.ts";
+import { RunWatch } from "./run-watch.ts";
 
 const PAGE = 500;
 
-/** Ends when the run has ended and everything was read; a stopped run may go on, so its streams do not end. */
+/** Ends when the run has ended and every chunk was read. A stopped run may be resumed, so its streams stay open. */
 export function readRunStream(
-  target: Target,
+  target: RunTarget,
   getRecord: () => Promise<RunRecord>,
   name: string,
-  options: { readonly after?: number } = {},
-): AsyncIterable<StreamChunk<never>> {
+  options: StreamOptions = {},
+): AsyncGenerator<StreamChunk<never>, void, undefined> {
   getPort(target.body, name, "stream");
   const { after = 0 } = options;
   if (!Number.isSafeInteger(after) || after < 0)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `stream: expected an offset of 0 or more as \`after\`, got ${String(after)}. Give the offset of the last chunk you have.`,
+      `stream: expected an offset of 0 or more as \`after\`, got ${String(after)}. Pass the offset of the last chunk you have read.`,
     );
-  return {
-    [Symbol.asyncIterator]: () => {
-      const news = new News();
-      const read = chunks(target, getRecord, name, after, news);
-      return {
-        next: () => read.next(),
-        // A reader that leaves while it waits would otherwise be kept until the run moves.
-        return: () => {
-          news.close();
-          return read.return();
-        },
-      };
-    },
-  };
+  const signal = checkSignal(options.signal, "stream");
+  return new AbortableGenerator(signal, (left) => readChunks(target, getRecord, name, after, left));
 }
 
-async function* chunks(
-  { host, id }: Target,
+async function* readChunks(
+  { host, id }: RunTarget,
   getRecord: () => Promise<RunRecord>,
   name: string,
   from: number,
-  news: News,
+  left: AbortSignal,
 ): AsyncGenerator<StreamChunk<never>, void, undefined> {
-  const leave = host.watchers.add(id, () => news.tell());
-  try {
-    const { run, generation } = await getRecord();
-    const before = host.timesRolledBack();
-    for (let after = from, head = 0; !news.isClosed;) {
-      host.checkOpen();
-      // Asked before reading: what comes in between is read, or wakes.
-      const moved = news.next();
-      const page = await host.store.readStream(run, name, after, PAGE);
-      if (host.timesRolledBack() !== before) throw otherHistory(id, name);
-      for (const { offset, data } of page) {
-        yield { offset, value: decode(data) as never };
-        after = offset;
-      }
-      if (page.length > 0) continue;
-      const record = await getRecord();
-      if (record.generation === generation && record.run !== run) throw goneError(id, true);
-      if (record.run === run && record.head < head) throw otherHistory(id, name);
-      if (record.run === run) head = record.head;
-      if (!hasEnded(record.status)) await moved;
-      // The end came with its last chunks, perhaps after the page was read.
-      else if ((await host.store.readStream(run, name, after, 1)).length === 0) return;
+  using watch = new RunWatch(host.watchers, id, left);
+  const { run, generation } = await getRecord();
+  const before = host.timesRolledBack();
+  for (let after = from, head = 0; !left.aborted;) {
+    host.checkOpen();
+    const changed = watch.next();
+    const page = await host.store.readStream(run, name, after, PAGE);
+    if (host.timesRolledBack() !== before) throw rolledBackError(id, name);
+    for (const { offset, data } of page) {
+      yield { offset, value: decode(data) as never };
+      after = offset;
     }
-  } finally {
-    leave();
+    if (page.length > 0) continue;
+    const record = await getRecord();
+    if (record.generation === generation && record.run !== run) throw lostRunError(id, true);
+    if (record.run === run && record.head < head) throw rolledBackError(id, name);
+    if (record.run === run) head = record.head;
+    if (!hasEnded(record.status)) await changed;
+    // The commit that ended the run may have added chunks after the page was read.
+    else if ((await host.store.readStream(run, name, after, 1)).length === 0) return;
   }
 }
 
-/** Chunks of a history that is lost and of the one that followed must not be taken for one stream. */
-function otherHistory(id: string, name: string): RepriseError {
+/** Chunks of a lost history and of the one that replaced it must not be mixed in one stream. */
+function rolledBackError(id: string, name: string): RepriseError {
   return new RepriseError(
     "STORE_ROLLED_BACK",
-    `Stream ${name} of run ${id}: the database went back to an earlier state while it was read, so chunks that were read may be gone. Discard them and read the stream again: run.stream(${JSON.stringify(name)}).`,
+    `Stream ${name} of run ${id}: the database went back to an earlier state during the read, so chunks you have read may no longer exist. Discard them and read the stream again: run.stream(${JSON.stringify(name)}).`,
     { details: { run: id, stream: name } },
   );
 }

@@ -18,15 +18,16 @@ import {
   type Timing,
 } from "../kernel/index.ts";
 import { entryData, type WorkflowBody } from "../workflow/index.ts";
-import { plannedRun, scheduledRun, timesOf, type ScheduledRunHost, type Worker } from "../worker/index.ts";
-import type { RunInfo, Schedule, ScheduleInfo, ScheduleOptions } from "./api.ts";
+import { plannedRun, scheduledRun, timesOf, type NewRunHost } from "../process/index.ts";
+import type { WorkerPort } from "./worker-port.ts";
+import type { RunInfo, ScheduleHandle, ScheduleInfo, ScheduleOptions } from "./api.ts";
 import { checkSchedule, checkScheduleName, type CheckedSchedule } from "./check-schedule.ts";
 import { infoOf } from "./run-info.ts";
 
-export interface SchedulesHost extends ScheduledRunHost {
+export interface SchedulesHost extends NewRunHost {
   readonly store: Store;
   readonly random: Random;
-  readonly worker: Worker;
+  readonly worker: WorkerPort;
   checkOpen(): void;
 }
 
@@ -36,13 +37,13 @@ type Committed = PutScheduleOutcome & { readonly status: "committed" };
 
 const PAGE = 100;
 
-export async function makeSchedule(
+export async function putSchedule(
   host: SchedulesHost,
   name: unknown,
-  options: ScheduleOptions,
   body: WorkflowBody,
   input: unknown,
-): Promise<Schedule> {
+  options: ScheduleOptions,
+): Promise<ScheduleHandle> {
   const checkedName = checkScheduleName(name);
   const now = host.store.now();
   const checked = checkSchedule(options, now);
@@ -58,7 +59,7 @@ export async function makeSchedule(
     const state = present === undefined ? newState(asked, now) : updated(present, asked, now);
     return state && { state };
   });
-  return new ScheduleHandle(host, checkedName);
+  return new StoredSchedule(host, checkedName);
 }
 
 type Asked = CheckedSchedule & Pick<ScheduleState, "name" | "definition" | "version" | "input">;
@@ -70,7 +71,7 @@ function newState(asked: Asked, now: EpochMs): ScheduleState {
     ...timesFrom(asked, now),
     lastAt: undefined,
     lastRun: undefined,
-    line: [],
+    queued: [],
   };
 }
 
@@ -119,7 +120,7 @@ async function change(
     const present = await host.store.findSchedule(name);
     const wanted = await decide(present);
     if (wanted === undefined) return undefined;
-    const outcome = await host.worker.pump.submit({
+    const outcome = await host.worker.submit({
       write: "put-schedule",
       fence: present?.token,
       token: host.random.token(),
@@ -132,11 +133,10 @@ async function change(
   }
 }
 
-export async function findSchedule(host: SchedulesHost, name: unknown): Promise<Schedule | undefined> {
+export async function findSchedule(host: SchedulesHost, name: unknown): Promise<ScheduleInfo | undefined> {
   host.checkOpen();
-  const checkedName = checkScheduleName(name);
-  const record = await host.store.findSchedule(checkedName);
-  return record && new ScheduleHandle(host, checkedName);
+  const record = await host.store.findSchedule(checkScheduleName(name));
+  return record && scheduleInfoOf(record);
 }
 
 export async function* listSchedules(host: SchedulesHost): AsyncIterable<ScheduleInfo> {
@@ -163,7 +163,7 @@ function scheduleInfoOf(record: ScheduleRecord): ScheduleInfo {
     ...(lastAt !== undefined && { lastAt: new Date(lastAt) }),
     ...(lastRun !== undefined && { lastRun }),
     ...(lastStatus !== undefined && { lastStatus }),
-    waiting: record.line.map((at) => new Date(at)),
+    waiting: record.queued.map((at) => new Date(at)),
     createdAt: new Date(record.createdAt),
   };
 }
@@ -172,7 +172,7 @@ function timingInfo(timing: Timing): Pick<ScheduleInfo, "cron" | "timeZone" | "e
   return "cron" in timing ? { cron: timing.cron, timeZone: timing.timeZone } : { everyMs: timing.everyMs };
 }
 
-export class ScheduleHandle implements Schedule {
+export class StoredSchedule implements ScheduleHandle {
   readonly name: string;
   readonly #host: SchedulesHost;
 
@@ -226,10 +226,12 @@ export class ScheduleHandle implements Schedule {
       const free = await this.#withoutRun(times);
       // Under `queue` they go through the line, so that none of them runs beside another.
       if (record.overlap === "queue") {
-        const added = free.filter((at) => !record.line.includes(at));
+        const added = free.filter((at) => !record.queued.includes(at));
         checkLine(record, added.length);
         count = added.length;
-        return { state: { ...scheduleStateOf(record), line: [...record.line, ...added].toSorted((a, b) => a - b) } };
+        return {
+          state: { ...scheduleStateOf(record), queued: [...record.queued, ...added].toSorted((a, b) => a - b) },
+        };
       }
       return { state: scheduleStateOf(record), starts: free.map((at) => plannedRun(this.#host, record, at)) };
     });
@@ -245,7 +247,7 @@ export class ScheduleHandle implements Schedule {
 
   async remove(): Promise<void> {
     this.#host.checkOpen();
-    await this.#host.worker.pump.submit({ write: "remove-schedule", name: this.name });
+    await this.#host.worker.submit({ write: "remove-schedule", name: this.name });
   }
 
   #change(decide: (present: ScheduleRecord) => Awaitable<Change>): Promise<Committed | undefined> {
@@ -261,7 +263,7 @@ export class ScheduleHandle implements Schedule {
   }
 }
 
-function checkLine({ name, line }: ScheduleRecord, added: number): void {
+function checkLine({ name, queued: line }: ScheduleRecord, added: number): void {
   if (line.length + added <= MAX_CATCH_UP) return;
   throw new RepriseError(
     "BAD_OPTIONS",

@@ -13,16 +13,16 @@ import {
   checkVersion,
   isTask,
   labelOption,
-  lineOptions,
+  checkQueueSlot,
   nodeRoute,
   taskBody,
   type Definition,
-  type LineOptions,
+  type QueueSlotOptions,
   type Policy,
   type Schema,
 } from "../kernel/index.ts";
-import { SPREAD_SUFFIX, type FlowNode, type Gate, type NodeWork } from "./node.ts";
-import type { Flow, FlowBuilder, Part } from "./parts.ts";
+import { SPREAD_SUFFIX, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
+import type { Flow, FlowBuilder, FlowPart } from "./parts.ts";
 import { regionsOf, type Regions } from "./regions.ts";
 
 /** What is said of a flow as a whole. */
@@ -47,8 +47,8 @@ export interface FlowBody {
   readonly regions: Regions;
 }
 
-const BODY = Symbol("reprise.flow");
-const DRAFT = Symbol("reprise.flow.draft");
+const BODY = Symbol.for("reprise.flow");
+const DRAFT = Symbol.for("reprise.flow.draft");
 
 export function flowBody(definition: unknown): FlowBody {
   const body = (definition as { [BODY]?: FlowBody } | null | undefined)?.[BODY];
@@ -65,7 +65,7 @@ export function isFlow(value: unknown): boolean {
   return typeof value === "object" && value !== null && (BODY in value || DRAFT in value);
 }
 
-interface Draft {
+interface FlowDraft {
   readonly flow: string;
   readonly options: FlowOptions<never, unknown>;
   readonly nodes: readonly FlowNode[];
@@ -73,7 +73,7 @@ interface Draft {
   readonly names: ReadonlySet<string>;
   /** Those of this scope that have no other side yet. */
   readonly whens: ReadonlySet<string>;
-  readonly gate: Gate | undefined;
+  readonly guard: BranchGuard | undefined;
 }
 
 /**
@@ -91,7 +91,7 @@ interface Draft {
 export function flow<const Name extends string, Input, Parsed = Input>(
   name: Name,
   options: FlowOptions<Input, Parsed>,
-): FlowBuilder<Name, Input, Part<"input", Parsed>> {
+): FlowBuilder<Name, Input, FlowPart<"input", Parsed>> {
   checkName(name, "flow name");
   checkOptionNames(options, ["deadline", "input", "label", "version"], `Flow ${name}`);
   if (typeof options.input?.["~standard"]?.validate !== "function")
@@ -103,38 +103,37 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   labelOption(options, `Flow ${name}`);
   const input: FlowNode = {
     id: "input",
+    name: "input",
     work: { kind: "input" },
     needs: [],
-    gate: undefined,
+    guard: undefined,
     policy: {},
-    line: undefined,
+    slotOptions: undefined,
     label: undefined,
   };
-  const draft: Draft = {
+  const draft: FlowDraft = {
     flow: name,
-    options: options as unknown as Draft["options"],
+    options: options as unknown as FlowDraft["options"],
     nodes: [input],
     names: new Set(["input"]),
     whens: new Set(),
-    gate: undefined,
+    guard: undefined,
   };
-  return builder(draft) as unknown as FlowBuilder<Name, Input, Part<"input", Parsed>>;
+  return builder(draft) as unknown as FlowBuilder<Name, Input, FlowPart<"input", Parsed>>;
 }
 
-function builder(draft: Draft): object {
+function builder(draft: FlowDraft): object {
   return Object.freeze({
     [DRAFT]: draft,
-    action: (name: string, needs: unknown, run: unknown) => builder(withAction(draft, name, needs, run)),
-    inline: (name: string, needs: unknown, derive: unknown) => {
-      const what = whatOf(draft, name);
-      const work: NodeWork = { kind: "inline", derive: checkFunction(derive, what) as never };
-      return builder(withNode(draft, name, { work, ...needsOf(draft, needs, [], what) }));
-    },
-    call: (name: string, needs: unknown, called: unknown, input: unknown) =>
-      builder(withCall(draft, name, needs, called, input)),
-    spread: (name: string, needs: unknown, items: unknown, run: unknown) =>
-      builder(withSpread(draft, name, needs, items, run)),
-    parallel: (name: string, needs: unknown, runs: unknown) => builder(withParallel(draft, name, needs, runs)),
+    action: (name: string, needs: unknown, ...rest: readonly unknown[]) =>
+      builder(withAction(draft, name, needs, rest)),
+    inline: (name: string, needs: unknown, ...rest: readonly unknown[]) =>
+      builder(withInline(draft, name, needs, rest)),
+    call: (name: string, needs: unknown, ...rest: readonly unknown[]) => builder(withCall(draft, name, needs, rest)),
+    spread: (name: string, needs: unknown, ...rest: readonly unknown[]) =>
+      builder(withSpread(draft, name, needs, rest)),
+    parallel: (name: string, needs: unknown, ...rest: readonly unknown[]) =>
+      builder(withParallel(draft, name, needs, rest)),
     when: (name: string, needs: unknown, test: unknown, then: unknown) =>
       builder(withWhen(draft, name, needs, test, then)),
     otherwise: (name: string, then: unknown) => builder(withOtherwise(draft, name, then)),
@@ -144,29 +143,46 @@ function builder(draft: Draft): object {
 
 // ── nodes ──
 
-function withAction(draft: Draft, name: string, given: unknown, run: unknown): Draft {
+function withAction(draft: FlowDraft, name: string, given: unknown, rest: readonly unknown[]): FlowDraft {
   const what = whatOf(draft, name);
-  const allowed = ["catch", "label", "queue", "retry", "timeout"];
-  const { needs, policy, line, label, options } = needsOf(draft, given, allowed, what);
+  const needs = checkNeeds(draft, given, what);
+  const [options, run] = splitOptions(rest, 1);
+  const { policy, slotOptions, label } = checkNodeOptions(
+    options,
+    ["catch", "label", "queue", "retry", "timeout"],
+    what,
+  );
   const recover = options["catch"];
   if (recover !== undefined) checkFunction(recover, `${what}: catch`);
   const work: NodeWork = {
     kind: "action",
     run: checkFunction(run, what),
     recover: recover as Function | undefined,
+    isPart: false,
   };
-  return withNode(draft, name, { work, needs, policy, line, label });
+  return withNode(draft, name, { work, needs, policy, slotOptions, label });
 }
 
-function withCall(draft: Draft, name: string, given: unknown, called: unknown, input: unknown): Draft {
+function withInline(draft: FlowDraft, name: string, given: unknown, rest: readonly unknown[]): FlowDraft {
   const what = whatOf(draft, name);
+  const needs = checkNeeds(draft, given, what);
+  const [options, derive] = splitOptions(rest, 1);
+  checkNodeOptions(options, [], what);
+  const work: NodeWork = { kind: "inline", derive: checkFunction(derive, what) as never, isParallel: false };
+  return withNode(draft, name, { work, needs });
+}
+
+function withCall(draft: FlowDraft, name: string, given: unknown, rest: readonly unknown[]): FlowDraft {
+  const what = whatOf(draft, name);
+  const needs = checkNeeds(draft, given, what);
+  const [options, called, input] = splitOptions(rest, 2);
   if (!isTask(called) && !isDefinition(called))
     throw new RepriseError(
       "BAD_OPTIONS",
       `${what}: expected a task or a definition, got ${inspect(called, { depth: 0 })}.`,
     );
   checkNoKey(called, what);
-  const { needs, policy } = needsOf(draft, given, ["retry", "timeout"], what);
+  const { policy } = checkNodeOptions(options, ["retry", "timeout"], what);
   const isChild = !isTask(called);
   if (isChild && (policy.retry !== undefined || policy.timeout !== undefined))
     throw new RepriseError(
@@ -176,13 +192,21 @@ function withCall(draft: Draft, name: string, given: unknown, called: unknown, i
   const ofTask = isTask(called) ? taskBody(called) : undefined;
   const own = ofTask === undefined ? {} : { ...ofTask.policy, ...policy };
   const work: NodeWork = { kind: "call", definition: called as Definition, input: checkFunction(input, what) as never };
-  return withNode(draft, name, { work, needs, policy: own, line: ofTask?.line, label: ofTask?.label });
+  return withNode(draft, name, {
+    work,
+    needs,
+    policy: own,
+    slotOptions: ofTask?.slotOptions,
+    label: ofTask?.label,
+  });
 }
 
-function withSpread(draft: Draft, name: string, given: unknown, items: unknown, run: unknown): Draft {
+function withSpread(draft: FlowDraft, name: string, given: unknown, rest: readonly unknown[]): FlowDraft {
   const what = whatOf(draft, name);
+  const needs = checkNeeds(draft, given, what);
+  const [options, items, run] = splitOptions(rest, 2);
   const allowed = ["concurrency", "label", "queue", "retry", "settle", "timeout"];
-  const { needs, policy, line, label, options } = needsOf(draft, given, allowed, what);
+  const { policy, slotOptions, label } = checkNodeOptions(options, allowed, what);
   const { concurrency, settle = false } = options as { concurrency?: unknown; settle?: unknown };
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && (concurrency as number) >= 1))
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a concurrency of 1 or more, got ${inspect(concurrency)}.`);
@@ -205,18 +229,21 @@ function withSpread(draft: Draft, name: string, given: unknown, items: unknown, 
   };
   const spreading = addNode(draft, {
     id: `${name}${SPREAD_SUFFIX}`,
+    name,
     work,
     needs,
     policy: { ...ofTask?.policy, ...policy },
-    line: line ?? ofTask?.line,
+    slotOptions: slotOptions ?? ofTask?.slotOptions,
     label: label ?? ofTask?.label,
   });
   return withNode(spreading, name, { work: { kind: "barrier", spread: name, settle }, needs: [] });
 }
 
-function withParallel(draft: Draft, name: string, given: unknown, runs: unknown): Draft {
+function withParallel(draft: FlowDraft, name: string, given: unknown, rest: readonly unknown[]): FlowDraft {
   const what = whatOf(draft, name);
-  const { needs, policy } = needsOf(draft, given, ["retry", "timeout"], what);
+  const needs = checkNeeds(draft, given, what);
+  const [options, runs] = splitOptions(rest, 1);
+  const { policy } = checkNodeOptions(options, ["retry", "timeout"], what);
   if (typeof runs !== "object" || runs === null || Object.keys(runs).length === 0)
     throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of functions by name.`);
   const keys = Object.keys(runs);
@@ -224,30 +251,35 @@ function withParallel(draft: Draft, name: string, given: unknown, runs: unknown)
   for (const key of keys) {
     checkNodeName(key, `${what}: ${key}`);
     const run = checkFunction((runs as Record<string, unknown>)[key], `${what}: ${key}`);
-    made = addNode(made, { id: `${name}.${key}`, work: { kind: "action", run, recover: undefined }, needs, policy });
+    const work: NodeWork = { kind: "action", run, recover: undefined, isPart: true };
+    made = addNode(made, { id: partId(name, key), name: partId(name, key), work, needs, policy });
   }
-  const ids = keys.map((key) => `${name}.${key}`);
   const derive = (all: Readonly<Record<string, unknown>>): unknown =>
-    Object.fromEntries(keys.map((key) => [key, all[`${name}.${key}`]]));
-  return withNode(made, name, { work: { kind: "inline", derive }, needs: ids });
+    Object.fromEntries(keys.map((key) => [key, all[partId(name, key)]]));
+  const work: NodeWork = { kind: "inline", derive, isParallel: true };
+  return withNode(made, name, { work, needs: keys.map((key) => partId(name, key)) });
+}
+
+function partId(parallel: string, key: string): string {
+  return `${parallel}.${key}`;
 }
 
 // ── branches (D2) ──
 
-function withWhen(draft: Draft, name: string, given: unknown, test: unknown, then: unknown): Draft {
+function withWhen(draft: FlowDraft, name: string, given: unknown, test: unknown, then: unknown): FlowDraft {
   const what = `Flow ${draft.flow}: when ${name}`;
   checkNodeName(name, what);
   const id = whenId(name);
   if (draft.nodes.some((node) => node.id === id))
     throw new RepriseError("BAD_FLOW", `${what} is there already. Give it another name.`);
-  const { needs } = needsOf(draft, given, [], what);
+  const needs = checkNeeds(draft, given, what);
   const work: NodeWork = { kind: "when", test: checkFunction(test, what) as never };
-  const tested = addNode(draft, { id, work, needs });
-  const made = branch(tested, { when: id, side: true }, then, what);
+  const tested = addNode(draft, { id, name, work, needs });
+  const made = branch(tested, { when: id, name, side: true }, then, what);
   return { ...made, whens: new Set([...draft.whens, name]) };
 }
 
-function withOtherwise(draft: Draft, name: string, then: unknown): Draft {
+function withOtherwise(draft: FlowDraft, name: string, then: unknown): FlowDraft {
   const what = `Flow ${draft.flow}: otherwise ${name}`;
   if (!draft.whens.has(name)) {
     const open = [...draft.whens].join(", ") || "none";
@@ -256,20 +288,20 @@ function withOtherwise(draft: Draft, name: string, then: unknown): Draft {
       `${what}: there is no when of this name here without its other side; there are: ${open}.`,
     );
   }
-  const made = branch(draft, { when: whenId(name), side: false }, then, what);
+  const made = branch(draft, { when: whenId(name), name, side: false }, then, what);
   return { ...made, whens: new Set([...draft.whens].filter((open) => open !== name)) };
 }
 
-function branch(draft: Draft, gate: Gate, then: unknown, what: string): Draft {
+function branch(draft: FlowDraft, guard: BranchGuard, then: unknown, what: string): FlowDraft {
   checkFunction(then, what);
-  const made = (then as (branch: object) => unknown)(builder({ ...draft, gate, whens: new Set() }));
-  const inner = (made as { [DRAFT]?: Draft } | null | undefined)?.[DRAFT];
+  const made = (then as (branch: object) => unknown)(builder({ ...draft, guard, whens: new Set() }));
+  const inner = (made as { [DRAFT]?: FlowDraft } | null | undefined)?.[DRAFT];
   if (inner === undefined)
     throw new RepriseError(
       "BAD_FLOW",
       `${what}: expected the branch's function to return the branch with its nodes, got ${inspect(made, { depth: 0 })}.`,
     );
-  return { ...inner, gate: draft.gate };
+  return { ...inner, guard: draft.guard };
 }
 
 function whenId(name: string): string {
@@ -278,15 +310,15 @@ function whenId(name: string): string {
 
 // ── the whole ──
 
-function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<string, any, any> {
+function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<string, any, any> {
   const what = `Flow ${draft.flow}: output`;
-  if (draft.gate !== undefined)
+  if (draft.guard !== undefined)
     throw new RepriseError("BAD_FLOW", `${what} stands inside a branch. A flow has one output, after all branches.`);
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
-  const { nodes } = addNode(draft, { id: OUTPUT, work, needs: needsOf(draft, needs, [], what).needs });
+  const { nodes } = addNode(draft, { id: OUTPUT, name: "output", work, needs: checkNeeds(draft, needs, what) });
   const { version = 1, deadline, label, input } = draft.options;
   for (const node of nodes)
-    checkNodeRoute(nodeRoute(draft.flow, version, node.line?.queue.name, node.label), whatOf(draft, node.id));
+    checkNodeRoute(nodeRoute(draft.flow, version, node.slotOptions?.queue.name, node.label), whatOf(draft, node.id));
   const body: FlowBody = {
     name: draft.flow,
     version,
@@ -302,80 +334,99 @@ function definitionOf(draft: Draft, needs: unknown, derive: unknown): Flow<strin
 /** No name of a node: those have no brackets. */
 export const OUTPUT = "[output]";
 
-type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "line" | "label">>;
+type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "slotOptions" | "label">>;
 
-function withNode(draft: Draft, name: string, node: NewNode): Draft {
+function withNode(draft: FlowDraft, name: string, node: NewNode): FlowDraft {
   checkNodeName(name, whatOf(draft, name));
   if (draft.names.has(name) || draft.nodes.some(({ id }) => id === name))
     throw new RepriseError("BAD_FLOW", `${whatOf(draft, name)} is there already. Give it another name.`);
-  return { ...addNode(draft, { id: name, ...node }), names: new Set([...draft.names, name]) };
+  return { ...addNode(draft, { id: name, name, ...node }), names: new Set([...draft.names, name]) };
 }
 
-function addNode(draft: Draft, node: NewNode & { readonly id: string }): Draft {
-  const { id, work, needs, policy = {}, line, label } = node;
-  return { ...draft, nodes: [...draft.nodes, { id, work, needs, gate: draft.gate, policy, line, label }] };
-}
-
-function whatOf(draft: Draft, name: string): string {
-  return `Flow ${draft.flow}: node ${name}`;
-}
-
-interface Needed {
-  readonly needs: readonly string[];
-  readonly policy: Policy;
-  readonly line: LineOptions | undefined;
-  readonly label: string | undefined;
-  readonly options: Readonly<Record<string, unknown>>;
-}
-
-/** `["a"]`, or `{ needs: ["a"], … }`. */
-function needsOf(draft: Draft, given: unknown, allowed: readonly string[], what: string): Needed {
-  const isList = Array.isArray(given);
-  if (!isList) checkOptionNames(given as object, ["needs", ...allowed], what);
-  const options = (isList ? { needs: given } : given) as Record<string, unknown>;
-  const { needs } = options;
-  if (!Array.isArray(needs))
-    throw new RepriseError(
-      "BAD_FLOW",
-      `${what}: expected a list of the names it needs, got ${inspect(needs, { depth: 0 })}.`,
-    );
-  for (const need of needs as unknown[])
-    if (typeof need !== "string" || !draft.names.has(need))
-      throw new RepriseError(
-        "BAD_FLOW",
-        `${what} needs ${String(need)}, which is not above it. There are: ${[...draft.names].join(", ")}.`,
-      );
-  for (const need of needs as string[]) checkSide(draft, need, what);
-  const { retry, timeout } = options as Policy;
-  const policy: Policy = { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
-  checkPolicy(policy, what);
+function addNode(draft: FlowDraft, node: NewNode & { readonly id: string; readonly name: string }): FlowDraft {
+  const { id, name, work, needs, policy = {}, slotOptions, label } = node;
   return {
-    needs: [...new Set(needs as string[])],
-    policy,
-    line: lineOptions({ queue: options["queue"] }, what),
-    label: labelOption(options, what),
-    options,
+    ...draft,
+    nodes: [...draft.nodes, { id, name, work, needs, guard: draft.guard, policy, slotOptions, label }],
   };
 }
 
+function whatOf(draft: FlowDraft, name: string): string {
+  return `Flow ${draft.flow}: node ${name}`;
+}
+
+/** The arguments after `needs`: options may come before the `count` others. */
+function splitOptions(
+  rest: readonly unknown[],
+  count: number,
+): readonly [options: Readonly<Record<string, unknown>>, ...others: readonly unknown[]] {
+  if (rest.length <= count) return [{}, ...rest];
+  const [options = {}, ...others] = rest;
+  return [options as Readonly<Record<string, unknown>>, ...others];
+}
+
+interface CheckedOptions {
+  readonly policy: Policy;
+  readonly slotOptions: QueueSlotOptions | undefined;
+  readonly label: string | undefined;
+}
+
+function checkNodeOptions(
+  options: Readonly<Record<string, unknown>>,
+  allowed: readonly string[],
+  what: string,
+): CheckedOptions {
+  if (isObjectWithNeeds(options)) throw new RepriseError("BAD_OPTIONS", `${what}: ${NEEDS_COME_FIRST}`);
+  checkOptionNames(options, allowed, what);
+  const { retry, timeout } = options as Policy;
+  const policy: Policy = { ...(retry && { retry }), ...(timeout !== undefined && { timeout }) };
+  checkPolicy(policy, what);
+  return { policy, slotOptions: checkQueueSlot({ queue: options["queue"] }, what), label: labelOption(options, what) };
+}
+
+const NEEDS_COME_FIRST =
+  'needs is not an option. Pass the list of names before the options: .action("name", ["input"], { retry: { maxAttempts: 3 } }, run).';
+
+function isObjectWithNeeds(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "needs" in value;
+}
+
+function checkNeeds(draft: FlowDraft, needs: unknown, what: string): readonly string[] {
+  if (isObjectWithNeeds(needs)) throw new RepriseError("BAD_FLOW", `${what}: ${NEEDS_COME_FIRST}`);
+  if (!Array.isArray(needs))
+    throw new RepriseError(
+      "BAD_FLOW",
+      `${what}: expected the list of names it needs, such as ["input"], got ${inspect(needs, { depth: 0 })}.`,
+    );
+  for (const need of needs as unknown[]) {
+    if (typeof need !== "string" || !draft.names.has(need))
+      throw new RepriseError(
+        "BAD_FLOW",
+        `${what} needs ${String(need)}, which is not defined before it. Names defined before it: ${[...draft.names].join(", ")}.`,
+      );
+    checkSide(draft, need, what);
+  }
+  return [...new Set(needs as string[])];
+}
+
 /** What is on the other side of a branch is always skipped where this node runs. */
-function checkSide(draft: Draft, need: string, what: string): void {
-  const sides = new Map(gatesOf(draft, draft.gate).map(({ when, side }) => [when, side]));
+function checkSide(draft: FlowDraft, need: string, what: string): void {
+  const sides = new Map(guardsOf(draft, draft.guard).map(({ when, side }) => [when, side]));
   if (sides.size === 0) return;
-  const { gate } = draft.nodes.find(({ id }) => id === need) as FlowNode;
-  const other = gatesOf(draft, gate).find(({ when, side }) => sides.get(when) === !side);
+  const { guard } = draft.nodes.find(({ id }) => id === need) as FlowNode;
+  const other = guardsOf(draft, guard).find(({ when, side }) => sides.get(when) === !side);
   if (other === undefined) return;
   throw new RepriseError(
     "BAD_FLOW",
-    `${what} needs ${need}, which stands on the other side of ${other.when.slice(0, -1)} and is skipped wherever this node runs.`,
+    `${what} needs ${need}, which is on the other side of when ${other.name} and is always skipped where this node runs. Move this node after the branch.`,
   );
 }
 
-/** A gate, and those around it. */
-function gatesOf(draft: Draft, gate: Gate | undefined): readonly Gate[] {
-  if (gate === undefined) return [];
-  const test = draft.nodes.find(({ id }) => id === gate.when);
-  return [gate, ...gatesOf(draft, test?.gate)];
+/** A guard, and those around it. */
+function guardsOf(draft: FlowDraft, guard: BranchGuard | undefined): readonly BranchGuard[] {
+  if (guard === undefined) return [];
+  const test = draft.nodes.find(({ id }) => id === guard.when);
+  return [guard, ...guardsOf(draft, test?.guard)];
 }
 
 function checkNodeName(name: unknown, what: string): void {
@@ -396,7 +447,7 @@ function checkFunction(value: unknown, what: string): Function {
 
 /** A key is made of an input that is not known when a node is queued. */
 function checkNoKey(called: unknown, what: string): void {
-  if (isTask(called) && taskBody(called).line?.key !== undefined)
+  if (isTask(called) && taskBody(called).slotOptions?.key !== undefined)
     throw new RepriseError(
       "BAD_OPTIONS",
       `${what}: task ${called.name} stands in its queue under a key, which a flow's node cannot have. Call it in a workflow, and call that.`,

@@ -1,9 +1,9 @@
 // Describe: a flow as plain data, for pictures and tools. Nothing here runs any of the user's code.
 
-import { functionWords, toMs } from "../base/index.ts";
-import { isTask, type LineOptions, type Policy } from "../kernel/index.ts";
+import { describeFunction, toMs } from "../base/index.ts";
+import { isTask, type QueueSlotOptions, type Policy } from "../kernel/index.ts";
 import { flowBody, OUTPUT } from "./definition.ts";
-import { edgesInto, SPREAD_SUFFIX, type FlowNode } from "./node.ts";
+import { edgesInto, type FlowNode } from "./node.ts";
 
 /** What a node of a flow is: `part` is one of the actions of a `parallel`. */
 export type FlowNodeKind = "action" | "inline" | "call" | "spread" | "parallel" | "part" | "when";
@@ -64,7 +64,8 @@ export interface FlowDescription {
  *
  * @example
  * ```ts
- * import { describeFlow, flow, typed } from "reprise";
+ * import { flow, typed } from "reprise";
+ * import { describeFlow } from "reprise/describe";
  * const total = flow("total", { input: typed<readonly number[]>() })
  *   .spread("taxed", ["input"], ({ input }) => input, async (_ctx, price) => price * 1.2)
  *   .output(["taxed"], ({ taxed }) => taxed);
@@ -83,7 +84,7 @@ export function describeFlow(definition: { readonly kind: "flow"; readonly name:
     edges: shown.flatMap((node) =>
       edgesInto(node).map(({ source, side }) => ({
         from: source === "input" ? null : source,
-        to: node.id === OUTPUT ? null : nameOf(node),
+        to: node.id === OUTPUT ? null : idOf(node),
         kind: side === undefined ? ("value" as const) : ("branch" as const),
         side: side ?? null,
       })),
@@ -96,23 +97,23 @@ function isShown({ work }: FlowNode): boolean {
   return work.kind !== "input" && work.kind !== "barrier";
 }
 
-function nameOf({ id, work }: FlowNode): string {
-  return work.kind === "spread" ? id.slice(0, -SPREAD_SUFFIX.length) : id;
+function idOf({ id, name, work }: FlowNode): string {
+  return work.kind === "spread" ? name : id;
 }
 
 function nodeOf(node: FlowNode): FlowNodeDescription {
-  const { work, needs, gate, policy, line } = node;
-  const id = nameOf(node);
+  const { work, needs, guard, policy, slotOptions } = node;
   const called = work.kind === "call" ? work.definition : work.kind === "spread" ? work.run : undefined;
   return {
-    id,
-    name: work.kind === "when" ? id.slice(0, -1) : id,
+    id: idOf(node),
+    name: node.name,
     kind: kindOf(node),
     needs,
-    branch: gate === undefined ? null : { when: gate.when.slice(0, -1), side: gate.side },
+    branch: guard === undefined ? null : { when: guard.name, side: guard.side },
     calls: called === undefined || typeof called === "function" ? null : calledOf(called),
-    by: work.kind === "when" ? functionWords(work.test) : work.kind === "spread" ? functionWords(work.items) : null,
-    ...optionsOf(policy, line),
+    by:
+      work.kind === "when" ? describeFunction(work.test) : work.kind === "spread" ? describeFunction(work.items) : null,
+    ...optionsOf(policy, slotOptions),
     label: node.label ?? null,
     concurrency: work.kind === "spread" ? (work.window ?? null) : null,
     settle: work.kind === "spread" && work.settle,
@@ -124,20 +125,19 @@ function calledOf(called: { readonly kind?: string; readonly name: string }): { 
   return { kind: isTask(called) ? "task" : (called.kind ?? "workflow"), name: called.name };
 }
 
-/** Names have no dots: only parts do. */
-function kindOf({ id, work, needs }: FlowNode): FlowNodeKind {
-  if (work.kind === "action") return id.includes(".") ? "part" : "action";
-  if (work.kind === "inline") return needs[0]?.startsWith(`${id}.`) === true ? "parallel" : "inline";
+function kindOf({ work }: FlowNode): FlowNodeKind {
+  if (work.kind === "action") return work.isPart ? "part" : "action";
+  if (work.kind === "inline") return work.isParallel ? "parallel" : "inline";
   return work.kind as "call" | "spread" | "when";
 }
 
 function optionsOf(
   { retry, timeout }: Policy,
-  line: LineOptions | undefined,
+  slotOptions: QueueSlotOptions | undefined,
 ): Pick<FlowNodeDescription, "maxAttempts" | "timeoutMs" | "queue"> {
   return {
     maxAttempts: retry === undefined ? 1 : Number.isFinite(retry.maxAttempts) ? retry.maxAttempts : null,
     timeoutMs: timeout === undefined ? null : toMs(timeout),
-    queue: line?.queue.name ?? null,
+    queue: slotOptions?.queue.name ?? null,
   };
 }

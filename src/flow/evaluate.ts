@@ -7,14 +7,14 @@
 // EV4. A value that is kept is encoded where it is made, and what follows sees it as it will be read: whatever is done to it
 //      later does not get into the journal.
 
-import { approachable, decode } from "../base/index.ts";
-import { atOnce } from "./at-once.ts";
+import { readableThrown, decode } from "../base/index.ts";
+import { requireSynchronous } from "./require-synchronous.ts";
 import type { FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
 
 /** Stands for the value of a node that was skipped. */
 export const SKIPPED: unique symbol = Symbol("skipped");
-export type Known = ReadonlyMap<string, unknown>;
+export type ValuesByNode = ReadonlyMap<string, unknown>;
 
 export interface PlannedArrival {
   readonly target: string;
@@ -22,7 +22,7 @@ export interface PlannedArrival {
   readonly isSkip: boolean;
 }
 
-export type Evaluated =
+export type Evaluation =
   | {
       readonly status: "done";
       readonly arrivals: readonly PlannedArrival[];
@@ -36,12 +36,12 @@ export type Evaluated =
   | { readonly status: "threw"; readonly node: string; readonly error: unknown };
 
 /** The text of a value that is kept; throws where it cannot be. */
-export type Keep = (node: string, value: unknown) => string;
+export type EncodeKept = (node: string, value: unknown) => string;
 
 /** What a node is given, or that it is skipped (EV2). */
-export function givenOf(node: FlowNode, known: Known): Readonly<Record<string, unknown>> | typeof SKIPPED {
-  const { gate, needs } = node;
-  if (gate !== undefined && known.get(gate.when) !== gate.side) return SKIPPED;
+export function neededValues(node: FlowNode, known: ValuesByNode): Readonly<Record<string, unknown>> | typeof SKIPPED {
+  const { guard, needs } = node;
+  if (guard !== undefined && known.get(guard.when) !== guard.side) return SKIPPED;
   const given: Record<string, unknown> = {};
   // A run must end: the output is derived from whatever there is.
   let isReal = needs.length === 0 || node.work.kind === "output";
@@ -57,13 +57,13 @@ export function givenOf(node: FlowNode, known: Known): Readonly<Record<string, u
 }
 
 /** `value`: of the region's head, SKIPPED when it was. */
-export function evaluate({ head, inline, exits, kept: keeps }: Region, value: unknown, keep: Keep): Evaluated {
+export function evaluate({ head, inline, exits, kept: keeps }: Region, value: unknown, keep: EncodeKept): Evaluation {
   const known = new Map<string, unknown>([[head.id, value]]);
   const kept = new Map<string, string>();
   let output: { readonly value: unknown } | undefined;
   if (head.work.kind === "output" && value !== SKIPPED) output = { value };
   for (const node of inline) {
-    const given = givenOf(node, known);
+    const given = neededValues(node, known);
     if (given === SKIPPED) {
       known.set(node.id, SKIPPED);
       continue;
@@ -79,7 +79,7 @@ export function evaluate({ head, inline, exits, kept: keeps }: Region, value: un
       }
       known.set(node.id, derived);
     } catch (error) {
-      return { status: "threw", node: node.id, error: approachable(error) };
+      return { status: "threw", node: node.id, error: readableThrown(error) };
     }
   }
   return {
@@ -100,13 +100,13 @@ export function derive({ id, work }: FlowNode, given: Readonly<Record<string, un
   switch (work.kind) {
     case "inline":
     case "output":
-      return atOnce(id, work.derive(given));
+      return requireSynchronous(id, work.derive(given));
     case "when":
-      return Boolean(atOnce(id, work.test(given)));
+      return Boolean(requireSynchronous(id, work.test(given)));
     case "spread":
-      return atOnce(id, work.items(given));
+      return requireSynchronous(id, work.items(given));
     case "call":
-      return atOnce(id, work.input(given));
+      return requireSynchronous(id, work.input(given));
     default:
       throw new TypeError(`${id} is not derived.`);
   }

@@ -11,16 +11,32 @@ export {
   type FlowNodeDescription,
   type FlowNodeKind,
 } from "./describe.ts";
-export { atOnce } from "./at-once.ts";
-export { derive, evaluate, givenOf, SKIPPED, type Evaluated, type Known, type PlannedArrival } from "./evaluate.ts";
-export { edgesInto, type Edge, type FlowNode, type Gate, type NodeWork } from "./node.ts";
-export type { ActionOptions, Flow, FlowBuilder, Given, Needs, Part, SpreadOptions } from "./parts.ts";
+export { requireSynchronous } from "./require-synchronous.ts";
+export {
+  derive,
+  evaluate,
+  neededValues,
+  SKIPPED,
+  type Evaluation,
+  type ValuesByNode,
+  type PlannedArrival,
+} from "./evaluate.ts";
+export { edgesInto, type FlowEdge, type FlowNode, type BranchGuard, type NodeWork } from "./node.ts";
+export type { ActionOptions, Flow, FlowBuilder, NeededValues, FlowPart, SpreadOptions } from "./parts.ts";
 export { regionsOf, type Head, type Region, type Regions } from "./regions.ts";
-export { decodeInputs, knownFrom, listFrom, valueIn, type Arrived } from "./inputs.ts";
-export { findRef, itemOf, refOf, targetsOf, type NodeRef } from "./items.ts";
-export { endOf, planOf, type NodeOutcome, type Plan, type PlanHost } from "./plan.ts";
-export { takeIn, type Turn } from "./take-in.ts";
+export { decodeInputs, valuesFrom, spreadListFrom, valueInEntry, type DecodedArrival } from "./inputs.ts";
+export {
+  findRef,
+  parseItemName,
+  spreadItemName,
+  requireRef,
+  inputTargets,
+  type NodeRef,
+  type ParsedItemName,
+} from "./items.ts";
+export { planEnd, planCompletion, type NodeOutcome, type CompletionPlan, type PlanHost } from "./plan.ts";
+export { planTurn, type FlowTurn } from "./plan-turn.ts";
 export { flowRunBody } from "./run-body.ts";
 export { replayFlow } from "./replay.ts";
-export { RecordedNodes, type RecordedNode } from "./recorded.ts";
+export { RecordedNodes, type RecordedNode } from "./recorded-nodes.ts";
 export { planFlowRetry, type FailedFlow } from "./retry.ts";

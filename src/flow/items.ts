@@ -12,20 +12,39 @@ export interface NodeRef {
   /** Set for an item of a spread. */
   readonly index: number | undefined;
   /** Its value stands in the entry its row names; only what follows from it is derived again. */
-  readonly again: boolean;
+  readonly rederives: boolean;
 }
 
 /** `saved[17]` */
-export function itemOf(spread: string, index: number): string {
+export function spreadItemName(spread: string, index: number): string {
   return `${spread}[${index}]`;
 }
 
 /** `fetch[again]` */
-export function againItem(head: string): string {
+export function rederiveItemName(head: string): string {
   return `${head}[again]`;
 }
 
 const ITEM = /^(.*)\[(\d+|again)\]$/s;
+
+/** What the name of an item or of an entry's command says, without the flow's definition. */
+export interface ParsedItemName {
+  readonly node: string;
+  /** `spread`: the list of a spread, `saved[]`. `item`: one of its items. `rederive`: `fetch[again]`. `when`: `large?`. */
+  readonly kind: "node" | "spread" | "item" | "rederive" | "when";
+  /** Set for an item of a spread. */
+  readonly index: number | undefined;
+}
+
+export function parseItemName(name: string): ParsedItemName {
+  if (name.endsWith(SPREAD_SUFFIX))
+    return { node: name.slice(0, -SPREAD_SUFFIX.length), kind: "spread", index: undefined };
+  if (name.endsWith("?")) return { node: name, kind: "when", index: undefined };
+  const [, node = name, which] = ITEM.exec(name) ?? [];
+  if (which === undefined) return { node, kind: "node", index: undefined };
+  if (which === "again") return { node, kind: "rederive", index: undefined };
+  return { node, kind: "item", index: Number(which) };
+}
 
 /** Undefined where the flow does not have it. */
 export function findRef({ regions }: FlowBody, item: string): NodeRef | undefined {
@@ -33,11 +52,11 @@ export function findRef({ regions }: FlowBody, item: string): NodeRef | undefine
   const again = which === "again";
   const isItem = which !== undefined && !again;
   const head = regions.get(isItem ? `${name}${SPREAD_SUFFIX}` : (name as string));
-  return head && { item, head, index: isItem ? Number(which) : undefined, again };
+  return head && { item, head, index: isItem ? Number(which) : undefined, rederives: again };
 }
 
 /** Refuses what the flow does not have: its code has changed under the run. */
-export function refOf(body: FlowBody, item: string): NodeRef {
+export function requireRef(body: FlowBody, item: string): NodeRef {
   const ref = findRef(body, item);
   if (ref !== undefined) return ref;
   throw new RepriseError(
@@ -47,7 +66,7 @@ export function refOf(body: FlowBody, item: string): NodeRef {
 }
 
 /** What has to be read before a node can start: what came for it, and the lists of barriers it needs (F7). */
-export function targetsOf({ regions }: FlowBody, { item, head }: NodeRef): readonly string[] {
+export function inputTargets({ regions }: FlowBody, { item, head }: NodeRef): readonly string[] {
   const lists = head.region.head.needs.filter((need) => regions.get(need)?.region.head.work.kind === "barrier");
   return [item, ...lists];
 }

@@ -1,16 +1,16 @@
-// What a flow knows of its values while it is written: each node adds a part, and later nodes see the names above them.
+// Parts: the types of a flow builder. Each node adds a part; later nodes can need the names of earlier ones.
 
 import type { Awaitable, Definition, Policy, Queue, Task, TaskContext } from "../kernel/index.ts";
 
-/** One named value of a flow; `Maybe` when a branch may skip it. A union of parts: intersections fail near 97 nodes. */
-export interface Part<Name extends string, Value, Maybe extends boolean = false> {
+/** One named value of a flow; `Maybe` if a branch can skip it. Parts form a union: intersections fail near 97 nodes. */
+export interface FlowPart<Name extends string, Value, Maybe extends boolean = false> {
   readonly name: Name;
   readonly value: Value;
   readonly maybe: Maybe;
 }
-export type AnyPart = Part<string, any, boolean>;
+export type AnyPart = FlowPart<string, any, boolean>;
 
-/** Carries the parts of a branch out of it. */
+/** Carries the parts of a branch to the builder around it. */
 export interface Scope<P> {
   readonly "~parts"?: P;
 }
@@ -18,11 +18,11 @@ export interface Scope<P> {
 type Names<P extends AnyPart> = readonly P["name"][];
 type ValueOf<P extends AnyPart, K> = Extract<P, { name: K }>["value"];
 type MaybeOf<P extends AnyPart, K> = Extract<P, { name: K; maybe: true }>["name"];
-/** One need: skipped with it. Several: those that a branch may skip are `| undefined`. */
-export type Given<P extends AnyPart, N extends readonly string[]> = N extends readonly [infer One extends string]
+/** A node with one need is skipped with it. Among several needs, those that a branch can skip are `| undefined`. */
+export type NeededValues<P extends AnyPart, N extends readonly string[]> = N extends readonly [infer One extends string]
   ? { readonly [K in One]: ValueOf<P, K> }
   : { readonly [K in N[number]]: ValueOf<P, K> | ([MaybeOf<P, K>] extends [never] ? never : undefined) };
-/** The output is derived even when all it needs was skipped. */
+/** The output is derived even if everything it needs was skipped. */
 type GivenAtEnd<P extends AnyPart, N extends readonly string[]> = {
   readonly [K in N[number]]: ValueOf<P, K> | ([MaybeOf<P, K>] extends [never] ? never : undefined);
 };
@@ -31,94 +31,125 @@ type AllMaybe<P extends AnyPart, N extends readonly string[]> = [N[number]] exte
   : [Exclude<N[number], MaybeOf<P, N[number]>>] extends [never]
     ? true
     : false;
-/** What a node needs, alone or with its options. */
-export type Needs<N, O = {}> = N | ({ needs: N } & O);
-type Skippable<P extends AnyPart> = P extends Part<infer N, infer T, any> ? Part<N, T, true> : never;
+type Skippable<P extends AnyPart> = P extends FlowPart<infer N, infer T, any> ? FlowPart<N, T, true> : never;
 type With<F, New extends AnyPart> =
   F extends FlowBuilder<infer Name, infer Input, infer P, infer Whens>
     ? FlowBuilder<Name, Input, P | New, Whens>
     : never;
-type Fresh<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
+type UnusedName<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
 
-/** What may be said of an action beside what it needs: retries, a time limit, a queue, a label, what to do when it has failed. */
+/** Options of an action: retries, a time limit, a queue, a label, and a value for when all attempts fail. */
 export type ActionOptions<P extends AnyPart, R extends readonly string[], T> = Policy & {
   queue?: Queue;
-  /** Only workers that have this label take it; default: the flow's. */
+  /** Only workers with this label run it; default: the flow's label. */
   label?: string;
-  /** Gives the value instead, when all attempts have failed. */
-  catch?: (error: Error, given: Given<P, R>) => NoInfer<T>;
+  /** Returns the value to use after the last attempt has failed. */
+  catch?: (error: Error, given: NeededValues<P, R>) => NoInfer<T>;
 };
 
-/** What may be said of a spread beside what it needs: how wide, what a failure means, retries and time limit per item. */
+/** Options of a spread: concurrency, what a failed item means, retries and time limit per item. */
 export interface SpreadOptions<Settle extends boolean> extends Policy {
-  /** Items at work or waiting for a worker at once. */
+  /** How many items are queued or running at the same time. */
   concurrency?: number;
-  /** A failed item stands in the result as such, instead of failing the run. */
+  /** A failed item becomes a `rejected` entry of the result instead of failing the run. */
   settle?: Settle;
   queue?: Queue;
-  /** Only workers that have this label take it; default: the flow's. */
+  /** Only workers with this label run it; default: the flow's label. */
   label?: string;
 }
 
-/** A flow being written: nodes may need what stands above them, and `output` makes it a definition. */
+/** What a spread runs per item. */
+type ItemRunner<Item, T> =
+  | ((ctx: TaskContext, item: Item, index: number) => Awaitable<T>)
+  | Task<string, Item, T>
+  | Definition<string, Item, T>;
+
+/**
+ * A flow under construction. Every method takes a name, the names it needs, options where there are any, then the functions.
+ * A node may need the names defined before it; `output` completes the definition.
+ */
 export interface FlowBuilder<
   Name extends string,
   Input,
   P extends AnyPart,
   Whens extends string = never,
 > extends Scope<P> {
-  /** Runs on a worker the moment what it needs is there. */
+  /** Adds a value that user code computes on a worker, as soon as the values it needs exist. */
   action<const N extends string, const R extends Names<P>, T>(
-    name: Fresh<N, P["name"]>,
-    needs: Needs<R, ActionOptions<P, R, T>>,
-    run: (ctx: TaskContext, given: Given<P, R>) => Awaitable<T>,
-  ): With<this, Part<N, T, AllMaybe<P, R>>>;
-  /** Derives a value in memory: a pure function of what it needs. */
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    run: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T>,
+  ): With<this, FlowPart<N, T, AllMaybe<P, R>>>;
+  action<const N extends string, const R extends Names<P>, T>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    options: ActionOptions<P, R, T>,
+    run: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T>,
+  ): With<this, FlowPart<N, T, AllMaybe<P, R>>>;
+  /** Adds a value that a pure, synchronous function derives in memory. */
   inline<const N extends string, const R extends Names<P>, T>(
-    name: Fresh<N, P["name"]>,
+    name: UnusedName<N, P["name"]>,
     needs: R,
-    derive: (given: Given<P, R>) => T,
-  ): With<this, Part<N, T, AllMaybe<P, R>>>;
-  /** Runs another definition as a child, or a task, and has its output as value. */
+    derive: (given: NeededValues<P, R>) => T,
+  ): With<this, FlowPart<N, T, AllMaybe<P, R>>>;
+  /** Adds the output of a task, or of another definition that runs as a child. */
   call<const N extends string, const R extends Names<P>, I, O>(
-    name: Fresh<N, P["name"]>,
-    needs: Needs<R, Policy>,
-    definition: Definition<string, I, O> | Task<string, I, O>,
-    input: (given: Given<P, R>) => NoInfer<I>,
-  ): With<this, Part<N, O, AllMaybe<P, R>>>;
-  /** Runs once per item; its value is the list of results, in the order of the items. */
-  spread<const N extends string, const R extends Names<P>, Item, T, const Settle extends boolean = false>(
-    name: Fresh<N, P["name"]>,
-    needs: Needs<R, SpreadOptions<Settle>>,
-    items: (given: Given<P, R>) => readonly Item[],
-    run:
-      | ((ctx: TaskContext, item: Item, index: number) => Awaitable<T>)
-      | Task<string, Item, T>
-      | Definition<string, Item, T>,
-  ): With<this, Part<N, Settle extends true ? readonly PromiseSettledResult<T>[] : readonly T[], AllMaybe<P, R>>>;
-  /** Runs several actions at once; its value has each one's result under its name. */
-  parallel<const N extends string, const R extends Names<P>, T extends Record<string, unknown>>(
-    name: Fresh<N, P["name"]>,
-    needs: Needs<R, Policy>,
-    runs: { [K in keyof T]: (ctx: TaskContext, given: Given<P, R>) => Awaitable<T[K]> },
-  ): With<this, Part<N, { readonly [K in keyof T]: T[K] }, AllMaybe<P, R>>>;
-  /** The nodes of `then` run when the test holds, and are skipped when it does not. */
-  when<const N extends string, const R extends Names<P>, P2 extends AnyPart>(
-    name: Fresh<N, Whens>,
+    name: UnusedName<N, P["name"]>,
     needs: R,
-    test: (given: Given<P, R>) => boolean,
+    definition: Definition<string, I, O> | Task<string, I, O>,
+    input: (given: NeededValues<P, R>) => NoInfer<I>,
+  ): With<this, FlowPart<N, O, AllMaybe<P, R>>>;
+  /** The options are for tasks: a child definition has its own. */
+  call<const N extends string, const R extends Names<P>, I, O>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    options: Policy,
+    definition: Definition<string, I, O> | Task<string, I, O>,
+    input: (given: NeededValues<P, R>) => NoInfer<I>,
+  ): With<this, FlowPart<N, O, AllMaybe<P, R>>>;
+  /** Runs once per item; its value is the list of results, in the order of the items. */
+  spread<const N extends string, const R extends Names<P>, Item, T>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    items: (given: NeededValues<P, R>) => readonly Item[],
+    run: ItemRunner<Item, T>,
+  ): With<this, FlowPart<N, readonly T[], AllMaybe<P, R>>>;
+  spread<const N extends string, const R extends Names<P>, Item, T, const Settle extends boolean = false>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    options: SpreadOptions<Settle>,
+    items: (given: NeededValues<P, R>) => readonly Item[],
+    run: ItemRunner<Item, T>,
+  ): With<this, FlowPart<N, Settle extends true ? readonly PromiseSettledResult<T>[] : readonly T[], AllMaybe<P, R>>>;
+  /** Runs several actions concurrently; its value has the result of each under its name. */
+  parallel<const N extends string, const R extends Names<P>, T extends Record<string, unknown>>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    runs: { [K in keyof T]: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T[K]> },
+  ): With<this, FlowPart<N, { readonly [K in keyof T]: T[K] }, AllMaybe<P, R>>>;
+  parallel<const N extends string, const R extends Names<P>, T extends Record<string, unknown>>(
+    name: UnusedName<N, P["name"]>,
+    needs: R,
+    options: Policy,
+    runs: { [K in keyof T]: (ctx: TaskContext, given: NeededValues<P, R>) => Awaitable<T[K]> },
+  ): With<this, FlowPart<N, { readonly [K in keyof T]: T[K] }, AllMaybe<P, R>>>;
+  /** Adds the nodes of `then`: they run when the test is true, and are skipped otherwise. */
+  when<const N extends string, const R extends Names<P>, P2 extends AnyPart>(
+    name: UnusedName<N, Whens>,
+    needs: R,
+    test: (given: NeededValues<P, R>) => boolean,
     then: (branch: FlowBuilder<Name, Input, P>) => Scope<P2>,
   ): FlowBuilder<Name, Input, P | Skippable<Exclude<P2, P>>, Whens | N>;
-  /** The other side of the `when` of this name. */
+  /** Adds the nodes that run when the test of the `when` with this name is false. */
   otherwise<P2 extends AnyPart>(
     name: Whens,
     then: (branch: FlowBuilder<Name, Input, P>) => Scope<P2>,
   ): FlowBuilder<Name, Input, P | Skippable<Exclude<P2, P>>, Whens>;
-  /** What the run gives; a flow has one. */
+  /** Derives the output of a run, and completes the definition. */
   output<const R extends Names<P>, T>(needs: R, derive: (given: GivenAtEnd<P, R>) => T): Flow<Name, Input, T>;
 }
 
-/** A finished flow: registered, started and called like every definition. */
+/** A complete flow: registered, started and called like every other definition. */
 export interface Flow<Name extends string, Input, Output> extends Definition<Name, Input, Output, {}, never> {
   readonly kind: "flow";
 }

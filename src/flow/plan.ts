@@ -8,7 +8,7 @@
 import { inspect } from "node:util";
 import { decode, encode, RepriseError, type PayloadLimits } from "../base/index.ts";
 import {
-  lineOf,
+  queueSlotOf,
   nodeRoute,
   type Claim,
   type CompleteWrite,
@@ -21,10 +21,10 @@ import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { evaluate, SKIPPED, type PlannedArrival } from "./evaluate.ts";
 import type { NodeRef } from "./items.ts";
-import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
+import type { FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
 
-export type Plan = Omit<CompleteWrite, "write" | "run" | "fence">;
+export type CompletionPlan = Omit<CompleteWrite, "write" | "run" | "fence">;
 
 export interface PlanHost {
   readonly record: Pick<RunRecord, "id" | "parent" | "parentCommand" | "priority">;
@@ -53,14 +53,14 @@ export type NodeOutcome =
     };
 
 const NONE: readonly never[] = [];
-const GO_ON = { arrivals: NONE, advances: NONE, children: NONE, messages: NONE, then: "go on" } as const;
+const GO_ON = { arrivals: NONE, advances: NONE, children: NONE, messages: NONE, then: "continue" } as const;
 
 /** Items of a spread in the queue at once, where nothing else is said. */
 const WINDOW = 1_024;
 /** How much of a spread's items goes into one entry, in characters. */
 const ITEMS_CHUNK = 32_768;
 
-export function planOf(body: FlowBody, ref: NodeRef, outcome: NodeOutcome, host: PlanHost): Plan {
+export function planCompletion(body: FlowBody, ref: NodeRef, outcome: NodeOutcome, host: PlanHost): CompletionPlan {
   if (ref.index !== undefined) return planItem(body, ref, ref.index, outcome, host);
   const { region } = ref.head;
   switch (outcome.outcome) {
@@ -75,7 +75,12 @@ export function planOf(body: FlowBody, ref: NodeRef, outcome: NodeOutcome, host:
 
 // ── heads ──
 
-function planValue(body: FlowBody, region: Region, outcome: NodeOutcome & { outcome: "value" }, host: PlanHost): Plan {
+function planValue(
+  body: FlowBody,
+  region: Region,
+  outcome: NodeOutcome & { outcome: "value" },
+  host: PlanHost,
+): CompletionPlan {
   const { head } = region;
   if (head.work.kind === "spread") return planSpread(body, region, outcome.value, host);
   // A barrier's list stands in the entries of its items; the output in the run's last one; the input in its first.
@@ -126,7 +131,7 @@ function againOf({ id, work }: FlowNode): string | undefined {
   return work.kind === "action" || work.kind === "call" || work.kind === "input" ? id : undefined;
 }
 
-function planSkip(body: FlowBody, region: Region, host: PlanHost): Plan {
+function planSkip(body: FlowBody, region: Region, host: PlanHost): CompletionPlan {
   const { head } = region;
   const entries: NewEntry[] = [{ type: "NodeSkipped", command: head.id, data: "{}" }];
   if (head.work.kind === "spread") {
@@ -139,7 +144,7 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): Plan {
       kind: "skip",
       required: 1,
       cause: 0,
-      node: queuedAs(body, barrier, host),
+      node: nodeItemOf(body, barrier, host),
     };
     return { ...GO_ON, entries, arrivals: [arrival] };
   }
@@ -153,7 +158,7 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): Plan {
 
 // ── spreads ──
 
-function planSpread(body: FlowBody, { head }: Region, items: unknown, host: PlanHost): Plan {
+function planSpread(body: FlowBody, { head }: Region, items: unknown, host: PlanHost): CompletionPlan {
   const barrier = barrierOf(body, head);
   let chunks: Chunks;
   try {
@@ -170,7 +175,7 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
   }
   const { length } = chunks;
   const { window = WINDOW } = head.work as { window?: number };
-  const { claim: first, ...node } = queuedAs(body, head, host);
+  const { claim: first, ...node } = nodeItemOf(body, head, host);
   const claims = first === undefined ? [] : [first];
   while (claims.length > 0 && claims.length < Math.min(length, window)) {
     const claim = host.claim(head, node.name, labelOf(body, head));
@@ -188,7 +193,7 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
     ],
     spread: {
       barrier: barrier.id,
-      barrierNode: queuedAs(body, barrier, host),
+      barrierNode: nodeItemOf(body, barrier, host),
       required: length,
       window,
       cause: 1,
@@ -226,10 +231,10 @@ function chunksOf(barrier: string, items: readonly unknown[], limits: PayloadLim
   return { length: texts.length, texts: chunks, perEntry };
 }
 
-function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutcome, host: PlanHost): Plan {
+function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutcome, host: PlanHost): CompletionPlan {
   const spread = ref.head.region.head;
   const barrier = barrierOf(body, spread);
-  const arrive = (entry: NewEntry, kind: "value" | "failure"): Plan => ({
+  const arrive = (entry: NewEntry, kind: "value" | "failure"): CompletionPlan => ({
     ...GO_ON,
     entries: [entry],
     arrivals: [
@@ -240,10 +245,10 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
         kind,
         required: undefined,
         cause: 0,
-        node: queuedAs(body, barrier, host),
+        node: nodeItemOf(body, barrier, host),
       },
     ],
-    advances: [{ barrier: barrier.id, node: queuedAs(body, spread, host) }],
+    advances: [{ barrier: barrier.id, node: nodeItemOf(body, spread, host) }],
   });
   if (outcome.outcome === "skip") throw new RepriseError("INVARIANT", "An item of a spread is not skipped by itself.");
   let end: NodeOutcome = outcome;
@@ -268,7 +273,7 @@ function failedEntry(node: string, { error, attempt, failures }: Failure): NewEn
   return { type: "NodeFailed", command: node, data: entryData.taskFailedData(attempt, error, failures) };
 }
 
-function completed(host: PlanHost, entries: readonly NewEntry[], value: unknown, again?: string): Plan {
+function completed(host: PlanHost, entries: readonly NewEntry[], value: unknown, again?: string): CompletionPlan {
   let output: string | undefined;
   try {
     output = entryData.encodeNamed("The output of the flow", value, host.limits);
@@ -290,19 +295,19 @@ function failed(
   host: PlanHost,
   entries: readonly NewEntry[],
   again?: string,
-): Plan {
+): CompletionPlan {
   const data = entryData.runFailedData(error, { at, entries: entries.length, again });
-  return endOf(host, "failed", entries, { type: "RunFailed", command: "", data }, error);
+  return planEnd(host, "failed", entries, { type: "RunFailed", command: "", data }, error);
 }
 
 /** Ends the run with `last`; what is left of it is dropped, and children that live are told. */
-export function endOf(
+export function planEnd(
   host: PlanHost,
   then: "failed" | "cancelled",
   entries: readonly NewEntry[],
   last: NewEntry,
   error: unknown,
-): Plan {
+): CompletionPlan {
   return {
     ...GO_ON,
     entries: [...entries, last],
@@ -315,7 +320,7 @@ export function endOf(
 function answer(
   { record }: PlanHost,
   make: (id: string) => readonly ["ChildWorkflowCompleted" | "ChildWorkflowFailed", string],
-): Plan["messages"] {
+): CompletionPlan["messages"] {
   const { parent, parentCommand, id } = record;
   if (parent === undefined || parentCommand === undefined) return NONE;
   const [type, data] = make(id);
@@ -334,20 +339,20 @@ function arrivalsOf(
   return planned.map(({ target, edge, isSkip }) => {
     const { required, region } = body.regions.get(target)!;
     const kind = isSkip ? "skip" : "value";
-    return { target, edge, index: -1, kind, required, cause: causeOf(edge), node: queuedAs(body, region.head, host) };
+    return { target, edge, index: -1, kind, required, cause: causeOf(edge), node: nodeItemOf(body, region.head, host) };
   });
 }
 
 function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
-  return nodes.get(spread.id.slice(0, -SPREAD_SUFFIX.length)) as FlowNode;
+  return nodes.get(spread.name) as FlowNode;
 }
 
 /** How a node waits once it is ready. */
-export function queuedAs(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
+export function nodeItemOf(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
   const { priority } = host.record;
-  const line = node.line && lineOf(node.line, undefined, `Flow ${body.name}: node ${node.id}`);
-  const name = nodeRoute(body.name, body.version, line?.queue, node.label);
-  if (line !== undefined) return { name, priority, line };
+  const slot = node.slotOptions && queueSlotOf(node.slotOptions, undefined, `Flow ${body.name}: node ${node.id}`);
+  const name = nodeRoute(body.name, body.version, slot?.queue, node.label);
+  if (slot !== undefined) return { name, priority, slot };
   const claim = host.claim(node, name, labelOf(body, node));
   return { name, priority, ...(claim && { claim }) };
 }

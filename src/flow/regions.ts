@@ -7,14 +7,14 @@
 // RG2. An edge within a region never leaves memory. An edge out of it becomes an arrival at another region's head.
 // RG3. A value is kept with the head's entry only when another region needs it.
 
-import { edgesInto, type Edge, type FlowNode } from "./node.ts";
+import { edgesInto, type FlowEdge, type FlowNode } from "./node.ts";
 
 export interface Region {
   readonly head: FlowNode;
   /** Behind the head, in an order in which each has what it needs. */
   readonly inline: readonly FlowNode[];
   /** RG2. To heads of other regions. */
-  readonly exits: readonly Edge[];
+  readonly exits: readonly FlowEdge[];
   /** RG3. Of the nodes behind the head. */
   readonly kept: readonly string[];
 }
@@ -38,7 +38,7 @@ export function regionsOf(nodes: readonly FlowNode[]): Regions {
     else inline.get(home)?.push(node);
   }
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const exits = new Map<string, Edge[]>();
+  const exits = new Map<string, FlowEdge[]>();
   for (const node of nodes)
     for (const edge of edgesInto(node)) {
       const from = headOf.get(edge.source) as string;

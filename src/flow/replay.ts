@@ -10,18 +10,18 @@ import { decode, encode, type PayloadLimits } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
 import { entryData, type Replay } from "../workflow/index.ts";
 import { OUTPUT, type FlowBody } from "./definition.ts";
-import { derive, givenOf, SKIPPED, type Known } from "./evaluate.ts";
-import { RecordedNodes, type RecordedNode } from "./recorded.ts";
+import { derive, neededValues, SKIPPED, type ValuesByNode } from "./evaluate.ts";
+import { RecordedNodes, type RecordedNode } from "./recorded-nodes.ts";
 import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
 
 const OPEN: unique symbol = Symbol("open");
 
-type Mismatch = Extract<Replay, { readonly status: "mismatch" }>;
+type FlowMismatch = Extract<Replay, { readonly status: "mismatch" }>;
 
 export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string): Replay {
   const recorded = new RecordedNodes(entries);
   if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
-  const stray = recorded.findStray((item) => isKnown(body, item));
+  const stray = recorded.findUnknown((item) => isKnown(body, item));
   if (stray !== undefined)
     return mismatch(stray.command, "The journal has a node that the flow has not.", undefined, stray.command);
   return new Replayed(body, recorded).run() ?? { status: "same", digest: `sha256:${chain}` };
@@ -47,7 +47,7 @@ class Replayed {
     for (const [head, { region }] of body.regions) for (const { id } of region.inline) this.#homes.set(id, head);
   }
 
-  run(): Mismatch | undefined {
+  run(): FlowMismatch | undefined {
     this.#known.set("input", this.#recorded.input);
     for (const node of this.#body.nodes.values()) {
       if (node.work.kind === "input") continue;
@@ -57,15 +57,15 @@ class Replayed {
     return undefined;
   }
 
-  #check(node: FlowNode): Mismatch | undefined {
+  #check(node: FlowNode): FlowMismatch | undefined {
     const { work, id } = node;
     if (work.kind === "barrier") return this.#checkBarrier(node);
     const home = this.#homes.get(id);
     const entry = this.#recorded.of(id);
-    const waits = [...node.needs, ...(node.gate === undefined ? [] : [node.gate.when])];
+    const waits = [...node.needs, ...(node.guard === undefined ? [] : [node.guard.when])];
     if (waits.some((name) => this.#known.get(name) === OPEN) || this.#broken.has(home ?? id))
       return this.#leaveOpen(id);
-    const given = givenOf(node, this.#visibleTo(home ?? id, waits));
+    const given = neededValues(node, this.#visibleTo(home ?? id, waits));
     if (given === SKIPPED) {
       this.#known.set(id, SKIPPED);
       if (entry === undefined || entry.type === "NodeSkipped") return undefined;
@@ -93,7 +93,7 @@ class Replayed {
   }
 
   /** RP4 */
-  #visibleTo(home: string, names: readonly string[]): Known {
+  #visibleTo(home: string, names: readonly string[]): ValuesByNode {
     let own = this.#own.get(home);
     if (own === undefined) this.#own.set(home, (own = new Map()));
     const visible = new Map<string, unknown>();
@@ -106,7 +106,7 @@ class Replayed {
     return visible;
   }
 
-  #checkDerived(node: FlowNode, given: Readonly<Record<string, unknown>>): Mismatch | undefined {
+  #checkDerived(node: FlowNode, given: Readonly<Record<string, unknown>>): FlowMismatch | undefined {
     const { id } = node;
     const home = this.#homes.get(id) ?? id;
     const failed = this.#recorded.of(id);
@@ -119,7 +119,7 @@ class Replayed {
       const isSame =
         failed?.type === "NodeFailed" ||
         (id === OUTPUT && this.#recorded.end?.type === "RunFailed") ||
-        (home === "input" && !this.#recorded.isBegun);
+        (home === "input" && !this.#recorded.hasStarted);
       return isSame
         ? undefined
         : mismatch(id, `${id} throws now, and did not in the run.`, entryData.errorText(error), failed?.type);
@@ -142,7 +142,7 @@ class Replayed {
     node: FlowNode,
     given: Readonly<Record<string, unknown>>,
     entry: RecordedNode | undefined,
-  ): Mismatch | undefined {
+  ): FlowMismatch | undefined {
     const { id } = node;
     if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
     const recorded = this.#recorded.items(id);
@@ -162,7 +162,7 @@ class Replayed {
     return mismatch(id, `The items of ${id} are others now.`, textOf(items), textOf(recorded));
   }
 
-  #checkBarrier({ id, work }: FlowNode): Mismatch | undefined {
+  #checkBarrier({ id, work }: FlowNode): FlowMismatch | undefined {
     const items = this.#known.get(`${id}${SPREAD_SUFFIX}`);
     if (items === OPEN || items === SKIPPED) {
       this.#known.set(id, items);
@@ -208,6 +208,6 @@ function copyOf(value: unknown): unknown {
   return typeof value === "object" && value !== null && isData(value) ? decode(encode(value)) : value;
 }
 
-function mismatch(where: string, message: string, expected: unknown, actual: unknown): Mismatch {
+function mismatch(where: string, message: string, expected: unknown, actual: unknown): FlowMismatch {
   return { status: "mismatch", where, message, expected, actual };
 }

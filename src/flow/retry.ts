@@ -8,9 +8,9 @@
 
 import { nodeRoute, type Entry, type NewItem, type Readiness, type RunRecord } from "../kernel/index.ts";
 import type { PlannedRetry } from "../workflow/index.ts";
-import { againItem, itemOf } from "./items.ts";
+import { rederiveItemName, spreadItemName } from "./items.ts";
 import { SPREAD_SUFFIX } from "./node.ts";
-import { countingEntries, type RecordedNode } from "./recorded.ts";
+import { effectiveEntries, type RecordedNode } from "./recorded-nodes.ts";
 
 export interface FailedFlow {
   readonly record: Pick<RunRecord, "definition" | "version" | "priority">;
@@ -19,7 +19,7 @@ export interface FailedFlow {
 }
 
 export function planFlowRetry({ record, entries, readiness }: FailedFlow): PlannedRetry {
-  const all = countingEntries(entries);
+  const all = effectiveEntries(entries);
   const last = all.at(-1);
   if (last?.type !== "RunFailed") return { status: "refused", reason: "its last entry is not RunFailed" };
   const { entries: count = 0, again, begun } = last.data as { entries?: number; again?: string; begun?: boolean };
@@ -45,7 +45,7 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
       // RT3
       ...(again === undefined && isBegun
         ? []
-        : [named(againItem(again ?? "input"), again === "input" || again === undefined ? 1 : from)]),
+        : [named(rederiveItemName(again ?? "input"), again === "input" || again === undefined ? 1 : from)]),
     ],
     children: openChildren(counting).map((child) => {
       const [, spread, index] = /^(.*)\[(\d+)\]$/s.exec(child.command) ?? [];
@@ -83,7 +83,7 @@ function openNodes(
     if (completed === required && !done.has(node)) open.push({ item: node, seq: 1 });
     const entryOf = entriesOfItems(counting, `${node}${SPREAD_SUFFIX}`);
     for (let index = 0; index < (queued ?? 0); index += 1) {
-      const item = itemOf(node, index);
+      const item = spreadItemName(node, index);
       if (!done.has(item)) open.push({ item, seq: entryOf(index) });
     }
   }

@@ -23,7 +23,7 @@ export function flowRunBody(definition: Definition): WorkflowBody {
         schema: body.schema,
         ports: {},
         determinism: undefined,
-        line: undefined,
+        slotOptions: undefined,
         label: body.label,
         deadlineMs: body.deadlineMs,
       }),

@@ -1,40 +1,41 @@
-// Changed code: the journal names a node or a channel that the graph does not have. A node is held to its graph when it
-// ends, so only other code than then can find such a thing. The run is stopped with the evidence (A3), not failed: it goes
-// on when the code is right again.
+// Changed code: finds a node or a channel that the journal names and the graph no longer has. A node's result is checked
+// when it is stored, so only a code change can cause this. The run is blocked with the evidence (rules.A3) and continues
+// once the code is fixed.
 
 import type { Execution, Stop } from "../workflow/index.ts";
 import type { GraphBody } from "./definition.ts";
-import type { Item } from "./item.ts";
+import type { StepItem } from "./step-item.ts";
 import type { NodeResult } from "./node-run.ts";
 import type { WaitingJoin } from "./route.ts";
 
-interface Gone {
+interface MissingName {
   readonly what: "node" | "channel";
   readonly name: string;
-  /** What in the journal needs it. */
+  /** The part of the journal that uses it. */
   readonly by: string;
 }
 
-/** Undefined: the graph has every node the step goes on with, and every join that waits. */
-export function stopAtGoneNode(
+/** Undefined if the graph has every node of the step and every waiting join. */
+export function stopAtMissingNode(
   execution: Execution,
   body: GraphBody,
   step: number,
-  items: readonly Item[],
+  items: readonly StepItem[],
   waiting: readonly WaitingJoin[],
 ): Promise<never> | undefined {
   const item = items.find(({ node }) => !body.nodes.has(node));
-  if (item !== undefined) return stop(execution, body, step, { what: "node", name: item.node, by: "the run goes to" });
+  if (item !== undefined)
+    return stop(execution, body, step, { what: "node", name: item.node, by: "the run continues with" });
   const join = waiting.find(({ node }) => !body.nodes.has(node));
-  return join && stop(execution, body, step, { what: "node", name: join.node, by: "others have arrived at" });
+  return join && stop(execution, body, step, { what: "node", name: join.node, by: "nodes have arrived at" });
 }
 
-/** The same for what the nodes of a step, perhaps in another process, have said. */
-export function stopAtGoneResult(
+/** Checks the results of a step's nodes, which another process with other code may have recorded. */
+export function stopAtUnknownResult(
   execution: Execution,
   body: GraphBody,
   step: number,
-  items: readonly Item[],
+  items: readonly StepItem[],
   results: readonly NodeResult[],
 ): Promise<never> | undefined {
   for (const [index, { change, goto: targets }] of results.entries()) {
@@ -49,14 +50,14 @@ export function stopAtGoneResult(
   return undefined;
 }
 
-function stop(execution: Execution, body: GraphBody, step: number, { what, name, by }: Gone): Promise<never> {
+function stop(execution: Execution, body: GraphBody, step: number, { what, name, by }: MissingName): Promise<never> {
   const known = what === "node" ? [...body.nodes.keys()] : Object.keys(body.channels);
   const stopped: Stop = {
     status: "blocked",
     code: "GRAPH_CHANGED",
     where: `step ${step}`,
     seq: execution.stepOf(step - 1)?.seq,
-    message: `In step ${step} ${by} the ${what} ${name}, which graph ${body.name} does not have (any more); there are: ${known.join(", ") || "none"}. Put it back, or register the graph as it was beside the new one, which gets a \`version\` of its own. Then resume the run`,
+    message: `In step ${step} ${by} the ${what} ${name}, which graph ${body.name} no longer has; its ${what}s are: ${known.join(", ") || "none"}. Restore it, or register the old graph together with the new one under another \`version\`.`,
     expected: name,
     actual: known,
   };

@@ -1,19 +1,19 @@
-// Channels: the parts of a graph's state, each with the rule that folds a change into its value.
+// Channels: the parts of a graph's state, each with the reducer that folds a change into its value.
 
 import { checkOptionNames, RepriseError } from "../base/index.ts";
 
-/** One part of a graph's state: its first value, and how a change becomes the next. Pure: data in, data out. */
+/** One part of a graph's state: its initial value, and the pure function that folds a change into it. */
 export interface Channel<Value, Change = Value> {
   readonly initial: Value;
   readonly reduce: (value: Value, change: Change) => Value;
-  /** How a change shows in the value; lets a checkpoint keep the change instead of the whole value. */
+  /** Lets a checkpoint store the change instead of the whole value. */
   readonly "~kind"?: ChannelKind;
-  /** One item of a step may change it, not several. */
+  /** At most one item of a step may change it. */
   readonly "~single"?: boolean;
 }
 
-/** Why a channel cannot hold a value, or take it as a change; undefined where it can, as far as its kind says. */
-export function misfit(channel: Channel<any, any> | undefined, value: unknown): string | undefined {
+/** Why a channel of this kind cannot hold a value or take it as a change; undefined if it can. */
+export function findMisfit(channel: Channel<any, any> | undefined, value: unknown): string | undefined {
   const got = `got ${value === null ? "null" : Array.isArray(value) ? "a list" : Number.isNaN(value) ? "NaN" : `a value of type ${typeof value}`}`;
   switch (channel?.["~kind"]) {
     case "append":
@@ -30,20 +30,20 @@ export function misfit(channel: Channel<any, any> | undefined, value: unknown): 
 export type ChannelKind = "last" | "append" | "merge" | "max" | "custom";
 export type Channels = Readonly<Record<string, Channel<any, any>>>;
 
-/** The state a graph's nodes see. */
-export type Values<C> = { readonly [K in keyof C]: C[K] extends Channel<infer V, any> ? V : never } & {};
-/** What a node may return: a change for some channels. */
-export type Changes<C> = { readonly [K in keyof C]?: C[K] extends Channel<any, infer U> ? U : never } & {};
+/** The state that a graph's nodes read. */
+export type ChannelValues<C> = { readonly [K in keyof C]: C[K] extends Channel<infer V, any> ? V : never } & {};
+/** The changes that a node returns: one for each channel it changes. */
+export type ChannelChanges<C> = { readonly [K in keyof C]?: C[K] extends Channel<any, infer U> ? U : never } & {};
 
-/** When several items of one step change the same channel. */
+/** Options of `last`. */
 export interface LastOptions {
-  /** `"last"` (default): the last in fold order counts. `"fail"`: the run fails with CHANNEL_CONFLICT. */
+  /** If several items of one step change it: `"last"` (default) keeps the last in fold order; `"fail"` fails the run with CHANNEL_CONFLICT. */
   conflict?: "last" | "fail";
 }
 
 /**
- * A channel that keeps the newest value. Of several changes in one step the last in fold order counts, unless that is
- * declared a conflict.
+ * A channel that keeps the newest value. If a step changes it several times, the last change in fold order wins, or the run
+ * fails with `conflict: "fail"`.
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export function last<T>(initial: T, options: LastOptions = {}): Channel<T> {
 }
 
 /**
- * A channel that appends each change, a list, to its list.
+ * A channel that appends every change, itself a list, to its list.
  *
  * @example
  * ```ts
@@ -77,17 +77,17 @@ export function append<T>(initial: readonly T[] = []): Channel<readonly T[]> {
   return { initial, reduce: (value, change) => [...listOf(value), ...change], "~kind": "append" };
 }
 
-/** What is kept may be older than the code that made the channel a list. */
+/** The stored value may be older than the code that made the channel a list. */
 function listOf<T>(value: readonly T[]): readonly T[] {
   if (Array.isArray(value)) return value;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `append() holds a list, and what was kept is ${value === null ? "null" : typeof value}. Fork the run with a list there, or give the new channel another name.`,
+    `append() expected a list, but the stored value is ${value === null ? "null" : typeof value}. Fork the run with a patch that sets a list, or give the new channel another name.`,
   );
 }
 
 /**
- * A channel that lays each change over its object, key by key.
+ * A channel that merges every change into its object, key by key.
  *
  * @example
  * ```ts
@@ -113,7 +113,7 @@ export function max(initial: number = Number.NEGATIVE_INFINITY): Channel<number>
 }
 
 /**
- * A channel with a rule of your own.
+ * A channel with a custom reducer.
  *
  * @example
  * ```ts

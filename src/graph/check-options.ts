@@ -1,9 +1,9 @@
-// What can be wrong with the options of a graph and of its nodes, refused where it is written.
+// Check options: validates the options of a graph and of its nodes when the builder is called.
 
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration } from "../base/index.ts";
-import { checkDeadline, checkPolicy, labelOption, lineOptions, type Policy } from "../kernel/index.ts";
+import { checkDeadline, checkPolicy, labelOption, checkQueueSlot, type Policy } from "../kernel/index.ts";
 import { checkPorts } from "../workflow/index.ts";
-import { misfit, type Channel, type Channels } from "./channel.ts";
+import { findMisfit, type Channel, type Channels } from "./channel.ts";
 import type { Effects, GraphOptions } from "./definition.ts";
 
 const OPTIONS = [
@@ -34,9 +34,9 @@ export function checkOptions(name: string, options: GraphOptions<any, any, any>)
       what,
       options.ports,
       ["promise", "stream"],
-      "a graph has no place where code would wait for it. Wait for a promise() in a node, or put it into a workflow that starts the graph.",
+      "a graph has no code that would receive it. Wait for a promise() in a node, or declare it on a workflow that starts the graph.",
     );
-  lineOptions(options, what);
+  checkQueueSlot(options, what);
   labelOption(options, what);
   for (const count of ["maxSteps", "maxConcurrentNodes", "queueDepth", "version"] as const) {
     const value = options[count];
@@ -53,17 +53,17 @@ export function checkOptions(name: string, options: GraphOptions<any, any, any>)
 
 function checkChannel(what: string, key: string, channel: Channel<unknown, unknown> | undefined): void {
   checkName(key, `${what}: channel name`);
-  // `{ goto }` is where a node says it goes.
-  if (key === "goto") throw bad(what, "a channel cannot be named goto: a node that returns it says where it goes");
+  if (key === "goto")
+    throw bad(what, "a channel cannot be named goto, because a node returns { goto } to choose the next node");
   if (typeof channel?.reduce !== "function")
-    throw bad(what, `channel ${key} is not made by last, append, merge, max or channel`);
-  const problem = misfit(channel, channel.initial);
-  if (problem !== undefined) throw bad(what, `the first value of channel ${key}, which ${problem}`);
+    throw bad(what, `channel ${key} was not created by last, append, merge, max or channel`);
+  const problem = findMisfit(channel, channel.initial);
+  if (problem !== undefined) throw bad(what, `the initial value of channel ${key}, which ${problem}`);
   try {
     encode(channel.initial);
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
-    throw new RepriseError("BAD_OPTIONS", `${what}: the first value of channel ${key} cannot be kept: ${said}`, {
+    throw new RepriseError("BAD_OPTIONS", `${what}: the initial value of channel ${key} cannot be stored: ${said}`, {
       cause: error,
     });
   }

@@ -1,27 +1,25 @@
-// What a node returned, looked at before it is kept: what is wrong with it is the node's mistake, and trying again would
-// not help. A graph's input is a first change (P3), and looked at in the same way.
+// Check result: validates what a node returned before it is stored. A wrong result is a bug in the node, so it is not
+// retried. A graph's input is its first change (rules.P3) and is validated in the same way.
 
 import { RepriseError } from "../base/index.ts";
-import { isPlain, misfit, type Channels } from "./channel.ts";
-import { END, type End, type GraphBody } from "./definition.ts";
-import type { Change } from "./state.ts";
+import { isPlain, findMisfit, type Channels } from "./channel.ts";
+import { isEnd, type End, type GraphBody } from "./definition.ts";
+import type { StateChange } from "./state.ts";
 
-/** What a node's entry holds; END is null there. */
-export interface Stored {
-  readonly change?: Change;
+/** The part of a node's entry that its function returned. END is stored as null. */
+export interface StoredResult {
+  readonly change?: StateChange;
   readonly goto?: readonly (string | null)[];
 }
 
-export function storedOf(body: GraphBody, node: string, result: unknown): Stored {
+export function checkResult(body: GraphBody, node: string, result: unknown): StoredResult {
   if (result === undefined) return {};
   const refuse = (problem: string): never => {
     throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: node ${node} ${problem}.`);
   };
   if (!isPlain(result)) {
     const example = `{ ${Object.keys(body.channels)[0] ?? "name"}: … }`;
-    return refuse(
-      `returned ${kindOf(result)}; expected a change of channels such as ${example}, a goto(…), or nothing`,
-    );
+    return refuse(`returned ${kindOf(result)}; expected changes of channels such as ${example}, a goto(…), or nothing`);
   }
   const { goto: to, change } = "goto" in result ? (result as { goto: unknown; change?: unknown }) : { change: result };
   if (change !== undefined) {
@@ -36,31 +34,33 @@ export function storedOf(body: GraphBody, node: string, result: unknown): Stored
 function targetsOf(body: GraphBody, to: unknown, refuse: (problem: string) => never): readonly (string | null)[] {
   const targets = (Array.isArray(to) ? to : [to]) as (string | End)[];
   const names = (): string => [...body.nodes.keys()].join(", ");
-  if (targets.length === 0) return refuse("went to an empty list; name at least one node, or END");
+  if (targets.length === 0) return refuse("returned a goto to an empty list; name at least one node, or END");
   return targets.map((target) => {
-    if (target === END) return null;
+    if (isEnd(target)) return null;
     if (typeof target !== "string" || !body.nodes.has(target))
       return refuse(
-        `went to ${typeof target === "string" ? target : kindOf(target)}, which is not a node; there are: ${names()}`,
+        `returned a goto to ${typeof target === "string" ? target : kindOf(target)}, which is not a node; the nodes are: ${names()}`,
       );
     if (body.itemNodes.has(target))
-      return refuse(`went to ${target}, which takes the items of a spread; goto would give it none`);
+      return refuse(
+        `returned a goto to ${target}, which runs once per item of a spread; a goto has no item. Add a separate node for it`,
+      );
     return target;
   });
 }
 
-/** Undefined when every channel can take its part of the change. */
+/** Undefined if every channel accepts its part of the change. */
 export function findBadChange(
   channels: Channels,
-  change: Change,
+  change: StateChange,
 ): { readonly channel: string; readonly problem: string } | undefined {
   for (const name of Object.keys(change)) {
     const channel = Object.hasOwn(channels, name) ? channels[name] : undefined;
     if (channel === undefined) {
       const known = Object.keys(channels).join(", ") || "none";
-      return { channel: name, problem: `changed ${name}, which is no channel of the state; there are: ${known}` };
+      return { channel: name, problem: `changed ${name}, which is not a channel; the channels are: ${known}` };
     }
-    const wrong = misfit(channel, change[name]);
+    const wrong = findMisfit(channel, change[name]);
     if (wrong !== undefined) return { channel: name, problem: `changed ${name}, which ${wrong}` };
   }
   return undefined;

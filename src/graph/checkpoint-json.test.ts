@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { drawUnit, encode, RepriseError } from "../base/index.ts";
-import type { Checkpoint, WorkItem } from "./checkpoint.ts";
+import type { Checkpoint, WorkItem } from "./checkpoint-view.ts";
 import { checkpointFromJson, checkpointToJson, workItemFromJson, workItemToJson } from "./checkpoint-json.ts";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
+import { checkpointKeyOf } from "./checkpoint-key.ts";
 import type { OrderKey, Path } from "./order-key.ts";
 
 /** As seed 000 has it, byte for byte. */
@@ -42,7 +42,7 @@ const CHECKPOINT = `{
 }`;
 
 const keyWith = (orderKey: bigint): string =>
-  idempotencyKeyOf(
+  checkpointKeyOf(
     "run-001",
     1,
     [{ node: "process_query", orderKey: orderKey.toString(16).padStart(16, "0") as OrderKey, path: "" as Path }],

@@ -1,13 +1,14 @@
-// The JSON of work items and checkpoints, as seed 000 has it: for other programs, other languages, and people.
+// Checkpoint JSON: the exchange format of work items and checkpoints of seed 000, for other programs and languages.
 //
-// JF1. `order_key` and `rng_seed` are bare numbers with all their digits, out and in (G2).
-// JF2. What is written is read back equal; what would not be is refused where it is written.
-// JF3. State, requests and responses are payloads as the journal has them: plain JSON, what JSON cannot say tagged with `$`.
-// JF4. Without `version` a text is of version 1, which is what we write; a newer one is refused.
+// checkpoint-json.J1. `order_key` and `rng_seed` are bare numbers with all their digits, in both directions (rules.G2).
+// checkpoint-json.J2. Reading a written text gives an equal value. A value that would not survive is rejected when written.
+// checkpoint-json.J3. State, requests and responses are payloads as in the journal: plain JSON, with `$` tags for values
+//   that JSON lacks.
+// checkpoint-json.J4. A text without `version` has version 1, the version that is written. A newer version is rejected.
 
 import { checkName, checkRunId, encode, RepriseError } from "../base/index.ts";
-import type { Checkpoint, WorkItem } from "./checkpoint.ts";
-import { Fields, MAX_JSON_LENGTH, parseExactly } from "./exact-json.ts";
+import type { Checkpoint, WorkItem } from "./checkpoint-view.ts";
+import { JsonFields, MAX_JSON_LENGTH, parseExactly } from "./exact-json.ts";
 import type { RecordedIO } from "./recorded-io.ts";
 
 const VERSION = 1;
@@ -17,18 +18,18 @@ const INT64 = 2n ** 63n;
 /** Options of `checkpointToJson`. */
 export interface CheckpointJsonOptions {
   /**
-   * Whether each item of the frontier repeats the state, as other programs expect it; default true. Without, a reader takes
-   * the checkpoint's: for a wide frontier over a large state.
+   * Whether every item of the frontier repeats the state, as other programs expect; default true. With false, readers use
+   * the state of the checkpoint, which keeps a wide frontier over a large state small.
    */
   itemState?: boolean;
 }
 
 /**
- * A work item as JSON text.
+ * Encodes a work item as JSON text.
  *
  * @example
  * ```ts
- * import { workItemFromJson, workItemToJson } from "reprise";
+ * import { workItemFromJson, workItemToJson } from "reprise/checkpoints";
  * const item = workItemFromJson(
  *   '{"step_id":42,"order_key":18446744073709551615,"node_id":"ask","state":{},"attempt":0,"parent_node_id":"","edge_index":0}',
  * );
@@ -40,11 +41,11 @@ export function workItemToJson(item: WorkItem): string {
 }
 
 /**
- * The work item of a JSON text; refused with BAD_FORMAT when it is not exactly one.
+ * Decodes a work item from JSON text. Throws BAD_FORMAT for anything else.
  *
  * @example
  * ```ts
- * import { workItemFromJson } from "reprise";
+ * import { workItemFromJson } from "reprise/checkpoints";
  * const nodeOf = (text: string): string => workItemFromJson(text).node;
  * ```
  */
@@ -54,11 +55,12 @@ export function workItemFromJson(text: string): WorkItem {
 }
 
 /**
- * A checkpoint as JSON text, with its recorded calls: read it with `run.checkpoint(step)`.
+ * Encodes a checkpoint and its recorded calls as JSON text. Read the checkpoint with `run.checkpoint(step)`.
  *
  * @example
  * ```ts
- * import { checkpointToJson, type Run } from "reprise";
+ * import type { Run } from "reprise";
+ * import { checkpointToJson } from "reprise/checkpoints";
  * const save = async (run: Run<any>, step: number): Promise<string> => checkpointToJson(await run.checkpoint(step));
  * ```
  */
@@ -84,17 +86,17 @@ export function checkpointToJson(checkpoint: Checkpoint, options: CheckpointJson
 }
 
 /**
- * The checkpoint of a JSON text; refused with BAD_FORMAT when it is not exactly one.
+ * Decodes a checkpoint from JSON text. Throws BAD_FORMAT for anything else.
  *
  * @example
  * ```ts
- * import { checkpointFromJson } from "reprise";
+ * import { checkpointFromJson } from "reprise/checkpoints";
  * const stateOf = (text: string): unknown => checkpointFromJson(text).state;
  * ```
  */
 export function checkpointFromJson(text: string): Checkpoint {
   const what = "checkpoint";
-  const fields = new Fields(what, "", parseExactly(text, what));
+  const fields = new JsonFields(what, "", parseExactly(text, what));
   fields.version(VERSION);
   const runId = checkRunId(fields.text("run_id"));
   const step = fields.count("step_id");
@@ -108,7 +110,7 @@ export function checkpointFromJson(text: string): Checkpoint {
   const idempotencyKey = fields.text("idempotency_key");
   if (idempotencyKey === "") throw fields.refuse("idempotency_key", "is empty");
   const timestamp = fields.time("timestamp");
-  // Where there is none, other languages write an empty one.
+  // Other languages write an empty label for none.
   const label = fields.text("label", "");
   fields.end();
   return {
@@ -138,14 +140,14 @@ function itemJson(item: WorkItem, withState: boolean): object {
   };
 }
 
-/** Inside a checkpoint: `whole` has the state of items that do not say theirs. */
+/** In a checkpoint, `whole` has the state for items without one. */
 function readItem(
   what: string,
   path: string,
   value: unknown,
   whole: { readonly state: unknown } | undefined,
 ): WorkItem {
-  const fields = new Fields(what, path, value);
+  const fields = new JsonFields(what, path, value);
   if (whole === undefined) fields.version(VERSION);
   const item = {
     step: fields.count("step_id"),
@@ -153,7 +155,7 @@ function readItem(
     node: checkName(fields.text("node_id"), `${what}, ${fields.at("node_id")}`),
     state: whole !== undefined && !fields.has("state") ? whole.state : fields.data("state"),
     attempt: fields.count("attempt"),
-    // The seed's own example of a checkpoint leaves these out.
+    // The example checkpoint of the seed leaves these out.
     parentNode: fields.text("parent_node_id", ""),
     edgeIndex: fields.count("edge_index", 0),
     ...(fields.has("spread_index") && { spreadIndex: fields.count("spread_index"), item: fields.data("item") }),
@@ -180,7 +182,7 @@ function callJson(call: RecordedIO, step: number): object {
 }
 
 function readCall(what: string, path: string, value: unknown, step: number, calls: Map<string, number>): RecordedIO {
-  const fields = new Fields(what, path, value);
+  const fields = new JsonFields(what, path, value);
   const node = fields.text("node_id");
   const attempt = fields.count("attempt");
   const place = JSON.stringify([node, attempt]);
@@ -210,7 +212,7 @@ function exact(value: bigint, least: bigint, most: bigint, name: string): unknow
   return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(value));
 }
 
-/** JF3 */
+/** checkpoint-json.J3 */
 function dataJson(value: unknown): unknown {
   return JSON.parse(encode(value));
 }
@@ -224,11 +226,11 @@ function textOf(json: object, what: string): string {
   try {
     text = JSON.stringify(json);
   } catch (cause) {
-    throw new RepriseError("PAYLOAD_TOO_LARGE", `The ${what} is too large to be one text.`, { cause });
+    throw new RepriseError("PAYLOAD_TOO_LARGE", `The ${what} is too large for one JSON text.`, { cause });
   }
   if (text.length <= MAX_JSON_LENGTH) return text;
   throw new RepriseError(
     "PAYLOAD_TOO_LARGE",
-    `The ${what} has ${text.length} characters as JSON, at most ${MAX_JSON_LENGTH} can be read again. For a wide frontier leave out the state of its items: { itemState: false }.`,
+    `The ${what} has ${text.length} characters as JSON; the limit is ${MAX_JSON_LENGTH}. For a wide frontier, leave out the state of its items: { itemState: false }.`,
   );
 }

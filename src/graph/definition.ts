@@ -1,35 +1,40 @@
-// Defining a graph: nodes over shared state, then the edges between them.
+// Graph definition: the builder of graphs, and the body that the engine runs.
 //
-// D1. Names are checked as the graph is written: an edge to an unknown node does not compile, and is refused at run time.
-// D2. Everything else that can be wrong is refused when the graph is used: `graphBody` checks it once, before a run starts.
-// D3. A join is itself the way from the nodes it waits for, in its place among their edges; a node with an edge of its own
-//     to it, conditional or one of several targets, goes by that one.
+// graph.D1. The builder checks names: an edge to an unknown node does not compile, and the builder throws at run time.
+// graph.D2. `graphBody` checks a complete graph once, before a run starts.
+// graph.D3. A join adds an edge from every node it waits for, at its place among their edges. A node with an explicit edge
+//   to the join uses that one instead.
+// graph.D4. Definitions, START and END carry `Symbol.for` brands, so that two copies of the package accept each other's.
 
 import { checkName, RepriseError, toMs, type Duration } from "../base/index.ts";
 import {
   checkDeadline,
   labelOption,
-  lineOptions,
+  checkQueueSlot,
   type Awaitable,
   type Definition,
-  type LineOptions,
+  type QueueSlotOptions,
   type Policy,
   type Ports,
   type PromisePort,
   type Queue,
   type Stream,
 } from "../kernel/index.ts";
-import type { Channels, Changes, Values } from "./channel.ts";
+import type { Channels, ChannelChanges, ChannelValues } from "./channel.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkFunction, checkNodeOptions, checkOptions } from "./check-options.ts";
-import type { NodeContext } from "./context.ts";
+import type { NodeContext } from "./node-context.ts";
+
+// graph.D4
+const START_BRAND = Symbol.for("reprise.graph.start");
+const END_BRAND = Symbol.for("reprise.graph.end");
 
 /** The type of `START`. */
 export interface Start {
   readonly start: true;
 }
 /**
- * Where a graph begins: the first edge goes from here.
+ * The entry point of a graph: edges from it lead to the first nodes.
  *
  * @example
  * ```ts
@@ -37,13 +42,18 @@ export interface Start {
  * const hello = graph("hello", { state: {} }).node("greet", async () => {}).edge(START, "greet");
  * ```
  */
-export const START: Start = Object.freeze({ start: true });
+export const START: Start = Object.freeze({ start: true, [START_BRAND]: true });
+
+export function isStart(value: unknown): value is Start {
+  return typeof value === "object" && value !== null && START_BRAND in value;
+}
+
 /** The type of `END`. */
 export interface End {
   readonly end: true;
 }
 /**
- * Where a graph ends.
+ * The end of a graph: a branch that reaches it is complete.
  *
  * @example
  * ```ts
@@ -55,16 +65,20 @@ export interface End {
  *   .edge("add", "add");
  * ```
  */
-export const END: End = Object.freeze({ end: true });
+export const END: End = Object.freeze({ end: true, [END_BRAND]: true });
 
-/** Where a node says the run goes on, and what it changes. */
+export function isEnd(value: unknown): value is End {
+  return typeof value === "object" && value !== null && END_BRAND in value;
+}
+
+/** The node that a run continues with, and the changes of the node that chose it. */
 export interface Goto<To, Change> {
   readonly goto: To;
   readonly change?: Change;
 }
 
 /**
- * The result of a node that chooses where the run goes on by itself, instead of leaving it to the edges.
+ * The result of a node that chooses the next node in its code. It takes precedence over the node's edges.
  *
  * @example
  * ```ts
@@ -82,27 +96,27 @@ export function goto<const To extends string | End, Change = {}>(
   return { goto: to as To, ...(change !== undefined && { change }) };
 }
 
-type Stray<R, Change> =
+type UnknownChannel<R, Change> =
   R extends Goto<any, infer U>
     ? Exclude<keyof U, keyof Change>
     : R extends object
       ? Exclude<keyof R, keyof Change>
       : never;
-type Known<R, Change> = [Stray<R, Change>] extends [never]
+type KnownChannels<R, Change> = [UnknownChannel<R, Change>] extends [never]
   ? unknown
-  : `no channel named "${Stray<R, Change> & string}"`;
-type Fresh<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
-/** A node that only throws could have said anything: it names nothing. */
+  : `no channel named "${UnknownChannel<R, Change> & string}"`;
+type UnusedNodeName<N extends string, Taken> = N extends Taken ? `"${N}" is already taken` : N;
+/** The result of a node that always throws is `any`, which names no node. */
 type GotoOf<R> = R extends Goto<infer To, any> ? (0 extends 1 & To ? never : Extract<To, string>) : never;
 
-/** What a node may do to the outside, for replay. */
+/** The side effects of a node, for retry and replay. */
 export interface Effects {
-  /** Default true. False: its result depends on more than its state, item and `ctx`; a replay takes the recorded one. */
+  /** Default true. False: the result depends on more than state, item and `ctx`, so a replay uses the recorded result. */
   recordable?: boolean;
-  /** What it does outside must be recognised when it is repeated: `idempotencyKey` has to be given. */
+  /** The node calls services that need an idempotency key, so `idempotencyKey` is required. */
   requiresIdempotency?: boolean;
 }
-/** Policies of a node. `idempotencyKey` becomes `ctx.idempotencyKey`: the same in every attempt, and another for other work. */
+/** Options of a node. `idempotencyKey` makes `ctx.idempotencyKey`, which is the same for every attempt of an item. */
 export type NodeOptions<S, Item = any> = Policy &
   (
     | { effects?: Effects & { requiresIdempotency?: false } }
@@ -113,9 +127,11 @@ type NodeFunction<M, State, Item, R, Change> = (
   ctx: NodeContext<M>,
   state: State,
   item: Item,
-) => Awaitable<R & Known<R, Change>>;
+) => Awaitable<R & KnownChannels<R, Change>>;
 
-/** `Nodes`: reached by edges. `Items`: reached by spread, with the item each takes. */
+type KeyTakes<Item, KeyItem> = [Item] extends [KeyItem] ? unknown : "idempotencyKey takes another item than the node";
+
+/** A graph under construction, and a definition. `Nodes` are reached by edges; `Items` by a spread, with their items. */
 export interface Graph<
   Name extends string,
   State,
@@ -126,25 +142,26 @@ export interface Graph<
   Gotos extends string = never,
   M = {},
 > extends Omit<Definition<Name, Change, Output, M, State>, "kind"> {
-  /** A graph whose `goto` names no node is not a definition. */
+  /** A graph with a `goto` to an unknown node is not a definition. */
   readonly kind: [Exclude<Gotos, Nodes>] extends [never] ? "graph" : `goto: no node named "${Exclude<Gotos, Nodes>}"`;
   node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void>(
-    name: Fresh<N, Nodes | keyof Items>,
+    name: UnusedNodeName<N, Nodes | keyof Items>,
     run: NodeFunction<M, State, Item, R, Change>,
   ): WithNode<this, N, Item, R>;
-  node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void>(
-    name: Fresh<N, Nodes | keyof Items>,
-    options: NodeOptions<State, NoInfer<Item>>,
-    run: NodeFunction<M, State, Item, R, Change>,
+  node<const N extends string, R extends Change | Goto<any, Change> | void, Item = void, KeyItem = any>(
+    name: UnusedNodeName<N, Nodes | keyof Items>,
+    // Not `Item`: an `idempotencyKey` that leaves its item untyped would fix it before TypeScript reads the function.
+    options: NodeOptions<State, KeyItem>,
+    run: NodeFunction<M, State, Item, R, Change> & KeyTakes<Item, KeyItem>,
   ): WithNode<this, N, Item, R>;
-  /** The first edge in written order whose `when` holds is taken; several targets at once: an array. */
+  /** Of a node's edges, the first in written order whose `when` is true is taken. An array leads to several nodes at once. */
   edge(from: Nodes | keyof Items | Start, to: Nodes | End | readonly Nodes[], when?: (state: State) => boolean): this;
   spread<To extends keyof Items>(
     from: Nodes | keyof Items | Start,
     to: To,
     items: (state: State) => readonly Items[To][],
   ): this;
-  /** `to` runs once all of `from` have done their part, or can no longer be reached. Leads there by itself. */
+  /** `to` runs once every node of `from` has arrived or can no longer be reached. Adds the edges from them to `to`. */
   join(from: readonly (Nodes | keyof Items)[], to: Nodes): this;
 }
 
@@ -155,38 +172,38 @@ export type WithNode<G, N extends string, Item, R> =
       : Graph<Name, S, C, O, Nodes, Items & { [K in N]: Item }, Gotos | GotoOf<R>, M>
     : never;
 
-/** What a graph takes from outside, and shows. */
+/** The promises a graph waits for and the streams it emits, by name. */
 export type GraphPorts = Record<string, PromisePort<any> | Stream<any>>;
 
 /** Options of `graph`. */
 export interface GraphOptions<C, Output, M> {
   state: C;
-  output?: (state: Values<C>) => Output;
-  /** What runs take from outside and show: `promise()` and `stream()` by name. */
+  output?: (state: ChannelValues<C>) => Output;
+  /** `promise()` and `stream()` by name. */
   ports?: M;
   /** A whole number, default 1: a run is pinned to the version that started it. */
   version?: number;
   /** A run that takes more steps fails; default 1,000. */
   maxSteps?: number;
-  /** Nodes of one run at work at once; default 8. */
+  /** How many nodes of one run execute concurrently; default 8. */
   maxConcurrentNodes?: number;
-  /** Items of one step in memory at once; default 1,024. */
+  /** How many items of one step are in memory; default 1,024. */
   queueDepth?: number;
-  /** How long admission may wait before the run is paused. */
+  /** How long an item may wait for room before the run is paused. */
   backpressureTimeout?: Duration;
-  /** For the whole run, from its start; a start may say otherwise. */
+  /** For the whole run, from its start; `start` can override it. */
   deadline?: Duration;
-  /** Where its runs wait; a run has its place from when it begins until it ends. */
+  /** The queue its runs wait in; a run holds its slot until it ends. */
   queue?: Queue;
-  /** What the queue's limits per key count by. */
-  key?: (input: Changes<C>) => string;
-  /** Only workers that have this label take it; default: any worker. */
+  /** The key for the queue's limits per key. */
+  key?: (input: ChannelChanges<C>) => string;
+  /** Only workers with this label run it; default: any worker. */
   label?: string;
-  /** In which order changes of one step are folded; default as written. */
+  /** The order in which the changes of one step are folded; default `"written"`. */
   fold?: "written" | "order-key";
 }
 
-// ── what the engine runs ──
+// ── the body ──
 
 export interface GraphNode {
   readonly name: string;
@@ -196,13 +213,13 @@ export interface GraphNode {
   readonly idempotencyKey: ((state: unknown, item: unknown) => string) | undefined;
 }
 
-/** In the order written: its place among its node's edges is the edge index (G1). */
+/** Its place among its node's edges, in written order, is the edge index (rules.G1). */
 export type GraphEdge =
   | {
       readonly edge: "to";
       readonly targets: readonly (string | End)[];
       readonly when: ((state: unknown) => boolean) | undefined;
-      /** Written as a join: the way of a node that has no edge of its own to it. */
+      /** Added by a join (graph.D3). */
       readonly ofJoin?: true;
     }
   | { readonly edge: "spread"; readonly target: string; readonly items: (state: unknown) => readonly unknown[] };
@@ -218,15 +235,15 @@ export interface GraphBody {
   readonly queueDepth: number;
   readonly backpressureTimeoutMs: number | undefined;
   readonly deadlineMs: number | undefined;
-  readonly line: LineOptions | undefined;
+  readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly fold: "written" | "order-key";
   readonly nodes: ReadonlyMap<string, GraphNode>;
-  /** By node; START under "". */
+  /** By node; those from START under "". */
   readonly edges: ReadonlyMap<string, readonly GraphEdge[]>;
   /** The nodes each join waits for. */
   readonly joins: ReadonlyMap<string, readonly string[]>;
-  /** The nodes that take the items of a spread. */
+  /** The nodes that run once per item of a spread. */
   readonly itemNodes: ReadonlySet<string>;
 }
 
@@ -234,13 +251,14 @@ export const MAX_STEPS = 1_000;
 export const MAX_CONCURRENT_NODES = 8;
 export const QUEUE_DEPTH = 1_024;
 
-const BODY = Symbol("reprise.graph");
+// graph.D4
+const BODY = Symbol.for("reprise.graph");
 
-/** D2. The part of a graph the engine runs. */
+/** graph.D2 */
 export function graphBody(definition: unknown): GraphBody {
   const make = (definition as { [BODY]?: () => GraphBody } | null | undefined)?.[BODY];
   if (make === undefined)
-    throw new RepriseError("UNKNOWN_DEFINITION", "Expected a graph made by graph(), got another object.");
+    throw new RepriseError("UNKNOWN_DEFINITION", "Expected a graph made by graph(), got a different object.");
   return make();
 }
 
@@ -248,7 +266,7 @@ export function isGraph(value: unknown): boolean {
   return typeof value === "object" && value !== null && BODY in value;
 }
 
-interface Draft {
+interface GraphDraft {
   readonly name: string;
   readonly options: GraphOptions<Channels, unknown, Ports>;
   readonly nodes: ReadonlyMap<string, GraphNode>;
@@ -269,23 +287,28 @@ interface Draft {
  *   .edge("say", "say");
  * ```
  */
-export function graph<const Name extends string, C extends Channels, Output = Values<C>, M extends GraphPorts = {}>(
+export function graph<
+  const Name extends string,
+  C extends Channels,
+  Output = ChannelValues<C>,
+  M extends GraphPorts = {},
+>(
   name: Name,
   options: GraphOptions<C, Output, M>,
-): Graph<Name, Values<C>, Changes<C>, Output, never, {}, never, M> {
+): Graph<Name, ChannelValues<C>, ChannelChanges<C>, Output, never, {}, never, M> {
   checkName(name, "graph name");
   checkOptions(name, options);
-  const empty: Draft = {
+  const empty: GraphDraft = {
     name,
-    options: options as unknown as Draft["options"],
+    options: options as unknown as GraphDraft["options"],
     nodes: new Map(),
     edges: new Map(),
     joins: new Map(),
   };
-  return builder(empty) as unknown as Graph<Name, Values<C>, Changes<C>, Output, never, {}, never, M>;
+  return builder(empty) as unknown as Graph<Name, ChannelValues<C>, ChannelChanges<C>, Output, never, {}, never, M>;
 }
 
-function builder(draft: Draft): object {
+function builder(draft: GraphDraft): object {
   let body: GraphBody | undefined;
   return Object.freeze({
     kind: "graph",
@@ -302,7 +325,7 @@ function builder(draft: Draft): object {
   });
 }
 
-function bodyOf({ name, options, nodes, edges, joins }: Draft): GraphBody {
+function bodyOf({ name, options, nodes, edges, joins }: GraphDraft): GraphBody {
   const ms = (duration: Duration | undefined, what: string): number | undefined =>
     duration === undefined ? undefined : toMs(duration, `Graph ${name}: ${what}`);
   return {
@@ -316,26 +339,28 @@ function bodyOf({ name, options, nodes, edges, joins }: Draft): GraphBody {
     queueDepth: options.queueDepth ?? QUEUE_DEPTH,
     backpressureTimeoutMs: ms(options.backpressureTimeout, "backpressureTimeout"),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Graph ${name}`),
-    line: lineOptions(options, `Graph ${name}`),
+    slotOptions: checkQueueSlot(options, `Graph ${name}`),
     label: labelOption(options, `Graph ${name}`),
     fold: options.fold ?? "written",
     nodes,
-    edges: new Map([...edges].map(([from, written]) => [from, withoutSpareJoins(written)])),
+    edges: new Map([...edges].map(([from, written]) => [from, withoutOverriddenJoins(written)])),
     joins,
     itemNodes: new Set([...edges.values()].flat().flatMap((edge) => (edge.edge === "spread" ? [edge.target] : []))),
   };
 }
 
-/** D3 */
-function withoutSpareJoins(edges: readonly GraphEdge[]): readonly GraphEdge[] {
-  const own = edges.flatMap((edge) => (edge.edge === "to" && edge.ofJoin === undefined ? edge.targets : []));
-  return edges.filter((edge) => edge.edge !== "to" || edge.ofJoin === undefined || !own.includes(edge.targets[0]!));
+/** graph.D3 */
+function withoutOverriddenJoins(edges: readonly GraphEdge[]): readonly GraphEdge[] {
+  const explicit = edges.flatMap((edge) => (edge.edge === "to" && edge.ofJoin === undefined ? edge.targets : []));
+  return edges.filter(
+    (edge) => edge.edge !== "to" || edge.ofJoin === undefined || !explicit.includes(edge.targets[0]!),
+  );
 }
 
-function withNode(draft: Draft, name: string, rest: readonly unknown[]): Draft {
+function withNode(draft: GraphDraft, name: string, rest: readonly unknown[]): GraphDraft {
   const what = `Graph ${draft.name}: node ${name}`;
   checkName(name, `Graph ${draft.name}: node name`);
-  if (draft.nodes.has(name)) throw new RepriseError("BAD_GRAPH", `${what} is there already. Give it another name.`);
+  if (draft.nodes.has(name)) throw new RepriseError("BAD_GRAPH", `${what} already exists. Choose another name.`);
   const run = rest.at(-1);
   checkFunction(run, what);
   const options = checkNodeOptions(rest.length === 1 ? {} : rest[0], what);
@@ -343,56 +368,62 @@ function withNode(draft: Draft, name: string, rest: readonly unknown[]): Draft {
   return { ...draft, nodes: new Map([...draft.nodes, [name, node]]) };
 }
 
-function edgeOf(draft: Draft, from: unknown, to: unknown, when: unknown): GraphEdge {
+function edgeOf(draft: GraphDraft, from: unknown, to: unknown, when: unknown): GraphEdge {
   const targets = (Array.isArray(to) ? to : [to]) as (string | End)[];
   const what = `edge from ${nameOf(from)} to`;
   if (targets.length === 0)
     throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} an empty list. Name at least one node.`);
-  for (const target of targets) if (target !== END) checkNode(draft, target, what);
+  for (const target of targets) if (!isEnd(target)) checkNode(draft, target, what);
   const twice = targets.find((target, index) => targets.indexOf(target) < index);
   if (twice !== undefined)
-    throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} ${nameOf(twice)} twice. Once is enough.`);
+    throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: ${what} ${nameOf(twice)} twice. Name each target once.`);
   if (when !== undefined)
     checkFunction(when, `Graph ${draft.name}: condition of the ${what} ${targets.map(nameOf).join(", ")}`);
   return { edge: "to", targets, when: when as (state: unknown) => boolean };
 }
 
-function withEdge(draft: Draft, from: unknown, edge: GraphEdge): Draft {
-  const key = from === START ? "" : String(from);
-  if (from !== START) checkNode(draft, from, "edge from");
+function withEdge(draft: GraphDraft, from: unknown, edge: GraphEdge): GraphDraft {
+  const key = isStart(from) ? "" : String(from);
+  if (!isStart(from)) checkNode(draft, from, "edge from");
   return { ...draft, edges: new Map([...draft.edges, [key, [...(draft.edges.get(key) ?? []), edge]]]) };
 }
 
-function withJoin(draft: Draft, from: readonly string[], to: string): Draft {
+function withJoin(draft: GraphDraft, from: readonly string[], to: string): GraphDraft {
   checkNode(draft, to, "join to");
   if (!Array.isArray(from) || from.length === 0)
-    throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: join to ${to}: expected a list of nodes to wait for.`);
+    throw new RepriseError(
+      "BAD_GRAPH",
+      `Graph ${draft.name}: join to ${to}: expected a list of the nodes it waits for, such as ["a", "b"].`,
+    );
   if (from.includes(to))
-    throw new RepriseError("BAD_GRAPH", `Graph ${draft.name}: join to ${to}: it cannot wait for itself.`);
+    throw new RepriseError(
+      "BAD_GRAPH",
+      `Graph ${draft.name}: join to ${to}: a node cannot wait for itself. Remove ${to} from the list.`,
+    );
   for (const name of from) checkNode(draft, name, `join to ${to}: from`);
   if (draft.joins.has(to))
     throw new RepriseError(
       "BAD_GRAPH",
-      `Graph ${draft.name}: node ${to} has a join already. Name all it waits for in one.`,
+      `Graph ${draft.name}: node ${to} already has a join. List every node it waits for in one call of .join().`,
     );
   const names: readonly string[] = [...new Set<string>(from)];
-  const joined: Draft = { ...draft, joins: new Map([...draft.joins, [to, names]]) };
+  const joined: GraphDraft = { ...draft, joins: new Map([...draft.joins, [to, names]]) };
   const edge: GraphEdge = { edge: "to", targets: [to], when: undefined, ofJoin: true };
   return names.reduce((made, name) => withEdge(made, name, edge), joined);
 }
 
 function nameOf(target: unknown): string {
-  if (target === START) return "START";
-  return target === END ? "END" : String(target);
+  if (isStart(target)) return "START";
+  return isEnd(target) ? "END" : String(target);
 }
 
-function checkNode(draft: Draft, name: unknown, what: string): void {
+function checkNode(draft: GraphDraft, name: unknown, what: string): void {
   if (typeof name === "string" && draft.nodes.has(name)) return;
   const known = [...draft.nodes.keys()].join(", ") || "none";
-  // Those of LangGraph.js are strings.
+  // In LangGraph.js these are strings.
   const marks = name === "__start__" || name === "__end__" ? " Import START and END from reprise." : "";
   throw new RepriseError(
     "BAD_GRAPH",
-    `Graph ${draft.name}: ${what} ${nameOf(name)}: there is no such node. Its nodes so far are: ${known}. Nodes come before edges.${marks}`,
+    `Graph ${draft.name}: ${what} ${nameOf(name)}: no node has this name. Nodes defined so far: ${known}. Call .node() before the edges that use it.${marks}`,
   );
 }

@@ -1,53 +1,53 @@
-// Describe: a graph as plain data, for pictures and tools. Nothing here runs any of the user's code.
-//
-// What cannot be known without running is not guessed: where a node goes by `goto`, which children it starts.
+// Describe graph: a graph as plain data, for diagrams and tools. It runs no user code, so it does not know the targets of
+// `goto` or the children that a node starts.
 
-import { functionWords } from "../base/index.ts";
+import { describeFunction } from "../base/index.ts";
 import { graphBody, type End, type GraphBody, type GraphEdge } from "./definition.ts";
 
-/** A node, as `describeGraph` gives it. */
-export interface NodeDescription {
+/** A node, as `describeGraph` returns it. */
+export interface GraphNodeDescription {
   readonly name: string;
-  /** It runs once per item of a spread. */
+  /** The node runs once per item of a spread. */
   readonly takesItems: boolean;
-  /** The nodes it waits for, as a join; empty where it is none. */
+  /** The nodes it waits for; empty if it is not a join. */
   readonly waitsFor: readonly string[];
-  /** Without an edge it ends the run, or goes where its `goto` says. */
+  /** A node without edges ends its branch, or continues with its `goto`. */
   readonly hasEdges: boolean;
 }
 
-/** A way from one node to another, as `describeGraph` gives it. */
-export interface EdgeDescription {
+/** An edge between two nodes, as `describeGraph` returns it. */
+export interface GraphEdgeDescription {
   /** A node, or null for START. */
   readonly from: string | null;
   /** A node, or null for END. */
   readonly to: string | null;
   /** `always`: without a condition. */
   readonly kind: "always" | "conditional" | "spread";
-  /** Its place among the targets of `from`; the first whose condition holds is taken. */
+  /** Its place among the targets of `from`; the first edge whose condition is true is taken. */
   readonly index: number;
-  /** The name of its condition, or of the function that gives the items; else its text, where that is short. */
+  /** The name of its condition or of its items function; without a name, the source text if it is short. */
   readonly by: string | null;
-  /** It arrives at a join, which waits for the others. */
+  /** The edge leads to a join. */
   readonly joins: boolean;
 }
 
-/** A graph as plain data. */
+/** A graph as plain data, as `describeGraph` returns it. */
 export interface GraphDescription {
   readonly name: string;
   readonly version: number;
   readonly channels: readonly string[];
   readonly maxSteps: number;
-  readonly nodes: readonly NodeDescription[];
-  readonly edges: readonly EdgeDescription[];
+  readonly nodes: readonly GraphNodeDescription[];
+  readonly edges: readonly GraphEdgeDescription[];
 }
 
 /**
- * A graph as plain data: its channels, its nodes, and the edges between them in the order written.
+ * Describes a graph as plain data: its channels, its nodes, and its edges in written order.
  *
  * @example
  * ```ts
- * import { describeGraph, END, graph, last, START } from "reprise";
+ * import { END, graph, last, START } from "reprise";
+ * import { describeGraph } from "reprise/describe";
  * const ask = graph("ask", { state: { n: last(0) } })
  *   .node("count", async (_ctx, { n }) => ({ n: n + 1 }))
  *   .edge(START, "count")
@@ -74,7 +74,7 @@ export function describeGraph(definition: { readonly kind: "graph"; readonly nam
   };
 }
 
-function edgesOf(body: GraphBody, from: string, written: readonly GraphEdge[]): EdgeDescription[] {
+function edgesOf(body: GraphBody, from: string, written: readonly GraphEdge[]): GraphEdgeDescription[] {
   let index = 0;
   return written.flatMap((edge) => {
     const targets: readonly (string | End)[] = edge.edge === "spread" ? [edge.target] : edge.targets;
@@ -86,14 +86,14 @@ function edgesOf(body: GraphBody, from: string, written: readonly GraphEdge[]): 
         to,
         kind: kindOf(edge),
         index: index++,
-        by: deciding === undefined ? null : functionWords(deciding),
+        by: deciding === undefined ? null : describeFunction(deciding),
         joins: to !== null && body.joins.get(to)?.includes(from) === true,
       };
     });
   });
 }
 
-function kindOf(edge: GraphEdge): EdgeDescription["kind"] {
+function kindOf(edge: GraphEdge): GraphEdgeDescription["kind"] {
   if (edge.edge === "spread") return "spread";
   return edge.when === undefined ? "always" : "conditional";
 }

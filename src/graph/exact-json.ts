@@ -1,8 +1,9 @@
-// Reading JSON of others: every field is known, of its type, and kept exactly, or it is refused with the path to it.
+// Exact JSON: reads JSON of other programs. A field that is unknown, of a wrong type or not representable is rejected with
+// its path.
 //
-// X1. An integer that a double cannot hold keeps all its digits (G2); where no such number is expected it is refused.
-// X2. An unknown field is refused: dropped in silence, it would be missing in what is written again.
-// X3. What a payload may not hold (a lone surrogate, `__proto__`, an unknown tag) is refused as everywhere.
+// exact-json.X1. An integer that a double cannot hold keeps all its digits (rules.G2), or is rejected if the field takes none.
+// exact-json.X2. An unknown field is rejected, because it would be missing when the value is written again.
+// exact-json.X3. Values that a payload may not hold (a lone surrogate, `__proto__`, an unknown tag) are rejected.
 
 import { decode, MAX_PAYLOAD_DEPTH, RepriseError } from "../base/index.ts";
 
@@ -31,15 +32,12 @@ export function bad(what: string, path: string, problem: string, cause?: unknown
 export function parseExactly(text: unknown, what: string): unknown {
   if (typeof text !== "string") throw bad(what, "", `expected JSON text, got ${nameOf(text)}`);
   if (text.length > MAX_JSON_LENGTH)
-    throw new RepriseError(
-      "PAYLOAD_TOO_LARGE",
-      `${what}: ${text.length} characters, at most ${MAX_JSON_LENGTH} are read.`,
-    );
+    throw new RepriseError("PAYLOAD_TOO_LARGE", `${what}: ${text.length} characters; the limit is ${MAX_JSON_LENGTH}.`);
   let value: unknown;
   try {
     value = JSON.parse(text, exactly as Parameters<typeof JSON.parse>[1]);
   } catch (cause) {
-    // The reviver walks down by itself.
+    // The reviver recurses.
     if (cause instanceof RangeError) throw tooDeep(what, "");
     throw bad(what, "", `expected JSON: ${(cause as Error).message}`, cause);
   }
@@ -51,12 +49,12 @@ function tooDeep(what: string, path: string): RepriseError {
   return new RepriseError("PAYLOAD_TOO_DEEP", `${where}: nested more than ${MAX_PAYLOAD_DEPTH} deep; flatten it.`);
 }
 
-/** The fields of one object; each is asked for once, and none may be left (X2). */
-export class Fields {
+/** The fields of one object. Each is read once, and `end` rejects those that were not read (exact-json.X2). */
+export class JsonFields {
   readonly #what: string;
   readonly #path: string;
   readonly #members: Readonly<Record<string, unknown>>;
-  readonly #asked = new Set<string>();
+  readonly #read = new Set<string>();
 
   constructor(what: string, path: string, value: unknown) {
     if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof LargeInteger)
@@ -75,7 +73,7 @@ export class Fields {
   }
 
   #take(name: string): unknown {
-    this.#asked.add(name);
+    this.#read.add(name);
     return this.has(name) ? this.#members[name] : undefined;
   }
 
@@ -98,7 +96,7 @@ export class Fields {
     return value as number;
   }
 
-  /** X1 */
+  /** exact-json.X1 */
   integer(name: string, least: bigint, most: bigint): bigint {
     const value = this.#take(name);
     const exact =
@@ -116,7 +114,7 @@ export class Fields {
     return value;
   }
 
-  /** RFC 3339; what is finer than a millisecond is cut off. */
+  /** RFC 3339, truncated to milliseconds. */
   time(name: string): Date {
     const text = this.text(name);
     const time = TIME.test(text) ? new Date(text) : undefined;
@@ -131,12 +129,12 @@ export class Fields {
     return value;
   }
 
-  /** Data as payloads have it, tags included. */
+  /** A payload, with tags. */
   data(name: string): unknown {
     if (!this.has(name)) throw this.refuse(name, "is missing");
     const value = this.#take(name);
-    const odd = findOdd(value, 0);
-    if (odd !== undefined) throw odd(this.#what, this.at(name));
+    const found = findUnrepresentable(value, 0);
+    if (found !== undefined) throw found(this.#what, this.at(name));
     try {
       return decode(JSON.stringify(value));
     } catch (error) {
@@ -145,39 +143,39 @@ export class Fields {
     }
   }
 
-  /** Versions beyond ours say more than we know of. */
+  /** A newer version may have fields that this one does not know. */
   version(most: number): void {
     const version = this.count("version", most);
     if (version > most || version === 0)
-      throw this.refuse("version", `expected version ${most} or older, got ${version}; update reprise to read it`);
+      throw this.refuse("version", `expected version ${most} or older, got ${version}; upgrade reprise to read it`);
   }
 
-  /** X2 */
+  /** exact-json.X2 */
   end(): void {
-    const unknown = Object.keys(this.#members).find((name) => !this.#asked.has(name));
+    const unknown = Object.keys(this.#members).find((name) => !this.#read.has(name));
     if (unknown !== undefined)
-      throw this.refuse(unknown, `is not a field of it; expected ${[...this.#asked].join(", ")}`);
+      throw this.refuse(unknown, `is not a known field; expected ${[...this.#read].join(", ")}`);
   }
 }
 
 type Refusal = (what: string, path: string) => RepriseError;
 
-/** What data cannot hold. Its path is put together on the way back, and only when something was found. */
-function findOdd(value: unknown, depth: number): Refusal | undefined {
+/** Finds a value that a payload cannot hold. The path is built on the way back, and only after a find. */
+function findUnrepresentable(value: unknown, depth: number): Refusal | undefined {
   if (value instanceof LargeInteger)
     return (what, path) =>
       bad(
         what,
         path,
-        `${value.value} has more digits than a number can keep; write {"$":"bigint","v":"${value.value}"}`,
+        `${value.value} has more digits than a JavaScript number can hold; write {"$":"bigint","v":"${value.value}"}`,
       );
   if (typeof value === "number" && !Number.isFinite(value))
-    return (what, path) => bad(what, path, "the number is larger than a number can be");
+    return (what, path) => bad(what, path, "the number is too large for a JavaScript number");
   if (typeof value !== "object" || value === null) return undefined;
   if (depth > MAX_PAYLOAD_DEPTH) return (what) => tooDeep(what, "");
   for (const key of Object.keys(value)) {
-    const odd = findOdd((value as Record<string, unknown>)[key], depth + 1);
-    if (odd !== undefined) return (what, path) => odd(what, `${path}.${key}`);
+    const found = findUnrepresentable((value as Record<string, unknown>)[key], depth + 1);
+    if (found !== undefined) return (what, path) => found(what, `${path}.${key}`);
   }
   return undefined;
 }

@@ -1,29 +1,32 @@
-// The step a fork begins with: a checkpoint of another run as its own (FK2, FK3).
+// Fork step: the first step of a fork, made from a checkpoint of another run (kernel.F2, kernel.F3).
 
 import { encode } from "../base/index.ts";
-import { stateParts, type ChannelTexts } from "../kernel/index.ts";
-import type { StepData } from "./checkpoint.ts";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
+import { stateParts, type ChannelTexts, type StepCommittedData } from "../kernel/index.ts";
+import { checkpointKeyOf } from "./checkpoint-key.ts";
 import type { OrderKey, Path } from "./order-key.ts";
 
 export interface ForkStep {
-  /** The data of the entry. */
+  /** The text of the entry's data. */
   readonly data: string;
   readonly key: string;
-  /** Together the text of the state. */
+  /** Joined, the text of the state. */
   readonly parts: readonly string[];
 }
 
-/** The frontier stays that of the step: where the run goes on was decided before anything was changed. */
-export function forkStep(id: string, { step, label, frontier, waiting }: StepData, texts: ChannelTexts): ForkStep {
+/** The fork keeps the frontier of the step: a patch of the state does not change which nodes run next. */
+export function forkStep(
+  id: string,
+  { step, label, frontier, waiting }: StepCommittedData,
+  texts: ChannelTexts,
+): ForkStep {
   const parts = stateParts(texts);
   const items = frontier.map((item) => ({
     ...item,
     path: item.path as Path,
     orderKey: item.orderKey as OrderKey,
   }));
-  const key = idempotencyKeyOf(id, step, items, parts);
-  // Put together from texts, because a state may have grown larger than what is recorded at once. Keys in order.
+  const key = checkpointKeyOf(id, step, items, parts);
+  // Built from texts, because a state can be larger than the payload limit of one entry. Keys are in canonical order.
   const fields: readonly (readonly [string, string | undefined])[] = [
     ["delta", `{"set":${parts.join("")}}`],
     ["frontier", encode(frontier)],

@@ -1,8 +1,9 @@
-// Frontier: the items ready to run, smallest order key first, never more of them in memory than its capacity.
+// Frontier: a bounded priority queue of the items that are ready to run, smallest order key first.
 //
-// F1. `length` never exceeds `capacity`: admission waits, first come first served, until there is room or its signal aborts.
-// F2. `take` gives the smallest of those present; it waits while there is none.
-// F3. What waits for admission holds nothing back: taking an item admits the next at once, so no capacity can deadlock.
+// frontier.F1. `length` never exceeds `capacity`. Admission is first come, first served; it waits until there is room or its
+//   signal aborts.
+// frontier.F2. `take` returns the smallest item present, and waits while there is none.
+// frontier.F3. Taking an item admits the next waiting one at once, so no capacity can cause a deadlock.
 
 import { Fifo } from "../base/index.ts";
 import { compareItems, type OrderKey, type Path } from "./order-key.ts";
@@ -12,7 +13,7 @@ interface Keyed {
   readonly path: Path;
 }
 
-interface Waiting<T> {
+interface PendingAdmission<T> {
   readonly item: T;
   readonly admit: () => void;
   aborted: boolean;
@@ -22,7 +23,7 @@ export class Frontier<T extends Keyed> {
   readonly capacity: number;
   /** A binary heap. */
   readonly #heap: T[] = [];
-  readonly #waiting = new Fifo<Waiting<T>>();
+  readonly #waiting = new Fifo<PendingAdmission<T>>();
   readonly #takers = new Fifo<{ give: ((item: T) => void) | undefined }>();
   #blocked = 0;
   #deepest = 0;
@@ -34,7 +35,7 @@ export class Frontier<T extends Keyed> {
   get length(): number {
     return this.#heap.length;
   }
-  /** How many were there at most. */
+  /** The highest length so far. */
   get deepest(): number {
     return this.#deepest;
   }
@@ -43,7 +44,7 @@ export class Frontier<T extends Keyed> {
     return this.#blocked;
   }
 
-  /** True when there was room at once. */
+  /** False if there is no room. */
   tryAdd(item: T): boolean {
     const taker = this.#nextTaker();
     if (taker !== undefined) {
@@ -56,13 +57,13 @@ export class Frontier<T extends Keyed> {
     return true;
   }
 
-  /** F1. Rejects with the signal's reason when it aborts first. */
+  /** frontier.F1. Rejects with the signal's reason if the signal aborts first. */
   add(item: T, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     if (this.tryAdd(item)) return Promise.resolve();
     this.#blocked += 1;
     return new Promise((resolve, reject) => {
-      const waiting: Waiting<T> = { item, admit: resolve, aborted: false };
+      const waiting: PendingAdmission<T> = { item, admit: resolve, aborted: false };
       this.#waiting.push(waiting);
       signal?.addEventListener(
         "abort",
@@ -75,7 +76,7 @@ export class Frontier<T extends Keyed> {
     });
   }
 
-  /** F2. Undefined when there is none. */
+  /** frontier.F2. Undefined if the frontier is empty. */
   tryTake(): T | undefined {
     const smallest = this.#pop();
     if (smallest !== undefined) this.#admitWaiting();
@@ -107,7 +108,7 @@ export class Frontier<T extends Keyed> {
     }
   }
 
-  /** F3 */
+  /** frontier.F3 */
   #admitWaiting(): void {
     while (this.#heap.length < this.capacity) {
       const next = this.#waiting.shift();

@@ -7,19 +7,17 @@ export {
   max,
   merge,
   type Channel,
-  type Changes,
+  type ChannelChanges,
   type LastOptions,
-  type Values,
+  type ChannelValues,
 } from "./channel.ts";
 export {
-  checkpointOf,
+  createCheckpoint,
   stateValue,
   type Checkpoint,
   type CheckpointParts,
-  type StepData,
-  type StoredItem,
   type WorkItem,
-} from "./checkpoint.ts";
+} from "./checkpoint-view.ts";
 export {
   checkpointFromJson,
   checkpointToJson,
@@ -27,7 +25,7 @@ export {
   workItemToJson,
   type CheckpointJsonOptions,
 } from "./checkpoint-json.ts";
-export type { NodeContext } from "./context.ts";
+export type { NodeContext } from "./node-context.ts";
 export {
   END,
   goto,
@@ -43,9 +41,14 @@ export {
   type NodeOptions,
   type Start,
 } from "./definition.ts";
-export { hashOf, placeOfCommand, recordedIO, type NodePlace, type RecordedIO } from "./recorded-io.ts";
-export { describeGraph, type EdgeDescription, type GraphDescription, type NodeDescription } from "./describe.ts";
+export { hashValue, parseNodeCommand, recordedIO, type NodeCommand, type RecordedIO } from "./recorded-io.ts";
+export {
+  describeGraph,
+  type GraphEdgeDescription,
+  type GraphDescription,
+  type GraphNodeDescription,
+} from "./describe.ts";
 export { graphOfRun, graphRunBody } from "./run-body.ts";
-export { schedulerOf, type ItemState, type SchedulerItem } from "./scheduler.ts";
+export { schedulerOf, type SchedulerItemState, type SchedulerItem } from "./scheduler.ts";
 export { SchedulerFold, type SchedulerState } from "./scheduler-journal.ts";
 export { forkStep, type ForkStep } from "./fork-step.ts";

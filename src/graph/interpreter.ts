@@ -1,43 +1,44 @@
-// Interpreter: runs a graph step by step, as durable code of its own kind.
+// Interpreter: runs a graph step by step. It drives the execution in place of a workflow function.
 //
-// I1. A step runs the items of its frontier (scheduler.ts). Each item sees the state before the step.
-// I2. When all have ended, their changes are folded in the order written (or by order key), then the folded state decides
-//     where the run goes on. Nothing here depends on the order in which nodes ended.
-// I3. Every step leaves one checkpoint. Its key is that of seed 003; a step whose checkpoint is in the journal must give
-//     the same key again.
-// I4. A node that fails for good ends the run after its siblings have ended: with the error first in fold order, and
-//     without a checkpoint (G12).
+// interpreter.I1. A step runs the items of its frontier (scheduler.ts). Each item sees the state before the step.
+// interpreter.I2. When all items have ended, their changes are folded in written order (or by order key). The folded state
+//   then decides the next items. The order in which nodes ended has no effect.
+// interpreter.I3. Every step commits one checkpoint, with the key of seed 003. A step whose checkpoint is in the journal
+//   must produce the same key again.
+// interpreter.I4. A node that fails its last attempt fails the run once its siblings have ended. The first error in fold
+//   order counts, and the step commits no checkpoint (rules.G12).
+// interpreter.I5. Steps are consecutive from 0: step n+1 starts from the state that step n committed.
 
 import { encode, RepriseError, type EpochMs } from "../base/index.ts";
-import { isWholeDue, type Delta } from "../kernel/index.ts";
-import type { Execution, RecordedEntry } from "../workflow/index.ts";
-import { stopAtGoneNode, stopAtGoneResult } from "./changed-code.ts";
+import { isSnapshotDue, type DecodedEntry, type Delta } from "../kernel/index.ts";
+import type { Execution } from "../workflow/index.ts";
+import { stopAtMissingNode, stopAtUnknownResult } from "./changed-code.ts";
 import type { Channels } from "./channel.ts";
 import type { GraphBody } from "./definition.ts";
-import { saidBy } from "./fold-faults.ts";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
-import { storedItem, type Item } from "./item.ts";
+import { messageOf } from "./fold-errors.ts";
+import { checkpointKeyOf } from "./checkpoint-key.ts";
+import { storedItem, type StepItem } from "./step-item.ts";
 import { startNode, type NodeResult } from "./node-run.ts";
 import { compareItems, ROOT_PATH } from "./order-key.ts";
 import { positionAfter } from "./restore.ts";
 import { route, type WaitingJoin } from "./route.ts";
-import { Scheduler, type Settled } from "./scheduler.ts";
-import { GraphState, type Change } from "./state.ts";
+import { Scheduler, type ItemResult } from "./scheduler.ts";
+import { GraphState, type StateChange } from "./state.ts";
 
-/** Where a run stands between two steps. */
+/** The position of a run between two steps. */
 export interface Position {
-  /** The last step that is complete; 0 before the first. */
+  /** The last committed step; 0 before the first. */
   readonly step: number;
   readonly state: GraphState;
-  readonly items: readonly Item[];
+  readonly items: readonly StepItem[];
   readonly waiting: readonly WaitingJoin[];
-  /** How long the entries are together since the whole state was kept. */
-  readonly unkept: number;
-  /** When it was written, where it was read from the journal. */
+  /** The total length of the step entries since the last snapshot. */
+  readonly lengthSinceSnapshot: number;
+  /** When its entry was written, if it was read from the journal. */
   readonly at?: EpochMs;
 }
 
-/** How an item is set going; a replay has its own way. */
+/** Starts an item; a replay has its own. */
 export type StartNode = typeof startNode;
 
 export async function runGraph(
@@ -63,7 +64,9 @@ export async function runGraph(
   try {
     return body.output(values);
   } catch (error) {
-    throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: its output threw: ${saidBy(error)}`, { cause: error });
+    throw new RepriseError("BAD_GRAPH", `Graph ${body.name}: its output function threw: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -72,16 +75,16 @@ function tooManySteps({ name, maxSteps }: GraphBody, { items }: Position): Repri
   const named = [...new Set(next)].slice(0, 5).join(", ");
   return new RepriseError(
     "MAX_STEPS_EXCEEDED",
-    `Graph ${name} took ${maxSteps} steps without coming to its end; next would come: ${named}. Look for a loop that never ends, or raise maxSteps and retry the run.`,
+    `Graph ${name} did not end within its maxSteps of ${maxSteps}; the next nodes are: ${named}. Look for an endless loop, or raise maxSteps and retry the run.`,
     { details: { steps: maxSteps, next } },
   );
 }
 
-/** Step 0: the input, folded into the first values, and the items START leads to. */
-export function begin(execution: Execution, body: GraphBody, input: unknown): Position {
-  const { state } = GraphState.initial(body.channels).fold(body.name, body.channels, [(input ?? {}) as Change]);
+/** Step 0: the input folded into the initial values, and the items that START leads to. */
+export function beginGraph(execution: Execution, body: GraphBody, input: unknown): Position {
+  const { state } = GraphState.initial(body.channels).fold(body.name, body.channels, [(input ?? {}) as StateChange]);
   const start = { node: "", path: ROOT_PATH, goto: undefined };
-  // CP2
+  // kernel.C2
   const delta: Delta = { set: state.values };
   const routed = route(body, state.values, [start], []);
   return commitStep(execution, {
@@ -90,7 +93,7 @@ export function begin(execution: Execution, body: GraphBody, input: unknown): Po
     delta,
     ...routed,
     label: undefined,
-    unkept: 0,
+    lengthSinceSnapshot: 0,
     channels: body.channels,
   });
 }
@@ -104,7 +107,7 @@ async function runStep(
 ): Promise<Position> {
   const step = position.step + 1;
   const { items, state } = position;
-  const isGone = stopAtGoneNode(execution, body, step, items, position.waiting);
+  const isGone = stopAtMissingNode(execution, body, step, items, position.waiting);
   if (isGone !== undefined) return isGone;
   const results = await scheduler.run(step, items, {
     start: (item, index, freedAt) => startItem(execution, body, step, index, item, state, freedAt),
@@ -114,7 +117,7 @@ async function runStep(
   if (body.fold === "order-key") order.sort((a, b) => compareItems(items[a]!, items[b]!));
   throwFirst(order.map((index) => results[index]));
   const done = results.map((result) => (result as PromiseFulfilledResult<NodeResult>).value);
-  const isUnknown = stopAtGoneResult(execution, body, step, items, done);
+  const isUnknown = stopAtUnknownResult(execution, body, step, items, done);
   if (isUnknown !== undefined) return isUnknown;
   const folded = state.fold(
     body.name,
@@ -135,14 +138,14 @@ async function runStep(
     ...folded,
     ...routed,
     label,
-    unkept: position.unkept,
+    lengthSinceSnapshot: position.lengthSinceSnapshot,
     before: state,
     channels: body.channels,
   });
 }
 
-/** I4. In fold order; one that was only told to stop is not what the step failed of. */
-function throwFirst(results: readonly Settled[]): void {
+/** interpreter.I4. A node that was aborted because of another one is not the cause. */
+function throwFirst(results: readonly ItemResult[]): void {
   const failed = results.filter((result) => result?.status === "rejected");
   const first = failed.find(({ reason }) => !isStopped(reason)) ?? failed[0];
   if (first !== undefined) throw first.reason;
@@ -151,32 +154,32 @@ function throwFirst(results: readonly Settled[]): void {
 const STOPPED = "NODE_STOPPED";
 
 function stoppedBecause(failed: string): RepriseError {
-  return new RepriseError(STOPPED, `The node ${failed} of the same step has failed, so this one was told to stop.`);
+  return new RepriseError(STOPPED, `Node ${failed} of the same step failed, so this node was aborted.`);
 }
 
 function isStopped(error: unknown): boolean {
   return (error as { code?: unknown } | null | undefined)?.code === STOPPED;
 }
 
-interface Finished {
+interface FinishedStep {
   readonly step: number;
   readonly state: GraphState;
   readonly delta: Delta;
-  readonly items: readonly Item[];
+  readonly items: readonly StepItem[];
   readonly waiting: readonly WaitingJoin[];
   readonly label: string | undefined;
-  readonly unkept: number;
+  readonly lengthSinceSnapshot: number;
   readonly channels: Channels;
   /** Undefined for step 0. */
   readonly before?: GraphState;
 }
 
-/** I3 */
-function commitStep(execution: Execution, finished: Finished): Position {
+/** interpreter.I3 */
+function commitStep(execution: Execution, finished: FinishedStep): Position {
   const { step, state, delta, items, waiting, label } = finished;
   const parts = state.parts();
-  const key = idempotencyKeyOf(execution.facts.id, step, items, parts);
-  // Keys in the order they are written in, which spares sorting them.
+  const key = checkpointKeyOf(execution.identity.id, step, items, parts);
+  // Keys are in canonical order, which saves sorting them.
   const data = stepText(execution, items.length, {
     delta,
     frontier: items.map(storedItem),
@@ -185,18 +188,18 @@ function commitStep(execution: Execution, finished: Finished): Position {
     step,
     ...(waiting.length > 0 && { waiting }),
   });
-  const unkept = finished.unkept + data.length;
-  const isWhole = isWholeDue(step, unkept, state.length);
+  const unkept = finished.lengthSinceSnapshot + data.length;
+  const isWhole = isSnapshotDue(step, unkept, state.length);
   const recorded = execution.stepOf(step);
   execution.steppedAt = recorded?.at;
   const written = (at: EpochMs): void => void (execution.steppedAt = at);
   if (recorded === undefined)
-    execution.asks.push({ ask: "step", data, step, key, label, whole: isWhole ? parts : undefined, written });
-  else if (recorded.data["key"] !== key) return otherStep(execution, finished, recorded);
-  return { step, state, items, waiting, unkept: isWhole ? 0 : unkept };
+    execution.requests.push({ kind: "step", data, step, key, label, whole: isWhole ? parts : undefined, written });
+  else if (recorded.data.key !== key) return reportOtherStep(execution, finished, recorded);
+  return { step, state, items, waiting, lengthSinceSnapshot: isWhole ? 0 : unkept };
 }
 
-/** What does not fit into one entry is told by what it is. */
+/** Names the step in the error for an entry that is too large. */
 function stepText({ body }: Execution, items: number, entry: Readonly<Record<string, unknown>>): string {
   try {
     return encode(entry);
@@ -205,24 +208,24 @@ function stepText({ body }: Execution, items: number, entry: Readonly<Record<str
     if (code !== "PAYLOAD_TOO_LARGE") throw error;
     throw new RepriseError(
       code,
-      `Step ${String(entry["step"])} of graph ${body.name} leads to ${items} items and cannot be kept: ${message} Spread groups of items instead of single ones, or let the nodes of one step lead to fewer.`,
+      `Step ${String(entry["step"])} of graph ${body.name} leads to ${items} items and cannot be stored: ${message} Spread groups of items instead of single items, or lead to fewer nodes in one step.`,
       { ...(details && { details }) },
     );
   }
 }
 
-/** I3. What was recorded goes on where a replay tolerates the difference; elsewhere nothing does. */
-function otherStep(
+/** interpreter.I3. If a replay tolerates the difference, it continues with the recorded step; otherwise the run stops. */
+function reportOtherStep(
   execution: Execution,
-  { step, items, state, before, channels }: Finished,
-  recorded: RecordedEntry,
+  { step, items, state, before, channels }: FinishedStep,
+  recorded: DecodedEntry<"StepCommitted">,
 ): Position {
   const frontier = encode(items.map(storedItem));
-  const then = encode(recorded.data["frontier"]);
+  const then = encode(recorded.data.frontier);
   const differs = frontier === then ? "state" : "frontier";
   const kept = positionAfter(channels, before?.texts ?? new Map(), recorded);
   execution.violate({
-    message: `Checkpoint mismatch at step ${step}: another ${differs} than the journal has`,
+    message: `Checkpoint mismatch at step ${step}: the ${differs} differs from the journal`,
     expected: differs === "state" ? state.values : items.map(({ node }) => node),
     actual: differs === "state" ? kept.state.values : kept.items.map(({ node }) => node),
     where: `step ${step}`,

@@ -1,35 +1,36 @@
-// Joins: nodes that wait until others have arrived, across steps (GR3).
+// Joins: nodes that wait, across steps, until other nodes have arrived (route.R3).
 //
-// J1. A join is released with what arrived when nothing left can reach what is missing over declared edges: it must not wait
-//     for ever for a branch that was not taken.
-// J2. Another join that waits counts as something left, so that a join further down never goes first. Joins that wait for
-//     each other when nothing else is left are a deadlock: the run fails, with their names.
-// J3. A node without edges goes where its `goto` says: it can reach anything. When nothing else is left that is held against
-//     nobody: only declared edges make a deadlock.
+// joins.J1. A join fires with the arrivals it has once no active node can reach a missing one through declared edges. It
+//   does not wait forever for a branch that was not taken.
+// joins.J2. A waiting join counts as active, so a later join never fires before an earlier one. Joins that wait for each
+//   other while nothing else is active are a deadlock: the run fails with their names.
+// joins.J3. A node without edges continues with its `goto`, so it can reach every node. In the search for a deadlock it
+//   reaches none: only declared edges count.
+// joins.J4. A checkpoint keeps each arrival of a waiting join once per node and step.
 
 import { RepriseError } from "../base/index.ts";
 import type { GraphBody, GraphEdge } from "./definition.ts";
 import type { Path } from "./order-key.ts";
 
-/** Something that led to the join. */
-export interface Arrived {
+/** A node that has reached the join. */
+export interface JoinArrival {
   readonly node: string;
   readonly path: Path;
   readonly edge: number;
 }
 
-/** A join that has not got everything it waits for, as its checkpoint keeps it. Arrivals in order: by step, then fold order. */
+/** A join with missing arrivals, as a checkpoint stores it. Arrivals are ordered by step, then in fold order. */
 export interface WaitingJoin {
   readonly node: string;
-  readonly arrived: readonly Arrived[];
+  readonly arrived: readonly JoinArrival[];
 }
 
-type Activate = (node: string, parent: Arrived, edge: number) => void;
+type Activate = (node: string, parent: JoinArrival, edge: number) => void;
 
 export class Joins {
   readonly #body: GraphBody;
-  readonly #waiting: Map<string, Arrived[]>;
-  /** Once per step (GR3). */
+  readonly #waiting: Map<string, JoinArrival[]>;
+  /** joins.J4. The arrivals of this step. */
   readonly #now = new Set<string>();
 
   constructor(body: GraphBody, waiting: readonly WaitingJoin[]) {
@@ -46,7 +47,7 @@ export class Joins {
     else arrived.push({ node, path, edge });
   }
 
-  /** Activates what is complete, then what can wait for nothing more. A node is activated once per step. */
+  /** Fires complete joins, then those that nothing can complete any more. A node is activated once per step. */
   open(active: ReadonlySet<string>, activate: Activate): void {
     for (const join of this.#waiting.keys())
       if (!active.has(join) && this.#missing(join).length === 0) this.#take(join, activate);
@@ -63,11 +64,11 @@ export class Joins {
     return (this.#body.joins.get(join) ?? []).filter((name) => !arrived.has(name));
   }
 
-  /** The first arrival of each node goes; later ones are for the next round. */
+  /** Consumes the first arrival of each node; later ones stay for the next activation. */
   #take(join: string, activate: Activate): void {
     const taken = new Set<string>();
-    const later: Arrived[] = [];
-    let first: Arrived | undefined;
+    const later: JoinArrival[] = [];
+    let first: JoinArrival | undefined;
     for (const arrived of this.#waiting.get(join) ?? []) {
       if (taken.has(arrived.node)) later.push(arrived);
       else {
@@ -80,11 +81,11 @@ export class Joins {
     if (first !== undefined) activate(join, first, first.edge);
   }
 
-  /** J1, J2 */
+  /** joins.J1, joins.J2 */
   #releasable(active: ReadonlySet<string>): string | undefined {
     const stuck = [...this.#waiting.keys()].filter((join) => !active.has(join));
     if (stuck.length === 0) return undefined;
-    const reached = reach(this.#body, active, ANYWHERE);
+    const reached = reachableFrom(this.#body, active, ANYWHERE);
     const free = stuck.filter((join) => this.#missing(join).every((name) => !reached.has(name)));
     const first = this.#firstFree(free, stuck, ANYWHERE);
     if (first !== undefined || active.size > 0) return first;
@@ -93,11 +94,11 @@ export class Joins {
     return declared;
   }
 
-  /** What it misses cannot come from another join either. */
+  /** A join whose missing arrivals cannot come from another waiting join. */
   #firstFree(free: readonly string[], stuck: readonly string[], edgeless: Edgeless): string | undefined {
     return free.find((join) => {
       const others = stuck.filter((other) => other !== join);
-      const reached = reach(this.#body, others, edgeless);
+      const reached = reachableFrom(this.#body, others, edgeless);
       return this.#missing(join).every((name) => !reached.has(name));
     });
   }
@@ -106,21 +107,21 @@ export class Joins {
     const waits = stuck.map((join) => `${join} for ${this.#missing(join).join(", ")}`);
     return new RepriseError(
       "NO_PROGRESS",
-      `Graph ${this.#body.name} cannot go on: its joins wait for each other (${waits.join("; ")}), and nothing else is left. Take one of them out of the circle.`,
+      `Graph ${this.#body.name} cannot continue: its joins wait for each other (${waits.join("; ")}), and no other node is active. Remove one of these joins, or one of the nodes it waits for.`,
       { details: { nodes: stuck } },
     );
   }
 }
 
-/** Where a node without edges is taken to lead. */
+/** joins.J3. The nodes that a node without edges can reach. */
 type Edgeless = (body: GraphBody) => Iterable<string>;
 const ANYWHERE: Edgeless = ({ nodes }) => nodes.keys();
 const NOWHERE: Edgeless = () => [];
 
-/** Everything that may still do its part: what is active, and where that leads. */
-function reach(body: GraphBody, from: Iterable<string>, edgeless: Edgeless): ReadonlySet<string> {
+/** The given nodes and every node they can reach. */
+function reachableFrom(body: GraphBody, from: Iterable<string>, edgeless: Edgeless): ReadonlySet<string> {
   const found = new Set<string>(from);
-  // A set may grow while it is walked.
+  // Iterating over a set includes what is added meanwhile.
   for (const node of found) {
     const edges = body.edges.get(node) ?? [];
     for (const next of edges.length === 0 ? edgeless(body) : edges.flatMap(targetsOf)) found.add(next);

@@ -1,4 +1,4 @@
-// One item of a step: the node's function, run as a command of its own, with the context it is given.
+// Node run: runs the function of one item as a command.
 
 import type { EpochMs } from "../base/index.ts";
 import {
@@ -9,20 +9,20 @@ import {
   type OperationContext,
   type StoppedNode,
 } from "../workflow/index.ts";
-import { storedOf, type Stored } from "./check-result.ts";
-import { contextOfNode } from "./context-of-node.ts";
+import { checkResult, type StoredResult } from "./check-result.ts";
+import { createNodeContext } from "./create-node-context.ts";
 import { END, type End, type GraphBody, type GraphNode } from "./definition.ts";
-import type { Item } from "./item.ts";
-import { keyOfItem } from "./key-of-item.ts";
-import type { Change, GraphState } from "./state.ts";
+import type { StepItem } from "./step-item.ts";
+import { nodeIdempotencyKey } from "./node-idempotency-key.ts";
+import type { StateChange, GraphState } from "./state.ts";
 
-/** What a node's entry holds. */
-export interface Labelled extends Stored {
+/** The result in a node's entry. */
+export interface LabeledResult extends StoredResult {
   readonly label?: string;
 }
 
 export interface NodeResult {
-  readonly change: Change;
+  readonly change: StateChange;
   readonly goto: readonly (string | End)[] | undefined;
   readonly label: string | undefined;
 }
@@ -35,19 +35,19 @@ export function commandOf(step: number, position: number): string {
 }
 
 export interface StartedNode extends StoppedNode {
-  /** The first that is made in this process. */
+  /** The first attempt made by this process, from 0. */
   readonly attempt: number;
-  /** Settles when the node has ended for good, and that is durable. */
+  /** Settles when the last attempt has ended and its entry is durable. */
   readonly result: Promise<NodeResult>;
 }
 
-/** `freedAt`: when the item ended whose place it takes; undefined for one that had not to wait for a place. */
+/** `freedAt`: when the item ended whose slot this one takes; undefined if it did not wait for a slot. */
 export function startNode(
   execution: Execution,
   body: GraphBody,
   step: number,
   position: number,
-  item: Item,
+  item: StepItem,
   state: GraphState,
   freedAt?: EpochMs,
 ): StartedNode {
@@ -56,28 +56,28 @@ export function startNode(
   const { refusal } = execution;
   if (refusal !== undefined) return { command: id, name, index: -1, attempt: 0, result: Promise.reject(refusal) };
   const node = body.nodes.get(name) as GraphNode;
-  const command = execution.commands.named(id, "Node", "RunNode", { operationName: name });
+  const command = execution.commands.issueNamed(id, "Node", "RunNode", { operationName: name });
   if (isViolation(command)) {
     execution.violate(command);
     return { command: id, name, index: -1, attempt: 0, result: never() };
   }
   const { index, known, retried } = command;
-  const dueAt = retried === undefined ? undefined : retried.at + Number(retried.data["delay"]);
-  const attempt = retried === undefined ? 0 : Number(retried.data["attempt"] ?? 0) + 1;
+  const dueAt = retried === undefined ? undefined : retried.at + retried.data.delay;
+  const attempt = retried === undefined ? 0 : (retried.data.attempt ?? 0) + 1;
   if (!known) {
-    const key = keyOfItem(body, node, item, state.values);
-    execution.asks.push({
-      ask: "operation",
+    const key = nodeIdempotencyKey(body, node, item, state.values);
+    execution.requests.push({
+      kind: "operation",
       command: id,
       name,
       index,
       input: undefined,
-      call: (op) => callNode(execution, body, node, { id, step, item, state, key, begunAt: dueAt ?? freedAt }, op),
+      call: (op) => callNode(execution, body, node, { id, step, item, state, key, startedAt: dueAt ?? freedAt }, op),
       database: undefined,
       policy: { timeout: DEFAULT_NODE_TIMEOUT_MS, ...node.policy },
       isNode: true,
-      // The key it hands to the outside is that of every attempt, also in another life (A2).
-      life: 0,
+      // Every attempt passes the same key to services, also after a retry of the run (rules.A2).
+      epoch: 0,
       attempt,
       dueAt,
     });
@@ -86,49 +86,50 @@ export function startNode(
 }
 
 function resultOf(stored: unknown): NodeResult {
-  const { change = {}, goto: to, label } = (stored ?? {}) as Labelled;
+  const { change = {}, goto: to, label } = (stored ?? {}) as LabeledResult;
   return { change, goto: to?.map((target) => target ?? END), label };
 }
 
-export interface Place {
+export interface NodeCall {
   readonly id: string;
   readonly step: number;
-  readonly item: Item;
+  readonly item: StepItem;
   readonly state: GraphState;
   readonly key: (() => string) | undefined;
-  /** What its code takes for the time when it begins: undefined for that of the checkpoint before. */
-  readonly begunAt: EpochMs | undefined;
-  /** V4. Of what its code asks for, where a replay knows better than the run: a kept result is of an earlier one. */
-  readonly life?: number;
+  /** The time that its code reads first; undefined for the time of the checkpoint before it. */
+  readonly startedAt: EpochMs | undefined;
+  /** The epoch in the ids of its code's commands (retry-record.V4); a replay sets it for a result of an earlier epoch. */
+  readonly epoch?: number;
 }
 
 export async function callNode(
   execution: Execution,
   body: GraphBody,
   node: GraphNode,
-  place: Place,
+  call: NodeCall,
   op: OperationContext,
-): Promise<Labelled> {
-  const { id, step, item, state, key, life = execution.lifeOfStep(step) } = place;
+): Promise<LabeledResult> {
+  const { id, step, item, state, key, epoch = execution.epochOfStep(step) } = call;
   const { values } = state;
-  // Before anything is done that would need it.
+  // A key function that throws must throw before the node does anything.
   if (node.effects.requiresIdempotency === true) key?.();
   let label: string | undefined;
-  const ctx = contextOfNode(execution.context, op, step, key, (name) => (label = name));
-  const time = execution.nodes?.dueAt(id) ?? place.begunAt ?? execution.steppedAt ?? execution.time;
-  const scope = nodeScope(id, node.name, life, op.attempt, item.path, time);
-  // Only a graph's execution calls this, and it has nodes.
+  const ctx = createNodeContext(execution.context, op, step, key, (name) => (label = name));
+  const time = execution.nodes?.dueAt(id) ?? call.startedAt ?? execution.steppedAt ?? execution.time;
+  // The journal counts attempts from 0, the context from 1.
+  const scope = nodeScope(id, node.name, epoch, op.attempt - 1, item.path, time);
+  // Only the execution of a graph calls this, and it always has nodes.
   const result = await execution
     .nodes!.call(scope, () => Promise.resolve(node.run(ctx, values, item.input)))
     .catch(hintAtFrozen);
-  return { ...storedOf(body, node.name, result), ...(label !== undefined && { label }) };
+  return { ...checkResult(body, node.name, result), ...(label !== undefined && { label }) };
 }
 
 const WRITES_FROZEN = /^Cannot (?:assign to read only|add|delete|define|redefine) property|object is not extensible$/;
 
-/** State and items are frozen; what the language says about writing to it does not tell a beginner what to do. */
+/** State and items are frozen; the language's error for writing to them does not say what to do instead. */
 function hintAtFrozen(error: unknown): never {
   if (error instanceof TypeError && WRITES_FROZEN.test(error.message))
-    error.message += ". What a node gets is frozen: return the channels it changes instead.";
+    error.message += ". The state and the item of a node are frozen: return the channels it changes instead.";
   throw error;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { idempotencyKeyOf } from "./idempotency-key.ts";
+import { checkpointKeyOf } from "./checkpoint-key.ts";
 import { compareItems, orderKeyNumber, orderKeyOf, pathOf, ROOT_PATH } from "./order-key.ts";
 
 test("order keys (G1): the vectors of scenario 41", () => {
@@ -20,21 +20,21 @@ test("idempotency key: the vectors of scenario 1, in either order of the frontie
   const frontier = [item("node-b", 200n), item("node-a", 100n)];
   const state = ['{"counter":10,"query":"result"}'];
   for (const order of [frontier, [...frontier].reverse()]) {
-    expect(idempotencyKeyOf("run-001", 1, order, state)).toBe(
+    expect(checkpointKeyOf("run-001", 1, order, state)).toBe(
       "sha256:9180e06f381c399cd41e3056ee8caa35065c4fd6877e285e82714b440b24c6ad",
     );
-    expect(idempotencyKeyOf("run-001", 2, order, state)).toBe(
+    expect(checkpointKeyOf("run-001", 2, order, state)).toBe(
       "sha256:14c054d553e7970a73dec34b6337086b61a4d0a96464c9f82849e25b8c66e68b",
     );
   }
-  expect(idempotencyKeyOf("run-001", 1, [], ["{}"])).toBe(
+  expect(checkpointKeyOf("run-001", 1, [], ["{}"])).toBe(
     "sha256:bbf22e332d3c6c6e5a10a0dcfc84735947e833a5ed867bf1c9d0898fa1ba341e",
   );
 });
 
 test("max uint64: the key of scenario 2", () => {
   const frontier = [item("process_query", 18446744073709551615n)];
-  expect(idempotencyKeyOf("run-001", 1, frontier, ['{"query":"hello"}'])).toBe(
+  expect(checkpointKeyOf("run-001", 1, frontier, ['{"query":"hello"}'])).toBe(
     "sha256:6753a69ca8b6ca0501a3012de136dd61f57e9c06847e085524384a3a88933604",
   );
   expect(orderKeyNumber(frontier[0]!.orderKey)).toBe(18446744073709551615n);

@@ -1,9 +1,9 @@
-// Order keys: where an item stands, as a hash of the path that led to it (G1).
+// Order keys: the place of an item among the items of its step, as a hash of the path that led to it (rules.G1).
 //
 // path(root) = SHA-256("reprise/path/v1"); path(child) = SHA-256(path(parent) ‖ u32be(edge) ‖ node); the order key is the
-// first eight bytes of SHA-256(path(parent) ‖ u32be(edge)). An item of a spread appends u32be(index) to both, else all
-// items of a spread would share randomness, recordings and keys. Paths are 64 hex digits, order keys 16: they sort as text
-// everywhere; as a number an order key is a bigint.
+// first eight bytes of SHA-256(path(parent) ‖ u32be(edge)). An item of a spread appends u32be(index) to both; otherwise all
+// items of a spread would share randomness, recordings and keys. Paths have 64 hex digits and order keys 16, so both sort
+// as text. As a number an order key is a bigint.
 
 import { hash } from "node:crypto";
 
@@ -14,28 +14,28 @@ export type OrderKey = string;
 
 export const ROOT_PATH: Path = hash("sha256", "reprise/path/v1");
 
-/** One step from a parent to an item: which of its edges, and which item of a spread. */
-export interface Step {
+/** How a parent leads to an item: by which of its edges, and by which item of a spread. */
+export interface PathStep {
   readonly parent: Path;
   readonly edge: number;
   readonly spread?: number | undefined;
 }
 
-export function pathOf({ parent, edge, spread }: Step, node: string): Path {
-  // A character is at most three bytes.
+export function pathOf({ parent, edge, spread }: PathStep, node: string): Path {
+  // UTF-8 uses at most three bytes per UTF-16 unit.
   if (HEAD_BYTES + node.length * 3 + 4 > scratch.length) scratch = Buffer.alloc(HEAD_BYTES + node.length * 3 + 4);
   writeHead(parent, edge);
   return digest(HEAD_BYTES + scratch.write(node, HEAD_BYTES), spread);
 }
 
-export function orderKeyOf({ parent, edge, spread }: Step): OrderKey {
+export function orderKeyOf({ parent, edge, spread }: PathStep): OrderKey {
   writeHead(parent, edge);
   return digest(HEAD_BYTES, spread).slice(0, 16);
 }
 
-/** What is hashed is written here, one after the other: a wide step has many items, and each two hashes. */
+/** A shared buffer for the input of the hash: a wide step has many items, each with two hashes. */
 let scratch = Buffer.alloc(256);
-/** A path and an edge. */
+/** The bytes of a path and an edge. */
 const HEAD_BYTES = 36;
 
 function writeHead(parent: Path, edge: number): void {

@@ -1,51 +1,58 @@
-// Recorded I/O: what the calls of a graph's nodes asked the outside and what it answered, as the journal has it (seed 000).
+// Recorded I/O: the requests and responses of the `ctx.run` calls of a graph's nodes, from the journal (seed 000).
 //
-// R1. A call is known by (step, node path, attempt, call index); (node, attempt) finds all calls of an attempt (G7).
-// R2. The hash is made of the response when somebody reads it, never kept beside it: an entry's own mark in the hash chain
-//     says whether the response is the one that was written (docs/decisions/0035).
+// recorded-io.R1. A call is identified by (step, node path, attempt, call index). (node, attempt) selects all calls of an
+//   attempt (rules.G7).
+// recorded-io.R2. The hash is computed from the response when it is read and is not stored. The entry's mark in the hash
+//   chain shows whether the response is the one that was written (docs/decisions/0035).
 
 import { digest, encode } from "../base/index.ts";
-import type { JournalEntry } from "../kernel/index.ts";
+import type {
+  FrontierItemData,
+  JournalEntry,
+  OperationCompletedData,
+  OperationFailedData,
+  StepCommittedData,
+} from "../kernel/index.ts";
 
-/** One call of `ctx.run` in a node that has ended. */
+/** One `ctx.run` call of a node that has ended. */
 export interface RecordedIO {
   readonly step: number;
   readonly node: string;
-  /** The path of the node's item: the same node at two places of a step has two. */
+  /** The path of the node's item: two items of one node in a step have different paths. */
   readonly path: string | undefined;
-  /** Of the node, from 0. */
+  /** The attempt of the node, from 0 as seed 000 has it; `ctx.attempt` counts from 1. */
   readonly attempt: number;
-  /** Which call of the attempt, from 0. */
+  /** The call's number in the attempt, from 0. */
   readonly call: number;
   readonly name: string;
-  /** Absent when the call was given none. */
+  /** Absent if the call had no input. */
   readonly request?: unknown;
-  /** What came back; `error` when it failed. */
+  /** Absent if the call failed: then `error` is set. */
   readonly response?: unknown;
   readonly error?: unknown;
-  /** `sha256:<hex>` over the canonical response, or error. */
+  /** `sha256:<hex>` of the canonical response or error. */
   readonly hash: string;
   readonly at: Date;
-  /** Of the attempt that brought the answer. */
+  /** The duration of the attempt that returned the response. */
   readonly durationMs: number | undefined;
 }
 
-/** Where a command of a node's code stands. */
-export interface NodePlace {
+/** The parts of a command id of a node, or of a command that its code issued. */
+export interface NodeCommand {
   /** `Node(3.0)` */
   readonly command: string;
   readonly step: number;
-  /** Among the items of its step. */
+  /** Its place among the items of the step. */
   readonly position: number;
   readonly attempt: number | undefined;
   /** `Operation(2)`; undefined for the node itself. */
-  readonly own: string | undefined;
+  readonly inner: string | undefined;
 }
 
 const PLACE = /^(Node\((\d+)\.(\d+)\))(?:(?:~\d+)?#(\d+)\/(.+))?$/;
 
-/** Undefined for a command that is no node's. */
-export function placeOfCommand(command: string): NodePlace | undefined {
+/** Undefined for a command that does not belong to a node. */
+export function parseNodeCommand(command: string): NodeCommand | undefined {
   const found = PLACE.exec(command);
   if (found === null) return undefined;
   const [, node = "", step, position, attempt, own] = found;
@@ -54,32 +61,22 @@ export function placeOfCommand(command: string): NodePlace | undefined {
     step: Number(step),
     position: Number(position),
     attempt: attempt === undefined ? undefined : Number(attempt),
-    own,
+    inner: own,
   };
 }
 
-/** The canonical text of a value, hashed: what a live answer is compared by. */
-export function hashOf(value: unknown): string {
+/** The hash of a value's canonical text; live answers are compared by it. */
+export function hashValue(value: unknown): string {
   return digest(encode(value));
 }
 
-interface StepData {
-  readonly step: number;
-  readonly frontier: readonly { readonly node: string; readonly path: string }[];
-}
-interface CallData {
-  readonly operationName: string;
-  readonly input?: unknown;
-  readonly result?: unknown;
-  readonly error?: unknown;
-}
-
 /**
- * All calls of a run's nodes that have ended, in the order they did.
+ * All ended `ctx.run` calls of a graph's nodes, in the order they ended.
  *
  * @example
  * ```ts
- * import { recordedIO, type Run } from "reprise";
+ * import type { Run } from "reprise";
+ * import { recordedIO } from "reprise/checkpoints";
  * export const slowest = async (run: Run<unknown>) =>
  *   (await recordedIO(run.journal())).toSorted((a, b) => (b.durationMs ?? 0) - (a.durationMs ?? 0))[0];
  * ```
@@ -88,14 +85,14 @@ export async function recordedIO(
   journal: AsyncIterable<JournalEntry> | Iterable<JournalEntry>,
 ): Promise<readonly RecordedIO[]> {
   const calls: RecordedIO[] = [];
-  const frontiers = new Map<number, StepData["frontier"]>();
+  const frontiers = new Map<number, readonly FrontierItemData[]>();
   for await (const entry of journal) {
     if (entry.type === "StepCommitted") {
-      const { step, frontier } = entry.data as StepData;
+      const { step, frontier } = entry.data as StepCommittedData;
       frontiers.set(step + 1, frontier);
     } else if (entry.type === "OperationCompleted" || entry.type === "OperationFailed") {
-      const place = placeOfCommand(entry.command ?? "");
-      if (place?.own !== undefined) calls.push(callOf(entry, place, frontiers.get(place.step)?.[place.position]));
+      const place = parseNodeCommand(entry.command ?? "");
+      if (place?.inner !== undefined) calls.push(callOf(entry, place, frontiers.get(place.step)?.[place.position]));
     }
   }
   return calls;
@@ -103,10 +100,10 @@ export async function recordedIO(
 
 function callOf(
   { type, data, at, tookMs }: JournalEntry,
-  { step, attempt = 0, own = "" }: NodePlace,
-  item: StepData["frontier"][number] | undefined,
+  { step, attempt = 0, inner: own = "" }: NodeCommand,
+  item: FrontierItemData | undefined,
 ): RecordedIO {
-  const { operationName, result, error } = data as CallData;
+  const { operationName, result, error } = data as OperationCompletedData & Partial<OperationFailedData>;
   const failed = type === "OperationFailed";
   return {
     step,
@@ -115,9 +112,9 @@ function callOf(
     attempt,
     call: Number(own.slice(own.indexOf("(") + 1, -1)),
     name: operationName,
-    ...("input" in (data as object) && { request: (data as CallData).input }),
+    ...("input" in (data as object) && { request: (data as OperationCompletedData).input }),
     ...(failed ? { error } : { response: result }),
-    hash: hashOf(failed ? error : result),
+    hash: hashValue(failed ? error : result),
     at,
     durationMs: tookMs,
   };

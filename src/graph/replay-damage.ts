@@ -1,12 +1,12 @@
-// Damage: an entry that is not the one that was written, named by the call, the node and the attempt it belongs to.
+// Replay damage: describes a journal entry that has changed since it was written, with its call, node and attempt.
 
-import type { Entry, JournalFault } from "../kernel/index.ts";
-import { decodeEntry, type ReplayDifference } from "../workflow/index.ts";
-import { placeOfCommand } from "./recorded-io.ts";
+import { decodeData, type Entry, type EntryType, type EntryData, type JournalFault } from "../kernel/index.ts";
+import type { ReplayDifference } from "../workflow/index.ts";
+import { parseNodeCommand } from "./recorded-io.ts";
 
-export function damageDifference({ seq, problem }: JournalFault, entries: readonly Entry[]): ReplayDifference {
+export function describeDamage({ seq, problem }: JournalFault, entries: readonly Entry[]): ReplayDifference {
   const entry = entries.find((one) => one.seq === seq);
-  const place = placeOfCommand(entry?.command ?? "");
+  const place = parseNodeCommand(entry?.command ?? "");
   if (entry === undefined || place === undefined)
     return {
       where: `entry ${seq}`,
@@ -15,10 +15,11 @@ export function damageDifference({ seq, problem }: JournalFault, entries: readon
       actual: problem,
     };
   const node = nodeAt(entries, place.step, place.position);
-  const attempt = place.attempt ?? attemptIn(entry);
+  // The journal counts attempts from 0, people from 1.
+  const attempt = (place.attempt ?? attemptIn(entry)) + 1;
   return {
     where: entry.command,
-    message: `What was recorded is not what is there: ${problem} (node ${node ?? "?"}, attempt ${attempt + 1}, step ${place.step}).`,
+    message: `A recorded entry has changed since it was written: ${problem} (node ${node ?? "?"}, attempt ${attempt}, step ${place.step}).`,
     expected: `mark ${hex(entry.mark)}`,
     actual: problem,
     step: place.step,
@@ -34,22 +35,20 @@ function hex(mark: number): string {
 function nodeAt(entries: readonly Entry[], step: number, position: number): string | undefined {
   for (const entry of entries) {
     if (entry.type !== "StepCommitted") continue;
-    const data = dataOf(entry) as
-      | { readonly step?: number; readonly frontier?: readonly { readonly node: string }[] }
-      | undefined;
+    const data = findData("StepCommitted", entry);
     if (data?.step === step - 1) return data.frontier?.[position]?.node;
   }
   return undefined;
 }
 
 function attemptIn(entry: Entry): number {
-  return Number(dataOf(entry)?.["attempt"] ?? 0);
+  return findData("NodeCompleted", entry)?.attempt ?? 0;
 }
 
-/** Undefined where damage has left nothing that can be read. */
-function dataOf(entry: Entry): Readonly<Record<string, unknown>> | undefined {
+/** Undefined if the damaged text cannot be decoded. */
+function findData<T extends EntryType>(type: T, entry: Entry): Partial<EntryData[T]> | undefined {
   try {
-    return decodeEntry(entry).data;
+    return decodeData(type, entry.data);
   } catch {
     return undefined;
   }

@@ -1,83 +1,92 @@
-// Replay of a graph: its nodes are run again, with everything their code asks for from the journal.
+// Graph replay: runs the nodes of a graph again, with a context that answers from the journal.
 //
-// P1. Nothing outside is called and nothing is written. Calls of `ctx` are answered from the journal; a node that reaches
-//     for the network past `ctx` is caught (OutsideGuard). Only calls of nodes named in `live` are made, and compared.
-// P2. The journal's order is the order: an entry is taken when the code of its node has asked for it, so that code which
-//     waits for something of its own sees what it saw then.
-// P3. Every attempt the journal has an end of is run, each with its own recordings (G7), and must end as it did then. What
-//     goes on is what was recorded: one difference does not become many.
-// P4. A node that is not `recordable` is not run: its recorded result counts (G8). So does an end that was no work of the
-//     node's code, such as a timeout.
+// graph.P1. A replay calls no service and writes nothing. The journal answers the calls of `ctx`; OutsideGuard catches a
+//   node that uses the network without `ctx`. Only the nodes named in `live` make their calls, and the answers are compared.
+// graph.P2. Entries are delivered in the order of the journal, each once the code of its node has asked for it. So the code
+//   sees completions in the order of the run.
+// graph.P3. Every attempt whose end is in the journal runs with its own recordings (rules.G7) and must end in the same way.
+//   The replay continues with the recorded result, so one difference does not cause others.
+// graph.P4. A node that is not `recordable` does not run: its recorded result counts (rules.G8). So does an end that the
+//   node's code did not cause, such as a timeout.
 
 import { decode, encode, RepriseError, systemTimers, toMs } from "../base/index.ts";
-import { findJournalFault, forkedOf, isTerminal } from "../kernel/index.ts";
+import { findJournalFault, forkOriginOf, isOfType, type DecodedEntry } from "../kernel/index.ts";
 import {
   callInStep,
-  countedEntries,
+  decodeEffectiveEntries,
   drain,
   endDifference,
   entryData,
   Execution,
   idempotencyKeyOf,
   indexJournal,
+  isNotStarted,
   nodeOfCaller,
   OutsideGuard,
   replayEndOf,
-  type OperationAsk,
+  type ExecutionHost,
+  type OperationRequest,
   type OperationContext,
-  type Recorded,
-  type RecordedEntry,
+  type RecordedJournal,
   type Replay,
   type ReplayDifference,
-  type ReplayedPast,
-  type SentByNode,
+  type ReplaySource,
+  type SentNodeMessage,
   type WorkflowBody,
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
-import { begin, runGraph, type Position, type StartNode } from "./interpreter.ts";
-import { keyOfItem } from "./key-of-item.ts";
-import { DEFAULT_NODE_TIMEOUT_MS, startNode, type Place } from "./node-run.ts";
-import { damageDifference } from "./replay-damage.ts";
-import { isSameEnd, recordedEnd, ReplayedAttempt, shownEnd, wasInterrupted } from "./replayed-attempt.ts";
-import { hashOf, placeOfCommand } from "./recorded-io.ts";
+import { beginGraph, runGraph, type Position, type StartNode } from "./interpreter.ts";
+import { nodeIdempotencyKey } from "./node-idempotency-key.ts";
+import { DEFAULT_NODE_TIMEOUT_MS, startNode, type NodeCall } from "./node-run.ts";
+import { describeDamage } from "./replay-damage.ts";
+import {
+  ATTEMPT_ENDS,
+  isSameEnd,
+  recordedEnd,
+  ReplayedAttempt,
+  valueOfEnd,
+  wasInterrupted,
+  type AttemptEndEntry,
+} from "./replayed-attempt.ts";
+import { hashValue, parseNodeCommand } from "./recorded-io.ts";
 import { positionAfter } from "./restore.ts";
 
-/** How long a node's code may wait for a call the journal has no answer to before that is what is wrong with it. */
+/** How long a node's code may wait for a call that the journal does not answer before the replay reports the call. */
 const UNRECORDED_MS = 3_000;
 
-export async function replayGraph(body: GraphBody, runBody: WorkflowBody, past: ReplayedPast): Promise<Replay> {
-  const { entries, chain, live = [] } = past;
+export async function replayGraph(body: GraphBody, runBody: WorkflowBody, source: ReplaySource): Promise<Replay> {
+  const { entries, chain, live = [] } = source;
   for (const name of live)
     if (!body.nodes.has(name))
       throw new RepriseError(
         "BAD_OPTIONS",
-        `replay: live names ${name}, which is no node of graph ${body.name}; there are: ${[...body.nodes.keys()].join(", ")}.`,
+        `replay: live names ${name}, which is not a node of graph ${body.name}; its nodes are: ${[...body.nodes.keys()].join(", ")}.`,
       );
   const fault = findJournalFault(entries, { head: entries.length, chain });
-  if (fault !== undefined) return { status: "mismatch", ...damageDifference(fault, entries) };
-  using replay = new GraphReplay(body, runBody, past);
+  if (fault !== undefined) return { status: "mismatch", ...describeDamage(fault, entries) };
+  using replay = new GraphReplay(body, runBody, source);
   return await replay.run();
 }
 
 class GraphReplay {
   readonly #body: GraphBody;
-  readonly #past: ReplayedPast;
+  readonly #source: ReplaySource;
   readonly #strict: boolean;
   readonly #live: ReadonlySet<string>;
-  readonly #recorded: Recorded;
-  readonly #entries: readonly RecordedEntry[];
+  readonly #recorded: RecordedJournal;
+  readonly #entries: readonly DecodedEntry[];
   readonly #delivered: ReadonlySet<number>;
   readonly #execution: Execution;
   readonly #guard: OutsideGuard;
   readonly #warnings: ReplayDifference[] = [];
   #found: ReplayDifference | undefined;
   /** Ends of attempts the journal has, by command and attempt. */
-  readonly #ends = new Map<string, RecordedEntry>();
-  /** What the journal has of each attempt's code, by the prefix of its commands. */
-  readonly #asked = new Map<string, Set<string>>();
-  readonly #messages = new Map<string, readonly RecordedEntry[]>();
-  /** Items set going, by command; those whose code is run again have an attempt. */
-  readonly #items = new Map<string, Omit<Place, "id" | "key">>();
+  readonly #ends = new Map<string, AttemptEndEntry>();
+  /** The commands that the journal has of each attempt, by their prefix. */
+  readonly #issued = new Map<string, Set<string>>();
+  readonly #messages = new Map<string, readonly DecodedEntry<"MessageSent">[]>();
+  /** Started items, by command; those whose code runs again have an attempt. */
+  readonly #items = new Map<string, Omit<NodeCall, "id" | "key">>();
   readonly #attempts = new Map<string, ReplayedAttempt>();
   #pending: ReplayedAttempt[] = [];
   readonly #unrecorded: string[] = [];
@@ -85,25 +94,24 @@ class GraphReplay {
   #served = 0;
   #changed = Promise.withResolvers<void>();
 
-  constructor(body: GraphBody, runBody: WorkflowBody, past: ReplayedPast) {
+  constructor(body: GraphBody, runBody: WorkflowBody, source: ReplaySource) {
     this.#body = body;
-    this.#past = past;
-    this.#strict = past.strict ?? true;
-    this.#live = new Set(past.live);
-    this.#recorded = indexJournal(past.entries);
-    this.#entries = countedEntries(past.entries);
+    this.#source = source;
+    this.#strict = source.strict ?? true;
+    this.#live = new Set(source.live);
+    this.#recorded = indexJournal(source.entries);
+    this.#entries = decodeEffectiveEntries(source.entries);
     this.#delivered = new Set(this.#recorded.deliveries.map(({ seq }) => seq));
     for (const entry of this.#entries) this.#index(entry);
     this.#guard = new OutsideGuard((called, place) => this.#reachedOut(called, place));
-    const host = {
-      ...past.host,
-      asked: () => this.#wake(),
-      nodeWaits: () => {},
+    const host: ExecutionHost = {
+      ...source.host,
+      onNodeRequest: () => this.#wake(),
+      onNodeWaiting: () => {},
       nodeGuard: this.#guard,
-      served: (command: string, name: string, call: OperationAsk["call"] | undefined, input: unknown) =>
-        this.#serve(command, name, call, input),
+      onServed: (command, name, call, input) => this.#serve(command, name, call, input),
       ...(!this.#strict && {
-        tolerates: (found: ReplayDifference) => {
+        tolerates: (found) => {
           this.#report(found);
           return true;
         },
@@ -111,8 +119,8 @@ class GraphReplay {
     };
     const start: StartNode = (...args) => this.#start(...args);
     const drive: WorkflowBody["drive"] = (execution, input, from) =>
-      runGraph(execution, body, (from as Position | undefined) ?? begin(execution, body, input), start);
-    this.#execution = new Execution({ ...runBody, drive }, past.facts, this.#recorded, "inputs", host);
+      runGraph(execution, body, (from as Position | undefined) ?? beginGraph(execution, body, input), start);
+    this.#execution = new Execution({ ...runBody, drive }, source.identity, this.#recorded, "inputs", host);
     this.#beginFork();
   }
 
@@ -120,33 +128,33 @@ class GraphReplay {
     this.#guard.close();
   }
 
-  /** A fork begins with the checkpoint it was made from, and with what the run it comes from had been told by then. */
+  /** A fork starts from a checkpoint of its origin, with the messages delivered to the origin before it. */
   #beginFork(): void {
     const { started, steps } = this.#recorded;
-    const forked = forkedOf(started.data);
+    const forked = forkOriginOf(started.data);
     const [first] = steps.values();
     if (forked === undefined || first === undefined) return;
-    this.#execution.from = positionAfter(this.#body.channels, new Map(), first);
-    for (const { type, data } of forked.told ?? []) this.#execution.tell(type, data, started.at);
+    this.#execution.restoredPosition = positionAfter(this.#body.channels, new Map(), first);
+    for (const message of forked.delivered ?? []) this.#execution.restoreMessage(message, started.at);
   }
 
-  #index(entry: RecordedEntry): void {
-    const { type, command, data } = entry;
-    if (type === "NodeRetried" || type === "NodeCompleted" || type === "NodeFailed")
-      this.#ends.set(attemptKey(command, Number(data["attempt"] ?? 0)), entry);
+  #index(entry: DecodedEntry): void {
+    const { command } = entry;
+    if (isOfType(entry, ...ATTEMPT_ENDS)) this.#ends.set(attemptKey(command, entry.data.attempt ?? 0), entry);
     const slash = command.lastIndexOf("/") + 1;
     if (slash === 0 || !this.#recorded.byCommand.has(command)) return;
     const prefix = command.slice(0, slash);
-    if (type === "MessageSent") return void this.#messages.set(prefix, [...(this.#messages.get(prefix) ?? []), entry]);
-    const asked = this.#asked.get(prefix);
-    if (asked === undefined) this.#asked.set(prefix, new Set([command]));
-    else asked.add(command);
+    if (isOfType(entry, "MessageSent"))
+      return void this.#messages.set(prefix, [...(this.#messages.get(prefix) ?? []), entry]);
+    const issued = this.#issued.get(prefix);
+    if (issued === undefined) this.#issued.set(prefix, new Set([command]));
+    else issued.add(command);
   }
 
   async run(): Promise<Replay> {
     const execution = this.#execution;
-    // Cancelled before it began: there is nothing the code did.
-    if (this.#recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${this.#past.chain}` };
+    // Cancelled before it started: no code has run.
+    if (isNotStarted(this.#recorded.end)) return { status: "same", digest: `sha256:${this.#source.chain}` };
     execution.start();
     await this.#settle();
     for (const entry of this.#entries) {
@@ -159,7 +167,7 @@ class GraphReplay {
     const end = this.#recorded.end === undefined ? undefined : replayEndOf(execution);
     return {
       status: "same",
-      digest: `sha256:${this.#past.chain}`,
+      digest: `sha256:${this.#source.chain}`,
       calls: { served: this.#served, live: this.#liveCalls.size },
       ...(end !== undefined && { end }),
       ...(!this.#strict && { warnings: this.#warnings }),
@@ -172,12 +180,12 @@ class GraphReplay {
 
   #checkEnd(): void {
     const execution = this.#execution;
-    if (execution.outcome !== undefined) for (const left of execution.commands.leftovers()) this.#report(left);
+    if (execution.outcome !== undefined) for (const left of execution.commands.orphans()) this.#report(left);
     const ended = endDifference(execution, this.#recorded.end);
     if (ended !== undefined) this.#report(ended);
   }
 
-  // ── what was found ──
+  // ── differences ──
 
   #report(found: ReplayDifference): void {
     const { where, message, expected, actual } = found;
@@ -186,33 +194,38 @@ class GraphReplay {
     else this.#warnings.push(difference);
   }
 
-  /** The step, node and attempt a command or step names. */
+  /** The step, node and attempt that a command belongs to. */
   #placeOf(where: string): Pick<ReplayDifference, "step" | "node" | "attempt"> {
     const step = /^step (\d+)$/.exec(where)?.[1];
     if (step !== undefined) return { step: Number(step) };
-    const place = placeOfCommand(where);
+    const place = parseNodeCommand(where);
     if (place === undefined) return {};
     const node = this.#items.get(place.command)?.item.node;
-    const attempt = place.attempt ?? this.#attempts.get(place.command)?.attempt;
-    return { step: place.step, ...(node !== undefined && { node }), ...(attempt !== undefined && { attempt }) };
+    const attempt = place.attempt ?? this.#attempts.get(place.command)?.storedAttempt;
+    return {
+      step: place.step,
+      ...(node !== undefined && { node }),
+      // The journal counts attempts from 0, people from 1.
+      ...(attempt !== undefined && { attempt: attempt + 1 }),
+    };
   }
 
   #reportAttempt({ place, attempt, node }: ReplayedAttempt, what: string, expected: unknown, actual: unknown): void {
-    const message = `Node ${node.name}, attempt ${attempt + 1}, step ${place.step}: ${what}`;
+    const message = `Node ${node.name}, attempt ${attempt}, step ${place.step}: ${what}`;
     this.#report({ where: place.id, message, expected, actual, step: place.step, node: node.name, attempt });
   }
 
   #reportStuck(attempt: ReplayedAttempt, what: string, actual: unknown): void {
     const [call] = this.#openCalls(attempt);
     if (call === undefined) return this.#reportAttempt(attempt, `the code ${what}`, undefined, actual);
-    this.#reportAttempt(attempt, `the code waits for ${call}, a call nobody recorded`, call, undefined);
+    this.#reportAttempt(attempt, `the code waits for ${call}, a call that the journal does not have`, call, undefined);
   }
 
   #reachedOut(called: string, place: string): void {
     const scope = nodeOfCaller();
     const attempt = scope && this.#attempts.get(scope.command);
     if (attempt === undefined) return;
-    const what = `the code called ${called} at ${place}, which a replay must not; put it into ctx.run(), or declare effects: { recordable: false }`;
+    const what = `the code called ${called} at ${place}, which a replay does not allow; wrap the call in ctx.run(), or declare effects: { recordable: false }`;
     this.#reportAttempt(attempt, what, called, "a call of ctx");
   }
 
@@ -221,30 +234,30 @@ class GraphReplay {
   #start(...[execution, graph, step, position, item, state, freedAt]: Parameters<StartNode>): ReturnType<StartNode> {
     const started = startNode(execution, graph, step, position, item, state);
     if (started.index >= 0) {
-      this.#items.set(started.command, { item, state, step, begunAt: freedAt });
+      this.#items.set(started.command, { item, state, step, startedAt: freedAt });
       this.#begin(started.command, 0);
     }
     return started;
   }
 
-  /** P3, P4 */
+  /** graph.P3, graph.P4 */
   #begin(id: string, attempt: number): void {
     const started = this.#items.get(id)!;
     const { item, state, step } = started;
     const node = this.#body.nodes.get(item.node) as GraphNode;
     const recorded = this.#ends.get(attemptKey(id, attempt));
     if (recorded === undefined || node.effects.recordable === false) return;
-    const life = this.#recorded.lives.filter((one) => one.step === step && one.seq < recorded.seq).length;
-    const key = keyOfItem(this.#body, node, item, state.values);
-    const place = { ...started, id, life, key };
+    const epoch = this.#recorded.runRetries.filter((one) => one.step === step && one.seq < recorded.seq).length;
+    const key = nodeIdempotencyKey(this.#body, node, item, state.values);
+    const place = { ...started, id, epoch, key };
     this.#pending.push(new ReplayedAttempt(this.#execution, this.#body, node, place, attempt));
   }
 
-  /** Everything the code can do is done, that of nodes that have just been set going included. */
+  /** Runs until no code can continue, including the nodes that have just started. */
   async #settle(): Promise<void> {
     for (;;) {
-      await drain(this.#past.timers);
-      this.#takeAsks();
+      await drain(this.#source.timers);
+      this.#takeRequests();
       if (this.#pending.length === 0) return;
       const pending = this.#pending;
       this.#pending = [];
@@ -255,13 +268,14 @@ class GraphReplay {
     }
   }
 
-  /** What the journal does not have is not done. */
-  #takeAsks(): void {
-    const { asks } = this.#execution;
-    this.#execution.asks = [];
-    for (const ask of asks) {
-      if (ask.ask === "stop-nodes") for (const { command } of ask.nodes) this.#attempts.get(command)?.stop(ask.error);
-      else if (ask.ask !== "operation" && "command" in ask) this.#unrecorded.push(ask.command);
+  /** Notes the commands that the journal does not have; the replay does not execute them. */
+  #takeRequests(): void {
+    const { requests } = this.#execution;
+    this.#execution.requests = [];
+    for (const request of requests) {
+      if (request.kind === "stop-nodes")
+        for (const { command } of request.nodes) this.#attempts.get(command)?.stop(request.error);
+      else if (request.kind !== "operation" && "command" in request) this.#unrecorded.push(request.command);
     }
   }
 
@@ -270,7 +284,7 @@ class GraphReplay {
     this.#changed = Promise.withResolvers();
   }
 
-  /** Waits for the code of a node; false when it takes longer than it may. */
+  /** Waits for the code of a node; false after its time limit. */
   async #until(isDone: () => boolean, limitMs: () => number): Promise<boolean> {
     while (!isDone()) {
       let late = false;
@@ -289,36 +303,34 @@ class GraphReplay {
 
   // ── the journal ──
 
-  async #take(entry: RecordedEntry): Promise<void> {
-    await this.#untilAsked(entry);
-    const { type, command, data, at, seq } = entry;
-    const place = placeOfCommand(command);
-    if (place !== undefined && place.own === undefined) await this.#endAttempt(entry);
+  async #take(entry: DecodedEntry): Promise<void> {
+    await this.#untilIssued(entry);
+    if (isOfType(entry, ...ATTEMPT_ENDS)) await this.#endAttempt(entry);
     else await this.#compareLive(entry);
     if (this.#isOver) return;
-    const isDelivered = this.#delivered.has(seq);
-    if (isDelivered) this.#execution.deliver(type, command, data, at);
+    const isDelivered = this.#delivered.has(entry.seq);
+    if (isDelivered) this.#execution.deliver(entry);
     if (isDelivered || this.#pending.length > 0) await this.#settle();
   }
 
-  /** P2 */
-  async #untilAsked({ command, type }: RecordedEntry): Promise<void> {
-    // Messages are no commands of a node's code: they come with its result.
-    const place = type === "MessageSent" ? undefined : placeOfCommand(command);
-    const attempt = place?.own === undefined ? undefined : this.#attempts.get(place.command);
-    if (attempt === undefined || attempt.attempt !== place?.attempt || this.#isLeftAlone(attempt)) return;
+  /** graph.P2 */
+  async #untilIssued({ command, type }: DecodedEntry): Promise<void> {
+    // Messages are stored with the result of the node, not as commands of its code.
+    const place = type === "MessageSent" ? undefined : parseNodeCommand(command);
+    const attempt = place?.inner === undefined ? undefined : this.#attempts.get(place.command);
+    if (attempt === undefined || attempt.storedAttempt !== place?.attempt || this.#isIgnored(attempt)) return;
     const { commands } = this.#execution;
-    const isAsked = (): boolean =>
-      !commands.isUnmatched(command) || attempt.outcome !== undefined || this.#isLeftAlone(attempt);
-    if (await this.#until(isAsked, () => this.#limitOf(attempt))) return;
-    this.#reportStuck(attempt, `did not come to ${command}, which the journal has`, command);
+    const isIssued = (): boolean =>
+      !commands.isUnmatched(command) || attempt.outcome !== undefined || this.#isIgnored(attempt);
+    if (await this.#until(isIssued, () => this.#limitOf(attempt))) return;
+    this.#reportStuck(attempt, `did not reach ${command}, which the journal has`, command);
   }
 
-  #isLeftAlone(attempt: ReplayedAttempt): boolean {
+  #isIgnored(attempt: ReplayedAttempt): boolean {
     return this.#isOver || attempt.isStopped || this.#execution.cancellation.error !== undefined;
   }
 
-  /** Calls the journal has no answer to never come; code that waits for one does not go on. */
+  /** A call that the journal does not answer never settles, so code that waits for it cannot continue. */
   #limitOf(attempt: ReplayedAttempt): number {
     if (this.#openCalls(attempt).length > 0) return UNRECORDED_MS;
     return toMs(attempt.node.policy.timeout ?? DEFAULT_NODE_TIMEOUT_MS);
@@ -330,69 +342,69 @@ class GraphReplay {
     return open.map(({ command, name }) => `${command} ${name}`);
   }
 
-  async #endAttempt(entry: RecordedEntry): Promise<void> {
+  async #endAttempt(entry: AttemptEndEntry): Promise<void> {
     const { command, type } = entry;
     const attempt = this.#attempts.get(command);
-    if (attempt !== undefined && !this.#isLeftAlone(attempt) && !wasInterrupted(entry))
+    if (attempt !== undefined && !this.#isIgnored(attempt) && !wasInterrupted(entry))
       await this.#compareEnd(attempt, entry);
     const sent = this.#execution.nodes?.end(command) ?? [];
-    if (attempt !== undefined && type === "NodeCompleted" && !this.#isLeftAlone(attempt))
+    if (attempt !== undefined && type === "NodeCompleted" && !this.#isIgnored(attempt))
       this.#compareMessages(attempt, sent);
     this.#attempts.delete(command);
     if (type !== "NodeRetried" || !this.#items.has(command)) return;
-    this.#execution.nodes?.repeatAt(command, entry.at + Number(entry.data["delay"]));
-    this.#begin(command, Number(entry.data["attempt"] ?? 0) + 1);
+    this.#execution.nodes?.repeatAt(command, entry.at + entry.data.delay);
+    this.#begin(command, (entry.data.attempt ?? 0) + 1);
   }
 
-  async #compareEnd(attempt: ReplayedAttempt, entry: RecordedEntry): Promise<void> {
-    const isDone = (): boolean => attempt.outcome !== undefined || this.#isLeftAlone(attempt);
+  async #compareEnd(attempt: ReplayedAttempt, entry: AttemptEndEntry): Promise<void> {
+    const isDone = (): boolean => attempt.outcome !== undefined || this.#isIgnored(attempt);
     const inTime = await this.#until(isDone, () => this.#limitOf(attempt));
-    if (this.#isLeftAlone(attempt)) return;
+    if (this.#isIgnored(attempt)) return;
     const then = recordedEnd(entry);
     const now = attempt.ended();
     if (!inTime || now === undefined)
-      return this.#reportStuck(attempt, "did not end, the journal has its end", shownEnd(then));
+      return this.#reportStuck(attempt, "did not end, but the journal has its end", valueOfEnd(then));
     const prefix = attempt.scope?.prefix ?? "";
     const made = this.#unrecorded.find((command) => command.startsWith(prefix));
     if (made !== undefined)
-      this.#reportAttempt(attempt, `the code asked for ${made}, which nobody recorded`, made, undefined);
+      this.#reportAttempt(attempt, `the code issued ${made}, which the journal does not have`, made, undefined);
     const { commands } = this.#execution;
-    for (const left of this.#asked.get(prefix) ?? [])
+    for (const left of this.#issued.get(prefix) ?? [])
       if (commands.isUnmatched(left))
-        this.#reportAttempt(attempt, `the code did not ask for ${left}, which the journal has`, undefined, left);
+        this.#reportAttempt(attempt, `the code did not issue ${left}, which the journal has`, undefined, left);
     if (isSameEnd(now, then)) return;
-    this.#reportAttempt(attempt, differentEnd(now.type, then.type), shownEnd(now), shownEnd(then));
+    this.#reportAttempt(attempt, differentEnd(now.type, then.type), valueOfEnd(now), valueOfEnd(then));
   }
 
-  /** What its code has sent stands beside its result. */
-  #compareMessages(attempt: ReplayedAttempt, sent: readonly SentByNode[]): void {
+  /** The messages of a node are stored with its result. */
+  #compareMessages(attempt: ReplayedAttempt, sent: readonly SentNodeMessage[]): void {
     const now = sent.map(({ command, destination, payload }) => `${command} ${destination} ${payload ?? ""}`);
     const then = (this.#messages.get(attempt.scope?.prefix ?? "") ?? []).map(
-      ({ command, data }) =>
-        `${command} ${String(data["destination"])} ${entryData.encodeInput(data["payload"]) ?? ""}`,
+      ({ command, data }) => `${command} ${data.destination} ${entryData.encodeInput(data.payload) ?? ""}`,
     );
-    if (encode(now) !== encode(then)) this.#reportAttempt(attempt, "other messages sent", now, then);
+    if (encode(now) !== encode(then)) this.#reportAttempt(attempt, "the code sent other messages", now, then);
   }
 
   // ── calls ──
 
-  #serve(command: string, name: string, call: OperationAsk["call"] | undefined, input: unknown): void {
-    const place = placeOfCommand(command);
+  #serve(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void {
+    const place = parseNodeCommand(command);
     const node = place && this.#items.get(place.command)?.item.node;
     if (call === undefined || node === undefined || !this.#live.has(node)) this.#served += 1;
-    else this.#liveCalls.set(command, callLive(this.#past, command, name, call, input));
+    else this.#liveCalls.set(command, callLive(this.#source, command, name, call, input));
   }
 
-  /** P1. The answer of today against the one recorded. */
-  async #compareLive(entry: RecordedEntry): Promise<void> {
+  /** graph.P1. Compares the live answer with the recorded one. */
+  async #compareLive(entry: DecodedEntry): Promise<void> {
+    if (!isOfType(entry, "OperationCompleted", "OperationFailed")) return;
     const { command, type, data } = entry;
-    const live = isTerminal(type) ? this.#liveCalls.get(command) : undefined;
+    const live = this.#liveCalls.get(command);
     if (live === undefined) return;
     const now = await live;
-    const then = type === "OperationCompleted" ? data["result"] : data["error"];
-    const isSame = now.failed === (type === "OperationFailed") && now.hash === hashOf(then);
+    const then = type === "OperationCompleted" ? data.result : data.error;
+    const isSame = now.failed === (type === "OperationFailed") && now.hash === hashValue(then);
     if (isSame) return;
-    const message = `The live call ${String(data["operationName"])} (${command}) ${now.failed ? "failed" : "answered"} differently`;
+    const message = `The live call ${data.operationName} (${command}) ${now.failed ? "failed" : "answered"} differently`;
     this.#report({ where: command, message, expected: now.value, actual: then });
   }
 }
@@ -404,17 +416,17 @@ interface LiveAnswer {
 }
 
 async function callLive(
-  { facts }: ReplayedPast,
+  { identity }: ReplaySource,
   command: string,
   name: string,
-  call: OperationAsk["call"],
+  call: OperationRequest["call"],
   input: unknown,
 ): Promise<LiveAnswer> {
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const op: OperationContext = {
-    runId: facts.id,
-    attempt: 0,
-    idempotencyKey: idempotencyKeyOf(facts.id, facts.generation, command),
+    runId: identity.id,
+    attempt: 1,
+    idempotencyKey: idempotencyKeyOf(identity.id, identity.generation, command),
     abortSignal: new AbortController().signal,
     log,
     heartbeat: () => {},
@@ -423,9 +435,9 @@ async function callLive(
   const given = input === undefined ? undefined : decode(encode(input));
   try {
     const value: unknown = await callInStep(name, () => call(op, given));
-    return { failed: false, value, hash: hashOf(value) };
+    return { failed: false, value, hash: hashValue(value) };
   } catch (error) {
-    return { failed: true, value: error, hash: hashOf(error) };
+    return { failed: true, value: error, hash: hashValue(error) };
   }
 }
 
@@ -433,7 +445,7 @@ function attemptKey(command: string, attempt: number): string {
   return `${command}#${attempt}`;
 }
 
-/** Of what is known already. */
+/** The fields that the difference already has. */
 function placeIn({ step, node, attempt }: ReplayDifference): Pick<ReplayDifference, "step" | "node" | "attempt"> {
   return {
     ...(step !== undefined && { step }),
@@ -443,11 +455,12 @@ function placeIn({ step, node, attempt }: ReplayDifference): Pick<ReplayDifferen
 }
 
 function differentEnd(now: string, then: string): string {
-  if (now === then) return now === "NodeCompleted" ? "another result" : "another failure";
+  if (now === then)
+    return now === "NodeCompleted" ? "the code returned another result" : "the code failed with another error";
   const words: Readonly<Record<string, string>> = {
     NodeCompleted: "completed",
-    NodeFailed: "failed for good",
-    NodeRetried: "failed and was tried again",
+    NodeFailed: "failed its last attempt",
+    NodeRetried: "failed and was retried",
   };
-  return `the code ${words[now]}, in the journal it ${words[then]}`;
+  return `the code ${words[now]}, but in the journal it ${words[then]}`;
 }

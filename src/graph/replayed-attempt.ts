@@ -1,7 +1,7 @@
-// One attempt of a node, run again by a replay: the node's function, with a context whose every answer is in the journal.
+// Replayed attempt: a node's function, run again by a replay with a context that answers from the journal.
 
 import { decode, encode, type PayloadLimits, type RepriseError } from "../base/index.ts";
-import { decideRetry, type Logger } from "../kernel/index.ts";
+import { decideRetry, type DecodedEntry, type Logger } from "../kernel/index.ts";
 import {
   encodeChunk,
   entryData,
@@ -10,51 +10,58 @@ import {
   type Execution,
   type NodeScope,
   type OperationContext,
-  type RecordedEntry,
 } from "../workflow/index.ts";
 import type { GraphBody, GraphNode } from "./definition.ts";
-import { callNode, type Place } from "./node-run.ts";
+import { callNode, type NodeCall } from "./node-run.ts";
 
 const SILENT: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 
-type Outcome =
+/** The entries that end an attempt of a node. */
+export const ATTEMPT_ENDS = ["NodeCompleted", "NodeFailed", "NodeRetried"] as const;
+export type AttemptEndEntry = DecodedEntry<(typeof ATTEMPT_ENDS)[number]>;
+
+type AttemptOutcome =
   | { readonly status: "done"; readonly text: string | undefined }
-  /** `isFinal`: the result cannot be kept, and no other attempt would change that. */
+  /** `isFinal`: the result cannot be stored, so another attempt would fail as well. */
   | { readonly status: "failed"; readonly error: unknown; readonly isFinal: boolean };
 
-/** What an end looks like in the journal. */
-interface Ended {
+/** The end of an attempt, as the journal records it. */
+interface AttemptEnd {
   readonly type: "NodeCompleted" | "NodeFailed" | "NodeRetried";
-  /** Canonical; empty where there is nothing. */
+  /** Canonical text of the result or the error; empty without one. */
   readonly text: string;
 }
 
 export class ReplayedAttempt implements OperationContext {
   readonly node: GraphNode;
-  readonly place: Place;
+  readonly place: NodeCall;
   readonly runId: string;
+  /** From 1. */
   readonly attempt: number;
-  /** Undefined while its code is at work. */
-  outcome: Outcome | undefined;
+  /** From 0. */
+  readonly storedAttempt: number;
+  /** Undefined while its code runs. */
+  outcome: AttemptOutcome | undefined;
   readonly #execution: Execution;
   readonly #body: GraphBody;
   #abort: AbortController | undefined;
   #scope: NodeScope | undefined;
 
-  constructor(execution: Execution, body: GraphBody, node: GraphNode, place: Place, attempt: number) {
+  constructor(execution: Execution, body: GraphBody, node: GraphNode, place: NodeCall, attempt: number) {
     this.#execution = execution;
     this.#body = body;
     this.node = node;
     this.place = place;
-    this.runId = execution.facts.id;
-    this.attempt = attempt;
+    this.runId = execution.identity.id;
+    this.storedAttempt = attempt;
+    this.attempt = attempt + 1;
   }
 
-  /** `settled` is told when the code has ended. */
-  start(settled: () => void): void {
-    const end = (outcome: Outcome): void => {
+  /** `onEnd` is called when the code has ended. */
+  start(onEnd: () => void): void {
+    const end = (outcome: AttemptOutcome): void => {
       this.outcome = outcome;
-      settled();
+      onEnd();
     };
     callNode(this.#execution, this.#body, this.node, this.place, this).then(
       (stored) => end(kept(this.node.name, stored, this.#execution.limits)),
@@ -67,7 +74,7 @@ export class ReplayedAttempt implements OperationContext {
     return this.#scope;
   }
 
-  /** Nobody compares how it ends: another node of its step has failed, and it was told. */
+  /** Another node of its step has failed and aborted this one, so its end is not compared. */
   get isStopped(): boolean {
     return this.#scope?.stopped !== undefined;
   }
@@ -77,22 +84,22 @@ export class ReplayedAttempt implements OperationContext {
     this.#abort.abort(error);
   }
 
-  /** What the journal would say of its end; undefined while its code is at work. */
-  ended(): Ended | undefined {
+  /** The entry that its end would write; undefined while its code runs. */
+  ended(): AttemptEnd | undefined {
     if (this.outcome === undefined) return undefined;
     if (this.outcome.status === "done") return completed(this.outcome.text);
     const { error, isFinal } = this.outcome;
     const decision = isFinal
       ? ({ retry: false, error } as const)
-      : decideRetry(this.node.policy.retry, error, this.attempt, 0);
+      : decideRetry(this.node.policy.retry, error, this.storedAttempt, 0);
     return decision.retry ? failed("NodeRetried", error) : failed("NodeFailed", decision.error);
   }
 
-  // ── what the node's code is given ──
+  // ── the context of the node's code ──
 
   get idempotencyKey(): string {
-    const { facts } = this.#execution;
-    return idempotencyKeyOf(facts.id, facts.generation, this.place.id);
+    const { identity } = this.#execution;
+    return idempotencyKeyOf(identity.id, identity.generation, this.place.id);
   }
   get abortSignal(): AbortSignal {
     return (this.#abort ??= new AbortController()).signal;
@@ -101,11 +108,11 @@ export class ReplayedAttempt implements OperationContext {
     return SILENT;
   }
   heartbeat(): void {}
-  /** Refused as it was; what was emitted is with its readers. */
+  /** Validates the chunk as the run did; readers already have what the run emitted. */
   readonly emit = (stream: string, chunk: unknown): void => void encodeChunk(this.#execution, stream, chunk);
 }
 
-function kept(node: string, stored: unknown, limits: PayloadLimits | undefined): Outcome {
+function kept(node: string, stored: unknown, limits: PayloadLimits | undefined): AttemptOutcome {
   try {
     return { status: "done", text: entryData.encodeNamed(`The result of operation ${node}`, stored, limits) };
   } catch (error) {
@@ -113,30 +120,30 @@ function kept(node: string, stored: unknown, limits: PayloadLimits | undefined):
   }
 }
 
-function completed(text: string | undefined): Ended {
+function completed(text: string | undefined): AttemptEnd {
   return { type: "NodeCompleted", text: text ?? "" };
 }
 
-function failed(type: "NodeFailed" | "NodeRetried", error: unknown): Ended {
+function failed(type: "NodeFailed" | "NodeRetried", error: unknown): AttemptEnd {
   return { type, text: entryData.errorText(error) };
 }
 
-/** What the journal has of an attempt's end. */
-export function recordedEnd({ type, data }: RecordedEntry): Ended {
-  if (type === "NodeCompleted") return completed(entryData.encodeInput(data["result"]));
-  return { type: type as "NodeFailed" | "NodeRetried", text: encode(data["error"]) };
+/** The end of an attempt in the journal. */
+export function recordedEnd({ type, data }: AttemptEndEntry): AttemptEnd {
+  if (type === "NodeCompleted") return completed(entryData.encodeInput(data.result));
+  return { type, text: encode(data.error) };
 }
 
-export function shownEnd({ text }: Ended): unknown {
+export function valueOfEnd({ text }: AttemptEnd): unknown {
   return text === "" ? undefined : decode(text);
 }
 
-export function isSameEnd(now: Ended, then: Ended): boolean {
+export function isSameEnd(now: AttemptEnd, then: AttemptEnd): boolean {
   return now.type === then.type && isSameText(now.text, then.text);
 }
 
-/** Its end is no work of the node's own code: its time was up, or another node of its step had failed. */
-export function wasInterrupted({ command, data }: RecordedEntry): boolean {
+/** The attempt timed out, or another node of its step failed: its end was not caused by its code. */
+export function wasInterrupted({ command, data }: AttemptEndEntry): boolean {
   const { error } = data as { error?: { code?: unknown; message?: string; cause?: unknown } };
   for (const one of [error, error?.cause as typeof error]) {
     if (one?.code === "NODE_STOPPED") return true;

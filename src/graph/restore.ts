@@ -1,47 +1,59 @@
-// Restore: where a run stands, from a whole checkpoint and the steps since, instead of its whole journal (CP4).
+// Restore: the position of a run, from a snapshot and the steps since, without the journal before it (checkpoint.CP4).
 
-import { encode, RepriseError } from "../base/index.ts";
-import { applyDelta, readWhole, type ChannelTexts, type Delta, type Told } from "../kernel/index.ts";
-import type { RecordedEntry } from "../workflow/index.ts";
+import { encode, invariant, RepriseError } from "../base/index.ts";
+import {
+  applyDelta,
+  readSnapshot,
+  type ChannelTexts,
+  type DecodedEntry,
+  type DeliveredMessage,
+} from "../kernel/index.ts";
 import type { Channels } from "./channel.ts";
-import { itemFrom } from "./item.ts";
+import { readItem } from "./step-item.ts";
 import type { Position } from "./interpreter.ts";
-import type { WaitingJoin } from "./route.ts";
 import { GraphState } from "./state.ts";
 
-export interface Restored {
+export interface RestoredGraph {
   readonly position: Position;
-  /** To be delivered before everything else. */
-  readonly told: readonly Told[];
+  /** To deliver before anything else. */
+  readonly delivered: readonly DeliveredMessage[];
 }
 
-/** `steps`: from the whole checkpoint's own entry on, in order. */
-export function restore(channels: Channels, whole: string, steps: readonly RecordedEntry[]): Restored {
+type StepEntry = DecodedEntry<"StepCommitted">;
+
+/** `steps`: in order, starting with the entry of the snapshot. */
+export function restore(channels: Channels, snapshot: string, steps: readonly StepEntry[]): RestoredGraph {
   const last = steps.at(-1);
   if (last === undefined)
-    throw new RepriseError("STORE_CORRUPT", "A checkpoint has no entry in the journal; run reprise doctor.");
-  const { told, texts: first } = readWhole(whole);
+    throw new RepriseError("STORE_CORRUPT", "A checkpoint has no entry in the journal. Run `reprise doctor`.");
+  const { delivered, texts: first } = readSnapshot(snapshot);
   let texts = first;
-  let unkept = 0;
-  for (const { data } of steps.slice(1)) {
-    texts = applyDelta(texts, data["delta"] as Delta);
-    unkept += encode(data).length;
+  let lengthSinceSnapshot = 0;
+  let step = last.data.step - steps.length + 1;
+  for (const [index, { data }] of steps.entries()) {
+    // interpreter.I5
+    invariant(data.step === step, "The steps since a snapshot are consecutive.");
+    step += 1;
+    if (index === 0) continue;
+    texts = applyDelta(texts, data.delta);
+    lengthSinceSnapshot += encode(data).length;
   }
-  return { position: { ...positionAt(channels, texts, last), unkept }, told };
+  return { position: { ...positionAt(channels, texts, last), lengthSinceSnapshot }, delivered };
 }
 
-/** Where a run stands with this step, from the state before it. */
-export function positionAfter(channels: Channels, before: ChannelTexts, step: RecordedEntry): Position {
-  return positionAt(channels, applyDelta(before, step.data["delta"] as Delta), step);
+/** The position after this step, from the state before it. */
+export function positionAfter(channels: Channels, before: ChannelTexts, step: StepEntry): Position {
+  return positionAt(channels, applyDelta(before, step.data.delta), step);
 }
 
-function positionAt(channels: Channels, texts: ChannelTexts, { data, at }: RecordedEntry): Position {
-  const { step, frontier, waiting = [] } = data as unknown as StepEntry;
-  return { step, state: GraphState.of(texts, channels), items: frontier.map(itemFrom), waiting, unkept: 0, at };
-}
-
-interface StepEntry {
-  readonly step: number;
-  readonly frontier: readonly Record<string, unknown>[];
-  readonly waiting?: readonly WaitingJoin[];
+function positionAt(channels: Channels, texts: ChannelTexts, { data, at }: StepEntry): Position {
+  const { step, frontier, waiting = [] } = data;
+  return {
+    step,
+    state: GraphState.of(texts, channels),
+    items: frontier.map(readItem),
+    waiting,
+    lengthSinceSnapshot: 0,
+    at,
+  };
 }

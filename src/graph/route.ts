@@ -1,48 +1,55 @@
-// Routing: which items follow from a step, decided on the folded state.
+// Route: the items of the next step, decided by the folded state.
 //
-// GR1. Parents in fold order, each by the first of its edges, in written order, whose condition holds (P2).
-// GR2. Two parents that lead to the same node without an input of its own activate it once, with the first one's path.
-// GR3. A join is activated when every node it waits for has arrived. Its r-th activation takes the r-th arrival of each, and
-//      the path of the earliest of them. A node arrives once per step, however many items it had. What has not all
-//      arrived waits in the checkpoint (G13).
-// GR4. A run whose last nodes have edges, none of which holds, has not come to its end: it cannot go on.
+// route.R1. Parents are routed in fold order, each by the first of its edges in written order whose condition is true
+//   (rules.P2).
+// route.R2. Several parents that lead to the same node activate it once, with the path of the first. Items of a spread are
+//   activated one by one.
+// route.R3. A join is activated when every node it waits for has arrived. Its r-th activation consumes the r-th arrival of
+//   each node and has the path of the earliest. A node arrives once per step, however many items it had. Arrivals of an
+//   incomplete join wait in the checkpoint (rules.G13).
+// route.R4. A run fails if its last nodes have edges and no condition is true: it can neither continue nor complete.
 
 import { RepriseError } from "../base/index.ts";
-import { END, type End, type GraphBody, type GraphEdge } from "./definition.ts";
-import { saidBy } from "./fold-faults.ts";
-import { itemOf, type Item } from "./item.ts";
+import { isEnd, type End, type GraphBody, type GraphEdge } from "./definition.ts";
+import { messageOf } from "./fold-errors.ts";
+import { createItem, type StepItem } from "./step-item.ts";
 import { Joins, type WaitingJoin } from "./joins.ts";
 import type { Path } from "./order-key.ts";
 import { ownData } from "./state.ts";
 
 export type { WaitingJoin } from "./joins.ts";
 
-/** A node that has done its part of a step. */
-export interface Done {
+/** An item of the step that has ended. */
+export interface FinishedItem {
   readonly node: string;
   readonly path: Path;
-  /** Where it said to go, instead of its edges. */
+  /** Chosen by its code; takes precedence over its edges. */
   readonly goto: readonly (string | End)[] | undefined;
 }
 
-export interface Routed {
-  readonly items: readonly Item[];
+export interface RouteResult {
+  readonly items: readonly StepItem[];
   readonly waiting: readonly WaitingJoin[];
 }
 
-export function route(body: GraphBody, state: unknown, done: readonly Done[], waiting: readonly WaitingJoin[]): Routed {
-  const items: Item[] = [];
+export function route(
+  body: GraphBody,
+  state: unknown,
+  done: readonly FinishedItem[],
+  waiting: readonly WaitingJoin[],
+): RouteResult {
+  const items: StepItem[] = [];
   const active = new Set<string>();
   const joins = new Joins(body, waiting);
   const stranded: string[] = [];
   const activate = (target: string, parent: { readonly node: string; readonly path: Path }, edge: number): void => {
-    // GR2
+    // route.R2
     if (active.has(target)) return;
     active.add(target);
-    items.push(itemOf(target, parent, edge));
+    items.push(createItem(target, parent, edge));
   };
-  const go = (target: string | End, parent: Done, edge: number): void => {
-    if (target === END) return;
+  const go = (target: string | End, parent: FinishedItem, edge: number): void => {
+    if (isEnd(target)) return;
     checkTarget(body, parent.node, target);
     if (body.joins.get(target)?.includes(parent.node) === true) joins.arrive(target, parent, edge);
     else activate(target, parent, edge);
@@ -64,7 +71,7 @@ export function route(body: GraphBody, state: unknown, done: readonly Done[], wa
     else
       for (const [spread, input] of listOf(body, edge, state).entries()) {
         active.add(edge.target);
-        items.push(itemOf(edge.target, parent, index, { index: spread, input }));
+        items.push(createItem(edge.target, parent, index, { index: spread, input }));
       }
   }
   joins.open(active, activate);
@@ -76,7 +83,7 @@ function widthOf(edge: GraphEdge): number {
   return edge.edge === "to" ? edge.targets.length : 1;
 }
 
-/** GR1, with the index of the edge among its node's targets. */
+/** route.R1. `index`: of the edge among the targets of its node. */
 function findEdge(
   body: GraphBody,
   from: string,
@@ -100,36 +107,37 @@ function holds(body: GraphBody, from: string, edge: Conditional, state: unknown)
   try {
     answer = edge.when?.(state);
   } catch (error) {
-    throw new RepriseError("BAD_GRAPH", `${what()} threw: ${saidBy(error)}`, { cause: error });
+    throw new RepriseError("BAD_GRAPH", `${what()} threw: ${messageOf(error)}`, { cause: error });
   }
-  // It would always hold.
+  // A promise is truthy.
   if (answer instanceof Promise)
-    throw new RepriseError("BAD_GRAPH", `${what()} gave a promise; expected true or false at once.`);
-  // So would a router's, which names the node to go to.
+    throw new RepriseError("BAD_GRAPH", `${what()} returned a promise; expected true or false. Make it synchronous.`);
+  // So is the result of a router function, which names the next node.
   if (typeof answer === "string")
     throw new RepriseError(
       "BAD_GRAPH",
-      `${what()} gave ${JSON.stringify(answer)}; expected true or false. Write an edge for each way, or return goto(…) from the node.`,
+      `${what()} returned ${JSON.stringify(answer)}; expected true or false. Add one edge per target, or return goto(…) from the node.`,
     );
   return Boolean(answer);
 }
 
-/** Each item is its own: what one node does to it, no other sees. */
+/** Every item gets its own copy, so no node sees what another does to it. */
 function listOf(body: GraphBody, { target, items }: Spread, state: unknown): readonly unknown[] {
   const what = `Graph ${body.name}: spread to ${target}`;
   let list: unknown;
   try {
     list = items(state);
   } catch (error) {
-    throw new RepriseError("BAD_GRAPH", `${what} threw: ${saidBy(error)}`, { cause: error });
+    throw new RepriseError("BAD_GRAPH", `${what} threw: ${messageOf(error)}`, { cause: error });
   }
-  if (!Array.isArray(list)) throw new RepriseError("BAD_GRAPH", `${what} gave ${typeof list}, not a list.`);
+  if (!Array.isArray(list))
+    throw new RepriseError("BAD_GRAPH", `${what}: expected a list of items, got ${typeof list}.`);
   return list.map((item: unknown, index) => {
     try {
       return ownData(item);
     } catch (error) {
       if (!(error instanceof RepriseError)) throw error;
-      throw new RepriseError(error.code, `${what}: item ${index} cannot be kept: ${error.message}`, { cause: error });
+      throw new RepriseError(error.code, `${what}: item ${index} cannot be stored: ${error.message}`, { cause: error });
     }
   });
 }
@@ -143,20 +151,20 @@ function shownTargets({ targets }: Conditional): string {
   return targets.map((target) => (typeof target === "string" ? target : "END")).join(", ");
 }
 
-/** GR4 */
+/** route.R4 */
 function strandedAt({ name }: GraphBody, nodes: readonly string[]): RepriseError {
   const names = [...new Set(nodes)].map(shown);
   return new RepriseError(
     "NO_PROGRESS",
-    `Graph ${name} cannot go on: none of the conditions of the edges of ${names.join(", ")} holds, and nothing else is left. Add an edge without a condition as the last one, to a node or to END.`,
+    `Graph ${name} cannot continue: no condition on the edges of ${names.join(", ")} is true, and no other node is active. Add a last edge without a condition, to a node or to END.`,
     { details: { nodes: names } },
   );
 }
 
 export function checkTarget(body: GraphBody, from: string, target: unknown): asserts target is string {
-  if (target === END || (typeof target === "string" && body.nodes.has(target))) return;
+  if (typeof target === "string" && body.nodes.has(target)) return;
   throw new RepriseError(
     "BAD_GRAPH",
-    `Graph ${body.name}: node ${from} went to ${typeof target === "string" ? target : typeof target}, which is not a node; there are: ${[...body.nodes.keys()].join(", ")}.`,
+    `Graph ${body.name}: node ${from} leads to ${typeof target === "string" ? target : typeof target}, which is not a node; the nodes are: ${[...body.nodes.keys()].join(", ")}.`,
   );
 }

@@ -1,20 +1,20 @@
-// A graph as the worker runs it: a body whose execution is driven by the interpreter.
+// Graph run body: a graph as the worker runs it, driven by the interpreter.
 
 import { RepriseError } from "../base/index.ts";
 import type { Definition, Schema } from "../kernel/index.ts";
 import type { WorkflowBody } from "../workflow/index.ts";
-import { misfit } from "./channel.ts";
+import { findMisfit } from "./channel.ts";
 import { findBadChange } from "./check-result.ts";
 import { graphBody, type GraphBody } from "./definition.ts";
-import { begin, runGraph, type Position } from "./interpreter.ts";
+import { beginGraph, runGraph, type Position } from "./interpreter.ts";
 import { replayGraph } from "./replay.ts";
 import { restore } from "./restore.ts";
-import type { Change } from "./state.ts";
+import type { StateChange } from "./state.ts";
 
 const bodies = new WeakMap<GraphBody, WorkflowBody>();
 const graphs = new WeakMap<WorkflowBody, GraphBody>();
 
-/** The graph a run follows; undefined when it follows something else. */
+/** Undefined if the run is not a graph's. */
 export function graphOfRun(body: WorkflowBody): GraphBody | undefined {
   return graphs.get(body);
 }
@@ -34,25 +34,25 @@ function runBodyOf(body: GraphBody): WorkflowBody {
     kind: "graph",
     name: body.name,
     version: body.version,
-    run: () => Promise.reject(new RepriseError("INVARIANT", "A graph has no function of its own.")),
+    run: () => Promise.reject(new RepriseError("INVARIANT", "A graph has no workflow function.")),
     drive: async (execution, input, from) =>
-      runGraph(execution, body, (from as Position | undefined) ?? begin(execution, body, input)),
+      runGraph(execution, body, (from as Position | undefined) ?? beginGraph(execution, body, input)),
     restore: (whole, steps) => restore(body.channels, whole, steps),
     channels: Object.keys(body.channels),
-    checkChannel: (name, value) => misfit(body.channels[name], value),
+    checkChannel: (name, value) => findMisfit(body.channels[name], value),
     replay: (past) => replayGraph(body, made, past),
     schema: inputSchema(body),
     ports: body.ports,
-    line: body.line,
+    slotOptions: body.slotOptions,
     label: body.label,
     deadlineMs: body.deadlineMs,
-    // Nodes end in any order and their code need not be deterministic: commands are matched by id alone.
+    // Nodes end in any order and their code may be nondeterministic, so commands are matched by id only.
     determinism: "per-type",
   };
   return made;
 }
 
-/** The input is a first change (P3): channels by name. */
+/** The input is the first change (rules.P3): channels by name. */
 function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
   return {
     "~standard": {
@@ -62,19 +62,17 @@ function inputSchema({ name, channels }: GraphBody): Schema<never, unknown> {
         if (value === undefined) return { value: {} };
         if (typeof value !== "object" || value === null || Array.isArray(value))
           return {
-            issues: [
-              { message: `expected a change of channels, such as { ${Object.keys(channels)[0] ?? "name"}: … }` },
-            ],
+            issues: [{ message: `expected changes of channels, such as { ${Object.keys(channels)[0] ?? "name"}: … }` }],
           };
         const stray = Object.keys(value).filter((key) => !Object.hasOwn(channels, key));
         if (stray.length > 0)
           return {
             issues: stray.map((key) => ({
-              message: `graph ${name} has no channel ${key}; there are: ${Object.keys(channels).join(", ") || "none"}`,
+              message: `graph ${name} has no channel ${key}; its channels are: ${Object.keys(channels).join(", ") || "none"}`,
               path: [key],
             })),
           };
-        const found = findBadChange(channels, value as Change);
+        const found = findBadChange(channels, value as StateChange);
         return found === undefined ? { value } : { issues: [{ message: found.problem, path: [found.channel] }] };
       },
     },

@@ -1,26 +1,32 @@
-// The scheduler's state and figures as the journal has them: of any run, in whichever process it is at work.
+// Scheduler journal: the scheduler's state and metrics from a run's journal, whichever process holds the run.
 //
-// SJ1. A run in memory adds what no journal can tell: what is at work right now, and what waits in memory.
+// scheduler-journal.J1. A run that this process holds adds what no journal has: which items execute now, and how many wait
+//   in memory.
 
-import { decode } from "../base/index.ts";
-import type { Entry, SchedulerMetrics } from "../kernel/index.ts";
+import {
+  decodeData,
+  type Entry,
+  type FrontierItemData,
+  type SchedulerMetrics,
+  type StepCommittedData,
+} from "../kernel/index.ts";
 import type { GraphBody } from "./definition.ts";
 import { commandOf } from "./node-run.ts";
-import type { ItemState, LiveScheduler, SchedulerItem } from "./scheduler.ts";
+import type { SchedulerItemState, LiveScheduler, SchedulerItem } from "./scheduler.ts";
 
-/** Where a graph's run stands within its step, with the figures of its whole life. */
+/** The items of a graph's current step, and the metrics of the whole run. */
 export interface SchedulerState {
-  /** The step at work; of a run that has come to its end the last one. */
+  /** The current step; of a run that has ended, the last one. */
   readonly step: number;
   readonly completedSteps: number;
-  /** Nodes at work; never above `maxConcurrentNodes`. */
+  /** Nodes that execute now; never above `maxConcurrentNodes`. */
   readonly activeNodes: number;
   readonly maxConcurrentNodes: number;
-  /** Items that wait in memory for a free place; never above the `queueDepth` of the graph. */
+  /** Items that wait in memory for a free slot; never above the `queueDepth` of the graph. */
   readonly queueDepth: number;
   /**
-   * Whether the run is in memory here. Elsewhere nothing is known but its journal: then no node counts as active, and an
-   * item that has not ended as queued.
+   * Whether this process holds the run. If not, only its journal is known: no node counts as active, and an item that has
+   * not ended counts as queued.
    */
   readonly held: boolean;
   /** The items of the step, in the order written. */
@@ -28,23 +34,17 @@ export interface SchedulerState {
   readonly metrics: SchedulerMetrics;
 }
 
-type Limits = Pick<GraphBody, "maxConcurrentNodes" | "queueDepth">;
+type SchedulerLimits = Pick<GraphBody, "maxConcurrentNodes" | "queueDepth">;
 
-interface StoredItem {
-  readonly node: string;
-  readonly orderKey: string;
-  readonly spread?: number;
-}
-
-/** Sees the entries of a run, in order. */
+/** Takes the entries of a run, in order. */
 export class SchedulerFold {
-  readonly #limits: Limits;
+  readonly #limits: SchedulerLimits;
   #step = 0;
   #checkpoints = 0;
   #firstAt = 0;
   #lastAt = 0;
-  #frontier: readonly StoredItem[] = [];
-  /** Of the step after the last checkpoint, by command. */
+  #frontier: readonly FrontierItemData[] = [];
+  /** Items of the step after the last checkpoint, by command. */
   readonly #ended = new Map<string, "completed" | "failed">();
   readonly #attempts = new Map<string, number>();
   #executed = 0;
@@ -52,11 +52,11 @@ export class SchedulerFold {
   #deepest = 0;
   #blocks = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: SchedulerLimits) {
     this.#limits = limits;
   }
 
-  see({ type, command, data, at }: Entry): void {
+  add({ type, command, data, at }: Entry): void {
     switch (type) {
       case "NodeCompleted":
       case "NodeFailed":
@@ -69,9 +69,9 @@ export class SchedulerFold {
         this.#attempts.set(command, (this.#attempts.get(command) ?? 0) + 1);
         return;
       case "StepCommitted":
-        return this.#seeStep(decode(data) as { step: number; frontier: readonly StoredItem[] }, at);
+        return this.#addStep(decodeData(type, data), at);
       case "RunRetried":
-        // G12. What has a result keeps it, the others are tried from the beginning.
+        // rules.G12. Items with a result keep it; the others start again with attempt 1.
         for (const [ended, how] of this.#ended) if (how === "failed") this.#ended.delete(ended);
         this.#attempts.clear();
         return;
@@ -79,7 +79,7 @@ export class SchedulerFold {
     }
   }
 
-  #seeStep({ step, frontier }: { readonly step: number; readonly frontier: readonly StoredItem[] }, at: number): void {
+  #addStep({ step, frontier }: StepCommittedData, at: number): void {
     const { queueDepth } = this.#limits;
     if (this.#checkpoints === 0) this.#firstAt = at;
     this.#checkpoints += 1;
@@ -93,7 +93,7 @@ export class SchedulerFold {
   }
 
   get #metrics(): SchedulerMetrics {
-    // The first is where the run began.
+    // The first checkpoint is step 0, the input.
     const totalSteps = Math.max(0, this.#checkpoints - 1);
     return {
       totalSteps,
@@ -105,7 +105,7 @@ export class SchedulerFold {
     };
   }
 
-  /** SJ1 */
+  /** scheduler-journal.J1 */
   state(live: LiveScheduler | undefined): SchedulerState {
     const metrics = this.#metrics;
     const step = this.#frontier.length === 0 ? this.#step : this.#step + 1;
@@ -117,7 +117,7 @@ export class SchedulerFold {
       maxConcurrentNodes: this.#limits.maxConcurrentNodes,
       queueDepth: now?.queueDepth ?? 0,
       held: live !== undefined,
-      // Meanwhile it may have gone further than what was read of its journal.
+      // The run in memory may be ahead of the journal that was read.
       items: now !== undefined && now.step > step ? now.items : this.#items(step, now),
       metrics,
     };
@@ -128,8 +128,8 @@ export class SchedulerFold {
       const command = commandOf(step, position);
       const known = live?.items[position];
       const ended = this.#ended.get(command);
-      const state: ItemState = ended ?? known?.state ?? "queued";
-      const attempt = (ended === undefined ? known?.attempt : undefined) ?? this.#attempts.get(command) ?? 0;
+      const state: SchedulerItemState = ended ?? known?.state ?? "queued";
+      const attempt = (ended === undefined ? known?.attempt : undefined) ?? (this.#attempts.get(command) ?? 0) + 1;
       return { node, orderKey, ...(spread !== undefined && { index: spread }), state, attempt };
     });
   }

@@ -1,39 +1,39 @@
-// Scheduler: runs the items of a step, and knows where each of them stands (seed 000).
+// Scheduler: runs the items of a step and knows the state of each (seed 000).
 //
-// S1. At most `maxConcurrentNodes` items are at work, smallest order key first, out of a frontier of at most `queueDepth`.
-// S2. An item is created, queued once the frontier has room for it, executing, then completed or failed. Between two
-//     attempts it is queued again: it keeps its place among those at work and takes none in the frontier.
-// S3. Items are admitted one after the other, in the order of the step; each that finds no room counts as one block.
-// S4. A completion is always accepted: only admission waits, so no depth can deadlock (G5).
-// S5. An item is at work until its function has ended: the next begins then, and need not wait for the commit. The step is
-//     over when all of it is durable.
-// S6. Nothing is made per item but what running it needs; where each stands is found out when somebody asks.
+// graph.S1. At most `maxConcurrentNodes` items execute, smallest order key first, from a frontier of at most `queueDepth`.
+// graph.S2. An item is created, queued once the frontier has room for it, executing, then completed or failed. Between two
+//   attempts it is queued again: it keeps its slot and takes no place in the frontier.
+// graph.S3. Items are admitted one at a time, in the order of the step. Each that finds no room counts as one block.
+// graph.S4. A completion is always accepted: only admission waits, so no depth can cause a deadlock (rules.G5).
+// graph.S5. An item holds its slot until its function has ended. The next item starts then, without waiting for the
+//   commit. The step ends when every result is durable.
+// graph.S6. An item allocates only what running it needs. The state of an item is computed when it is read.
 
 import { CancelledError, formatMs, type EpochMs } from "../base/index.ts";
 import { emit, isObserved, type RepriseEvent, type SchedulerMetrics } from "../kernel/index.ts";
 import { callOutside, type Execution, type PauseEvidence } from "../workflow/index.ts";
 import type { GraphBody } from "./definition.ts";
 import { Frontier } from "./frontier.ts";
-import type { Item } from "./item.ts";
+import type { StepItem } from "./step-item.ts";
 import type { NodeResult, StartedNode } from "./node-run.ts";
 import type { OrderKey, Path } from "./order-key.ts";
 
-/** Where an item of a step stands; from `failed` it goes back to `queued` when it is tried again. */
-export type ItemState = "created" | "queued" | "executing" | "completed" | "failed";
+/** The state of an item of a step; between two attempts it is `queued`. */
+export type SchedulerItemState = "created" | "queued" | "executing" | "completed" | "failed";
 
-/** An item of a graph's step, as `run.scheduler` gives it. */
+/** An item of a graph's step, as `run.scheduler` returns it. */
 export interface SchedulerItem {
   readonly node: string;
   /** 16 hex digits. */
   readonly orderKey: string;
-  /** Which item of a spread. */
+  /** The index in a spread. */
   readonly index?: number;
-  readonly state: ItemState;
-  /** 0 for the first; of an item between two attempts the one that comes next. */
+  readonly state: SchedulerItemState;
+  /** 1 for the first; between two attempts, the next one. */
   readonly attempt: number;
 }
 
-/** What this process knows of a run it holds. */
+/** The state of a run that this process holds. */
 export interface LiveScheduler {
   readonly step: number;
   readonly activeNodes: number;
@@ -41,18 +41,18 @@ export interface LiveScheduler {
   readonly items: readonly SchedulerItem[];
 }
 
-export type Settled = PromiseSettledResult<NodeResult> | undefined;
+export type ItemResult = PromiseSettledResult<NodeResult> | undefined;
 
-export interface Running {
-  /** `freedAt`: when the item ended whose place it takes. */
-  readonly start: (item: Item, index: number, freedAt: EpochMs | undefined) => StartedNode;
-  /** One has failed for good; the others are told. */
+export interface StepHandlers {
+  /** `freedAt`: when the item ended whose slot this one takes. */
+  readonly start: (item: StepItem, index: number, freedAt: EpochMs | undefined) => StartedNode;
+  /** Aborts the other items after one has failed its last attempt. */
   readonly stop: (others: readonly StartedNode[], failed: string) => void;
 }
 
-const NONE: readonly Item[] = [];
+const NONE: readonly StepItem[] = [];
 
-interface Admitted {
+interface AdmittedItem {
   readonly orderKey: OrderKey;
   readonly path: Path;
   readonly index: number;
@@ -64,19 +64,19 @@ export class Scheduler {
   readonly #execution: Execution;
   readonly #body: GraphBody;
   #step = 0;
-  #items: readonly Item[] = NONE;
-  #results: Settled[] = [];
+  #items: readonly StepItem[] = NONE;
+  #results: ItemResult[] = [];
   readonly #running = new Map<number, StartedNode>();
-  /** S5. By command: what frees the place of one that is at work. */
+  /** graph.S5. By command: frees the slot of an executing item. */
   readonly #places = new Map<string, (at: EpochMs) => void>();
   #whenNoneRuns: (() => void) | undefined;
-  #frontier: Frontier<Admitted> | undefined;
+  #frontier: Frontier<AdmittedItem> | undefined;
   #admitted = 0;
-  /** The item that has found no room. */
+  /** The item that found no room; -1 without one. */
   #blockedAt = -1;
-  /** One has failed for good: no other begins. */
+  /** An item has failed its last attempt, so no other item starts. */
   #failed = false;
-  // Of the metrics.
+  // Metrics.
   #steps = 0;
   #executed = 0;
   #retries = 0;
@@ -94,12 +94,12 @@ export class Scheduler {
     schedulers.set(execution, this);
   }
 
-  /** S1. Answers in the order of the items, whatever the order they ended in; those that never began are left out. */
-  async run(step: number, items: readonly Item[], running: Running): Promise<Settled[]> {
+  /** graph.S1. Returns the results in the order of the items; an item that never started has none. */
+  async run(step: number, items: readonly StepItem[], running: StepHandlers): Promise<ItemResult[]> {
     const begunAt = this.#execution.now().getTime();
     this.#step = step;
     this.#items = items;
-    this.#results = Array.from<Settled>({ length: items.length });
+    this.#results = Array.from<ItemResult>({ length: items.length });
     this.#running.clear();
     this.#places.clear();
     this.#failed = false;
@@ -112,8 +112,8 @@ export class Scheduler {
     return this.#results;
   }
 
-  async #runAll(running: Running): Promise<void> {
-    const frontier = new Frontier<Admitted>(this.#body.queueDepth);
+  async #runAll(running: StepHandlers): Promise<void> {
+    const frontier = new Frontier<AdmittedItem>(this.#body.queueDepth);
     this.#frontier = frontier;
     this.#admitted = 0;
     this.#blockedAt = -1;
@@ -123,20 +123,20 @@ export class Scheduler {
         if (next === undefined) return;
         this.#admit();
         const ended = this.#begin(running, next.index, freedAt);
-        // Nothing was delivered that would make the worker look.
-        if (freedAt !== undefined) callOutside(() => this.#execution.host.asked?.());
+        // No delivery wakes the worker here.
+        if (freedAt !== undefined) callOutside(() => this.#execution.host.onNodeRequest?.());
         freedAt = await ended;
       }
     };
     this.#admit();
     const workers = Math.min(this.#body.maxConcurrentNodes, this.#items.length);
     await Promise.all(Array.from({ length: workers }, work));
-    // What a failure kept from beginning waits no more.
+    // After a failure the remaining items no longer wait for room.
     this.#unblocked();
     this.#frontier = undefined;
   }
 
-  /** S3 */
+  /** graph.S3 */
   #admit(): void {
     const items = this.#items;
     const frontier = this.#frontier!;
@@ -154,7 +154,7 @@ export class Scheduler {
     this.#blockedAt = index;
     this.#blocks += 1;
     this.#limitWait();
-    this.#tell("backpressure");
+    this.#emit("backpressure");
   }
 
   #unblocked(): void {
@@ -163,20 +163,20 @@ export class Scheduler {
     this.#limitWait();
   }
 
-  /** G5. Counted anew for every item that waits: something was admitted meanwhile. */
+  /** rules.G5. The limit restarts for every blocked item, because one was admitted in between. */
   #limitWait(): void {
     const { name, backpressureTimeoutMs: ms, queueDepth, maxConcurrentNodes } = this.#body;
     if (ms === undefined) return;
     const evidence = (): PauseEvidence => ({
       code: "BACKPRESSURE_TIMEOUT",
       where: `step ${this.#step}`,
-      message: `Graph ${name}: ${this.#items.length - this.#admitted} items of step ${this.#step} wait for room, and none came within ${formatMs(ms)}: ${maxConcurrentNodes} may be at work, ${queueDepth} may wait in memory. Find out what its nodes wait for, then resume the run`,
+      message: `Graph ${name}: ${this.#items.length - this.#admitted} items of step ${this.#step} found no room within the backpressureTimeout of ${formatMs(ms)}: at most ${maxConcurrentNodes} execute and ${queueDepth} wait in memory. Find out what its nodes wait for.`,
     });
-    this.#execution.asks.push({ ask: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
+    this.#execution.requests.push({ kind: "limit-wait", limit: this.#blockedAt === -1 ? undefined : { ms, evidence } });
   }
 
-  /** S5. Resolves when the place is free again, with the time of the entry that says so. */
-  #begin(running: Running, index: number, freedAt: EpochMs | undefined): Promise<EpochMs> {
+  /** graph.S5. Resolves when the slot is free again, with the time of the entry that freed it. */
+  #begin(running: StepHandlers, index: number, freedAt: EpochMs | undefined): Promise<EpochMs> {
     const node = running.start(this.#items[index]!, index, freedAt);
     this.#running.set(index, node);
     return new Promise((resolve) => {
@@ -188,14 +188,14 @@ export class Scheduler {
     });
   }
 
-  /** S5. Once per item. */
+  /** graph.S5. Once per item. */
   #free(command: string, at: EpochMs): void {
     const free = this.#places.get(command);
     this.#places.delete(command);
     free?.(at);
   }
 
-  #settled({ stop }: Running, index: number, result: PromiseSettledResult<NodeResult>): void {
+  #settled({ stop }: StepHandlers, index: number, result: PromiseSettledResult<NodeResult>): void {
     const { command, name } = this.#running.get(index)!;
     this.#running.delete(index);
     this.#results[index] = result;
@@ -211,25 +211,25 @@ export class Scheduler {
   #retried(): void {
     this.#retries += 1;
     this.#executed += 1;
-    this.#tell("retry");
+    this.#emit("retry");
   }
 
-  /** The step's checkpoint is made. */
+  /** Called after the step's checkpoint. */
   completed(): void {
     this.#steps += 1;
-    this.#tell("step");
+    this.#emit("step");
   }
 
   ended(): void {
-    this.#tell("end");
+    this.#emit("end");
   }
 
-  #tell(trigger: Trigger): void {
-    // What a replay repeats has been told.
+  #emit(trigger: Trigger): void {
+    // The run emitted these events before the replay.
     if (!isObserved() || this.#execution.replaying) return;
     const event = {
       event: "scheduler",
-      run: this.#execution.facts.id,
+      run: this.#execution.identity.id,
       trigger,
       step: this.#step,
       activeNodes: this.#activeNodes,
@@ -237,11 +237,11 @@ export class Scheduler {
       completedSteps: this.#steps,
       metrics: this.metrics,
     } as const;
-    // Whoever listens is no code of the graph's.
+    // Listeners run outside the graph's code.
     callOutside(() => emit(event));
   }
 
-  /** Since this process took the run up. */
+  /** Since this process claimed the run. */
   get metrics(): SchedulerMetrics {
     return {
       totalSteps: this.#steps,
@@ -257,7 +257,7 @@ export class Scheduler {
     return this.#execution.nodes?.count ?? 0;
   }
 
-  /** S6 */
+  /** graph.S6 */
   state(): LiveScheduler {
     return {
       step: this.#step,
@@ -267,17 +267,17 @@ export class Scheduler {
     };
   }
 
-  /** S2 */
-  #itemState({ node, orderKey, spread }: Item, index: number): SchedulerItem {
+  /** graph.S2 */
+  #itemState({ node, orderKey, spread }: StepItem, index: number): SchedulerItem {
     const result = this.#results[index];
     const started = this.#running.get(index);
     const { nodes } = this.#execution;
     const command = started?.command ?? "";
-    const attempt = nodes?.attemptOf(command) ?? started?.attempt ?? 0;
-    const state = (): ItemState => {
+    const attempt = (nodes?.attemptOf(command) ?? started?.attempt ?? 0) + 1;
+    const state = (): SchedulerItemState => {
       if (result !== undefined) return result.status === "fulfilled" ? "completed" : "failed";
-      // One that has ended is not known to be durable yet.
-      const isExecuting = nodes?.isAtWork(command) === true || !this.#places.has(command);
+      // A function that has ended still counts as executing until its entry is durable.
+      const isExecuting = nodes?.isRunning(command) === true || !this.#places.has(command);
       if (started !== undefined) return isExecuting ? "executing" : "queued";
       return index < this.#admitted ? "queued" : "created";
     };
@@ -287,7 +287,7 @@ export class Scheduler {
 
 const schedulers = new WeakMap<Execution, Scheduler>();
 
-/** Of a graph that is in memory. */
+/** Undefined for an execution that is not a graph's. */
 export function schedulerOf(execution: Execution): Scheduler | undefined {
   return schedulers.get(execution);
 }

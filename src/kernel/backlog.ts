@@ -1,22 +1,22 @@
-// Backlog: what waits to be taken, by what a worker must have to take it. For people.
+// Backlog: unclaimed work, grouped by what a worker needs to claim it. For `top`, `doctor` and `show`.
 
 import type { EpochMs } from "../base/index.ts";
 
 export interface Backlog {
-  /** `turn`: a run that may go on. `start`: one that its queue has not let in yet. `node`: of a flow. */
+  /** `turn`: a due turn of a run. `start`: a run that waits for room in its queue. `node`: a node of a flow. */
   readonly kind: "turn" | "start" | "task" | "node";
-  /** A definition, or a task. */
+  /** The name of the definition or the task. */
   readonly name: string;
-  /** Of a definition. */
+  /** Of a definition; undefined: a task. */
   readonly version: number | undefined;
-  /** Undefined: the default one. A turn waits for no queue. */
+  /** Undefined: the default queue. A turn waits in no queue. */
   readonly queue: string | undefined;
-  /** What else is in the name it is claimed by. */
+  /** The label that a worker must have. */
   readonly label: string | undefined;
   readonly count: number;
   /**
-   * Since when the oldest waits: where more wait than are counted, of the most and of the least urgent. Of turns, only those
-   * of runs that have not begun.
+   * How long the oldest has been waiting. If more wait than are counted, the oldest of the most and of the least urgent. For
+   * turns, only runs that have not started.
    */
   readonly oldestAt: EpochMs | undefined;
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { decode, drawUnit, encode } from "../base/index.ts";
-import { applyDelta, readWhole, stateParts, wholeText } from "./checkpoint.ts";
+import { applyDelta, readSnapshot, stateParts, snapshotText } from "./checkpoint.ts";
 
 const NAMES = ["", "$", "$$", "$!", "$a", "10", "9", "é", "\u{1f600}", 'quo"te', "constructor", "a", "b"];
 
-test("the text of a state is the codec's for any names of channels, and is read back with the same texts", () => {
+test("the text of a state equals that of the codec for any channel names, and a snapshot decodes to the same texts", () => {
   for (let round = 0; round < 200; round += 1) {
     let draws = 0;
     const below = (most: number): number => Math.floor(drawUnit(3n, `round ${round}`, draws++) * most);
@@ -14,8 +14,8 @@ test("the text of a state is the codec's for any names of channels, and is read 
     expect(text).toBe(encode(set));
     expect(decode(text)).toEqual(set);
     const told = [{ type: "PromiseResolved", data: { promiseId: "p", value: below(9) } }] as const;
-    const whole = readWhole(wholeText(told, stateParts(texts)));
-    expect(whole).toEqual({ told, texts });
+    const whole = readSnapshot(snapshotText(told, stateParts(texts)));
+    expect(whole).toEqual({ delivered: told, texts });
     expect([...whole.texts]).toEqual([...texts]);
   }
 });

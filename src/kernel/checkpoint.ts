@@ -1,33 +1,35 @@
-// Checkpoints: where a graph stands after each step, as a function of its journal (A1).
+// Checkpoints: the state of a graph after each step, as a function of its journal (rules.A1).
 //
-// CP1. A checkpoint says nothing the journal does not: dropped, its row can be made again, byte for byte.
-// CP2. A step's entry holds what the step changed. Step 0 holds the whole first state, so that no code is needed to fold.
-// CP3. The whole state is kept with a row once the changes since would take longer to read than the state itself: the
-//      store grows with what changes, and reading any step is bounded.
-//      So does the first row of a run, which for a fork is the step it begins from (FK2).
-// CP4. With the whole state goes what the run was told and later steps may still ask for: who reads from here on need not
-//      look further back.
+// checkpoint.C1. A checkpoint contains nothing that the journal does not: a dropped row can be rebuilt, byte for byte.
+// checkpoint.C2. The entry of a step holds the changes of the step. Step 0 holds the complete first state, so that folding
+//   needs no user code.
+// checkpoint.C3. A row gets a snapshot of the state once the changes since the last one would take longer to read than the
+//   state: the store grows with the changes, and reading any step is bounded. The first row of a run has a snapshot, too;
+//   in a fork that is the step it starts from (fork.F2).
+// checkpoint.C4. A snapshot contains the delivered messages that later steps may still need: a reader that starts there
+//   reads nothing before it.
 
 import { decode, encode, RepriseError } from "../base/index.ts";
-import { forkedOf } from "./fork.ts";
+import { decodeData, type EntryData, type RunRetriedData } from "./entry-data.ts";
+import { forkOriginOf } from "./fork.ts";
 import { CHAIN_START, chainAfter, isCancel, type Entry, type EntryType } from "./journal.ts";
-import { layOver, type ObjectText } from "./member-texts.ts";
+import { mergeMembers, type ObjectText } from "./object-text.ts";
 
 /** The state of a graph after a step (seed 003). */
 export interface NewCheckpoint {
   readonly step: number;
   /** The entry that holds what the step changed. */
   readonly seq: number;
-  /** The chain after that entry: what follows can be checked without what came before. */
+  /** The chain after that entry: later entries can be verified without the earlier ones. */
   readonly chain: string;
-  /** Unique in the store, and (run, step) is (C2). */
+  /** Unique in the store, and so is (run, step) (rules.C2). */
   readonly key: string;
   readonly label: string | undefined;
-  /** The whole state, now and then (CP3): the text `wholeText` makes. */
+  /** checkpoint.C3. A snapshot, as `snapshotText` writes it; undefined in most rows. */
   readonly state: string | undefined;
 }
 
-/** What a step changed; channels in none of the three stayed as they were. */
+/** The changes of a step; a channel that is in none of the three did not change. */
 export interface Delta {
   readonly append?: Readonly<Record<string, readonly unknown[]>>;
   readonly merge?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -37,35 +39,37 @@ export interface Delta {
 /** The canonical text of each channel, by name in ascending order. */
 export type ChannelTexts = ReadonlyMap<string, string>;
 
-/** CP4. An entry from outside that stays of use. */
-export interface Told {
-  readonly type: EntryType;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+/** checkpoint.C4. A message from outside the graph that later steps may need. */
+export type DeliveredMessage = {
+  readonly [T in DeliveredType]: { readonly type: T; readonly data: EntryData[T] };
+}[DeliveredType];
+type DeliveredType = "PromiseResolved" | "PromiseRejected" | "CancelRequested" | "DeadlineExceeded";
 
-const TOLD: ReadonlySet<EntryType> = new Set<EntryType>([
+const DELIVERED: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseResolved",
   "PromiseRejected",
   "CancelRequested",
   "DeadlineExceeded",
 ]);
 
-export function isTold(type: EntryType): boolean {
-  return TOLD.has(type);
+export function isDeliveredMessage(type: EntryType): type is DeliveredType {
+  return DELIVERED.has(type);
 }
 
-/** V4. What of it counts in the next life of a run; `retried` is the data of its `RunRetried` entry. */
-export function toldAfter(told: readonly Told[], retried: Readonly<Record<string, unknown>>): readonly Told[] {
-  const reopened = (retried["reopened"] ?? []) as readonly unknown[];
-  return told.filter(
-    ({ type, data }) => !isCancel(type) && !(type === "PromiseRejected" && reopened.includes(data["promiseId"])),
+/** retry-record.V4. The messages that count after a retry. */
+export function deliveredAfterRetry(
+  delivered: readonly DeliveredMessage[],
+  { reopened = [] }: RunRetriedData,
+): readonly DeliveredMessage[] {
+  return delivered.filter(
+    ({ type, data }) => !isCancel(type) && !(type === "PromiseRejected" && reopened.includes(data.promiseId)),
   );
 }
 
-/** M2. Of channels that keys were laid over. */
+/** object-text.M2. Of `merge` channels. */
 const objectTexts = new WeakMap<ChannelTexts, ReadonlyMap<string, ObjectText>>();
 
-/** The state before, with a delta applied. No code of the user's takes part. What did not change is not written anew. */
+/** The state with a delta applied. Needs no user code, and encodes only what changed. */
 export function applyDelta(before: ChannelTexts, { append, merge, set }: Delta): ChannelTexts {
   let after = new Map(before);
   for (const name in append) after.set(name, appendText(after.get(name) ?? "[]", append[name]!));
@@ -73,7 +77,7 @@ export function applyDelta(before: ChannelTexts, { append, merge, set }: Delta):
   if (merge !== undefined) {
     const objects = new Map(known);
     for (const name in merge) {
-      const object = layOver(after.get(name) ?? "{}", merge[name]!, objects.get(name));
+      const object = mergeMembers(after.get(name) ?? "{}", merge[name]!, objects.get(name));
       objects.set(name, object);
       after.set(name, object.text);
     }
@@ -85,14 +89,14 @@ export function applyDelta(before: ChannelTexts, { append, merge, set }: Delta):
   return after;
 }
 
-/** The list's text is extended, not written anew. */
+/** Extends the text of a list without encoding its earlier items again. */
 export function appendText(list: string, items: readonly unknown[]): string {
   if (items.length === 0) return list;
   const added = encode(items);
   return list === "[]" ? added : `${list.slice(0, -1)},${added.slice(1)}`;
 }
 
-/** Its canonical text in parts: what did not change is not joined again. */
+/** The canonical text of the state in parts, so that unchanged parts need not be joined again. */
 export function stateParts(texts: ChannelTexts): readonly string[] {
   const parts: string[] = [];
   for (const [name, text] of asWritten(texts))
@@ -101,7 +105,7 @@ export function stateParts(texts: ChannelTexts): readonly string[] {
   return parts;
 }
 
-/** As the codec writes them: a name made only of `$` carries one more, and that can change the order. */
+/** In the order of the codec: a name made only of `$` has one more `$` in the text, which can change the order (codec.C2). */
 function asWritten(texts: ChannelTexts): Iterable<readonly [string, string]> {
   for (const name of texts.keys())
     if (isDollars(name)) {
@@ -115,75 +119,81 @@ function isDollars(name: string): boolean {
   return name.startsWith("$") && /^\$+$/.test(name);
 }
 
-export function wholeText(told: readonly Told[], parts: readonly string[]): string {
-  return `{"state":${parts.join("")},"told":${encode(told.map(({ type, data }) => ({ type, data })))}}`;
+/** checkpoint.C4. The complete state after a step, with the delivered messages. */
+export interface Snapshot {
+  readonly delivered: readonly DeliveredMessage[];
+  readonly texts: ChannelTexts;
 }
 
-export function readWhole(text: string): { readonly told: readonly Told[]; readonly texts: ChannelTexts } {
-  const { state, told } = decode(text) as { state: Record<string, unknown>; told: readonly Told[] };
-  // Sorted: an object has keys that look like numbers first.
+/** The stored text names the delivered messages "told". */
+export function snapshotText(delivered: readonly DeliveredMessage[], parts: readonly string[]): string {
+  return `{"state":${parts.join("")},"told":${encode(delivered.map(({ type, data }) => ({ type, data })))}}`;
+}
+
+export function readSnapshot(text: string): Snapshot {
+  const stored = decode(text) as { state: Record<string, unknown>; ["told"]: readonly DeliveredMessage[] };
+  const { state, ["told"]: delivered } = stored;
+  // Sort: an object has integer-like keys first.
   const names = Object.keys(state).sort();
-  return { told, texts: new Map(names.map((name) => [name, encode(state[name])])) };
+  return { delivered, texts: new Map(names.map((name) => [name, encode(state[name])])) };
 }
 
-/** Below this much it is not worth the row: small states would be kept whole at every other step. */
-const WHOLE_AT_LEAST = 16_384;
+/** In characters. Without this minimum, a small state would get a snapshot at every other step. */
+const MIN_CHANGES_LENGTH = 16_384;
 
-/** CP3. Lengths in characters; `unkept` counts the entries since the last whole state, this step's included. */
-export function isWholeDue(step: number, unkept: number, stateLength: number): boolean {
-  return step === 0 || unkept > stateLength + WHOLE_AT_LEAST;
+/** checkpoint.C3. Lengths in characters; `changesLength` is that of the steps since the last snapshot, this one included. */
+export function isSnapshotDue(step: number, changesLength: number, stateLength: number): boolean {
+  return step === 0 || changesLength > stateLength + MIN_CHANGES_LENGTH;
 }
 
-export function lengthOf(texts: ChannelTexts): number {
+export function stateLength(texts: ChannelTexts): number {
   let sum = 2;
   for (const [name, text] of texts) sum += name.length + text.length + 4;
   return sum;
 }
 
-/** Makes checkpoints from entries, in order (CP1). */
+/** Builds checkpoints from entries, in order (checkpoint.C1). */
 export class CheckpointFold {
   #texts: ChannelTexts = new Map();
-  #told: readonly Told[] = [];
-  #unkept = 0;
+  #delivered: readonly DeliveredMessage[] = [];
+  #changesLength = 0;
   #isFirst = true;
 
   get texts(): ChannelTexts {
     return this.#texts;
   }
 
-  /** The checkpoint that stands with this entry; `chain` is the one after it. */
-  see({ seq, type, data }: Pick<Entry, "seq" | "type" | "data">, chain: string): NewCheckpoint | undefined {
-    const forked = type === "RunStarted" && data.includes('"forked"') ? forkedOf(decode(data)) : undefined;
-    if (forked?.told !== undefined) this.#told = forked.told;
-    if (isTold(type)) this.#told = [...this.#told, { type, data: decode(data) as Told["data"] }];
-    if (type === "RunRetried") this.#told = toldAfter(this.#told, decode(data) as Told["data"]);
+  /** The checkpoint of this entry, if it has one; `chain` is the chain after it. */
+  add({ seq, type, data }: Pick<Entry, "seq" | "type" | "data">, chain: string): NewCheckpoint | undefined {
+    const forked =
+      type === "RunStarted" && data.includes('"forked"') ? forkOriginOf(decodeData(type, data)) : undefined;
+    if (forked?.delivered !== undefined) this.#delivered = forked.delivered;
+    if (isDeliveredMessage(type))
+      this.#delivered = [...this.#delivered, { type, data: decodeData(type, data) } as DeliveredMessage];
+    if (type === "RunRetried") this.#delivered = deliveredAfterRetry(this.#delivered, decodeData(type, data));
     if (type !== "StepCommitted") return undefined;
-    const { step, key, label, delta } = decode(data) as StepData;
+    const { step, key, label, delta } = decodeData(type, data);
     if (typeof step !== "number" || typeof key !== "string")
-      throw new RepriseError("STORE_CORRUPT", `Entry ${seq} names no step; run reprise doctor.`);
+      throw new RepriseError(
+        "STORE_CORRUPT",
+        `Entry ${seq} of type StepCommitted has no step or no key. Run \`reprise doctor\`.`,
+      );
     this.#texts = applyDelta(this.#texts, delta);
-    this.#unkept += data.length;
-    const isWhole = this.#isFirst || isWholeDue(step, this.#unkept, lengthOf(this.#texts));
+    this.#changesLength += data.length;
+    const hasSnapshot = this.#isFirst || isSnapshotDue(step, this.#changesLength, stateLength(this.#texts));
     this.#isFirst = false;
-    if (isWhole) this.#unkept = 0;
-    const state = isWhole ? wholeText(this.#told, stateParts(this.#texts)) : undefined;
+    if (hasSnapshot) this.#changesLength = 0;
+    const state = hasSnapshot ? snapshotText(this.#delivered, stateParts(this.#texts)) : undefined;
     return { step, seq, chain, key, label, state };
   }
 }
 
-interface StepData {
-  readonly step: number;
-  readonly key: string;
-  readonly label?: string;
-  readonly delta: Delta;
-}
-
-/** CP1. All checkpoints of a whole journal. */
+/** checkpoint.C1. All checkpoints of a complete journal. */
 export function rebuildCheckpoints(entries: readonly Entry[]): readonly NewCheckpoint[] {
   const fold = new CheckpointFold();
   let chain = CHAIN_START;
   return entries.flatMap((entry) => {
     chain = chainAfter(chain, entry.type, entry.command, entry.data);
-    return fold.see(entry, chain) ?? [];
+    return fold.add(entry, chain) ?? [];
   });
 }

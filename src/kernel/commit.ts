@@ -27,20 +27,20 @@ import type {
   AdmitWrite,
   ChangeQueueWrite,
   DeclareQueueWrite,
-  Line,
+  QueueSlot,
   QueueOutcome,
-  Waiting,
+  ThrottledWork,
 } from "./queue.ts";
-import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
+import type { EndedRunStatus, RunNumber, RunRecord } from "./run.ts";
 import type {
   ClaimMessagesOutcome,
   ClaimMessagesWrite,
-  MessageBackWrite,
+  ReturnMessageWrite,
   MessageDeliveredOutcome,
   MessageDeliveredWrite,
   NewMessage,
 } from "./outbox.ts";
-import type { Emit } from "./stream.ts";
+import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
 
 /** A run about to exist. `started` is the data of its first entry, input included. */
@@ -54,7 +54,7 @@ export interface NewRun {
   readonly started: string;
   readonly runtime: string;
   /** Set: it begins when its queue has room. */
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   /** Counted from its start; it then gets a `DeadlineExceeded` from the queue. */
   readonly deadlineMs?: number;
 }
@@ -92,7 +92,7 @@ export type StartOutcome =
   /** A run that had not begun has a new first entry. */
   | { readonly status: "debounced"; readonly record: RunRecord; readonly first: Entry }
   /** The id is that of a run which is expected to follow another definition. */
-  | { readonly status: "expected-otherwise"; readonly record: RunRecord };
+  | { readonly status: "other_definition"; readonly record: RunRecord };
 
 /** An entry on its way into a run: from a task, a timer, a child, a person. */
 export interface Arrival {
@@ -121,14 +121,14 @@ export interface NewItem {
   readonly seq: number;
   /** Not for an item in a line. */
   readonly claim?: Claim;
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
 }
 
 export interface ItemFence {
   readonly item: string;
   readonly token: string;
   /** As it was claimed: its place is free now. */
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
 }
 
 export interface NewChild {
@@ -168,15 +168,15 @@ export interface TurnWrite {
    */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
   /** Chunks of streams, in order. */
-  readonly emits: readonly Emit[];
+  readonly chunks: readonly NewChunk[];
   /** O1. Messages to the outside, in order. */
-  readonly sends: readonly NewMessage[];
+  readonly outgoing: readonly NewMessage[];
   /**
-   * Of a graph: one per step that is complete, first of all that is written. All in already, with the same keys: `already-committed`.
-   * Another key for a step that is in: `lease-lost`, or `conflict` from the holder, whose run is stopped with the evidence (C2).
+   * Of a graph: one per step that is complete, first of all that is written. All in already, with the same keys: `already_committed`.
+   * Another key for a step that is in: `lease_lost`, or `conflict` from the holder, whose run is stopped with the evidence (C2).
    */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
-  readonly then: "hold" | "release" | EndStatus;
+  readonly then: "hold" | "release" | EndedRunStatus;
   /** With the end `continued`, and with no other. */
   readonly next?: NextGeneration;
   /** With an end: messages that are in the journal and that the code never took. */
@@ -193,38 +193,38 @@ export type TurnOutcome =
       /** Children that messages by id have reached; left out where there are none. */
       readonly reached?: readonly RunNumber[];
     }
-  | { readonly status: "already-committed" }
-  | { readonly status: "lease-lost" }
+  | { readonly status: "already_committed" }
+  | { readonly status: "lease_lost" }
   | { readonly status: "conflict" };
 
 /** The result of an item whose run another worker may hold. */
-export interface ItemEndWrite {
-  readonly write: "item-end";
+export interface EndItemWrite {
+  readonly write: "end-item";
   readonly run: RunNumber;
   readonly item: string;
   readonly token: string;
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   readonly arrival: Arrival;
 }
 /** Gives an item back: later when an attempt failed, at once when the worker drains. */
-export interface ItemBackWrite {
-  readonly write: "item-back";
+export interface ReturnItemWrite {
+  readonly write: "return-item";
   readonly run: RunNumber;
   readonly item: string;
   readonly token: string;
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   readonly attempt: number;
   readonly availableAt?: EpochMs;
   /** Errors of the attempts so far, encoded; handed over with the terminal entry. */
   readonly failures?: string;
 }
 /** Gives a turn back, due at once: its holder no longer trusts what it has in memory. */
-export interface TurnBackWrite {
-  readonly write: "turn-back";
+export interface ReturnTurnWrite {
+  readonly write: "return-turn";
   readonly run: RunNumber;
   readonly token: string;
 }
-export type ItemOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
+export type ItemOutcome = { readonly status: "committed" } | { readonly status: "lease_lost" };
 
 /** From outside: signal, resolve, reject, cancel. */
 export interface MessageWrite {
@@ -246,9 +246,9 @@ export type ExpectedRun = Pick<NewRun, "definition" | "kind" | "version" | "runt
 export const DEDUP_MS = 86_400_000;
 export type MessageOutcome =
   | { readonly status: "committed"; readonly run: RunNumber }
-  | { readonly status: "no-run" }
-  | { readonly status: "ended"; readonly as: EndStatus }
-  | { readonly status: "other-definition"; readonly definition: string }
+  | { readonly status: "no_run" }
+  | { readonly status: "ended"; readonly as: EndedRunStatus }
+  | { readonly status: "other_definition"; readonly definition: string }
   | { readonly status: "duplicate" };
 
 /** Stops a run that cannot go on as it is; nothing of the turn is kept but the evidence. */
@@ -258,11 +258,11 @@ export interface StopWrite {
   readonly token: string;
   /** The token is that of this node of a flow, not of the turn. */
   readonly item?: string;
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   readonly status: "determinism_violation" | "blocked";
   readonly evidence: string;
 }
-export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease-lost" };
+export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease_lost" };
 
 /** Takes due turns of runs that follow one of these versions, most urgent first, oldest first. */
 export interface ClaimTurnsWrite {
@@ -303,9 +303,9 @@ export interface ClaimedItem {
   readonly data: string;
   /** S5. As of a turn. */
   readonly suspicion: number;
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
 }
-export interface ClaimItemsOutcome extends Waiting {
+export interface ClaimItemsOutcome extends ThrottledWork {
   readonly items: readonly ClaimedItem[];
 }
 
@@ -327,9 +327,9 @@ export interface Writes {
   readonly start: [StartWrite, StartOutcome];
   readonly fork: [ForkWrite, ForkOutcome];
   readonly turn: [TurnWrite, TurnOutcome];
-  readonly "turn-back": [TurnBackWrite, ItemOutcome];
-  readonly "item-end": [ItemEndWrite, ItemOutcome];
-  readonly "item-back": [ItemBackWrite, ItemOutcome];
+  readonly "return-turn": [ReturnTurnWrite, ItemOutcome];
+  readonly "end-item": [EndItemWrite, ItemOutcome];
+  readonly "return-item": [ReturnItemWrite, ItemOutcome];
   readonly message: [MessageWrite, MessageOutcome];
   readonly stop: [StopWrite, StopOutcome];
   readonly resume: [ResumeWrite, ResumeOutcome];
@@ -341,7 +341,7 @@ export interface Writes {
   readonly "fire-due": [FireDueWrite, FireDueOutcome];
   readonly "claim-messages": [ClaimMessagesWrite, ClaimMessagesOutcome];
   readonly "message-delivered": [MessageDeliveredWrite, MessageDeliveredOutcome];
-  readonly "message-back": [MessageBackWrite, ItemOutcome];
+  readonly "return-message": [ReturnMessageWrite, ItemOutcome];
   readonly "put-schedule": [PutScheduleWrite, PutScheduleOutcome];
   readonly "remove-schedule": [RemoveScheduleWrite, RemoveScheduleOutcome];
   readonly complete: [CompleteWrite, CompleteOutcome];

@@ -15,8 +15,8 @@
 import { encode, RepriseError, type EpochMs } from "../base/index.ts";
 import type { Arrival, Claim, NewChild } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
-import type { Line } from "./queue.ts";
-import type { EndStatus, RunNumber, RunRecord } from "./run.ts";
+import type { QueueSlot } from "./queue.ts";
+import type { EndedRunStatus, RunNumber, RunRecord } from "./run.ts";
 
 /** An entry that gets its place from the store. */
 export interface NewEntry {
@@ -27,7 +27,7 @@ export interface NewEntry {
 
 /** CN1. With a turn goes up to which arrival its holder has read; the turn is given back. */
 export type NodeFence =
-  | { readonly item: string; readonly token: string; readonly line?: Line }
+  | { readonly item: string; readonly token: string; readonly slot?: QueueSlot }
   | { readonly turn: string; readonly read: number };
 
 /** How a node waits for a worker once it is ready. */
@@ -36,7 +36,7 @@ export interface NodeItem {
   readonly name: string;
   readonly priority: number;
   /** Not with a claim. */
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   /** Leases it to whoever writes, should it become ready by this write. */
   readonly claim?: Claim;
 }
@@ -84,7 +84,7 @@ export interface CompleteWrite {
   readonly children: readonly NewChild[];
   /** To other runs: the parent's answer. */
   readonly messages: readonly { readonly to: RunNumber; readonly arrival: Arrival }[];
-  readonly then: "go on" | EndStatus;
+  readonly then: "continue" | EndedRunStatus;
   /** With an end: what children that live are told. */
   readonly cancel?: string;
 }
@@ -107,7 +107,7 @@ export type CompleteOutcome =
       readonly queued: readonly QueuedNode[];
       readonly children: readonly RunRecord[];
       /** Live children that were told. */
-      readonly told: readonly RunNumber[];
+      readonly notified: readonly RunNumber[];
       /** Messages beyond what was read are waiting. */
       readonly more: boolean;
     }
@@ -134,6 +134,9 @@ export function readinessEvidence(evidence: ReadinessEvidence): string {
   return encode({ ...evidence, message, status: "blocked", where: node });
 }
 
+/** Separates the parts of a route. SQL that selects nodes by their name tests for it (`isNodeRoute`). */
+export const NODE_ROUTE_SEPARATOR = "\n";
+
 /**
  * Which worker can run a node: one that has this version of the flow, works on the node's queue and has its label. No task has
  * such a name.
@@ -141,6 +144,11 @@ export function readinessEvidence(evidence: ReadinessEvidence): string {
 export function nodeRoute(definition: string, version: number, queue?: string, label?: string): string {
   if (label !== undefined) return `${definition}\n${version}\n${queue ?? ""}\n${label}`;
   return queue === undefined ? `${definition}\n${version}` : `${definition}\n${version}\n${queue}`;
+}
+
+/** Whether a queue row's name is the route of a node. A task's name holds no line break. */
+export function isNodeRoute(name: string): boolean {
+  return name.includes(NODE_ROUTE_SEPARATOR);
 }
 
 /** What every store has room for in its indexes: two names as long as names may be, and a version. */
@@ -181,7 +189,7 @@ export interface NodeInput {
   readonly data: string;
 }
 
-export interface InputsAsked {
+export interface InputsRequest {
   readonly run: RunNumber;
   /** The node, and barriers whose lists it needs. */
   readonly targets: readonly string[];

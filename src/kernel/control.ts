@@ -5,8 +5,8 @@
 // C2. A termination ends the run without asking its code. It voids the holder's token: the holder's next commit is void.
 
 import type { Arrival, NewItem } from "./commit.ts";
-import type { Line } from "./queue.ts";
-import type { EndStatus, RunNumber, RunRecord, Status } from "./run.ts";
+import type { QueueSlot } from "./queue.ts";
+import type { EndedRunStatus, RunNumber, RunRecord, RunStatus } from "./run.ts";
 
 /** Lets no further code of the run go on; messages keep arriving. */
 export interface PauseWrite {
@@ -21,9 +21,9 @@ export interface PauseWrite {
 export type PauseOutcome =
   /** Also when it was paused before. */
   | { readonly status: "committed"; readonly run: RunNumber }
-  | { readonly status: "no-run" }
+  | { readonly status: "no_run" }
   /** It has ended, is stopped by something else, or is held by somebody else. */
-  | { readonly status: "not-pausable"; readonly as: Status };
+  | { readonly status: "not_pausable"; readonly as: RunStatus };
 
 /** Makes a turn due for a run that was stopped or paused. */
 export interface ResumeWrite {
@@ -32,8 +32,8 @@ export interface ResumeWrite {
 }
 export type ResumeOutcome =
   | { readonly status: "committed"; readonly run: RunNumber }
-  | { readonly status: "no-run" }
-  | { readonly status: "not-stopped"; readonly as: Status };
+  | { readonly status: "no_run" }
+  | { readonly status: "not_stopped"; readonly as: RunStatus };
 
 /** C2. Ends the run as `cancelled`; its parent is answered, its live children are asked to stop. */
 export interface TerminateWrite {
@@ -47,9 +47,9 @@ export interface TerminateWrite {
 }
 export type TerminateOutcome =
   /** `told`: the runs that got a message. */
-  | { readonly status: "committed"; readonly record: RunRecord; readonly told: readonly RunNumber[] }
-  | { readonly status: "no-run" }
-  | { readonly status: "ended"; readonly as: EndStatus };
+  | { readonly status: "committed"; readonly record: RunRecord; readonly notified: readonly RunNumber[] }
+  | { readonly status: "no_run" }
+  | { readonly status: "ended"; readonly as: EndedRunStatus };
 
 /** Makes a failed run live again, from where it failed (retried.ts). Everything that was committed stays. */
 export interface RetryWrite {
@@ -64,7 +64,7 @@ export interface RetryWrite {
   /** Counted from now. */
   readonly deadlineMs?: number;
   /** The queue it is counted in again, though that may be full: what it does cannot wait for a place it had. */
-  readonly line?: Line;
+  readonly slot?: QueueSlot;
   /** The key it holds again, unless another live run has it. */
   readonly singleton?: string;
   /** The ports whose value is void, and may be given again. */

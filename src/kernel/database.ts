@@ -14,7 +14,7 @@ export interface Database<Db, Sync extends boolean = boolean> {
 }
 
 /** The answer of a function that may not be async is not a promise. */
-export type Settled<T, Sync> = Sync extends true
+export type SyncResult<T, Sync> = Sync extends true
   ? T extends PromiseLike<unknown>
     ? "not async: on SQLite the function of ctx.tx runs between BEGIN and COMMIT and cannot wait"
     : unknown

@@ -1,8 +1,22 @@
 // Definition: what a run follows. Workflows, graphs and flows are all definitions; the types travel with them.
 
+/**
+ * The kinds of definitions.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, DefinitionKind } from "reprise";
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [] });
+ * for await (const run of engine.list({ kind: DefinitionKind.graph })) console.log(run.id);
+ * ```
+ */
+export const DefinitionKind = { workflow: "workflow", graph: "graph", flow: "flow" } as const;
+/** The kind of a definition. */
+export type DefinitionKind = (typeof DefinitionKind)[keyof typeof DefinitionKind];
+
 /** Anything that can be run: what `start`, `child` and `createEngine` take. */
 export interface Definition<Name extends string = string, Input = any, Output = any, Ports = any, State = any> {
-  readonly kind: "workflow" | "graph" | "flow";
+  readonly kind: DefinitionKind;
   readonly name: Name;
   readonly "~types"?: { input: (value: Input) => void; output: Output; ports: Ports; state: State };
 }

@@ -1,7 +1,7 @@
 // Events: what happened, for whoever subscribes to the `reprise` diagnostics channel. Nothing is built when nobody does.
 
 import { channel } from "node:diagnostics_channel";
-import type { EndStatus, Status } from "./run.ts";
+import type { EndedRunStatus, RunStatus } from "./run.ts";
 import type { SchedulerMetrics } from "./scheduler.ts";
 import { dataWithoutSecrets } from "./secrets.ts";
 
@@ -9,10 +9,10 @@ import { dataWithoutSecrets } from "./secrets.ts";
 export type RepriseEvent =
   | { readonly event: "run.started"; readonly run: string; readonly definition: string }
   | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
-  | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndStatus }
+  | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndedRunStatus }
   /** Its code goes no further in this process. */
   | { readonly event: "run.paused"; readonly run: string }
-  | { readonly event: "run.stopped"; readonly run: string; readonly status: Status; readonly message: string }
+  | { readonly event: "run.stopped"; readonly run: string; readonly status: RunStatus; readonly message: string }
   | {
       readonly event: "attempt.started";
       readonly run: string;
@@ -59,14 +59,14 @@ export type RepriseEvent =
     }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
   | { readonly event: "lease.lost"; readonly worker: number | undefined; readonly run: string | undefined }
-  | { readonly event: "lease.taken-over"; readonly workers: number; readonly turns: number; readonly items: number }
+  | { readonly event: "lease.taken_over"; readonly workers: number; readonly turns: number; readonly items: number }
   | { readonly event: "schedule.fired"; readonly schedule: string; readonly run: string }
   | { readonly event: "schedule.skipped"; readonly schedule: string; readonly at: Date }
   | { readonly event: "store.failed"; readonly error: unknown }
   /** The database lacks what it had acknowledged: a standby without it was promoted, or a backup restored. */
-  | { readonly event: "store.rolled-back"; readonly at: Date; readonly detail: string }
+  | { readonly event: "store.rolled_back"; readonly at: Date; readonly detail: string }
   /** Another server answers, or the same one after a restart; it lacks nothing that this process wrote. */
-  | { readonly event: "store.failed-over"; readonly at: Date };
+  | { readonly event: "store.failed_over"; readonly at: Date };
 
 const events = channel("reprise");
 

@@ -9,7 +9,7 @@ import type { EpochMs, Random } from "../base/index.ts";
 /** The database has gone back to an earlier state under running processes, or a backup was put in its place. */
 export interface HistoryEvent {
   readonly at: EpochMs;
-  readonly kind: "rolled-back" | "restored";
+  readonly kind: "rolled_back" | "restored";
   /** For people: what was found, or where the backup came from. */
   readonly detail: string;
 }
@@ -17,10 +17,10 @@ export interface HistoryEvent {
 /** A store noticed that what this process knows may not be what the database has. */
 export interface HistoryBreak {
   /**
-   * `rolled-back`: commits that this process had acknowledged are gone. `failed-over`: another server answers, or the same one
+   * `rolled_back`: commits that this process had acknowledged are gone. `failed_over`: another server answers, or the same one
    * after a restart; it has everything this process wrote, but perhaps not everything it has read.
    */
-  readonly kind: "rolled-back" | "failed-over";
+  readonly kind: "rolled_back" | "failed_over";
   readonly at: EpochMs;
   readonly detail: string;
 }
@@ -32,6 +32,9 @@ export const HISTORY_PREFIX = "history:";
 /** The first text behind all keys that start with it. */
 export const HISTORY_END = "history;";
 
+/** How rows store the kind `rolled_back`: stored text never changes. */
+const STORED_ROLLED_BACK = "rolled-back";
+
 export interface MetaRow {
   readonly key: string;
   readonly value: string;
@@ -39,7 +42,8 @@ export interface MetaRow {
 
 export function historyRow(event: HistoryEvent): MetaRow {
   const { at, kind, detail } = event;
-  return { key: `${HISTORY_PREFIX}${at}`, value: JSON.stringify({ at, kind, detail }) };
+  const stored = kind === "rolled_back" ? STORED_ROLLED_BACK : kind;
+  return { key: `${HISTORY_PREFIX}${at}`, value: JSON.stringify({ at, kind: stored, detail }) };
 }
 
 /** Newest first. A row that cannot be read is left out: it is for people, and nothing depends on it. */
@@ -55,8 +59,12 @@ function eventOf(value: string): HistoryEvent | undefined {
     return undefined;
   }
   const { at, kind, detail } = (read ?? {}) as Partial<Record<keyof HistoryEvent, unknown>>;
-  if (typeof at !== "number" || (kind !== "rolled-back" && kind !== "restored")) return undefined;
-  return { at, kind, detail: typeof detail === "string" ? detail : JSON.stringify(detail ?? "") };
+  if (typeof at !== "number" || (kind !== STORED_ROLLED_BACK && kind !== "restored")) return undefined;
+  return {
+    at,
+    kind: kind === "restored" ? kind : "rolled_back",
+    detail: typeof detail === "string" ? detail : JSON.stringify(detail ?? ""),
+  };
 }
 
 /**

@@ -16,8 +16,8 @@ export type {
   FireDueOutcome,
   FireDueWrite,
   InboxRow,
-  ItemBackWrite,
-  ItemEndWrite,
+  ReturnItemWrite,
+  EndItemWrite,
   ItemFence,
   ItemOutcome,
   MessageOutcome,
@@ -31,7 +31,7 @@ export type {
   StartWrite,
   StopOutcome,
   StopWrite,
-  TurnBackWrite,
+  ReturnTurnWrite,
   TurnOutcome,
   TurnWrite,
   Write,
@@ -41,28 +41,64 @@ export {
   appendText,
   applyDelta,
   CheckpointFold,
-  isTold,
-  isWholeDue,
-  lengthOf,
-  readWhole,
-  toldAfter,
+  isDeliveredMessage,
+  isSnapshotDue,
+  stateLength,
+  readSnapshot,
+  deliveredAfterRetry,
   rebuildCheckpoints,
   stateParts,
-  wholeText,
+  snapshotText,
   type ChannelTexts,
   type Delta,
   type NewCheckpoint,
-  type Told,
+  type DeliveredMessage,
 } from "./checkpoint.ts";
+export { commandSequenceOf, isInNode, nodeCommandOf, nodePrefixOf, stableCommandOf } from "./command-id.ts";
+export {
+  decodeData,
+  decodeEntriesOf,
+  decodeEntry,
+  isOfType,
+  type ChildInitiatedData,
+  type ChildSignalledData,
+  type DecodedEntry,
+  type Delivery,
+  type EntryData,
+  type EntryFields,
+  type FailureData,
+  type FrontierItemData,
+  type ItemsSpreadData,
+  type NodeCompletedData,
+  type NodeFailedData,
+  type OperationCompletedData,
+  type OperationFailedData,
+  type OperationRetriedData,
+  type PromiseCreatedData,
+  type RunCancelledData,
+  type RunFailedData,
+  type RunRetriedData,
+  type RunStartedData,
+  type StepCommittedData,
+  type StoredRetryPolicy,
+  type TaskCompletedData,
+  type TaskFailedData,
+  type TaskScheduledData,
+  type TimerStartedData,
+  type UpdateRequestedData,
+  type WaitingJoinData,
+} from "./entry-data.ts";
 export {
   checkNodeRoute,
   nodeRoute,
+  isNodeRoute,
+  NODE_ROUTE_SEPARATOR,
   readNodeRoute,
   readinessEvidence,
   type ArrivalKind,
   type CompleteOutcome,
   type CompleteWrite,
-  type InputsAsked,
+  type InputsRequest,
   type NewEntry,
   type NewSpread,
   type NodeArrival,
@@ -84,9 +120,10 @@ export type {
   TerminateOutcome,
   TerminateWrite,
 } from "./control.ts";
+export { DefinitionKind } from "./definition.ts";
 export type { Args, Awaitable, Data, Definition, InputOf, OutputOf, PortsOf, StateOf } from "./definition.ts";
-export { forkedOf, type Forked, type ForkOutcome, type ForkWrite } from "./fork.ts";
-export type { Database, Settled, TransactOutcome } from "./database.ts";
+export { forkOriginOf, forkOriginText, type ForkOrigin, type ForkOutcome, type ForkWrite } from "./fork.ts";
+export type { Database, SyncResult, TransactOutcome } from "./database.ts";
 export {
   checkVersion,
   isAnswer,
@@ -120,25 +157,25 @@ export {
   signal,
   stream,
   update,
-  type Answer,
-  type Asked,
-  type Named,
-  type Payload,
+  type AnswerOf,
+  type ArgumentsOf,
+  type PortNames,
+  type PayloadOf,
   type Ports,
   type PromisePort,
   type Query,
   type Received,
   type Signal,
   type Stream,
-  type Timed,
+  type TimedResult,
   type Update,
 } from "./ports.ts";
 export {
   DEFAULT_QUEUE,
   limitsOf,
   limitsText,
-  lineOf,
-  lineOptions,
+  queueSlotOf,
+  checkQueueSlot,
   queue,
   queueLimits,
   type AdmitOutcome,
@@ -146,28 +183,37 @@ export {
   type ChangeQueueWrite,
   type DeclareQueueWrite,
   type Limit,
-  type Line,
-  type LineOptions,
+  type QueueSlot,
+  type QueueSlotOptions,
   type Queue,
   type QueueLimits,
   type QueueOptions,
   type QueueOutcome,
   type QueueState,
   type StoredLimit,
-  type Waiting,
+  type ThrottledWork,
 } from "./queue.ts";
-export { itemOfCommand, lifeOf, retriedOf, runsOf, stepPath, VoidEntries, type Retried } from "./retried.ts";
+export {
+  nodeItemOf,
+  epochOf,
+  retryRecordOf,
+  rangesOf,
+  stepPath,
+  VoidEntries,
+  type RetryRecord,
+} from "./retry-record.ts";
 export { decideRetry, type RetryDecision } from "./retry.ts";
+export { dueOrSuspect, isStartPending, isTurnClaimable, OutboxState, QueueItemState, TurnDue } from "./row-states.ts";
 export {
   checkDeadline,
   hasEnded,
   leastNumberAt,
-  STATUSES,
-  type EndStatus,
-  type LiveStatus,
+  RUN_STATUSES,
+  RunStatus,
+  type EndedRunStatus,
+  type LiveRunStatus,
   type RunNumber,
   type RunRecord,
-  type Status,
 } from "./run.ts";
 export {
   CATCH_UPS,
@@ -205,9 +251,9 @@ export {
   type PruneOptions,
   type RunFilter,
   type RunHolder,
-  type RunPulse,
+  type RunProgress,
   type Store,
-  type ItemState,
+  type ItemInfo,
   type StoreInfo,
   type WorkerInfo,
 } from "./store.ts";
@@ -236,19 +282,19 @@ export {
 export { labelOption, Labels } from "./label.ts";
 export type { Backlog } from "./backlog.ts";
 export {
-  readAbout,
-  readDoing,
-  servesBacklog,
+  readWorkerProfile,
+  readWorkerActivity,
+  canClaim,
   workerTag,
-  type LeftToOthers,
-  type WorkerAbout,
-  type WorkerDoing,
-} from "./worker-about.ts";
+  type UnclaimedDefinition,
+  type WorkerProfile,
+  type WorkerActivity,
+} from "./worker-profile.ts";
 export type {
   ClaimedMessage,
   ClaimMessagesOutcome,
   ClaimMessagesWrite,
-  MessageBackWrite,
+  ReturnMessageWrite,
   MessageDeliveredOutcome,
   MessageDeliveredWrite,
   MessageFence,
@@ -256,7 +302,7 @@ export type {
   DestinationInfo,
   OutboxInfo,
 } from "./outbox.ts";
-export type { Chunk, Emit } from "./stream.ts";
+export type { Chunk, NewChunk } from "./stream.ts";
 export {
   checkPolicy,
   checkPriority,
@@ -273,5 +319,5 @@ export {
 } from "./task.ts";
 export { checkRedact, Redaction, type RedactOptions } from "./redaction.ts";
 export { dataWithoutSecrets, registerSecrets, secretNeedles, withoutSecrets, type SecretValues } from "./secrets.ts";
-export { WORK_KINDS } from "./news.ts";
-export type { ChangeNotice, WorkKind } from "./news.ts";
+export { WORK_KINDS } from "./change-notice.ts";
+export type { ChangeNotice, WorkKind } from "./change-notice.ts";

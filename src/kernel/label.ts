@@ -34,7 +34,7 @@ export class Labels {
   }
 
   /** LB1 */
-  have(label: string | undefined): boolean {
+  includes(label: string | undefined): boolean {
     return label === undefined || this.#names === undefined || this.#names.has(label);
   }
 

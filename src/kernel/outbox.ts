@@ -42,7 +42,7 @@ export interface ClaimMessagesOutcome {
 
 export interface MessageFence {
   /** The number of the run's first generation. */
-  readonly line: RunNumber;
+  readonly firstRun: RunNumber;
   readonly run: RunNumber;
   readonly seq: number;
   readonly token: string;
@@ -54,11 +54,11 @@ export interface MessageDeliveredWrite extends MessageFence {
 }
 export type MessageDeliveredOutcome =
   /** `more`: the run has another one. */
-  { readonly status: "committed"; readonly more: boolean } | { readonly status: "lease-lost" };
+  { readonly status: "committed"; readonly more: boolean } | { readonly status: "lease_lost" };
 
 /** Gives a message back, to be tried again. */
-export interface MessageBackWrite extends MessageFence {
-  readonly write: "message-back";
+export interface ReturnMessageWrite extends MessageFence {
+  readonly write: "return-message";
   readonly attempt: number;
   readonly availableAt: EpochMs;
 }

@@ -127,13 +127,13 @@ export function update<Args, T = void>(schema?: Schema<any, Args>): Update<Args,
 }
 
 export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, any> | Update<any, any> | Stream<any>>;
-export type Named<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
-export type Payload<P> =
+export type PortNames<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
+export type PayloadOf<P> =
   P extends Signal<infer T> ? T : P extends PromisePort<infer T> ? T : P extends Stream<infer T> ? T : never;
 /** A wait that ran out gives `undefined`; a port without payload gives `true` when it came. */
-export type Timed<T> = ([T] extends [void] ? true : T) | undefined;
+export type TimedResult<T> = ([T] extends [void] ? true : T) | undefined;
 /** What a query or an update is asked with, and what it answers. */
-export type Asked<P> = P extends Query<infer A, any> ? A : P extends Update<infer A, any> ? A : never;
-export type Answer<P> = P extends Query<any, infer T> ? T : P extends Update<any, infer T> ? T : never;
+export type ArgumentsOf<P> = P extends Query<infer A, any> ? A : P extends Update<infer A, any> ? A : never;
+export type AnswerOf<P> = P extends Query<any, infer T> ? T : P extends Update<any, infer T> ? T : never;
 /** What a wait for one of several signals gives: which one came, and what it carries. */
-export type Received<M, K extends keyof M> = { [P in K]: { readonly name: P; readonly value: Payload<M[P]> } }[K];
+export type Received<M, K extends keyof M> = { [P in K]: { readonly name: P; readonly value: PayloadOf<M[P]> } }[K];

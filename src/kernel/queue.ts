@@ -44,7 +44,7 @@ export interface QueueLimits extends StoredLimit {
 }
 
 /** Where a piece of work waits: in a named queue, and under which key. */
-export interface Line {
+export interface QueueSlot {
   readonly queue: string;
   readonly key?: string;
 }
@@ -62,7 +62,7 @@ export interface ChangeQueueWrite {
   readonly paused?: boolean;
   readonly limits?: QueueLimits;
 }
-export type QueueOutcome = { readonly status: "committed" } | { readonly status: "no-queue" };
+export type QueueOutcome = { readonly status: "committed" } | { readonly status: "no_queue" };
 
 /** Lets runs of these versions of definitions begin that stand in a queue with room, most urgent first, then oldest. */
 export interface AdmitWrite {
@@ -70,12 +70,12 @@ export interface AdmitWrite {
   readonly definitions: readonly DefinitionVersion[];
   readonly limit: number;
 }
-export interface AdmitOutcome extends Waiting {
+export interface AdmitOutcome extends ThrottledWork {
   readonly runs: readonly RunNumber[];
 }
 
 /** What a claim left behind because of limits. */
-export interface Waiting {
+export interface ThrottledWork {
   /** When a rate lets the next one through, if one stands in the way. */
   readonly nextAt: EpochMs | undefined;
   /** Something waits for a place: look again when one may have become free. */
@@ -94,7 +94,8 @@ export interface QueueState {
   readonly oldestReadyAt: EpochMs | undefined;
 }
 
-const LIMITS = Symbol("reprise.queue");
+/** In the global registry: two copies of the package accept each other's queues. */
+const LIMITS = Symbol.for("reprise.queue");
 
 /**
  * Names a line for tasks and runs, with limits that hold across all workers of a store.
@@ -163,17 +164,17 @@ export function limitsText(limits: QueueLimits): string {
 export type KeyOf = (input: unknown) => string;
 
 /** The queue and key of a task's or workflow's options. */
-export interface LineOptions {
+export interface QueueSlotOptions {
   readonly queue: Queue;
   readonly limits: QueueLimits;
   readonly key: KeyOf | undefined;
 }
 
 /** Undefined where everything waits: in the default queue. */
-export function lineOptions(
+export function checkQueueSlot(
   { queue: given, key }: { readonly queue?: unknown; readonly key?: unknown },
   what: string,
-): LineOptions | undefined {
+): QueueSlotOptions | undefined {
   if (key !== undefined && typeof key !== "function")
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a function of the input as key, got ${typeof key}.`);
   if (given === undefined) {
@@ -189,7 +190,11 @@ export function lineOptions(
 }
 
 /** The line a piece of work stands in. `key` is user code: what it throws or answers is checked before anything is written. */
-export function lineOf(options: LineOptions | undefined, input: unknown, what: string): Line | undefined {
+export function queueSlotOf(
+  options: QueueSlotOptions | undefined,
+  input: unknown,
+  what: string,
+): QueueSlot | undefined {
   if (options === undefined) return undefined;
   const { name } = options.queue;
   if (options.key === undefined) return { queue: name };

@@ -1,6 +1,6 @@
 // Retry: whether a failed attempt is repeated, and when (G10). Attempts count from 0; `maxAttempts` includes the first.
 
-import { backoffMs, FatalError, RepriseError, RetryLater, type RetryPolicy } from "../base/index.ts";
+import { backoffMs, FatalError, RepriseError, RetryLaterError, type RetryPolicy } from "../base/index.ts";
 
 export type RetryDecision =
   | { readonly retry: true; readonly delayMs: number }
@@ -28,7 +28,7 @@ export function decideRetry(
   attempt: number,
   jitter01: number,
 ): RetryDecision {
-  const later = error instanceof RetryLater;
+  const later = error instanceof RetryLaterError;
   if (!later) {
     if (policy === undefined) return { retry: false, error };
     try {

@@ -1,6 +1,7 @@
 // Run: one execution of a definition, and the states it can be in.
 
 import { RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";
+import type { DefinitionKind } from "./definition.ts";
 
 /** The integer a database knows a run by; the public id stands only in the run's own row. */
 export type RunNumber = number;
@@ -16,29 +17,49 @@ export function leastNumberAt(now: EpochMs): number {
   return Math.max(0, Math.floor((now - NUMBERS_SINCE) * NUMBERS_PER_MS));
 }
 
-export type LiveStatus = "expected" | "queued" | "running" | "waiting" | "paused" | "blocked" | "determinism_violation";
-export type EndStatus = "completed" | "failed" | "cancelled" | "continued";
-/** Where a run stands. The first seven are live, the last four have ended. */
-export type Status = LiveStatus | EndStatus;
+/**
+ * Every status of a run. The first seven are live, the last four have ended.
+ *
+ * @example
+ * ```ts
+ * import { createEngine, RunStatus } from "reprise";
+ * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [] });
+ * for await (const run of engine.list({ status: RunStatus.failed })) console.log(run.id);
+ * ```
+ */
+export const RunStatus = {
+  /** Messages arrived before the run was started. */
+  expected: "expected",
+  /** A turn is due, or the run waits for its delay or for room in its queue. */
+  queued: "queued",
+  /** A worker holds the run's turn. */
+  running: "running",
+  /** The run waits for a timer, a message, a task or a child. */
+  waiting: "waiting",
+  /** A person, or the engine, paused it; `resume` continues it. */
+  paused: "paused",
+  /** The engine stopped it, with evidence; `resume` continues it. */
+  blocked: "blocked",
+  /** The code does not match the journal; `resume` continues it once the code is fixed. */
+  determinism_violation: "determinism_violation",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+  /** A later generation of the same id took over: `ctx.continueAsNew`. */
+  continued: "continued",
+} as const;
+/** The status of a run. */
+export type RunStatus = (typeof RunStatus)[keyof typeof RunStatus];
+export type EndedRunStatus = "completed" | "failed" | "cancelled" | "continued";
+export type LiveRunStatus = Exclude<RunStatus, EndedRunStatus>;
 
-const ENDED: ReadonlySet<Status> = new Set<Status>(["completed", "failed", "cancelled", "continued"]);
+const ENDED: ReadonlySet<RunStatus> = new Set<RunStatus>(["completed", "failed", "cancelled", "continued"]);
 
-export const STATUSES: readonly Status[] = [
-  "expected",
-  "queued",
-  "running",
-  "waiting",
-  "paused",
-  "blocked",
-  "determinism_violation",
-  "completed",
-  "failed",
-  "cancelled",
-  "continued",
-];
+/** In the order of `RunStatus`. */
+export const RUN_STATUSES: readonly RunStatus[] = Object.values(RunStatus);
 
 /** An end needs a live run; nothing leaves an ended one. */
-export function hasEnded(status: Status): status is EndStatus {
+export function hasEnded(status: RunStatus): status is EndedRunStatus {
   return ENDED.has(status);
 }
 
@@ -55,9 +76,9 @@ export interface RunRecord {
   readonly id: string;
   readonly generation: number;
   readonly definition: string;
-  readonly kind: "workflow" | "graph" | "flow";
+  readonly kind: DefinitionKind;
   readonly version: number;
-  readonly status: Status;
+  readonly status: RunStatus;
   readonly parent: RunNumber | undefined;
   /** The parent's command this run answers, such as `ChildWorkflow(0)`. */
   readonly parentCommand: string | undefined;

@@ -30,7 +30,7 @@ function record(differently: Partial<ScheduleRecord>): ScheduleRecord {
     dueAt: dueTimeOf("tick", nextAt, differently.jitterMs ?? 0),
     lastAt: undefined,
     lastRun: undefined,
-    line: [],
+    queued: [],
     token: "t",
     createdAt: 0,
     lastStatus: undefined,
@@ -38,7 +38,7 @@ function record(differently: Partial<ScheduleRecord>): ScheduleRecord {
   };
 }
 
-test("a time is started, put in line or skipped, exactly once, and in order", () => {
+test("each planned time is started, queued or skipped exactly once, in order", () => {
   const policy = fc.record({
     overlap: fc.constantFrom(...OVERLAPS),
     catchUp: fc.constantFrom(...CATCH_UPS),
@@ -58,43 +58,43 @@ test("a time is started, put in line or skipped, exactly once, and in order", ()
         const lastStatus = started.length === 0 ? undefined : runs ? "running" : "completed";
         const plan = planFiring({ ...row, lastStatus }, minutely, now);
         expect(plan.nextAt! + (row.jitterMs === 0 ? 0 : row.jitterMs)).toBeGreaterThan(now);
-        for (const at of [...plan.starts, ...plan.line]) expect(at).toBeLessThanOrEqual(now);
+        for (const at of [...plan.starts, ...plan.queued]) expect(at).toBeLessThanOrEqual(now);
         if (runs && started.length > 0 && (row.overlap === "skip" || row.overlap === "queue"))
           expect(plan.starts).toEqual([]);
         if (row.overlap === "skip" || row.overlap === "queue") expect(plan.starts.length).toBeLessThanOrEqual(1);
         started.push(...plan.starts);
-        row = { ...row, line: plan.line, nextAt: plan.nextAt, dueAt: plan.dueAt };
+        row = { ...row, queued: plan.queued, nextAt: plan.nextAt, dueAt: plan.dueAt };
       }
       expect(started).toEqual([...new Set(started)].toSorted((a, b) => a - b));
       if (row.catchUp !== "all" || row.overlap === "cancel") return;
       const last = (row.nextAt ?? 0) - MINUTE;
       const all = minutely.within(10 * MINUTE, last, MAX_CATCH_UP);
       if (row.overlap === "allow") expect(started).toEqual(all);
-      if (row.overlap === "queue") expect([...started, ...row.line]).toEqual(all);
+      if (row.overlap === "queue") expect([...started, ...row.queued]).toEqual(all);
     }),
   );
 });
 
-test("nothing is planned before the due time", () => {
+test("the plan is empty before the due time", () => {
   const row = record({ jitterMs: 30_000 });
   const plan = planFiring(row, minutely, row.dueAt! - 1);
-  expect(plan).toEqual({ starts: [], skipped: [], line: [], cancels: false, nextAt: row.nextAt, dueAt: row.dueAt });
+  expect(plan).toEqual({ starts: [], skipped: [], queued: [], cancels: false, nextAt: row.nextAt, dueAt: row.dueAt });
 });
 
-test("at most a thousand times are caught up with, and as many wait in line", () => {
+test("at most 1,000 times are caught up, and at most as many are queued", () => {
   const now = 5_000 * MINUTE;
   for (const overlap of ["allow", "queue", "skip"] as const) {
     const plan = planFiring(record({ overlap, catchUp: "all" }), minutely, now);
-    const times = [...plan.starts, ...plan.line];
+    const times = [...plan.starts, ...plan.queued];
     expect(times).toHaveLength(MAX_CATCH_UP);
     expect(times.at(-1)).toBe(now);
   }
   const full = Array.from({ length: MAX_CATCH_UP }, (_, n) => n);
-  const plan = planFiring(record({ overlap: "queue", line: full, lastStatus: "running" }), minutely, 10 * MINUTE);
-  expect(plan).toMatchObject({ starts: [], line: full, skipped: [10 * MINUTE] });
+  const plan = planFiring(record({ overlap: "queue", queued: full, lastStatus: "running" }), minutely, 10 * MINUTE);
+  expect(plan).toMatchObject({ starts: [], queued: full, skipped: [10 * MINUTE] });
 });
 
-test("a time the calendar no longer knows is fired all the same", () => {
+test("a time that the calendar no longer contains still fires", () => {
   const odd = record({ nextAt: 10 * MINUTE + 7 });
   expect(planFiring(odd, minutely, 10 * MINUTE + 8)).toMatchObject({ starts: [10 * MINUTE + 7], nextAt: 11 * MINUTE });
 });

@@ -26,7 +26,7 @@ export interface SchedulePlan {
   readonly starts: readonly EpochMs[];
   /** Planned times that were due and are not started. */
   readonly skipped: readonly EpochMs[];
-  readonly line: readonly EpochMs[];
+  readonly queued: readonly EpochMs[];
   /** Whether the run that is in the way is cancelled. */
   readonly cancels: boolean;
   readonly nextAt: EpochMs | undefined;
@@ -74,24 +74,24 @@ function caughtUp({ name, jitterMs, catchUp }: ScheduleRecord, due: readonly Epo
   return catchUp === "none" && missed ? [] : [last];
 }
 
-type Placed = Pick<SchedulePlan, "starts" | "line" | "skipped" | "cancels">;
+type Placed = Pick<SchedulePlan, "starts" | "queued" | "skipped" | "cancels">;
 
 /** E2 */
 function place(record: ScheduleRecord, wanted: readonly EpochMs[]): Placed {
-  const { overlap, line, lastStatus } = record;
+  const { overlap, queued: line, lastStatus } = record;
   const isRunning = lastStatus !== undefined && !hasEnded(lastStatus);
-  const nothing: Placed = { starts: [], line, skipped: [], cancels: false };
+  const nothing: Placed = { starts: [], queued: line, skipped: [], cancels: false };
   switch (overlap) {
     case "allow":
-      return { ...nothing, starts: [...line, ...wanted], line: [] };
+      return { ...nothing, starts: [...line, ...wanted], queued: [] };
     case "cancel":
       // Those in line are from before the policy was changed.
-      return { ...nothing, starts: wanted, line: [], skipped: line, cancels: isRunning && wanted.length > 0 };
+      return { ...nothing, starts: wanted, queued: [], skipped: line, cancels: isRunning && wanted.length > 0 };
     case "skip":
       if (isRunning) return { ...nothing, skipped: wanted };
       // A line under `skip` holds missed times; while it is worked off, the run before has not ended.
-      if (line.length > 0) return { ...nothing, starts: line.slice(0, 1), line: line.slice(1), skipped: wanted };
-      return { ...nothing, starts: wanted.slice(0, 1), line: wanted.slice(1) };
+      if (line.length > 0) return { ...nothing, starts: line.slice(0, 1), queued: line.slice(1), skipped: wanted };
+      return { ...nothing, starts: wanted.slice(0, 1), queued: wanted.slice(1) };
     case "queue": {
       const all = [...line, ...wanted];
       const starts = isRunning ? [] : all.slice(0, 1);
@@ -99,7 +99,7 @@ function place(record: ScheduleRecord, wanted: readonly EpochMs[]): Placed {
       return {
         ...nothing,
         starts,
-        line: waiting.slice(0, MAX_CATCH_UP),
+        queued: waiting.slice(0, MAX_CATCH_UP),
         skipped: waiting.slice(MAX_CATCH_UP),
       };
     }

@@ -9,7 +9,7 @@
 
 import type { EpochMs } from "../base/index.ts";
 import type { Arrival, NewRun } from "./commit.ts";
-import type { RunNumber, RunRecord, Status } from "./run.ts";
+import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 
 /** What happens at a planned time when the run of the one before has not ended. */
 export const OVERLAPS = ["skip", "queue", "cancel", "allow"] as const;
@@ -43,14 +43,14 @@ export interface ScheduleState {
   readonly lastAt: EpochMs | undefined;
   readonly lastRun: string | undefined;
   /** Planned times that wait until the run before them has ended, in order. */
-  readonly line: readonly EpochMs[];
+  readonly queued: readonly EpochMs[];
 }
 
 export interface ScheduleRecord extends ScheduleState {
   readonly token: string;
   readonly createdAt: EpochMs;
   /** How the last run stands; undefined when there is none, or no more. */
-  readonly lastStatus: Status | undefined;
+  readonly lastStatus: RunStatus | undefined;
 }
 
 /** What the next write of the row starts from. */
@@ -86,7 +86,7 @@ export interface RemoveScheduleWrite {
   readonly write: "remove-schedule";
   readonly name: string;
 }
-export type RemoveScheduleOutcome = { readonly status: "committed" } | { readonly status: "no-schedule" };
+export type RemoveScheduleOutcome = { readonly status: "committed" } | { readonly status: "no_schedule" };
 
 /** Schedules with something to do now, and when the next one will have. */
 export interface DueSchedules {

@@ -12,15 +12,15 @@
 import type { EpochMs } from "../base/index.ts";
 import type { Backlog } from "./backlog.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
-import type { InputsAsked, NodeInput, Readiness } from "./completion.ts";
+import type { InputsRequest, NodeInput, Readiness } from "./completion.ts";
 import type { InboxRow, OutcomeOf, TurnWrite, Write } from "./commit.ts";
 import type { TransactOutcome } from "./database.ts";
 import type { VersionCount } from "./generation.ts";
 import type { HistoryBreak, HistoryEvent } from "./history.ts";
 import type { Entry } from "./journal.ts";
-import type { ChangeNotice } from "./news.ts";
-import type { Line, QueueState } from "./queue.ts";
-import type { RunNumber, RunRecord, Status } from "./run.ts";
+import type { ChangeNotice } from "./change-notice.ts";
+import type { QueueSlot, QueueState } from "./queue.ts";
+import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 import type { MessageFence, OutboxInfo } from "./outbox.ts";
 import type { Chunk } from "./stream.ts";
 import type { DueSchedules, ScheduleRecord } from "./schedule.ts";
@@ -31,14 +31,14 @@ export interface WorkerInfo {
   readonly startedAt: EpochMs;
   readonly until: EpochMs;
   /** What it said when it registered, and with its last heartbeat: `WorkerAbout` and `WorkerDoing` as JSON. */
-  readonly about: string | undefined;
-  readonly doing: string | undefined;
+  readonly profile: string | undefined;
+  readonly activity: string | undefined;
 }
 
 export interface RunFilter {
   readonly definition?: string;
   readonly kind?: RunRecord["kind"];
-  readonly statuses?: readonly Status[];
+  readonly statuses?: readonly RunStatus[];
   readonly tag?: string;
   /** Only runs with a smaller number: newest first, page by page. */
   readonly before?: RunNumber;
@@ -46,9 +46,9 @@ export interface RunFilter {
 }
 
 /** What a worker needs to know about a run it holds or waits for. */
-export interface RunPulse {
+export interface RunProgress {
   readonly run: RunNumber;
-  readonly status: Status;
+  readonly status: RunStatus;
   readonly arrivals: number;
   readonly token: string | undefined;
 }
@@ -61,7 +61,7 @@ export interface HeldWork {
     readonly item: string;
     readonly token: string;
     readonly attempt: number;
-    readonly line?: Line;
+    readonly slot?: QueueSlot;
   }[];
   readonly messages: readonly (MessageFence & { readonly attempt: number })[];
 }
@@ -97,14 +97,14 @@ export interface StoreInfo {
   readonly bytes: number;
   /** How payloads have been written, such as `aes-256-gcm 2026-11`; empty when they are kept as they are. */
   readonly codecs: readonly string[];
-  readonly runs: Readonly<Partial<Record<Status, number>>>;
+  readonly runs: Readonly<Partial<Record<RunStatus, number>>>;
   readonly workers: readonly WorkerInfo[];
   readonly outbox: OutboxInfo;
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
 }
 
 /** An item of the queue, as it waits or is at work. */
-export interface ItemState {
+export interface ItemInfo {
   /** `delayed`: until `availableAt`; `stopped`: until its run is resumed. */
   readonly state: "delayed" | "ready" | "leased" | "stopped";
   /** The attempt it is in, or that comes next; from 0. */
@@ -134,12 +134,12 @@ export interface Store {
   /** Which `Database` of `ctx.tx` this is. */
   readonly kind: string;
   /** True where looking for work costs round trips of its own: whoever commits should not wait for it. */
-  readonly pollsApart?: boolean;
+  readonly pollsSeparately?: boolean;
   /**
    * Where somebody else does the work of a commit: batches that may be under way at once, how large one should be, and how many
    * transactions of users may be open at once.
    */
-  readonly overlap?: { readonly batches: number; readonly writes: number; readonly transactions: number };
+  readonly pipeline?: { readonly batches: number; readonly writes: number; readonly transactions: number };
 
   // time
   now(): EpochMs;
@@ -170,7 +170,7 @@ export interface Store {
 
   // nodes of flows
   /** F7. In one query, for each that is asked: by target, edge and index. */
-  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]>;
+  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]>;
   /** Nodes something has arrived for, by name. */
   readReadiness(run: RunNumber): Promise<readonly Readiness[]>;
 
@@ -186,7 +186,7 @@ export interface Store {
   /** The newest one up to a step; with `whole`, the newest that holds the whole state. */
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined>;
   /** The newest one up to a step that has this label. */
-  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined>;
+  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined>;
   /** The entries of steps after one, up to another, in order: nothing else of the journal is read. */
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
@@ -194,30 +194,30 @@ export interface Store {
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;
   /** Q2. How many chunks the code of this generation has emitted, by stream. */
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>>;
-  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]>;
+  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]>;
   /** The tokens these items have now, in order; undefined where the item is gone or free. */
-  itemTokens(
+  readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]>;
   /** How these items of a run stand, in order; undefined where one is not in the queue. For people. */
-  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]>;
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]>;
   /** Who holds these runs, in order; those that do not exist are left out. */
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]>;
   /** What happened to the store as a whole, newest first. */
   readHistory(): Promise<readonly HistoryEvent[]>;
   /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
-  hasChanged(): boolean;
+  pollChanges(): boolean;
   /** After that: what they said, where they can be heard. Undefined: anything may have changed. */
-  takeNews?(): ChangeNotice | undefined;
+  takeNotice?(): ChangeNotice | undefined;
   /**
    * Calls back as soon as this store finds that what the process knows may not be what the database has. Whatever was read or
-   * held before is of no more use; turns that were under way are answered with `lease-lost`.
+   * held before is of no more use; turns that were under way are answered with `lease_lost`.
    */
   onHistoryBreak?(listener: (change: HistoryBreak) => void): void;
   /** Looks whether history went back, for a process that only waits: every commit looks by itself. */
   checkHistory?(): Promise<void>;
   /** Calls back as soon as somebody is heard. */
-  onNews?(heard: () => void): void;
+  onNotice?(heard: () => void): void;
 
   // schedules
   findSchedule(name: string): Promise<ScheduleRecord | undefined>;

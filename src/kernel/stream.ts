@@ -6,7 +6,7 @@
 // Q3. What an operation emits has no number: a repeated attempt may show it again.
 
 /** A chunk about to be written, in the commit of its turn. */
-export interface Emit {
+export interface NewChunk {
   readonly stream: string;
   /** Q2: from 0. Undefined: Q3. */
   readonly number: number | undefined;

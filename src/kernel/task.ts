@@ -12,7 +12,7 @@ import {
 } from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
 import { labelOption } from "./label.ts";
-import { lineOptions, type LineOptions, type Queue } from "./queue.ts";
+import { checkQueueSlot, type QueueSlotOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
 
 /** Retry and the time one attempt may take. */
@@ -32,7 +32,7 @@ export interface Logger {
 export interface TaskContext {
   /** The id of the run. */
   readonly runId: string;
-  /** 0 for the first attempt. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
   /** The same for every attempt of this call: hand it to the outside so that a repeated call is recognised. */
   readonly idempotencyKey: string;
@@ -73,10 +73,11 @@ export interface TaskBody {
   readonly schema: Schema<never, unknown> | undefined;
   readonly policy: Policy;
   readonly priority: number;
-  readonly line: LineOptions | undefined;
+  readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
 }
-const BODY = Symbol("reprise.task");
+/** In the global registry: two copies of the package accept each other's tasks. */
+const BODY = Symbol.for("reprise.task");
 
 export function taskBody(task: AnyTask): TaskBody {
   const body = (task as { [BODY]?: TaskBody })[BODY];
@@ -145,7 +146,7 @@ export function task(name: string, ...rest: readonly unknown[]): AnyTask {
       ...(options.timeout !== undefined && { timeout: options.timeout }),
     },
     priority: options.priority ?? 0,
-    line: lineOptions(options, `Task ${name}`),
+    slotOptions: checkQueueSlot(options, `Task ${name}`),
     label: labelOption(options, `Task ${name}`),
   };
   return Object.freeze({ kind: "task", name, [BODY]: body });

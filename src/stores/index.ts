@@ -1,11 +1,11 @@
-// Stores: how a database keeps the kernel's promises. The only room with SQL and drivers.
+// Stores: the databases behind the kernel's `Store` port. The only room with SQL and drivers.
 //
-// Here they are only named: the code of one is loaded when it is opened.
+// This file loads no driver: opening a store loads the code of its database.
 
 export { mysql } from "./mysql/source.ts";
 export { postgres } from "./postgres/source.ts";
 export { isServer, shownUrl, sqlitePathOf, storeOf } from "./store-url.ts";
-export { sqlite, type OpenOptions, type StoreSource } from "./source.ts";
+export { sqlite, type OpenOptions, type StoreSource } from "./store-source.ts";
 export {
   threadsOf,
   type ChannelVersion,
@@ -16,4 +16,4 @@ export {
   type ThreadCheckpoint,
   type Threads,
   type ThreadWrite,
-} from "./threads.ts";
+} from "./thread-store.ts";

@@ -1,12 +1,12 @@
 // Store URLs: `sqlite:path`, `sqlite::memory:`, `postgres://…`, `mysql://…`.
 //
-// A URL may hold a password: it is never shown as it is.
+// A URL may hold a password: every message shows it without the password.
 
 import { RepriseError, withoutPassword } from "../base/index.ts";
 import { mysql } from "./mysql/source.ts";
 import { postgres } from "./postgres/source.ts";
 import { splitHosts, withEachHost } from "./remote/hosts.ts";
-import { sqlite, type StoreSource } from "./source.ts";
+import { sqlite, type StoreSource } from "./store-source.ts";
 
 const EXAMPLES =
   '"sqlite:shop.db", "sqlite::memory:", "postgres://user:password@host/shop" or "mysql://user:password@host/shop"';
@@ -19,7 +19,7 @@ const SERVERS: ReadonlyMap<string, (url: string) => StoreSource> = new Map<strin
   ["mariadb:", mysql],
 ]);
 
-/** What a URL names, checked before anything is opened or created. */
+/** The store of a URL. Checks the URL before anything is opened or created. */
 export function storeOf(store: unknown): StoreSource {
   if (typeof store === "object" && store !== null && "~open" in store) return store as StoreSource;
   return typeof store === "string" && isServer(store)
@@ -27,7 +27,7 @@ export function storeOf(store: unknown): StoreSource {
     : sqlite(sqlitePathOf(store));
 }
 
-/** Whether it names a database server, not a file. */
+/** Whether the URL names a database server, not a file. */
 export function isServer(store: string): boolean {
   return SERVERS.has(schemeOf(store));
 }
@@ -36,7 +36,7 @@ function schemeOf(store: string): string {
   return /^[a-z]+:/.exec(store)?.[0] ?? "";
 }
 
-/** For people: without the password. */
+/** The URL without its password. */
 export function shownUrl(store: string): string {
   if (!isServer(store)) return store;
   if (!splitHosts(store).every((each) => URL.canParse(each))) return `${schemeOf(store)}//…`;
@@ -46,29 +46,32 @@ export function shownUrl(store: string): string {
 /** The file a URL names, or `:memory:`. */
 export function sqlitePathOf(store: unknown): string {
   if (typeof store !== "string")
-    throw new RepriseError("BAD_STORE_URL", `Expected a store such as ${EXAMPLES}, got ${typeof store}.`);
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      `The store is a value of type ${typeof store}, not a URL or a store source. Use a store such as ${EXAMPLES}.`,
+    );
   const path = unescaped(/^sqlite:(?<path>.+)$/su.exec(store)?.groups?.["path"]);
   if (path === undefined || path === "" || path.includes("\0"))
     throw new RepriseError(
       "BAD_STORE_URL",
-      `Expected a store such as ${EXAMPLES}, got ${JSON.stringify(withoutPassword(store))}.${suggestion(store)}`,
+      `${JSON.stringify(withoutPassword(store))} is not a store URL.${suggestion(store)} Use a store such as ${EXAMPLES}.`,
     );
   const options = /\?.*$/s.exec(store)?.[0];
   if (options !== undefined)
     throw new RepriseError(
       "BAD_STORE_URL",
-      `sqlite: expected a URL without options, got ${JSON.stringify(options)}. Remove it; if the file's name has a question mark, write sqlite:// and %3F for it.`,
+      `A sqlite: URL takes no options, and this one has ${JSON.stringify(options)}. Remove them. If the name of the file holds a question mark, start the URL with sqlite:// and write %3F.`,
       { details: { options } },
     );
   return path;
 }
 
-/** A path alone: the scheme is what is missing. */
+/** For a path without a scheme. */
 function suggestion(store: string): string {
   return /^[^:\0]+$/.test(store) ? ` Did you mean ${JSON.stringify(`sqlite:${store}`)}?` : "";
 }
 
-/** After `//` a path is written as in a URL; undefined when its escapes are broken. */
+/** A path after `//` is percent-encoded. Undefined when its escapes are invalid. */
 function unescaped(path: string | undefined): string | undefined {
   if (path === undefined || !path.startsWith("//")) return path;
   try {

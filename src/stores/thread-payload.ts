@@ -1,8 +1,8 @@
-// Thread payload: from the bytes of a foreign serializer to text a codec can take, and back (T4).
+// Thread payload: converts the bytes of LangGraph's serializer to text for the codec, and back (thread-store.T4).
 
 import { isUtf8 } from "node:buffer";
-import { SEALED, unreadableReason } from "../base/index.ts";
-import type { Serialized } from "./threads.ts";
+import { CODEC_MARK, unreadableReason } from "../base/index.ts";
+import type { Serialized } from "./thread-store.ts";
 
 export interface PayloadRow {
   readonly type: string;
@@ -10,10 +10,10 @@ export interface PayloadRow {
   readonly data: string;
 }
 
-/** As it is where it is text, and text that cannot be taken for a codec's bytes; SQLite's functions end text at a zero. */
+/** Text stays text, unless a codec's mark could be read into it, or it holds a zero, where SQLite's functions end text. */
 export function rowOf({ type, bytes }: Serialized): PayloadRow {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const isText = buffer[0] !== SEALED && !buffer.includes(0) && isUtf8(buffer);
+  const isText = buffer[0] !== CODEC_MARK && !buffer.includes(0) && isUtf8(buffer);
   return isText
     ? { type, form: "text", data: buffer.toString() }
     : { type, form: "base64", data: buffer.toString("base64") };
@@ -22,7 +22,7 @@ export function rowOf({ type, bytes }: Serialized): PayloadRow {
 export function serializedOf({ type, form, data }: PayloadRow): Serialized {
   const unreadable = unreadableReason(data);
   if (unreadable !== undefined) throw unreadable;
-  // Not a Buffer: some serializers give the bytes themselves to the user.
+  // A copy, not a Buffer: some serializers return the bytes to the user.
   return { type, bytes: new Uint8Array(Buffer.from(data, form === "base64" ? "base64" : "utf8")) };
 }
 

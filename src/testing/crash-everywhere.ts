@@ -17,8 +17,8 @@ import type {
 } from "../kernel/index.ts";
 import { checkOutbox, type EngineOptions } from "../engine/index.ts";
 import { createCrashWorld } from "./crash-world.ts";
-import type { World } from "./life.ts";
-import type { Cut } from "./mortal.ts";
+import type { TestWorld } from "./test-process.ts";
+import type { WriteInterceptor } from "./crashable-store.ts";
 import type { Stub } from "./stub.ts";
 import { TestEngineFacade, type TestEngine } from "./test-engine.ts";
 
@@ -135,12 +135,12 @@ class Trial {
     }
   }
 
-  async #isDelivered({ store, outbox }: World): Promise<boolean> {
+  async #isDelivered({ store, outbox }: TestWorld): Promise<boolean> {
     return outbox.size === 0 || (await store.info()).outbox.pending === 0;
   }
 
   /** One life: starts the run or finds it, lets the outside act, moves time until the run has ended or the life is over. */
-  async #live(world: World, engine: TestEngineFacade, kill: Kill | undefined): Promise<unknown> {
+  async #live(world: TestWorld, engine: TestEngineFacade, kill: Kill | undefined): Promise<unknown> {
     const { life } = engine;
     try {
       const run = await engine.start(this.#definition, this.#input as undefined, { id: RUN_ID });
@@ -166,7 +166,7 @@ class Trial {
 }
 
 /** Counts the batches that wrote something, and kills at the one that is named. */
-function createCut(batches: number[], kill: Kill | undefined, die: () => void): Cut {
+function createCut(batches: number[], kill: Kill | undefined, die: () => void): WriteInterceptor {
   let count = 0;
   return async (apply) => {
     const batch = count++;
@@ -196,7 +196,7 @@ function isNews(outcome: unknown): boolean {
 /** Y3 */
 async function checkStore(store: Store, engine: TestEngineFacade, kill: Kill | undefined): Promise<void> {
   for await (const { id, definition, generation } of engine.list()) {
-    const verdict = await engine.run(definition, id).verify({ generation });
+    const verdict = await engine.get(definition, id).verify({ generation });
     if (verdict.status === "mismatch")
       throw wrong(kill, `run ${id} does not replay to its journal, at ${verdict.where}: ${verdict.message}`);
   }

@@ -5,7 +5,7 @@ import { systemRandom, systemTimers, type EpochMs } from "../base/index.ts";
 import { storeOf } from "../stores/index.ts";
 import { guardMode } from "../engine/index.ts";
 import { Redaction, Labels, type AnyTask, type Definition } from "../kernel/index.ts";
-import type { World } from "./life.ts";
+import type { TestWorld } from "./test-process.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime } from "./virtual-clock.ts";
 
@@ -13,7 +13,7 @@ export async function createCrashWorld(
   definitions: readonly (Definition | AnyTask)[],
   stubs: readonly Stub[] = [],
   start?: EpochMs,
-): Promise<World> {
+): Promise<TestWorld> {
   const time = createVirtualTime(start);
   const store = await storeOf("sqlite::memory:")["~open"]({
     clock: time.clock,

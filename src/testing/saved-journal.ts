@@ -108,7 +108,7 @@ export async function expectReplay(
   const fault = findJournalFault(entries, { head: entries.length, chain: saved.chain });
   if (fault !== undefined) throw damaged(file, fault.problem);
   const verdict = await replayJournal(body, {
-    facts: { id: saved.id, generation: saved.generation },
+    identity: { id: saved.id, generation: saved.generation },
     entries,
     chain: saved.chain,
     host: {

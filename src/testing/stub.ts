@@ -39,7 +39,7 @@ export function stub(what: unknown, run: unknown): Stub {
 
 /** A task of the same name, policy and schema that calls the stub. */
 function stubbedTask(original: AnyTask, run: (input: unknown) => unknown): AnyTask {
-  const { policy, schema, priority, line } = taskBody(original);
+  const { policy, schema, priority, slotOptions: line } = taskBody(original);
   const options: TaskOptions<any, any> = {
     ...policy,
     priority,

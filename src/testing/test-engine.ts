@@ -5,21 +5,27 @@
 
 import { checkCodec, RepriseError, systemRandom, systemTimers, toMs, type Duration } from "../base/index.ts";
 import {
+  AbortableGenerator,
   checkOutbox,
   checkLimits,
   DEFAULT_CONCURRENCY,
   guardMode,
+  onAbort,
+  unlessAborted,
   type Client,
   type DefinitionsIn,
   type Engine,
   type EngineOptions,
-  type Filter,
+  type RunFilter,
   type QueueHandle,
   type QueueInfo,
+  type ResultOptions,
   type Run,
   type RunInfo,
-  type Schedule,
+  type ScheduleHandle,
   type ScheduleInfo,
+  type StreamChunk,
+  type WorkerSettings,
 } from "../engine/index.ts";
 import {
   checkRedact,
@@ -33,14 +39,16 @@ import {
 } from "../kernel/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { Replay } from "../workflow/index.ts";
-import { Crashed, Life, type World } from "./life.ts";
-import type { Cut } from "./mortal.ts";
+import { Crashed, TestProcess, type TestWorld } from "./test-process.ts";
+import type { WriteInterceptor } from "./crashable-store.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-clock.ts";
 
 /** Options of `createTestEngine`. */
-export interface TestEngineOptions<Defs> extends Partial<Omit<EngineOptions<Defs>, "definitions">> {
+export interface TestEngineOptions<Defs> extends Partial<Omit<EngineOptions<Defs>, "definitions" | "worker">> {
   definitions: readonly Defs[];
+  /** How the worker executes runs; `false` executes none, as a client does. */
+  worker?: false | WorkerSettings;
   /** Called instead of tasks and operations. */
   stubs?: readonly Stub[];
   /** Where virtual time begins. */
@@ -62,7 +70,7 @@ const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 const DEFAULT_LEASE_MS = 1_000;
 const GRACE_MS = 10_000;
 
-async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Promise<World> {
+async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Promise<TestWorld> {
   const settings = options.worker === false ? {} : (options.worker ?? {});
   const time = createVirtualTime(options.now?.getTime());
   const store = await openStore(time, options);
@@ -135,8 +143,8 @@ export async function createTestEngine<const Defs extends Definition | AnyTask>(
 }
 
 export class TestEngineFacade implements TestEngine {
-  readonly #world: World;
-  #life: Life;
+  readonly #world: TestWorld;
+  #life: TestProcess;
   /** The life after this one, once it has begun. */
   #nextLife = Promise.withResolvers<void>();
   /** Time is moved by one caller at a time. */
@@ -145,21 +153,24 @@ export class TestEngineFacade implements TestEngine {
   /** In a life after a crash, what was said before may have been heard. */
   readonly #forgiving: boolean;
 
-  private constructor(world: World, life: Life, forgiving: boolean) {
+  private constructor(world: TestWorld, life: TestProcess, forgiving: boolean) {
     this.#world = world;
     this.#life = life;
     this.#forgiving = forgiving;
   }
 
-  static async on(world: World, options: { cut?: Cut; forgiving?: boolean } = {}): Promise<TestEngineFacade> {
-    return new TestEngineFacade(world, await Life.begin(world, options.cut), options.forgiving ?? false);
+  static async on(
+    world: TestWorld,
+    options: { cut?: WriteInterceptor; forgiving?: boolean } = {},
+  ): Promise<TestEngineFacade> {
+    return new TestEngineFacade(world, await TestProcess.begin(world, options.cut), options.forgiving ?? false);
   }
 
   get "~store"(): Store {
     return this.#world.store;
   }
 
-  get life(): Life {
+  get life(): TestProcess {
     return this.#life;
   }
 
@@ -171,7 +182,7 @@ export class TestEngineFacade implements TestEngine {
     },
   };
 
-  #move(how: (life: Life) => Promise<void>): Promise<void> {
+  #move(how: (life: TestProcess) => Promise<void>): Promise<void> {
     const moved = this.#moving.then(() => how(this.#life));
     this.#moving = moved.catch(() => {});
     return moved;
@@ -183,7 +194,7 @@ export class TestEngineFacade implements TestEngine {
     this.#life.crash();
     return this.#move(async () => {
       time.advanceTo(time.now() + leaseMs);
-      this.#life = await Life.begin(this.#world);
+      this.#life = await TestProcess.begin(this.#world);
       this.#nextLife.resolve();
       this.#nextLife = Promise.withResolvers();
       await this.#life.settle();
@@ -195,12 +206,12 @@ export class TestEngineFacade implements TestEngine {
     return this.#handle(what, run.id);
   };
 
-  run: Client["run"] = (what: Definition | string, id: string): any => {
-    this.#life.core.run(what, id);
+  get: Client["get"] = (what: Definition | string, id: string): any => {
+    this.#life.core.get(what, id);
     return this.#handle(what, id);
   };
 
-  #ask<T>(ask: (life: Life) => Promise<T>): Promise<T> {
+  #ask<T>(ask: (life: TestProcess) => Promise<T>): Promise<T> {
     return this.#life.answer(ask(this.#life));
   }
 
@@ -210,28 +221,31 @@ export class TestEngineFacade implements TestEngine {
 
   bulk: Client["bulk"] = (action, filter, options) => this.#ask((life) => life.core.bulk(action, filter, options));
 
-  list(filter?: Filter): AsyncIterable<RunInfo> {
+  list(filter?: RunFilter): AsyncIterable<RunInfo> {
     return this.#life.core.list(filter);
   }
 
-  schedule: Client["schedule"] = async (...args: Parameters<Client["schedule"]>): Promise<Schedule> => {
+  schedule: Client["schedule"] = async (...args: Parameters<Client["schedule"]>): Promise<ScheduleHandle> => {
     const { name } = await this.#ask((life) => life.core.schedule(...args));
     return this.#scheduleHandle(name);
   };
 
-  async findSchedule(name: string): Promise<Schedule | undefined> {
-    const found = await this.#ask((life) => life.core.findSchedule(name));
-    return found && this.#scheduleHandle(found.name);
+  getSchedule(name: string): ScheduleHandle {
+    return this.#scheduleHandle(this.#life.core.getSchedule(name).name);
   }
 
-  schedules(): AsyncIterable<ScheduleInfo> {
-    return this.#life.core.schedules();
+  findSchedule(name: string): Promise<ScheduleInfo | undefined> {
+    return this.#ask((life) => life.core.findSchedule(name));
+  }
+
+  listSchedules(): AsyncIterable<ScheduleInfo> {
+    return this.#life.core.listSchedules();
   }
 
   /** G2 */
-  #scheduleHandle(name: string): Schedule {
-    const on = <T>(ask: (schedule: Schedule) => Promise<T>): Promise<T> =>
-      this.#ask((life) => ask(life.core.scheduleHandle(name)));
+  #scheduleHandle(name: string): ScheduleHandle {
+    const on = <T>(ask: (schedule: ScheduleHandle) => Promise<T>): Promise<T> =>
+      this.#ask((life) => ask(life.core.getSchedule(name)));
     return {
       name,
       info: () => on((schedule) => schedule.info()),
@@ -243,12 +257,16 @@ export class TestEngineFacade implements TestEngine {
     };
   }
 
-  queues(): Promise<readonly QueueInfo[]> {
-    return this.#ask((life) => life.core.queues());
+  findQueue(queue: Queue | string): Promise<QueueInfo | undefined> {
+    return this.#ask((life) => life.core.findQueue(queue));
   }
 
-  queue(queue: Queue | string): QueueHandle {
-    const handle = (life: Life): QueueHandle => life.core.queue(queue);
+  listQueues(): AsyncIterable<QueueInfo> {
+    return this.#life.core.listQueues();
+  }
+
+  getQueue(queue: Queue | string): QueueHandle {
+    const handle = (life: TestProcess): QueueHandle => life.core.getQueue(queue);
     return {
       name: handle(this.#life).name,
       pause: () => this.#ask((life) => handle(life).pause()),
@@ -273,7 +291,7 @@ export class TestEngineFacade implements TestEngine {
   }
 
   #handle(what: Definition | string, id: string): Run<any> {
-    const handle = (life: Life): Run<any> => life.core.run(what, id);
+    const handle = (life: TestProcess): Run<any> => life.core.get(what, id);
     const tell = (ask: (run: Run<any>) => Promise<void>): Promise<void> =>
       this.#ask((life) => ask(handle(life))).catch((error: unknown) => {
         if (!this.#forgiving || !isHeardBefore(error)) throw error;
@@ -295,9 +313,9 @@ export class TestEngineFacade implements TestEngine {
       retry: () => tell((run) => run.retry()),
       resume: () => tell((run) => run.resume()),
       stream: (name: never, options) => {
-        // Refused at once, as by any engine.
+        // Checks the arguments now, as every engine does.
         handle(this.#life).stream(name, options);
-        return this.#stream(handle, name, options);
+        return new AbortableGenerator(options?.signal, (left) => this.#stream(handle, name, options?.after, left));
       },
       scheduler: () => this.#ask((life) => handle(life).scheduler()),
       journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
@@ -314,16 +332,16 @@ export class TestEngineFacade implements TestEngine {
 
   /** G2 */
   async *#stream(
-    handle: (life: Life) => Run<any>,
+    handle: (life: TestProcess) => Run<any>,
     name: never,
-    options: { after?: number } = {},
-  ): AsyncGenerator<{ readonly offset: number; readonly value: never }, void, undefined> {
-    for (let after = options.after; ;) {
+    from: number | undefined,
+    left: AbortSignal,
+  ): AsyncGenerator<StreamChunk<never>, void, undefined> {
+    for (let after = from; !left.aborted;) {
       const life = this.#life;
       const next = this.#nextLife.promise;
-      const chunks = handle(life)
-        .stream(name, after === undefined ? {} : { after })
-        [Symbol.asyncIterator]();
+      const chunks = handle(life).stream(name, after === undefined ? {} : { after });
+      const removeAbort = onAbort(left, () => void chunks.return());
       try {
         for (;;) {
           const { done, value } = await life.answer(chunks.next());
@@ -334,27 +352,29 @@ export class TestEngineFacade implements TestEngine {
       } catch (error) {
         if (!(error instanceof Crashed)) throw error;
       } finally {
-        // Never answered when the life is over.
-        void chunks.return?.();
+        removeAbort();
+        // A crashed process never answers.
+        void chunks.return();
       }
-      await next;
+      await unlessAborted(left, next).catch(() => {});
     }
   }
 
   /** G2 */
-  async #result(handle: (life: Life) => Run<any>, options: { timeout?: Duration } = {}): Promise<any> {
+  async #result(handle: (life: TestProcess) => Run<any>, options: ResultOptions = {}): Promise<any> {
     const { time } = this.#world;
+    const { signal } = options;
     const until = options.timeout === undefined ? undefined : time.now() + toMs(options.timeout, "result: timeout");
     for (;;) {
       const life = this.#life;
       const next = this.#nextLife.promise;
-      const left = until === undefined ? {} : { timeout: Math.max(0, until - time.now()) };
+      const timeout = until === undefined ? {} : { timeout: Math.max(0, until - time.now()) };
       try {
-        return await life.answer(handle(life).result(left));
+        return await life.answer(handle(life).result({ ...timeout, ...(signal && { signal }) }));
       } catch (error) {
         if (!(error instanceof Crashed)) throw error;
       }
-      await next;
+      await unlessAborted(signal, next);
     }
   }
 }

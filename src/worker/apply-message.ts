@@ -1,45 +1,51 @@
-// Messages get their place in the journal, and the waits they will settle are told so.
+// Applies inbox messages: appends each to the journal, and closes the waits that it settles.
 
-import { decode } from "../base/index.ts";
-import type { EntryType } from "../kernel/index.ts";
+import { decodeData, type EntryType } from "../kernel/index.ts";
 import { entryData, type Execution } from "../workflow/index.ts";
-import type { Draft } from "./draft.ts";
+import type { JournalWriter } from "./journal-writer.ts";
 
-export function applyPort(draft: Draft, execution: Execution, type: EntryType, port: string, data: string): void {
+export function applyPort(
+  journal: JournalWriter,
+  execution: Execution,
+  type: EntryType,
+  port: string,
+  data: string,
+): void {
   const waits = execution.waitsOn(port);
-  draft.appendDelivery(type, waits[0]?.command ?? "", data, decode(data) as Readonly<Record<string, unknown>>);
+  journal.appendDelivery(type, waits[0]?.command ?? "", data, decodeData(type, data));
   for (const { command, timed } of waits) {
     execution.close(command);
-    if (timed) draft.drop(command);
+    if (timed) journal.drop(command);
   }
 }
 
-/** Whether somebody waits for this answer. V3: a child of a life that was given up answers by the same name. */
-export function answers(execution: Execution, command: string, data: string): boolean {
+/** Whether the code waits for this reply. retry-record.V3: a child of an earlier epoch replies to the same command. */
+export function isAwaitedReply(execution: Execution, command: string, data: string): boolean {
   if (!execution.isOpen(command)) return false;
   const wait = execution.waits.get(command);
   if (wait?.type !== "ChildWorkflow") return true;
-  return (decode(data) as { childExecutionId?: unknown }).childExecutionId === wait.name;
+  return decodeData("ChildWorkflowCompleted", data).childExecutionId === wait.name;
 }
 
-export function applySignal(draft: Draft, execution: Execution, name: string, data: string): void {
-  const decoded = decode(data) as Readonly<Record<string, unknown>>;
-  const wait = execution.signals.announce(execution, name, decoded["value"]);
-  draft.appendDelivery("SignalReceived", wait?.command ?? "", data, decoded);
+export function applySignal(journal: JournalWriter, execution: Execution, name: string, data: string): void {
+  const decoded = decodeData("SignalReceived", data);
+  const wait = execution.signals.announce(execution, name, decoded.value);
+  journal.appendDelivery("SignalReceived", wait?.command ?? "", data, decoded);
   if (wait === undefined) return;
   execution.close(wait.command);
-  if (wait.timed) draft.drop(wait.command);
+  if (wait.timed) journal.drop(wait.command);
 }
 
-/** A request that is in the journal already is not written again: its sender asks a second time. */
-export function applyUpdate(draft: Draft, execution: Execution, id: string, data: string): void {
+/** Appends a repeated request only once: its sender may send it twice. */
+export function applyUpdate(journal: JournalWriter, execution: Execution, id: string, data: string): void {
   const command = entryData.updateCommand(id);
   if (!execution.updates.announce(command)) return;
-  draft.appendDelivery("UpdateRequested", command, data, decode(data) as Readonly<Record<string, unknown>>);
+  journal.appendDelivery("UpdateRequested", command, data, decodeData("UpdateRequested", data));
 }
 
-/** The code continues as new: what it was about to answer gets its answer now. */
-export function breakOffUpdates(draft: Draft, execution: Execution): void {
-  execution.updates.breakOff(execution);
-  for (const ask of execution.asks.splice(0)) if (ask.ask === "answer") draft.append(ask.type, ask.command, ask.data);
+/** The code continues as new: the updates it was handling get their answer now. */
+export function abortUpdates(journal: JournalWriter, execution: Execution): void {
+  execution.updates.abortRunning(execution);
+  for (const request of execution.requests.splice(0))
+    if (request.kind === "answer") journal.append(request.type, request.command, request.data);
 }

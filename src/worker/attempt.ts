@@ -1,39 +1,41 @@
-// Attempt: one call of user code, with a time limit and a way to be told that nobody waits any more.
+// Attempt: one call of user code, with a timeout and an abort signal.
 
-import { approachable, isThenable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
+import { readableThrown, isThenable, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import { emit, isObserved, type Logger, stepPath } from "../kernel/index.ts";
 import { callInStep, idempotencyKeyOf, type OperationContext } from "../workflow/index.ts";
-import type { Slots } from "./slots.ts";
+import type { ExecutionSlots } from "./execution-slots.ts";
 
 export interface AttemptOptions {
   readonly runId: string;
   readonly generation: number;
   /** The command, `Task(3)`. */
   readonly step: string;
-  /** V3 */
-  readonly life: number;
+  /** retry-record.V3 */
+  readonly epoch: number;
   readonly name: string;
+  /** As stored, from 0. */
   readonly attempt: number;
   readonly timeoutMs: number | undefined;
   readonly timers: Timers;
-  /** Made when it is first used. */
+  /** Called on first use. */
   readonly logger: (runId: string, step: string) => Logger;
-  /** Of a node: what tells when it is at work, and the clock its time is measured by while it waits for what may take days. */
-  readonly node?: { readonly slots: Slots; now(): EpochMs } | undefined;
-  /** Where an operation's chunks go; a task has no streams. */
+  /** For a node of a graph: counts running nodes, and stops its timeout while the node waits. */
+  readonly node?: { readonly slots: ExecutionSlots; now(): EpochMs } | undefined;
+  /** Receives an operation's chunks; tasks have no streams. */
   readonly streams?: { emit(stream: string, chunk: unknown): void };
 }
 
 export interface AttemptHandlers {
-  done(value: unknown): void;
+  completed(value: unknown): void;
   failed(error: unknown): void;
-  /** Always, before the other two, and alone when the attempt is abandoned. */
-  over(): void;
+  /** Called before either of the others, and alone when the attempt is abandoned. */
+  settled(): void;
 }
 
-/** The context user code gets is the attempt itself: made once per call, its costly parts only when they are used. */
+/** The attempt is the context that user code receives. Its costly parts are created on first use. */
 export class Attempt implements OperationContext {
   readonly runId: string;
+  /** From 1. */
   readonly attempt: number;
   readonly #options: AttemptOptions;
   #log: Logger | undefined;
@@ -41,16 +43,21 @@ export class Attempt implements OperationContext {
   #cancelTimeout: (() => void) | undefined;
   #handlers: AttemptHandlers | undefined;
   #settled = false;
-  /** What is left of its time while it waits; and when it is up, while it does not. */
+  /** The remaining time, while the node waits. */
   #suspended: { readonly leftMs: number | undefined } | undefined;
-  #upAt = 0;
+  #timeoutAt = 0;
   #stoppedBy: RepriseError | undefined;
   #abandoned: { readonly reason: unknown } | undefined;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
     this.runId = options.runId;
-    this.attempt = options.attempt;
+    this.attempt = options.attempt + 1;
+  }
+
+  /** From 0. */
+  get storedAttempt(): number {
+    return this.#options.attempt;
   }
 
   get log(): Logger {
@@ -59,8 +66,8 @@ export class Attempt implements OperationContext {
   }
 
   get idempotencyKey(): string {
-    const { generation, step, life } = this.#options;
-    return idempotencyKeyOf(this.runId, generation, stepPath(step, life));
+    const { generation, step, epoch } = this.#options;
+    return idempotencyKeyOf(this.runId, generation, stepPath(step, epoch));
   }
 
   get emit(): (stream: string, chunk: unknown) => void {
@@ -72,7 +79,7 @@ export class Attempt implements OperationContext {
   get abortSignal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      // Asked for when it is over already: the function must still learn that nobody waits.
+      // The attempt was abandoned before the function first read its signal.
       if (this.#abandoned !== undefined) this.#abort.abort(this.#abandoned.reason);
     }
     return this.#abort.signal;
@@ -93,28 +100,28 @@ export class Attempt implements OperationContext {
     return this.#stoppedBy;
   }
 
-  /** Its code waits for what may take days: that time does not count. */
+  /** The node's code waits for a durable command: the timeout stops. */
   suspend(): void {
     const { node, timeoutMs } = this.#options;
     if (this.#settled || this.#suspended !== undefined || node === undefined) return;
     this.#cancelTimeout?.();
-    this.#suspended = { leftMs: timeoutMs === undefined ? undefined : this.#upAt - node.now() };
-    node.slots.give();
+    this.#suspended = { leftMs: timeoutMs === undefined ? undefined : this.#timeoutAt - node.now() };
+    node.slots.release();
   }
 
-  goOn(): void {
+  resume(): void {
     if (this.#settled || this.#suspended === undefined) return;
     const { leftMs } = this.#suspended;
     this.#suspended = undefined;
-    this.#options.node?.slots.take();
+    this.#options.node?.slots.acquire();
     if (leftMs !== undefined) this.#limitTime(Math.max(0, leftMs));
   }
 
-  /** G12. Its function is told, and has a while to finish: what it answers until then counts. */
+  /** rules.G12. Aborts the function's signal; a result within `graceMs` still counts. */
   stop(error: RepriseError, graceMs: number): void {
     if (this.#settled || this.#stoppedBy !== undefined) return;
     this.#stoppedBy = error;
-    this.#tellFunction(error);
+    this.#abortFunction(error);
     const cancelLimit = this.#cancelTimeout;
     const cancelGrace = this.#options.timers.set(graceMs, () => this.#fail(error), { ref: false });
     this.#cancelTimeout = () => {
@@ -123,18 +130,18 @@ export class Attempt implements OperationContext {
     };
   }
 
-  /** Calls at once, and answers at once when `call` does. */
+  /** Calls synchronously, and settles synchronously when `call` returns no promise. */
   start(call: () => unknown, handlers: AttemptHandlers): void {
-    const { name, step, attempt, timeoutMs } = this.#options;
-    if (isObserved()) emit({ event: "attempt.started", run: this.runId, step, name, attempt });
+    const { name, step, timeoutMs } = this.#options;
+    if (isObserved()) emit({ event: "attempt.started", run: this.runId, step, name, attempt: this.attempt });
     this.#handlers = handlers;
-    this.#options.node?.slots.take();
+    this.#options.node?.slots.acquire();
     if (timeoutMs !== undefined) this.#limitTime(timeoutMs);
     let result: unknown;
     let later: boolean;
     try {
       result = callInStep(name, call);
-      // Looking at it may run user code too: a getter, a proxy.
+      // May run user code: a getter or a proxy.
       later = isThenable(result);
     } catch (error) {
       return this.#fail(error);
@@ -146,45 +153,45 @@ export class Attempt implements OperationContext {
     );
   }
 
-  /** Nobody waits any more; whatever the function still does is not heard. */
+  /** Aborts the function's signal and ignores its result. */
   abandon(reason: unknown): void {
-    if (this.#settle()) this.#tellFunction(reason);
+    if (this.#settle()) this.#abortFunction(reason);
   }
 
-  #tellFunction(reason: unknown): void {
+  #abortFunction(reason: unknown): void {
     this.#abandoned = { reason };
     this.#abort?.abort(reason);
   }
 
   #complete(value: unknown): void {
-    if (this.#settle()) this.#handlers?.done(value);
+    if (this.#settle()) this.#handlers?.completed(value);
   }
 
   #fail(error: unknown): void {
-    if (this.#settle()) this.#handlers?.failed(approachable(error));
+    if (this.#settle()) this.#handlers?.failed(readableThrown(error));
   }
 
-  /** True once. */
+  /** True for the first call. */
   #settle(): boolean {
     if (this.#settled) return false;
     this.#settled = true;
     this.#cancelTimeout?.();
-    if (this.#suspended === undefined) this.#options.node?.slots.give();
-    this.#handlers?.over();
+    if (this.#suspended === undefined) this.#options.node?.slots.release();
+    this.#handlers?.settled();
     return true;
   }
 
   #limitTime(ms: number): void {
     const { node, timers, timeoutMs } = this.#options;
-    if (node !== undefined) this.#upAt = node.now() + ms;
+    if (node !== undefined) this.#timeoutAt = node.now() + ms;
     this.#cancelTimeout = timers.set(ms, () => {
-      const { name, step, attempt } = this.#options;
+      const { name, step } = this.#options;
       const error = new RepriseError(
         "ATTEMPT_TIMEOUT",
-        `Attempt ${attempt + 1} of ${name} (${step}) took longer than ${timeoutMs} ms.`,
+        `Attempt ${this.attempt} of ${name} (${step}) took longer than ${timeoutMs} ms.`,
       );
       if (!this.#settle()) return;
-      this.#tellFunction(error);
+      this.#abortFunction(error);
       this.#handlers?.failed(error);
     });
   }

@@ -1,56 +1,56 @@
-// Drain: what happens between the call of `drain` and the end of the worker (R5).
+// Drain: stops a worker without losing finished work (worker.R2).
 
 import type { Timers } from "../base/index.ts";
 import type { HeldRuns } from "./held-runs.ts";
 import type { Pump } from "./pump.ts";
-import type { Slots } from "./slots.ts";
+import type { ExecutionSlots } from "./execution-slots.ts";
 
 export interface DrainHost {
   readonly timers: Timers;
   readonly pump: Pump;
-  readonly slots: Slots;
+  readonly slots: ExecutionSlots;
   runs(): HeldRuns;
 }
 
 export class Drain {
   readonly #host: DrainHost;
-  #isOn = false;
-  #nodesMoved: (() => void) | undefined;
+  #isDraining = false;
+  #onNodeProgress: (() => void) | undefined;
 
   constructor(host: DrainHost) {
     this.#host = host;
   }
 
-  get isOn(): boolean {
-    return this.#isOn;
+  get isDraining(): boolean {
+    return this.#isDraining;
   }
 
-  /** A node has ended, or asked for something it will not get here. */
-  nodesMoved(): void {
-    this.#nodesMoved?.();
+  /** A node has ended, or now waits for a result that this worker no longer delivers. */
+  onNodeProgress(): void {
+    this.#onNodeProgress?.();
   }
 
-  /** False when something was still at work when the time was up. */
+  /** False when user functions were still running after `graceMs`. */
   async run(graceMs: number): Promise<boolean> {
     const { timers, pump, slots } = this.#host;
-    this.#isOn = true;
-    pump.holdDeliveries();
-    this.#host.runs().leave();
+    this.#isDraining = true;
+    pump.stopDeliveries();
+    this.#host.runs().beginDrain();
     const finished = await Promise.race([
-      Promise.all([slots.idle(), this.#nodesRest()]).then(() => true),
+      Promise.all([slots.idle(), this.#nodesIdle()]).then(() => true),
       new Promise<boolean>((resolve) => timers.set(graceMs, () => resolve(false), { ref: false })),
     ]);
-    // Twice: what was under way may leave something behind. Not `quiet`: under load it never is.
-    await pump.written();
-    await pump.written();
+    // Twice: results of the first flush may submit writes. Not `idle`: a loaded pump never is.
+    await pump.flushed();
+    await pump.flushed();
     return finished;
   }
 
-  /** A node that has asked for something gets no answer any more: it is not waited for, its answers are in the journal. */
-  #nodesRest(): Promise<void> {
+  /** Does not wait for nodes that wait themselves: they receive no result here, and their recorded results are in the journal. */
+  #nodesIdle(): Promise<void> {
     return new Promise((resolve) => {
-      this.#nodesMoved = () => void (this.#host.runs().areNodesBusy || resolve());
-      this.#nodesMoved();
+      this.#onNodeProgress = () => void (this.#host.runs().areNodesBusy || resolve());
+      this.#onNodeProgress();
     });
   }
 }

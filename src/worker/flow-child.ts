@@ -1,15 +1,15 @@
-// A child that a node of a flow waits for.
+// Creates the child run that a node of a flow waits for.
 
 import { RepriseError } from "../base/index.ts";
 import type { NewChild } from "../kernel/index.ts";
-import { entryData, type ChildAsk } from "../workflow/index.ts";
+import { entryData, type ChildRequest } from "../workflow/index.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
-import type { StartedChild } from "./node-work.ts";
-import type { Registry } from "./registry.ts";
+import type { StartedChild } from "./run-flow-node.ts";
+import type { Registry } from "../process/index.ts";
 
-type Host = Pick<HotRunHost, "newChild" | "preclaimChild">;
+type Host = Pick<HotRunHost, "newChild" | "claimChild">;
 
-/** Its input is checked as `ctx.child` would; the entry says who it is. */
+/** Validates the input as `ctx.child` does. */
 export function newFlowChild(
   host: Host,
   registry: Registry,
@@ -21,7 +21,7 @@ export function newFlowChild(
   if (accepted === undefined)
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
-      `The flow calls ${definition.name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
+      `Node ${command} calls ${definition.name}, which is not registered in this process. Add it to \`definitions\` of createEngine, then resume the run.`,
     );
   const text = entryData.encodeNamed(`The input of ${command}`, accepted.input);
   const data = entryData.childInitiatedData({
@@ -32,19 +32,19 @@ export function newFlowChild(
     input: text,
     given: undefined,
   });
-  const { line } = accepted;
-  const ask: ChildAsk = {
-    ask: "child",
+  const { slot } = accepted;
+  const request: ChildRequest = {
+    kind: "child",
     command,
     data,
     definition,
     childId: id,
     input: text,
     detached: false,
-    line,
+    slot,
     deadlineMs: undefined,
   };
-  const claim = host.preclaimChild(ask);
+  const claim = host.claimChild(request);
   const taken = { type: "ChildWorkflowFailed", target: command, data: entryData.childIdTakenData(id) } as const;
-  return { data, child: { run: host.newChild(ask), command, detached: false, taken, ...(claim && { claim }) } };
+  return { data, child: { run: host.newChild(request), command, detached: false, taken, ...(claim && { claim }) } };
 }

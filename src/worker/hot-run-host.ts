@@ -1,33 +1,33 @@
-// What a run in memory needs from the worker that holds it.
+// HotRunHost: what a run in memory needs from the worker that holds it.
 
 import type { EpochMs, Timers } from "../base/index.ts";
-import type { Line, NewChild, NextGeneration, RunRecord } from "../kernel/index.ts";
-import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
+import type { QueueSlot, NewChild, NextGeneration, RunRecord } from "../kernel/index.ts";
+import type { ChildRequest, OperationRequest, PauseEvidence } from "../workflow/index.ts";
 import type { HotRun } from "./hot-run.ts";
 import type { JournalLimitHost } from "./journal-limit.ts";
 import type { Continued } from "./run-end.ts";
 
 export interface HotRunHost extends JournalLimitHost {
   now(): EpochMs;
-  /** A token when the worker will run this task itself as soon as it is durable. */
-  preclaimTask(name: string, line: Line | undefined): { readonly worker: number; readonly token: string } | undefined;
-  /** Takes a `preclaimTask` back: the task will not be run. */
-  unclaimTask(): void;
-  /** Tells the run's tasks at work here that nobody waits; answers how many of them the run had claimed itself. */
+  /** A lease when this worker runs the task itself once the commit is durable. */
+  claimTask(name: string, slot: QueueSlot | undefined): { readonly worker: number; readonly token: string } | undefined;
+  /** Undoes `claimTask`: the task will not run. */
+  releaseTaskSlot(): void;
+  /** Aborts the run's tasks that run here; returns how many of them the run had claimed eagerly. */
   abandonTasks(run: HotRun, isKept: (item: string) => boolean): number;
-  preclaimChild(ask: ChildAsk): { readonly worker: number; readonly token: string } | undefined;
-  newChild(ask: ChildAsk): NewChild["run"];
+  claimChild(request: ChildRequest): { readonly worker: number; readonly token: string } | undefined;
+  newChild(request: ChildRequest): NewChild["run"];
   newGeneration(record: RunRecord, outcome: Continued): Omit<NextGeneration, "carried">;
-  runOperation(run: HotRun, ask: OperationAsk): void;
+  runOperation(run: HotRun, request: OperationRequest): void;
   readonly timers: Timers;
-  /** G5. It pauses by itself, and says why. */
-  pauseItself(run: HotRun, evidence: PauseEvidence): void;
-  /** The run was given back, and now has something to commit after all. */
-  wantTurn(run: HotRun): void;
-  /** The code of the run has been set going: to be looked at when it has done all it can. */
+  /** rules.G5. The run pauses itself; `evidence` says why. */
+  pauseRun(run: HotRun, evidence: PauseEvidence): void;
+  /** The run was released, and now has something to commit. */
+  requestTurn(run: HotRun): void;
+  /** The run's code was resumed: the pump collects its commands when it suspends again. */
   markRunning(run: HotRun): void;
   /** The run has something to commit. */
   markDirty(run: HotRun): void;
-  /** The run has something to deliver. */
+  /** The run's code has a completion to receive. */
   markReady(run: HotRun): void;
 }

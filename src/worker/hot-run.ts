@@ -1,84 +1,87 @@
 // HotRun: a workflow run in memory, and what it has produced since its last commit.
 //
-// H1. Only a held run appends; `seq` and the chain are assigned here, in the order things happened.
-// H2. Code sees a completion only after the commit that holds it is durable (W11).
-// H3. Everything since the last batch goes into one commit; a batch in flight is never touched.
-// H4. Any outcome but `committed` makes the run useless: its promises are ahead of the journal.
-// H5. The turn is held while something of the run is in flight here, and given back in the commit after which nothing is.
+// hot-run.H1. Only a held run appends entries. It assigns `seq` and the chain, in the order of events.
+// hot-run.H2. Code sees a completion only after the commit that holds it is durable (rules.W11).
+// hot-run.H3. A commit holds everything since the last one; a commit in flight does not change.
+// hot-run.H4. After any outcome but `committed` the run is discarded: its code is ahead of the journal.
+// hot-run.H5. The worker holds the turn while any work of the run is in progress here, and releases it in the commit after
+//   which none is.
 
-import { CancelledError, decode, encode, Fifo, type EpochMs } from "../base/index.ts";
+import { CancelledError, encode, Fifo, invariant, type EpochMs } from "../base/index.ts";
 import {
+  decodeData,
   isCancel,
   dataWithoutSecrets,
-  isTold,
+  isDeliveredMessage,
   type Arrival,
   type ClaimedItem,
-  type EndStatus,
+  type Delivery,
+  type EndedRunStatus,
   type EntryType,
   type InboxRow,
   type ItemFence,
   type NewChild,
   type NextGeneration,
   type RunRecord,
-  type Told,
+  type DeliveredMessage,
   type TurnWrite,
 } from "../kernel/index.ts";
 import {
-  DEADLINE_PASSED,
+  PARENT_DEADLINE_PASSED,
   encodeChunk,
   entryData,
-  type Ask,
+  type CommandRequest,
   type Execution,
-  type OperationAsk,
+  type OperationRequest,
   type Wait,
 } from "../workflow/index.ts";
 import type { Attempt } from "./attempt.ts";
-import { answers, applyPort, applySignal, applyUpdate, breakOffUpdates } from "./apply-message.ts";
-import { added, Batch, NONE, type Delivery } from "./batch.ts";
-import { Draft } from "./draft.ts";
+import { isAwaitedReply, applyPort, applySignal, applyUpdate, abortUpdates } from "./apply-message.ts";
+import { appended, PendingCommit, EMPTY } from "./pending-commit.ts";
+import { JournalWriter } from "./journal-writer.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 import { isTooLong, warnIfLong } from "./journal-limit.ts";
-import { NodesOfRun } from "./nodes-of-run.ts";
-import { OperationsOfRun } from "./operations-of-run.ts";
+import { GraphNodes } from "./graph-nodes.ts";
+import { OpenOperations } from "./open-operations.ts";
 import { appendEnd, nextGeneration } from "./run-end.ts";
-import { takeAsk } from "./take-ask.ts";
-import type { WaitingTransaction } from "./transactions.ts";
+import { handleCommand } from "./handle-command.ts";
+import type { PendingTransaction } from "./transactions.ts";
 
 export class HotRun {
   readonly record: RunRecord;
   readonly execution: Execution;
   readonly #host: HotRunHost;
   #token: string | undefined;
-  readonly #draft: Draft;
+  readonly #journal: JournalWriter;
   #read: number;
   #readCommitted: number;
-  #inFlight: Batch | undefined;
+  #inFlight: PendingCommit | undefined;
   #releasing = false;
   readonly #deliverable = new Fifo<Delivery>();
-  readonly #operations = new OperationsOfRun();
-  /** Of a graph. */
-  readonly nodes: NodesOfRun | undefined;
-  /** Tasks of this run that it claimed for this worker and that have not ended. */
+  readonly #operations = new OpenOperations();
+  /** Only for a graph. */
+  readonly nodes: GraphNodes | undefined;
+  /** Tasks that the run claimed eagerly and that have not ended. */
   #localTasks = 0;
   #closingPorts: Set<string> | undefined;
-  #ended: EndStatus | undefined;
+  #ended: EndedRunStatus | undefined;
   #next: NextGeneration | undefined;
-  #gone = false;
-  /** C1. The code gets nothing, no step starts; what is at work is kept. */
+  #discarded = false;
+  /** control.C1. No completion is delivered and no step starts; running steps continue and their results are kept. */
   #paused = false;
-  /** Woken in the loop already; kept by the loop. */
-  queued = false;
-  /** Will be looked at in the next round; kept by the loop. */
-  running = false;
+  /** The pump has queued a delivery to this run. */
+  isQueued = false;
+  /** The pump collects this run's commands in its next tick. */
+  isRunning = false;
 
   constructor(record: RunRecord, execution: Execution, host: HotRunHost, token: string, read: number) {
     this.record = record;
     this.execution = execution;
     this.#host = host;
     this.#token = token;
-    this.#draft = new Draft(record, host);
-    this.#draft.keptAt = execution.keptAt;
-    if (execution.nodes !== undefined) this.nodes = new NodesOfRun(this, host, this.#operations);
+    this.#journal = new JournalWriter(record, host);
+    this.#journal.checkpointSeq = execution.checkpointSeq;
+    if (execution.nodes !== undefined) this.nodes = new GraphNodes(this, host, this.#operations);
     this.#read = read;
     this.#readCommitted = read;
   }
@@ -87,80 +90,75 @@ export class HotRun {
     return this.#token;
   }
   get head(): number {
-    return this.#draft.head;
+    return this.#journal.head;
   }
-  /** Whether this is the run a row just read is about, and stands where that row says. */
-  is(read: RunRecord): boolean {
-    return this.#draft.is(read);
+  /** Whether the journal in memory ends where the row says. */
+  matches(read: RunRecord): boolean {
+    return this.#journal.matches(read);
   }
   get read(): number {
     return this.#read;
   }
-  get ended(): EndStatus | undefined {
+  get ended(): EndedRunStatus | undefined {
     return this.#ended;
   }
-  get isGone(): boolean {
-    return this.#gone;
+  get isDiscarded(): boolean {
+    return this.#discarded;
   }
-  /** Held, and not on its way out: results may be handed to it directly. */
-  get accepts(): boolean {
-    return this.#token !== undefined && !this.#gone && !this.#releasing && this.#ended === undefined;
+  /** Held, and neither ended nor being released: it can journal results. */
+  get acceptsResults(): boolean {
+    return this.#token !== undefined && !this.#discarded && !this.#releasing && this.#ended === undefined;
   }
-  /** How much waits for a commit, in entries. */
-  get waiting(): number {
-    return this.#draft.batch.weight;
+  /** The size of the pending commit, in entries. */
+  get pendingWeight(): number {
+    return this.#journal.pending.weight;
   }
 
-  /** Takes a cached run up again with a new token; the caller has checked that the journal has not moved. */
-  retake(token: string, read: number): void {
+  /** Holds a cached run again, under a new token; the caller has checked that the journal has not moved. */
+  reacquire(token: string, read: number): void {
     this.#token = token;
-    // Another worker may have read, and dropped, messages without an entry.
+    // Another worker may have consumed messages without writing an entry.
     this.#read = read;
     this.#readCommitted = read;
     this.#releasing = false;
-    this.nodes?.held();
+    this.nodes?.onHeld();
   }
 
-  /** H4. Its operations are told, its results are not heard any more. */
+  /** hot-run.H4. Aborts its operations and ignores their results. */
   discard(reason: () => unknown): void {
-    this.#gone = true;
-    this.nodes?.letGo();
+    this.#discarded = true;
+    this.nodes?.discard();
     this.#token = undefined;
     this.#operations.abandon(reason, nothing);
-    // Claimed for this worker in a commit that did not happen: their slots are free again.
-    for (const batch of [this.#inFlight, this.#draft.batch]) {
-      for (const _ of batch?.localItems ?? NONE) this.#host.unclaimTask();
-      if (batch !== undefined) batch.localItems = NONE;
+    // Tasks claimed eagerly in a commit that did not happen: their slots are free again.
+    for (const pending of [this.#inFlight, this.#journal.pending]) {
+      for (const _ of pending?.localItems ?? EMPTY) this.#host.releaseTaskSlot();
+      if (pending !== undefined) pending.localItems = EMPTY;
     }
   }
 
-  // ── what comes in ──
+  // ── messages and results ──
 
-  #appendTerminal(
-    type: EntryType,
-    command: string,
-    text: string,
-    data: Delivery["data"],
-    startedAt?: EpochMs,
-  ): EpochMs {
-    const at = this.#draft.appendDelivery(type, command, text, data, startedAt);
+  #appendTerminal(type: EntryType, command: string, text: string, data: object, startedAt?: EpochMs): EpochMs {
+    const at = this.#journal.appendDelivery(type, command, text, data, startedAt);
     this.execution.close(command);
     return at;
   }
 
-  /** Gives inbox rows their place in the journal, in order of arrival; what nobody waits for is dropped. */
+  /** Appends inbox rows to the journal in order of arrival; drops those that the code does not wait for. */
   applyInbox(rows: readonly InboxRow[]): void {
-    if (!this.accepts) return;
-    // What the code has just asked for comes first: a completion never stands before its command, and a cancel covers it.
-    this.#takeAsks();
+    if (!this.acceptsResults) return;
+    // Pending commands go first: a completion must follow its command, and a cancel must cover it.
+    this.#handleCommands();
     for (const { arrival, type, target, data } of rows) {
       if (arrival <= this.#read) continue;
       this.#read = arrival;
       if (type === "PromiseResolved" || type === "PromiseRejected") this.#applyPort(type, target, data);
-      else if (type === "SignalReceived") applySignal(this.#draft, this.execution, target, data);
-      else if (type === "UpdateRequested") applyUpdate(this.#draft, this.execution, target, data);
+      else if (type === "SignalReceived") applySignal(this.#journal, this.execution, target, data);
+      else if (type === "UpdateRequested") applyUpdate(this.#journal, this.execution, target, data);
       else if (isCancel(type)) this.#applyCancel(type, data);
-      else if (answers(this.execution, target, data)) this.#appendTerminal(type, target, data, asRecord(data));
+      else if (isAwaitedReply(this.execution, target, data))
+        this.#appendTerminal(type, target, data, decodeData(type, data));
     }
     this.#host.markDirty(this);
   }
@@ -168,70 +166,70 @@ export class HotRun {
   #applyPort(type: EntryType, port: string, data: string): void {
     if (this.execution.promisePorts.find(port) !== undefined || this.#closingPorts?.has(port)) return;
     (this.#closingPorts ??= new Set()).add(port);
-    applyPort(this.#draft, this.execution, type, port, data);
+    applyPort(this.#journal, this.execution, type, port, data);
   }
 
-  /** A run is cancelled once; its cleanup is not disturbed by another request. */
+  /** A run is cancelled once: a second request must not disturb its cleanup. */
   #applyCancel(type: EntryType, data: string): void {
     const { cancellation } = this.execution;
     if (cancellation.announced || cancellation.error !== undefined) return;
     cancellation.announced = true;
-    this.#draft.appendDelivery(type, "", data, asRecord(data));
+    this.#journal.appendDelivery(type, "", data, decodeData(type, data));
     const waits = this.execution.cancellableWaits();
     for (const { command } of waits) this.execution.close(command);
-    const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(DEADLINE_PASSED);
-    this.#letGo(waits, cancel, (command) => this.execution.outlivesCancel(command));
+    const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(PARENT_DEADLINE_PASSED);
+    this.#cancelWaits(waits, cancel, (command) => this.execution.survivesCancel(command));
   }
 
-  /** Nobody waits for these any more: their items go, their children and functions are told. */
-  #letGo(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
-    const draft = this.#draft;
+  /** Drops the items of these waits, cancels their children and aborts their functions. */
+  #cancelWaits(waits: readonly Wait[], cancel: string, isKept: (command: string) => boolean): void {
+    const journal = this.#journal;
     for (const { command, type, timed, name } of waits)
-      if (type === "ChildWorkflow") draft.send(name, { type: "CancelRequested", target: "", data: cancel });
-      else if (type === "Task" || timed) draft.drop(command);
+      if (type === "ChildWorkflow") journal.send(name, { type: "CancelRequested", target: "", data: cancel });
+      else if (type === "Task" || timed) journal.drop(command);
     this.#operations.abandon(() => new CancelledError(), isKept);
-    const { batch } = draft;
-    const unclaimed = batch.localItems.filter(({ item }) => !isKept(item));
-    for (const _ of unclaimed) this.#host.unclaimTask();
-    if (unclaimed.length > 0) batch.localItems = batch.localItems.filter(({ item }) => isKept(item));
+    const { pending } = journal;
+    const unclaimed = pending.localItems.filter(({ item }) => !isKept(item));
+    for (const _ of unclaimed) this.#host.releaseTaskSlot();
+    if (unclaimed.length > 0) pending.localItems = pending.localItems.filter(({ item }) => isKept(item));
     this.#localTasks -= unclaimed.length + this.#host.abandonTasks(this, isKept);
   }
 
-  /** A task this worker held for this run has ended; its item goes with the same commit. */
-  taskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
+  /** A task that this worker ran for the run has ended; the commit also removes its item. */
+  endTask(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
     if (wasLocal) this.#localTasks -= 1;
-    const { token, line } = item;
-    const fence = line === undefined ? { item: item.item, token } : { item: item.item, token, line };
-    this.#draft.batch.finished = added(this.#draft.batch.finished, fence);
-    this.#draft.batch.arrivals = added(this.#draft.batch.arrivals, arrival);
+    const { token, slot } = item;
+    const fence = slot === undefined ? { item: item.item, token } : { item: item.item, token, slot };
+    this.#journal.pending.finished = appended(this.#journal.pending.finished, fence);
+    this.#journal.pending.arrivals = appended(this.#journal.pending.arrivals, arrival);
     if (this.execution.isOpen(item.item))
-      this.#appendTerminal(arrival.type, arrival.target, arrival.data, asRecord(arrival.data));
+      this.#appendTerminal(arrival.type, arrival.target, arrival.data, decodeData(arrival.type, arrival.data));
     this.#host.markDirty(this);
   }
 
-  /** A local task went back to the queue, or its result took another way. */
-  taskLeft(): void {
+  /** An eagerly claimed task was released, or its result was submitted separately. */
+  onLocalTaskGone(): void {
     this.#localTasks -= 1;
-    if (this.accepts) this.#host.markDirty(this);
+    if (this.acceptsResults) this.#host.markDirty(this);
   }
 
-  /** False when nobody waits for the operation any more, or not now. */
-  operationStarted(ask: OperationAsk, attempt: Attempt): boolean {
-    const { command } = ask;
-    if (!this.accepts || !this.#operations.has(command)) return false;
+  /** False when the operation is no longer open, or the run is paused. */
+  startOperation(request: OperationRequest, attempt: Attempt): boolean {
+    const { command } = request;
+    if (!this.acceptsResults || !this.#operations.has(command)) return false;
     if (!this.#paused) this.#operations.start(command, attempt);
-    else this.#operations.park({ ...ask, attempt: attempt.attempt, dueAt: undefined });
+    else this.#operations.park({ ...request, attempt: attempt.storedAttempt, dueAt: undefined });
     return !this.#paused;
   }
 
-  // ── pausing (C1) ──
+  // ── pausing (control.C1) ──
 
   get isPaused(): boolean {
     return this.#paused;
   }
 
   pause(): void {
-    if (!this.accepts) return;
+    if (!this.acceptsResults) return;
     this.#paused = true;
     this.#host.markDirty(this);
   }
@@ -239,33 +237,33 @@ export class HotRun {
   unpause(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    for (const ask of this.#operations.unpark()) this.#host.runOperation(this, ask);
+    for (const request of this.#operations.unpark()) this.#host.runOperation(this, request);
     this.#host[this.#deliverable.length > 0 ? "markReady" : "markRunning"](this);
   }
 
-  /** Paused, with nothing at work and nothing to write: the turn can be given back. */
+  /** Paused, idle and committed: the turn can be released. */
   get isParked(): boolean {
-    return this.#restsPaused && this.#inFlight === undefined && this.#ended === undefined && this.waiting === 0;
+    return this.#isPausedIdle && this.#inFlight === undefined && this.#ended === undefined && this.pendingWeight === 0;
   }
 
-  get #restsPaused(): boolean {
-    return this.#paused && this.#localTasks === 0 && this.#operations.areAtRest;
+  get #isPausedIdle(): boolean {
+    return this.#paused && this.#localTasks === 0 && this.#operations.areIdle;
   }
 
-  operationEnded(
-    ask: OperationAsk,
+  endOperation(
+    request: OperationRequest,
     type: "OperationCompleted" | "OperationFailed" | "NodeCompleted" | "NodeFailed",
     text: string,
-    data: Delivery["data"],
+    data: object,
     startedAt: EpochMs | undefined,
   ): void {
-    const { command } = ask;
-    if (this.nodes !== undefined && this.postpone(() => this.operationEnded(ask, type, text, data, startedAt))) return;
-    if (!this.#operations.end(command) || !this.accepts) return;
-    if (ask.isNode === true) {
-      // What its code has just asked for comes first.
-      this.#takeAsks();
-      this.nodes?.ended(this.#draft, ask, type === "NodeCompleted");
+    const { command } = request;
+    if (this.nodes !== undefined && this.defer(() => this.endOperation(request, type, text, data, startedAt))) return;
+    if (!this.#operations.end(command) || !this.acceptsResults) return;
+    if (request.isNode === true) {
+      // The node's pending commands go first.
+      this.#handleCommands();
+      this.nodes?.onEnded(this.#journal, request, type === "NodeCompleted");
     }
     let at = this.execution.time;
     if (this.execution.isOpen(command)) at = this.#appendTerminal(type, command, text, data, startedAt);
@@ -275,21 +273,22 @@ export class HotRun {
 
   // ── nodes ──
 
-  /** True while the run is given back although code of its nodes is at work: `work` is done when it is held again. */
-  postpone(work: () => void): boolean {
-    if (this.nodes === undefined || this.accepts || this.#gone || this.#ended !== undefined) return false;
-    this.nodes.postpone(work);
+  /** True while the run is released although its nodes run: `work` is done when the run is held again. */
+  defer(work: () => void): boolean {
+    if (this.nodes === undefined || this.acceptsResults || this.#discarded || this.#ended !== undefined) return false;
+    this.nodes.defer(work);
     return true;
   }
 
-  /** A node ends that is not at work. */
+  /** Ends a node whose function is not running. */
   endIdleNode(command: string, text: string): void {
     this.#operations.end(command);
-    if (this.execution.isOpen(command)) this.#appendTerminal("NodeFailed", command, text, asRecord(text));
+    if (this.execution.isOpen(command))
+      this.#appendTerminal("NodeFailed", command, text, decodeData("NodeFailed", text));
   }
 
-  /** User SQL that is to be committed with its entry. */
-  addTransaction(waiting: WaitingTransaction): void {
+  /** User SQL that is committed together with its entry. */
+  enqueueTransaction(waiting: PendingTransaction): void {
     this.#operations.addTransaction(waiting);
     this.#host.markDirty(this);
   }
@@ -298,194 +297,180 @@ export class HotRun {
     return this.#operations.hasTransaction;
   }
 
-  /** Undefined when nobody waits for it any more. */
-  takeTransaction(): WaitingTransaction | undefined {
+  /** Undefined when the operation is no longer open. */
+  takeTransaction(): PendingTransaction | undefined {
     const next = this.#operations.takeTransaction();
     if (next === undefined) return undefined;
     if (this.hasTransaction) this.#host.markDirty(this);
-    return this.accepts && this.#operations.has(next.ask.command) ? next : undefined;
+    return this.acceptsResults && this.#operations.has(next.request.command) ? next : undefined;
   }
 
-  /** The attempt failed and will be repeated; answers when, or undefined when nobody waits any more. */
-  operationRetried(ask: OperationAsk, text: string, delayMs: number, startedAt?: EpochMs): EpochMs | undefined {
-    const { command, isNode } = ask;
-    const isWanted = this.accepts && this.#operations.has(command);
+  /** Journals a failed attempt; returns when to retry, or undefined when the operation is no longer open. */
+  retryOperation(request: OperationRequest, text: string, delayMs: number, startedAt?: EpochMs): EpochMs | undefined {
+    const { command, isNode } = request;
+    const isWanted = this.acceptsResults && this.#operations.has(command);
     if (isNode === true) this.execution.nodes?.[isWanted ? "retried" : "end"](command);
     if (!isWanted) return undefined;
     this.#operations.wait(command);
-    const { at } = this.#draft.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
+    const { at } = this.#journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
     if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
     this.#host.markDirty(this);
     return at + delayMs;
   }
 
-  /** A chunk from an operation at work; it does not wait for the operation's end. */
+  /** Adds a chunk of a running operation; it does not wait for the operation's end. */
   emit(stream: string, chunk: unknown): void {
     const data = encodeChunk(this.execution, stream, chunk);
-    if (this.postpone(() => this.emit(stream, chunk)) || !this.accepts) return;
-    this.#draft.emit(stream, undefined, data);
+    if (this.defer(() => this.emit(stream, chunk)) || !this.acceptsResults) return;
+    this.#journal.emit(stream, undefined, data);
     this.#host.markDirty(this);
   }
 
-  // ── what goes out ──
+  // ── deliveries and commands ──
 
   get hasDeliverable(): boolean {
     return this.#deliverable.length > 0 && !this.#paused;
   }
 
-  /** The code has seen everything that is in the journal, or about to be. */
+  /** The code has received every journaled completion. */
   get isCurrent(): boolean {
-    const { length } = this.#draft.batch.deliveries;
-    return !this.#gone && !this.hasDeliverable && length === 0 && (this.#inFlight?.deliveries.length ?? 0) === 0;
+    const { length } = this.#journal.pending.deliveries;
+    return !this.#discarded && !this.hasDeliverable && length === 0 && (this.#inFlight?.deliveries.length ?? 0) === 0;
   }
 
   deliverNext(): void {
-    if (this.nodes?.giveNext() === true) return;
+    if (this.nodes?.deliverNext() === true) return;
     let next = this.#deliverable.shift();
     while (next !== undefined) {
-      this.execution.deliver(next.type, next.command, next.data, next.at);
-      // Of a step's nodes no order can be seen: what follows needs all of them.
+      this.execution.deliver(next);
+      // The nodes of a step are delivered together: the next step needs all of them, so code cannot observe their order.
       const isMore = next.type === "NodeCompleted" && this.#deliverable.first?.type === "NodeCompleted";
       next = isMore ? this.#deliverable.shift() : undefined;
     }
   }
 
-  /** Called when the code has done all it can: takes what it asks for, and its end. */
+  /** Called when the code has suspended: journals its commands, or its end. */
   afterDrain(): void {
-    if (!this.accepts || this.execution.stop !== undefined) return;
-    this.#takeAsks();
-    if (this.head >= this.#host.longAt) warnIfLong(this.#host, this.#draft);
+    if (!this.acceptsResults || this.execution.stop !== undefined) return;
+    this.#handleCommands();
+    if (this.head >= this.#host.checkFrom) warnIfLong(this.#host, this.#journal);
     if (this.execution.stop !== undefined) return;
-    if (this.execution.abandoned.length > 0) this.#letGoAbandoned();
+    if (this.execution.abandoned.length > 0) this.#cancelAbandonedWaits();
     if (this.execution.outcome !== undefined) this.#end();
     else if (this.#deliverable.length > 0) return this.#host.markReady(this);
-    else if (this.nodes?.giveNext() !== true) this.execution.checkStalled();
+    else if (this.nodes?.deliverNext() !== true) this.execution.checkStalled();
     else this.#host.markRunning(this);
     this.#host.markDirty(this);
   }
 
-  #takeAsks(): void {
-    // Code of a node begins at once, and may ask at once.
-    while (this.execution.asks.length > 0) {
-      if (this.head >= this.#host.longAt && isTooLong(this.#host, this.execution, this.#draft)) return;
-      for (const ask of this.execution.asks.splice(0)) this.#ask(ask);
+  #handleCommands(): void {
+    // A node's code starts synchronously and may issue commands.
+    while (this.execution.requests.length > 0) {
+      if (this.head >= this.#host.checkFrom && isTooLong(this.#host, this.execution, this.#journal)) return;
+      for (const request of this.execution.requests.splice(0)) this.#handleCommand(request);
     }
   }
 
-  #ask(ask: Ask): void {
-    if (ask.ask === "stop-nodes" || ask.ask === "limit-wait") return this.nodes?.take(ask);
-    if (ask.ask !== "operation") return void (this.#localTasks += takeAsk(this.#draft, this.#host, ask, this.#told));
-    this.#operations.wait(ask.command);
-    if (this.nodes !== undefined) this.nodes.began ||= ask.isNode === true;
-    if (this.#paused) this.#operations.park(ask);
-    else this.#host.runOperation(this, ask);
+  #handleCommand(request: CommandRequest): void {
+    if (request.kind === "stop-nodes" || request.kind === "limit-wait") return this.nodes?.handleCommand(request);
+    if (request.kind !== "operation")
+      return void (this.#localTasks += handleCommand(this.#journal, this.#host, request, this.#deliveredMessages));
+    this.#operations.wait(request.command);
+    if (this.nodes !== undefined) this.nodes.hasStarted ||= request.isNode === true;
+    if (this.#paused) this.#operations.park(request);
+    else this.#host.runOperation(this, request);
   }
 
-  /** CP4 */
-  readonly #told = (): readonly Told[] => {
-    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? NONE, this.#draft.batch.deliveries];
-    return [...this.execution.promisePorts.all(), ...coming.flat().filter(({ type }) => isTold(type))];
+  /** checkpoint.CP4 */
+  readonly #deliveredMessages = (): readonly DeliveredMessage[] => {
+    const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? EMPTY, this.#journal.pending.deliveries];
+    return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
   };
 
-  #letGoAbandoned(): void {
+  #cancelAbandonedWaits(): void {
     const { abandoned, cancellation } = this.execution;
-    this.execution.abandoned = NONE;
-    this.#letGo(abandoned, entryData.cancelRequestedData(cancellation.reason), (one) => this.execution.isOpen(one));
+    this.execution.abandoned = EMPTY;
+    this.#cancelWaits(abandoned, entryData.cancelRequestedData(cancellation.reason), (one) =>
+      this.execution.isOpen(one),
+    );
   }
 
   #end(): void {
     const { outcome } = this.execution;
     if (outcome?.status === "continued") {
-      const { deliveries } = this.#draft.batch;
+      const { deliveries } = this.#journal.pending;
       const late = [...this.#deliverable.all(), ...(this.#inFlight?.deliveries ?? []), ...deliveries];
       this.#next = nextGeneration(this.execution, outcome, late, (one) => this.#host.newGeneration(this.record, one));
-      if (this.#next !== undefined) breakOffUpdates(this.#draft, this.execution);
+      if (this.#next !== undefined) abortUpdates(this.#journal, this.execution);
     }
-    this.#ended = appendEnd(this.#draft, this.execution);
+    this.#ended = appendEnd(this.#journal, this.execution);
     this.#operations.abandon(() => new CancelledError("The run has ended."), nothing);
   }
 
   // ── commits ──
 
-  /** H5. What the code has asked for, or how it ended, may not have been taken: a worker that drains no longer looks. */
+  /** hot-run.H5. Also checks for commands and an outcome that are not journaled: a draining worker does not collect them. */
   get #isIdle(): boolean {
     return (
-      this.execution.asks.length === 0 &&
+      this.execution.requests.length === 0 &&
       this.execution.outcome === undefined &&
-      (this.#operations.size === 0 || this.#operations.allWait) &&
+      (this.#operations.size === 0 || this.#operations.areSuspended) &&
       this.#localTasks === 0 &&
       !this.execution.waits.hasNext &&
-      this.#deliverable.length + this.#draft.batch.deliveries.length === 0
+      this.#deliverable.length + this.#journal.pending.deliveries.length === 0
     );
   }
 
-  /** H3. Undefined when there is nothing to commit, or a batch is in flight. */
+  /** hot-run.H3. Undefined when there is nothing to commit, or a commit is in flight. */
   takeWrite(): TurnWrite | undefined {
-    if (this.#gone || this.#token === undefined || this.#inFlight !== undefined) return undefined;
-    const { batch } = this.#draft;
+    if (this.#discarded || this.#token === undefined || this.#inFlight !== undefined) return undefined;
+    const { pending } = this.#journal;
     const then = this.#ended ?? (this.#isIdle && !this.#paused ? "release" : "hold");
-    if (then === "hold" && !this.#restsPaused && batch.isEmpty && this.#read === this.#readCommitted) return undefined;
-    this.#draft.batch = new Batch(this.#draft.chain);
-    this.#inFlight = batch;
+    if (then === "hold" && !this.#isPausedIdle && pending.isEmpty && this.#read === this.#readCommitted)
+      return undefined;
+    invariant(this.#localTasks >= 0, "a run has no fewer than 0 eagerly claimed tasks");
+    this.#inFlight = this.#journal.takePending();
     this.#readCommitted = this.#read;
     this.#releasing = then !== "hold";
-    return {
-      write: "turn",
-      run: this.record.run,
-      token: this.#token,
-      head: this.#draft.head - batch.entries.length,
-      previousChain: batch.previousChain,
-      entries: batch.entries,
-      chain: this.#draft.chain,
-      read: this.#read,
-      finished: batch.finished,
-      items: batch.wantedItems(),
-      dropped: batch.dropped,
-      children: batch.children,
-      messages: batch.messages,
-      emits: batch.emits,
-      sends: batch.sends,
-      checkpoints: batch.checkpoints === NONE ? undefined : batch.checkpoints,
-      then,
-      ...(this.#ended !== undefined && this.#atEnd()),
-    };
+    const write = this.#journal.writeOf(pending, this.#token, this.#read, then);
+    return this.#ended === undefined ? write : { ...write, ...this.#endFields() };
   }
 
-  #atEnd(): Pick<TurnWrite, "next" | "unread"> {
+  #endFields(): Pick<TurnWrite, "next" | "unread"> {
     return this.#next === undefined ? { unread: this.execution.unreceived } : { next: this.#next };
   }
 
-  /** The batch in flight is durable: what it holds may be shown and done. */
-  committed(): {
+  /** hot-run.H2. The commit in flight is durable: its completions are delivered and its work starts. */
+  onCommitted(): {
     readonly localItems: readonly ClaimedItem[];
     readonly children: readonly NewChild[];
     readonly released: boolean;
   } {
-    const batch = this.#inFlight ?? new Batch(this.#draft.chain);
+    const pending = this.#inFlight ?? new PendingCommit(this.#journal.chain);
     this.#inFlight = undefined;
     const released = this.#releasing;
     if (released) this.#token = undefined;
     this.#releasing = false;
-    for (const delivery of batch.deliveries) this.#deliverable.push(delivery);
+    for (const delivery of pending.deliveries) this.#deliverable.push(delivery);
     if (this.#deliverable.length > 0) this.#host.markReady(this);
-    const localItems = batch.localItems === NONE ? NONE : batch.localItems.filter((item) => this.#isWanted(item));
-    return { localItems, children: batch.children, released };
+    const localItems = pending.localItems === EMPTY ? EMPTY : pending.localItems.filter((item) => this.#isWanted(item));
+    return { localItems, children: pending.children, released };
   }
 
-  /** A cancel may have come between the commit and now. */
+  /** A cancel may have arrived while the commit was in flight. */
   #isWanted(item: ClaimedItem): boolean {
     if (this.execution.isOpen(item.item)) return true;
     this.#localTasks -= 1;
-    this.#host.unclaimTask();
+    this.#host.releaseTaskSlot();
     return false;
   }
 
-  /** Results of items that a void commit took down with it, to be sent on their own. */
-  salvage(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
-    return [...(this.#inFlight?.results() ?? NONE), ...this.#draft.batch.results()];
+  /** Results of items whose commit was rejected, to be submitted separately. */
+  uncommittedResults(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
+    return [...(this.#inFlight?.results() ?? EMPTY), ...this.#journal.pending.results()];
   }
 
-  /** The evidence of a stop, as it is kept beside the journal. */
+  /** The evidence of a stop, stored beside the journal. */
   evidence(): string | undefined {
     const { stop } = this.execution;
     return stop === undefined ? undefined : encode(dataWithoutSecrets({ ...stop, head: this.record.head }));
@@ -494,6 +479,6 @@ export class HotRun {
 
 const nothing = (): boolean => false;
 
-function asRecord(text: string): Readonly<Record<string, unknown>> {
-  return decode(text) as Record<string, unknown>;
+function isDelivered(delivery: Delivery): delivery is Extract<Delivery, DeliveredMessage> {
+  return isDeliveredMessage(delivery.type);
 }

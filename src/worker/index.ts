@@ -1,8 +1,6 @@
-// Worker: who executes. Claim loop, leases, hot runs, operations and tasks, group commit. Invariants R1–R5 in worker.ts.
+// Worker: executes runs. Claims, leases and heartbeats, runs in memory, attempts, group commit.
 
-export type { OutboxHandler } from "./deliveries.ts";
-export { newRun } from "./new-run.ts";
-export { Registry, versionOf } from "./registry.ts";
-export { plannedRun, scheduledRun, type ScheduledRunHost } from "./scheduled-run.ts";
-export { parseCron, timesOf } from "./schedule-times.ts";
-export { Worker, type WorkerOptions } from "./worker.ts";
+export type { OutboxHandler } from "./outbox-relay.ts";
+export type { HotRun } from "./hot-run.ts";
+export { Worker } from "./worker.ts";
+export type { WorkerOptions } from "./worker-options.ts";

@@ -1,22 +1,22 @@
-// Journal limit: a run whose journal has grown beyond all bounds is stopped while it can still be brought back.
+// Journal limit: stops a run while its journal is still short enough to be replayed.
 //
-// What arrives is always taken in: a completion must not be lost. What is refused is what the code asks for next. Counted is
-// what must be read to bring the run back: all of a workflow, of a graph what came since its state was kept whole.
+// The run always accepts arrivals, so that no completion is lost; it refuses the next command of the code. The limit counts the
+// entries that a replay reads: all entries of a workflow, and for a graph those since its last full checkpoint.
 
 import type { RunRecord } from "../kernel/index.ts";
 import type { Execution, LogLevel, Stop } from "../workflow/index.ts";
-import type { Draft } from "./draft.ts";
+import type { JournalWriter } from "./journal-writer.ts";
 
-/** A journal of a million entries replays in seconds and takes some hundred megabytes while it does. */
+/** A million entries replay in seconds and take some hundred megabytes of memory meanwhile. */
 const ENTRY_LIMIT = 1_000_000;
-/** Long before that it is worth a word. */
-const ENTRIES_TO_WARN = 50_000;
+/** From here on the worker logs a warning. */
+const WARN_ENTRIES = 50_000;
 
 export interface JournalLimitHost {
   readonly entryLimit: number;
-  /** From how many entries on the length of a journal is looked at. */
-  readonly longAt: number;
-  warnOfLength(run: Pick<RunRecord, "id" | "kind">, entries: number): void;
+  /** Journals shorter than this are not checked. */
+  readonly checkFrom: number;
+  warnLongJournal(run: Pick<RunRecord, "id" | "kind">, entries: number): void;
 }
 
 type Log = (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
@@ -25,36 +25,40 @@ export function journalLimit(given: number | undefined, log: Log): JournalLimitH
   const entryLimit = given ?? ENTRY_LIMIT;
   return {
     entryLimit,
-    longAt: Math.min(entryLimit, ENTRIES_TO_WARN),
-    warnOfLength: ({ id, kind }, entries) => {
+    checkFrom: Math.min(entryLimit, WARN_ENTRIES),
+    warnLongJournal: ({ id, kind }, entries) => {
       const isGraph = kind === "graph";
       const message = isGraph
-        ? `${entries} entries have been written since its state was kept whole. Spread fewer items at once, or let nodes start child graphs.`
-        : `The journal has ${entries} entries. Let a run this long go on with ctx.continueAsNew().`;
+        ? `Graph run ${id} has written ${entries} entries since its last full checkpoint, so each replay takes longer. Send fewer items per step, or start child graphs from its nodes.`
+        : `The journal of run ${id} has ${entries} entries, so each replay takes longer. Continue long runs with ctx.continueAsNew().`;
       log("warn", message, { run: id, entries });
     },
   };
 }
 
-/** To be asked with what the code asks for still untaken; true when the run was stopped for it. */
-export function isTooLong(host: JournalLimitHost, execution: Execution, { head, length }: Draft): boolean {
-  if (execution.outcome !== undefined || length + execution.asks.length <= host.entryLimit) return false;
+/** Called before the requests of the code are journaled; true when it stopped the run. */
+export function isTooLong(
+  host: JournalLimitHost,
+  execution: Execution,
+  { head, replayLength: length }: JournalWriter,
+): boolean {
+  if (execution.outcome !== undefined || length + execution.requests.length <= host.entryLimit) return false;
   void execution.halt(tooLong(execution, head, length, host.entryLimit));
   return true;
 }
 
-/** Once, by whoever has it in memory when it gets that long. */
-export function warnIfLong(host: JournalLimitHost, draft: Draft): void {
-  const { length, lookedAt, record } = draft;
-  draft.lookedAt = length;
-  if (lookedAt < ENTRIES_TO_WARN && length >= ENTRIES_TO_WARN) host.warnOfLength(record, length);
+/** Warns once per run and worker. */
+export function warnIfLong(host: JournalLimitHost, journal: JournalWriter): void {
+  const { replayLength: length, checkedAt: lookedAt, record } = journal;
+  journal.checkedAt = length;
+  if (lookedAt < WARN_ENTRIES && length >= WARN_ENTRIES) host.warnLongJournal(record, length);
 }
 
 function tooLong({ body: { kind, name }, commands }: Execution, head: number, entries: number, limit: number): Stop {
   const message =
     kind === "graph"
-      ? `Graph ${name} has written ${entries} entries since its state was kept whole, and may write ${limit}. Spread fewer items at once, let nodes start child graphs, or raise \`limits.entries\` of createEngine, then resume the run`
-      : `The journal of workflow ${name} has ${entries} entries and may have ${limit}. Let it go on with ctx.continueAsNew(), or raise \`limits.entries\` of createEngine, then resume the run`;
+      ? `Graph ${name} has written ${entries} entries since its last full checkpoint; the limit is ${limit}. Send fewer items per step, start child graphs from its nodes, or raise \`limits.entries\` of createEngine.`
+      : `The journal of workflow ${name} has ${entries} entries; the limit is ${limit}. Continue the run with ctx.continueAsNew(), or raise \`limits.entries\` of createEngine.`;
   return {
     status: "blocked",
     code: "JOURNAL_TOO_LONG",

@@ -1,14 +1,14 @@
-// LoadingRuns: runs being replayed, and what happened to them meanwhile.
+// LoadingRuns: the runs being replayed, and what happened to each during its replay.
 
 import type { RunNumber } from "../kernel/index.ts";
 
-interface Meanwhile {
+interface LoadingState {
   arrived: boolean;
   paused: boolean;
 }
 
 export class LoadingRuns {
-  readonly #runs = new Map<RunNumber, Meanwhile>();
+  readonly #runs = new Map<RunNumber, LoadingState>();
   readonly #waiters: (() => void)[] = [];
 
   get size(): number {
@@ -23,31 +23,31 @@ export class LoadingRuns {
     this.#runs.set(run, { arrived: false, paused: false });
   }
 
-  /** Answers with what happened meanwhile. */
-  end(run: RunNumber): Readonly<Meanwhile> {
+  /** Returns what happened during the replay. */
+  end(run: RunNumber): Readonly<LoadingState> {
     const meanwhile = this.#runs.get(run) ?? { arrived: false, paused: false };
     this.#runs.delete(run);
     if (this.size === 0) for (const resolve of this.#waiters.splice(0)) resolve();
     return meanwhile;
   }
 
-  /** Resolves when there is none. */
-  none(): Promise<void> {
+  /** Resolves when no run is being replayed. */
+  allLoaded(): Promise<void> {
     if (this.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  arrived(run: RunNumber): void {
+  onArrival(run: RunNumber): void {
     const loading = this.#runs.get(run);
     if (loading !== undefined) loading.arrived = true;
   }
 
-  /** For all of them, or for those that are named. */
-  allArrived(only?: ReadonlySet<RunNumber>): void {
+  /** Messages may have arrived for all of them, or for the named ones. */
+  onArrivals(only?: ReadonlySet<RunNumber>): void {
     for (const [run, loading] of this.#runs) if (only?.has(run) !== false) loading.arrived = true;
   }
 
-  paused(run: RunNumber, paused: boolean): void {
+  setPaused(run: RunNumber, paused: boolean): void {
     const loading = this.#runs.get(run);
     if (loading !== undefined) loading.paused = paused;
   }

@@ -1,43 +1,43 @@
-// NodeInputs: what ready nodes of flows have got, read in one query for all that start together (F7).
+// NodeInputs: reads the inputs of flow nodes, with one query for all nodes that start together (rules.F7).
 
 import { decode, encode, type Timers } from "../base/index.ts";
-import type { InputsAsked, NodeInput, RunNumber, Store } from "../kernel/index.ts";
+import type { InputsRequest, NodeInput, RunNumber, Store } from "../kernel/index.ts";
 
-interface Asked extends InputsAsked {
+interface PendingRead extends InputsRequest {
   readonly resolve: (inputs: readonly NodeInput[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Entries with items of spreads, decoded: neighbours start one after the other. */
-const CHUNKS = 256;
+/** How many decoded entries with spread items are cached: neighboring items start one after the other. */
+const CHUNK_CACHE_SIZE = 256;
 
 export class NodeInputs {
   readonly #store: Store;
   readonly #timers: Timers;
-  #asked: Asked[] = [];
-  readonly #chunks = new Map<string, Chunk>();
-  readonly #loading = new Map<string, Promise<Chunk>>();
+  #pending: PendingRead[] = [];
+  readonly #chunks = new Map<string, SpreadChunk>();
+  readonly #loading = new Map<string, Promise<SpreadChunk>>();
 
   constructor(store: Store, timers: Timers) {
     this.#store = store;
     this.#timers = timers;
   }
 
-  forget(): void {
+  clear(): void {
     this.#chunks.clear();
     this.#loading.clear();
   }
 
   read(run: RunNumber, targets: readonly string[]): Promise<readonly NodeInput[]> {
     return new Promise((resolve, reject) => {
-      this.#asked.push({ run, targets, resolve, reject });
-      if (this.#asked.length === 1) this.#timers.soon(() => this.#readAll());
+      this.#pending.push({ run, targets, resolve, reject });
+      if (this.#pending.length === 1) this.#timers.soon(() => this.#readAll());
     });
   }
 
   #readAll(): void {
-    const asked = this.#asked;
-    this.#asked = [];
+    const asked = this.#pending;
+    this.#pending = [];
     this.#store.readInputs(asked.map(({ run, targets }) => ({ run, targets }))).then(
       (all) => asked.forEach(({ resolve }, index) => resolve(all[index] ?? [])),
       (error: unknown) => {
@@ -46,7 +46,7 @@ export class NodeInputs {
     );
   }
 
-  /** The item of a spread that stands in the entry `seq`; at once where that is at hand. */
+  /** The item of a spread, from the entry `seq`; synchronous when the entry is cached. */
   item(run: RunNumber, seq: number, index: number): Promise<unknown> | { readonly value: unknown } {
     const key = `${run} ${seq}`;
     const items = this.#chunks.get(key);
@@ -54,41 +54,41 @@ export class NodeInputs {
     return this.#load(run, seq, key).then((loaded) => pick(loaded, index));
   }
 
-  /** Data of an entry with items that was just written. */
-  keep(run: RunNumber, seq: number, data: string): void {
-    this.#keep(`${run} ${seq}`, decode(data) as Partial<Chunk>);
+  /** Caches the data of an entry that was just written. */
+  cache(run: RunNumber, seq: number, data: string): void {
+    this.#cache(`${run} ${seq}`, decode(data) as Partial<SpreadChunk>);
   }
 
-  #load(run: RunNumber, seq: number, key: string): Promise<Chunk> {
+  #load(run: RunNumber, seq: number, key: string): Promise<SpreadChunk> {
     let loading = this.#loading.get(key);
     if (loading === undefined) {
       loading = this.#store
         .readJournal(run, seq - 1, 1)
-        .then(([entry]) => this.#keep(key, decode(entry?.data ?? "{}") as Partial<Chunk>))
+        .then(([entry]) => this.#cache(key, decode(entry?.data ?? "{}") as Partial<SpreadChunk>))
         .finally(() => this.#loading.delete(key));
       this.#loading.set(key, loading);
     }
     return loading;
   }
 
-  #keep(key: string, { from = 0, items = [] }: Partial<Chunk>): Chunk {
+  #cache(key: string, { from = 0, items = [] }: Partial<SpreadChunk>): SpreadChunk {
     const chunk = { from, items };
     this.#chunks.set(key, chunk);
     const [oldest] = this.#chunks.keys();
-    if (this.#chunks.size > CHUNKS && oldest !== undefined) this.#chunks.delete(oldest);
+    if (this.#chunks.size > CHUNK_CACHE_SIZE && oldest !== undefined) this.#chunks.delete(oldest);
     return chunk;
   }
 }
 
-/** What an entry of type ItemsSpread holds. */
-interface Chunk {
+/** The decoded data of an ItemsSpread entry. */
+interface SpreadChunk {
   readonly from: number;
   readonly items: readonly unknown[];
 }
 
-/** A copy: what an attempt does to its item must not be seen by the next one. */
-function pick({ from, items }: Chunk, index: number): unknown {
+/** A copy: an attempt must not see what an earlier one did to its item. */
+function pick({ from, items }: SpreadChunk, index: number): unknown {
   const item = items[index - from];
-  // By the codec: `structuredClone` drops what errors carry.
+  // Not `structuredClone`, which drops the properties of errors.
   return typeof item === "object" ? decode(encode(item)) : item;
 }

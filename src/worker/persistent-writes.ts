@@ -1,34 +1,34 @@
-// Insistence: writes that must not be lost while the worker lives. Tried until the store answers.
+// PersistentWrites: repeats a write until the store answers, or the worker stops.
 
 import type { Timers } from "../base/index.ts";
-import type { Insisted } from "./claims-given-back.ts";
+import type { PersistentWrite } from "./released-claims.ts";
 import type { Pump } from "./pump.ts";
 
-/** Pause before what the store could not take is tried again. */
-export const INSIST_MS = 250;
+/** Delay before a failed write is repeated. */
+export const RETRY_WRITE_MS = 250;
 
-export interface InsistenceHost {
+export interface PersistentWritesHost {
   readonly timers: Timers;
   readonly pump: Pump;
   isStopped(): boolean;
-  written(write: Insisted): void;
+  written(write: PersistentWrite): void;
   report(error: unknown): void;
 }
 
 export class PersistentWrites {
-  readonly #host: InsistenceHost;
+  readonly #host: PersistentWritesHost;
 
-  constructor(host: InsistenceHost) {
+  constructor(host: PersistentWritesHost) {
     this.#host = host;
   }
 
-  on(write: Insisted): void {
+  submit(write: PersistentWrite): void {
     const { pump, timers } = this.#host;
     pump.submit(write).then(
       () => this.#host.written(write),
       (error: unknown) => {
         this.#host.report(error);
-        if (!this.#host.isStopped()) timers.set(INSIST_MS, () => this.on(write), { ref: false });
+        if (!this.#host.isStopped()) timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
       },
     );
   }

@@ -1,17 +1,18 @@
-// Pump: the loop that delivers, drains and flushes; where group commit happens.
+// Pump: the worker's loop. It delivers completions to run code, collects the commands, and commits them in batches (group
+// commit).
 //
-// P1. One completion to each ready run per macrotask; when nothing is ready, everything dirty is flushed in one batch.
-// P2. Never flushed from a microtask or a fixed timer. (Measured: a microtask flush falls from 74k to 6.8k steps/s when
-//     functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
-// P3. One batch in flight; while it is, the next gathers. Where somebody else does the work of a commit there may be two of
-//     them: one is written while the code of the other's runs goes on. What is about one run is never in both.
-// P4. A run's own transaction comes after the batch that holds its earlier entries; no batch is in flight beside it. Those of
-//     several runs may be open at once where the store says so. When they have taken their time, others come first.
-// P5. Nodes of graphs that have just begun often end at once: a flush waits for them, not for long. So a step and the node
-//     that follows are one commit, and so are many items of a wide step.
-// P6. Behind a network, what looks for work follows the batch it would have been in, and nothing waits for it.
+// pump.P1. Each macrotask delivers one completion to each ready run. When no run is ready, one batch commits all dirty runs.
+// pump.P2. The pump does not flush from a microtask or a fixed timer. (Measured: a microtask flush falls from 74k to 6.8k
+//   steps/s when functions really wait; a fixed 1 ms window makes a five-step run take 8 ms.)
+// pump.P3. One batch is in flight; the next one gathers meanwhile. With a remote store two may be in flight: one is written
+//   while the code of the other's runs continues. Writes of one run are never in both.
+// pump.P4. A run's own transaction (`ctx.tx`) follows the batch that holds its earlier entries; no batch is in flight beside
+//   it. Transactions of several runs may be open at once if the store allows it. After a time limit other work goes first.
+// pump.P5. Graph nodes that have just started often end at once, so a flush waits for them briefly. Then a step and the node
+//   that follows are one commit, and so are many items of a wide step.
+// pump.P6. With a remote store, polls for work follow the batch they would have been in, and no batch waits for them.
 
-import { RepriseError, type EpochMs, type Timers } from "../base/index.ts";
+import { invariant, RepriseError, type EpochMs, type Timers } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -25,39 +26,41 @@ import {
 } from "../kernel/index.ts";
 import type { HotRun } from "./hot-run.ts";
 
-/** Entries that may wait before a flush goes ahead of further deliveries. */
+/** How many pending entries make a flush go before further deliveries. */
 const FLUSH_AT = 2_000;
-/** P5. How long what waits for a commit may wait for nodes that begin. */
+/** pump.P5. How long a flush waits for nodes. */
 const NODES_MS = 5;
-/** P4. How long transactions may go on while others wait. */
+/** pump.P4. How long transactions may keep batches waiting. */
 const TRANSACT_MS = 20;
 
-interface Submitted {
+interface SubmittedWrite {
   readonly write: Write;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A batch. */
-interface Flight {
+/** The writes of one store transaction. */
+interface Batch {
   readonly runs: readonly HotRun[];
   readonly turns: readonly TurnWrite[];
-  readonly submitted: readonly Submitted[];
+  readonly submitted: readonly SubmittedWrite[];
   /** Turns first. */
   readonly writes: readonly Write[];
 }
 
-/** What the pump tells about the runs it moves. */
+/** What the pump reports to the worker. */
 export interface PumpListener {
   committed(run: HotRun, write: TurnWrite, outcome: TurnOutcome): void;
-  /** For each write of a batch, before anybody else is told. */
+  /** Called for each write of a batch, before the others. */
   wrote(write: Write, outcome: Outcome): void;
-  /** The store could not say what became of the batch, or refused it. */
+  /** The store rejected the batch, or its outcome is unknown. */
   failed(runs: readonly HotRun[], writes: readonly Write[], error: unknown): void;
   drained(run: HotRun): void;
-  /** Commits the next of the run's own transactions (U3). */
+  /** The run in memory is invalid: an invariant does not hold. */
+  broken(run: HotRun, error: unknown): void;
+  /** Commits the run's next transaction (database.U3). */
   transact(run: HotRun): Promise<void>;
-  /** Asked before each flush for writes of the worker's own. */
+  /** The worker adds its claims to the batch. */
   beforeFlush(): void;
 }
 
@@ -65,100 +68,100 @@ export class Pump {
   readonly #store: Store;
   readonly #timers: Timers;
   readonly #listener: PumpListener;
-  readonly #overlap: NonNullable<Store["overlap"]>;
-  #submitted: Submitted[] = [];
-  /** P6. What looks for work after the next batch, and those that are looking. */
-  #polls: Submitted[] = [];
-  readonly #looking = new Set<Promise<void>>();
+  readonly #overlap: NonNullable<Store["pipeline"]>;
+  #submitted: SubmittedWrite[] = [];
+  /** pump.P6. Polls to write after the next batch, and those being written. */
+  #polls: SubmittedWrite[] = [];
+  readonly #pollsInFlight = new Set<Promise<void>>();
   #ready: HotRun[] = [];
   #draining: HotRun[] = [];
   #dirty = new Set<HotRun>();
   #scheduled = false;
-  readonly #flights = new Set<Flight>();
-  /** P4. Nothing else may leave. */
-  #alone = false;
+  readonly #batchesInFlight = new Set<Batch>();
+  /** pump.P4. No other batch may start. */
+  #isExclusive = false;
   #stopped = false;
-  #holding = false;
-  /** P5 */
-  #putOffUntil: EpochMs | undefined;
+  #isDeliveryHeld = false;
+  /** pump.P5 */
+  #flushDelayedUntil: EpochMs | undefined;
   #idleWaiters: (() => void)[] = [];
-  #writtenWaiters: (() => void)[] = [];
+  #flushWaiters: (() => void)[] = [];
 
   constructor(store: Store, timers: Timers, listener: PumpListener) {
     this.#store = store;
     this.#timers = timers;
     this.#listener = listener;
-    this.#overlap = store.overlap ?? { batches: 1, writes: 1, transactions: 1 };
+    this.#overlap = store.pipeline ?? { batches: 1, writes: 1, transactions: 1 };
   }
 
   /** Adds a write to the next batch. */
   submit<W extends Write>(write: W): Promise<OutcomeOf<W>> {
     return new Promise((resolve, reject) => {
-      if (this.#stopped) return reject(stopped());
+      if (this.#stopped) return reject(closedError());
       this.#submitted.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
-      this.kick();
+      this.wake();
     });
   }
 
-  /** P6 */
+  /** pump.P6 */
   get pollsApart(): boolean {
-    return this.#store.pollsApart === true;
+    return this.#store.pollsSeparately === true;
   }
 
-  /** P6. As `submit`, for what looks for work. */
+  /** pump.P6. Like `submit`, for writes that poll for work. */
   poll<W extends Write>(write: W): Promise<OutcomeOf<W>> {
     if (!this.pollsApart) return this.submit(write);
     return new Promise((resolve, reject) => {
-      if (this.#stopped) return reject(stopped());
+      if (this.#stopped) return reject(closedError());
       this.#polls.push({ write, resolve: resolve as (outcome: Outcome) => void, reject });
-      this.kick();
+      this.wake();
     });
   }
 
   markDirty(run: HotRun): void {
     this.#dirty.add(run);
-    this.kick();
+    this.wake();
   }
 
   markReady(run: HotRun): void {
-    if (run.queued || this.#holding) return;
-    run.queued = true;
+    if (run.isQueued || this.#isDeliveryHeld) return;
+    run.isQueued = true;
     this.#ready.push(run);
-    this.kick();
+    this.wake();
   }
 
-  /** The code of this run has just been set going: look at it when it has done all it can. */
+  /** The run's code was resumed: the next tick collects its commands. */
   markRunning(run: HotRun): void {
-    if (run.running) return;
-    run.running = true;
+    if (run.isRunning) return;
+    run.isRunning = true;
     this.#draining.push(run);
-    this.kick();
+    this.wake();
   }
 
   forget(run: HotRun): void {
     this.#dirty.delete(run);
   }
 
-  /** Code gets nothing more; what is under way is still written. */
-  holdDeliveries(): void {
-    this.#holding = true;
+  /** Delivers no more completions to code; pending entries are still committed. */
+  stopDeliveries(): void {
+    this.#isDeliveryHeld = true;
     this.#ready = [];
   }
 
-  /** Nothing is written any more; what waited to be is refused. */
+  /** Writes nothing more; rejects what was submitted. */
   stop(): void {
     this.#stopped = true;
-    for (const { reject } of [...this.#submitted.splice(0), ...this.#polls.splice(0)]) reject(stopped());
+    for (const { reject } of [...this.#submitted.splice(0), ...this.#polls.splice(0)]) reject(closedError());
     this.#settleIdle();
   }
 
-  get isQuiet(): boolean {
+  get isIdle(): boolean {
     return (
       this.#stopped ||
       (!this.#scheduled &&
-        this.#flights.size === 0 &&
-        !this.#alone &&
-        this.#looking.size === 0 &&
+        this.#batchesInFlight.size === 0 &&
+        !this.#isExclusive &&
+        this.#pollsInFlight.size === 0 &&
         this.#submitted.length === 0 &&
         this.#polls.length === 0 &&
         this.#ready.length === 0 &&
@@ -166,22 +169,22 @@ export class Pump {
     );
   }
 
-  /** Resolves when nothing is left to deliver or to write. */
-  quiet(): Promise<void> {
-    if (this.isQuiet) return Promise.resolve();
+  /** Resolves when there is nothing to deliver or to write. */
+  idle(): Promise<void> {
+    if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  /** Resolves when everything submitted so far has been written, or refused; what comes after is not waited for. */
-  written(): Promise<void> {
+  /** Resolves when everything submitted before this call has been written or rejected. */
+  flushed(): Promise<void> {
     if (this.#stopped) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#writtenWaiters.push(resolve);
-      this.kick();
+      this.#flushWaiters.push(resolve);
+      this.wake();
     });
   }
 
-  kick(): void {
+  wake(): void {
     if (this.#scheduled || this.#stopped) return;
     this.#scheduled = true;
     this.#timers.soon(this.#tick);
@@ -195,124 +198,138 @@ export class Pump {
     if (drained.length > 0) {
       this.#draining = [];
       for (const run of drained) {
-        run.running = false;
+        run.isRunning = false;
         this.#listener.drained(run);
-        if (run.nodes?.began !== true) continue;
-        run.nodes.began = false;
+        if (run.nodes?.hasStarted !== true) continue;
+        run.nodes.hasStarted = false;
         nodesBegan = true;
       }
     }
     let waiting = 0;
-    for (const run of this.#dirty) waiting += run.waiting;
+    for (const run of this.#dirty) waiting += run.pendingWeight;
     if (waiting >= FLUSH_AT) this.#flush();
     else if (this.#ready.length > 0) this.#deliver();
-    else if (nodesBegan && this.#mayPutOff()) this.kick();
+    else if (nodesBegan && this.#mayDelayFlush()) this.wake();
     else this.#flush();
   };
 
-  /** P5 */
-  #mayPutOff(): boolean {
+  /** pump.P5 */
+  #mayDelayFlush(): boolean {
     const now = this.#store.now();
-    this.#putOffUntil ??= now + NODES_MS;
-    return now < this.#putOffUntil;
+    this.#flushDelayedUntil ??= now + NODES_MS;
+    return now < this.#flushDelayedUntil;
   }
 
-  /** P1 */
+  /** pump.P1 */
   #deliver(): void {
     const ready = this.#ready;
     this.#ready = [];
     for (const run of ready) {
-      run.queued = false;
-      if (run.isGone || !run.hasDeliverable) continue;
+      run.isQueued = false;
+      if (run.isDiscarded || !run.hasDeliverable) continue;
       run.deliverNext();
       this.#draining.push(run);
     }
-    this.kick();
+    this.wake();
   }
 
   #flush(): void {
-    if (!this.#mayLeave()) return;
-    this.#putOffUntil = undefined;
+    if (!this.#mayStartBatch()) return;
+    this.#flushDelayedUntil = undefined;
     this.#listener.beforeFlush();
-    const waiters = this.#writtenWaiters.splice(0);
+    const waiters = this.#flushWaiters.splice(0);
     const transacting: HotRun[] = [];
-    if (!this.#holding) for (const run of this.#dirty) if (run.hasTransaction) transacting.push(run);
-    this.#alone = waiters.length > 0 || transacting.length > 0;
-    const flight = this.#load();
-    if (flight.writes.length > 0) {
-      void this.#fly(flight, waiters, transacting);
-      // The other half.
-      if (!this.#alone && this.#dirty.size + this.#submitted.length > 0) this.kick();
+    if (!this.#isDeliveryHeld) for (const run of this.#dirty) if (run.hasTransaction) transacting.push(run);
+    this.#isExclusive = waiters.length > 0 || transacting.length > 0;
+    const batch = this.#planBatch();
+    if (batch.writes.length > 0) {
+      void this.#writeBatch(batch, waiters, transacting);
+      // The second half of the writes.
+      if (!this.#isExclusive && this.#dirty.size + this.#submitted.length > 0) this.wake();
       return;
     }
-    this.#look(waiters);
-    this.#alone = false;
+    this.#startPolls(waiters);
+    this.#isExclusive = false;
     if (transacting.length > 0) void this.#transact(transacting);
     else this.#settleIdle();
   }
 
-  /** P3, P4 */
-  #mayLeave(): boolean {
-    if (this.#alone) return false;
-    if (this.#flights.size === 0) return true;
+  /** pump.P3, pump.P4 */
+  #mayStartBatch(): boolean {
+    if (this.#isExclusive) return false;
+    if (this.#batchesInFlight.size === 0) return true;
     const { batches, writes } = this.#overlap;
-    if (this.#flights.size >= batches || this.#dirty.size + this.#submitted.length < writes) return false;
-    if (this.#writtenWaiters.length > 0) return false;
+    if (this.#batchesInFlight.size >= batches || this.#dirty.size + this.#submitted.length < writes) return false;
+    if (this.#flushWaiters.length > 0) return false;
     for (const run of this.#dirty) if (run.hasTransaction) return false;
     return true;
   }
 
-  /** Takes what the next batch is made of: everything, or half of it when the other half may follow at once. */
-  #load(): Flight {
+  /** pump.P3. Takes all pending writes, or half of them when a second batch may start at once. */
+  #planBatch(): Batch {
     const { batches, writes } = this.#overlap;
-    const isShared = batches > 1 && this.#flights.size === 0 && !this.#alone;
+    const isShared = batches > 1 && this.#batchesInFlight.size === 0 && !this.#isExclusive;
     const isHalf = isShared && this.#dirty.size + this.#submitted.length >= 2 * writes;
     const share = isHalf ? 0.5 : 1;
     const runs: HotRun[] = [];
     const turns: TurnWrite[] = [];
-    const underway = this.#underway();
+    const inFlight = this.#subjectsInFlight();
     let left = Math.ceil(this.#dirty.size * share);
     for (const run of this.#dirty) {
       if (left-- <= 0) break;
-      if (underway?.has(run.record.run) === true) continue;
+      if (inFlight?.has(run.record.run) === true) continue;
       this.#dirty.delete(run);
-      const write = run.takeWrite();
+      const write = this.#takeWrite(run);
       if (write === undefined) continue;
       runs.push(run);
       turns.push(write);
     }
-    const submitted: Submitted[] = [];
-    const later: Submitted[] = [];
+    const submitted: SubmittedWrite[] = [];
+    const later: SubmittedWrite[] = [];
     left = Math.ceil(this.#submitted.length * share);
     for (const one of this.#submitted)
-      if (submitted.length < left && underway?.has(subjectOf(one.write)) !== true) submitted.push(one);
+      if (submitted.length < left && inFlight?.has(subjectOf(one.write)) !== true) submitted.push(one);
       else later.push(one);
     this.#submitted = later;
     return { runs, turns, submitted, writes: [...turns, ...submitted.map(({ write }) => write)] };
   }
 
-  /** P3. What the batches in flight are about. Turns alone need not be looked at: a run has one of them at a time. */
-  #underway(): ReadonlySet<RunNumber | string> | undefined {
-    const flights = [...this.#flights];
-    if (this.#submitted.length === 0 && flights.every(({ submitted }) => submitted.length === 0)) return undefined;
-    return new Set(flights.flatMap(subjectsOf));
+  /** A run whose write cannot be made is stopped; the other runs are committed. */
+  #takeWrite(run: HotRun): TurnWrite | undefined {
+    try {
+      return run.takeWrite();
+    } catch (error) {
+      this.#listener.broken(run, error);
+      return undefined;
+    }
   }
 
-  async #fly(flight: Flight, waiters: readonly (() => void)[], transacting: readonly HotRun[]): Promise<void> {
-    const { runs, turns, submitted, writes } = flight;
-    this.#flights.add(flight);
+  /** pump.P3. The runs of the batches in flight. Undefined when all writes are turns: a run has one turn write at a time. */
+  #subjectsInFlight(): ReadonlySet<RunNumber | string> | undefined {
+    const batches = [...this.#batchesInFlight];
+    if (this.#submitted.length === 0 && batches.every(({ submitted }) => submitted.length === 0)) return undefined;
+    return new Set(batches.flatMap(subjectsOf));
+  }
+
+  async #writeBatch(batch: Batch, waiters: readonly (() => void)[], transacting: readonly HotRun[]): Promise<void> {
+    const { runs, turns, submitted, writes } = batch;
+    this.#batchesInFlight.add(batch);
+    invariant(this.#batchesInFlight.size <= this.#overlap.batches, "no more batches in flight than the store allows");
+    invariant(!this.#isExclusive || this.#batchesInFlight.size === 1, "an exclusive batch is the only one in flight");
     let outcomes: readonly Outcome[] | undefined;
     let failure: unknown;
     try {
-      outcomes = await this.#store.write(writes);
+      const answers: readonly Outcome[] = await this.#store.write(writes);
+      invariant(answers.length === writes.length, "the store answers every write of a batch");
+      outcomes = answers;
     } catch (error) {
       failure = error;
     }
-    this.#flights.delete(flight);
-    this.#alone = false;
-    this.#look(waiters);
+    this.#batchesInFlight.delete(batch);
+    this.#isExclusive = false;
+    this.#startPolls(waiters);
     if (this.#stopped) return;
-    this.kick();
+    this.wake();
     if (outcomes === undefined) {
       for (const { reject } of submitted) reject(failure);
       return this.#listener.failed(runs, writes, failure);
@@ -324,20 +341,21 @@ export class Pump {
     if (transacting.length > 0) await this.#transact(transacting);
   }
 
-  /** P6. `waiters` are told when everybody has looked. */
-  #look(waiters: readonly (() => void)[]): void {
+  /** pump.P6. Resolves `waiters` after all polls. */
+  #startPolls(waiters: readonly (() => void)[]): void {
     if (this.#polls.length > 0 && !this.#stopped) {
-      const looking = this.#lookFor(this.#polls.splice(0)).finally(() => {
-        this.#looking.delete(looking);
+      const polling = this.#writePolls(this.#polls.splice(0)).finally(() => {
+        this.#pollsInFlight.delete(polling);
         this.#settleIdle();
       });
-      this.#looking.add(looking);
+      this.#pollsInFlight.add(polling);
     }
-    if (this.#looking.size === 0) for (const resolve of waiters) resolve();
-    else if (waiters.length > 0) void Promise.all(this.#looking).then(() => waiters.forEach((resolve) => resolve()));
+    if (this.#pollsInFlight.size === 0) for (const resolve of waiters) resolve();
+    else if (waiters.length > 0)
+      void Promise.all(this.#pollsInFlight).then(() => waiters.forEach((resolve) => resolve()));
   }
 
-  async #lookFor(polls: readonly Submitted[]): Promise<void> {
+  async #writePolls(polls: readonly SubmittedWrite[]): Promise<void> {
     const writes = polls.map(({ write }) => write);
     try {
       const outcomes: readonly Outcome[] = await this.#store.write(writes);
@@ -351,39 +369,42 @@ export class Pump {
     }
   }
 
-  /** P4 */
+  /** pump.P4 */
   async #transact(runs: readonly HotRun[]): Promise<void> {
-    this.#alone = true;
+    this.#isExclusive = true;
     const left = [...runs];
     const until = this.#store.now() + TRANSACT_MS;
     do {
       const some = left.splice(0, this.#overlap.transactions);
       await Promise.all(some.map((run) => this.#listener.transact(run)));
     } while (left.length > 0 && !this.#stopped && this.#store.now() < until);
-    this.#alone = false;
+    this.#isExclusive = false;
     if (this.#stopped) return;
-    // The first of the next time.
-    if (left.length > 0) this.#dirty = new Set([...left.filter((run) => !run.isGone), ...this.#dirty]);
-    this.kick();
+    // They go first next time.
+    if (left.length > 0) this.#dirty = new Set([...left.filter((run) => !run.isDiscarded), ...this.#dirty]);
+    this.wake();
   }
 
   #settleIdle(): void {
-    if (!this.isQuiet) return;
+    if (!this.isIdle) return;
     const waiters = this.#idleWaiters;
     this.#idleWaiters = [];
     for (const resolve of waiters) resolve();
   }
 }
 
-function stopped(): RepriseError {
-  return new RepriseError("ENGINE_CLOSED", "The engine was closed before this could be written.");
+function closedError(): RepriseError {
+  return new RepriseError(
+    "ENGINE_CLOSED",
+    "The engine was closed before it wrote this to the store. Do it again with an open engine.",
+  );
 }
 
 function countEntries(turns: readonly TurnWrite[]): number {
   return turns.reduce((sum, { entries }) => sum + entries.length, 0);
 }
 
-/** P3. Which run a write is about, by number or by id; what is about none is done one after the other. */
+/** pump.P3. The run a write changes, by number or id. Writes that change no run share the subject `""`, so they stay in order. */
 function subjectOf(write: Write): RunNumber | string {
   if ("to" in write) return write.to;
   if ("id" in write) return write.id;
@@ -391,6 +412,6 @@ function subjectOf(write: Write): RunNumber | string {
   return typeof write.run === "number" ? write.run : write.run.id;
 }
 
-function subjectsOf({ runs, submitted }: Flight): readonly (RunNumber | string)[] {
+function subjectsOf({ runs, submitted }: Batch): readonly (RunNumber | string)[] {
   return [...runs.flatMap(({ record }) => [record.run, record.id]), ...submitted.map(({ write }) => subjectOf(write))];
 }

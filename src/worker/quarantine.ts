@@ -1,7 +1,7 @@
-// Quarantine: while a group of suspects (S5) has not shown that it can commit, this worker claims nothing else (SU2).
+// Quarantine: a worker that claimed a group of suspects (store.S5) claims nothing else until each has committed (suspects.SU2).
 //
-// If the worker dies now, one of the group killed it. The window bounds that in time: a suspect whose honest work takes long
-// must not stop a worker.
+// If the worker dies meanwhile, a member of the group killed it. A time window limits the quarantine, so that a suspect whose
+// work takes long does not stop the worker.
 
 import type { Timers } from "../base/index.ts";
 import { ISOLATED_AFTER, quarantineMs } from "../kernel/index.ts";
@@ -10,26 +10,26 @@ export class Quarantine {
   readonly #timers: Timers;
   readonly #over: () => void;
   readonly #members = new Set<string>();
-  /** SU3. The store gives this worker no other suspect before they have committed, however long ago the window was. */
+  /** suspects.SU3. Until they commit, the store gives this worker no other suspect, even after the window has ended. */
   readonly #isolated = new Set<string>();
   #window: { readonly ms: number; readonly cancel: () => void } | undefined;
 
-  /** `over`: suspects may be claimed again. */
+  /** `over`: the worker may claim suspects again. */
   constructor(timers: Timers, over: () => void) {
     this.#timers = timers;
     this.#over = over;
   }
 
-  get isKept(): boolean {
+  get isActive(): boolean {
     return this.#members.size > 0;
   }
 
-  /** As far as this worker knows; the store knows better. */
+  /** What this worker knows; the store decides. */
   get holdsIsolated(): boolean {
     return this.#isolated.size > 0;
   }
 
-  /** One more member. The window is that of the highest level among them. */
+  /** The member with the highest level sets the window. */
   add(member: string, level: number): void {
     this.#members.add(member);
     if (level >= ISOLATED_AFTER) this.#isolated.add(member);
@@ -39,16 +39,16 @@ export class Quarantine {
     this.#window = { ms, cancel: this.#timers.set(ms, () => this.#end(), { ref: false }) };
   }
 
-  /** The member has committed, or is about to. */
-  proved(member: string): void {
+  /** The member has committed, or is about to: it did not kill the worker. */
+  clear(member: string): void {
     if (this.#members.size + this.#isolated.size === 0) return;
     const wasIsolated = this.#isolated.delete(member);
     if (this.#members.delete(member) && this.#members.size === 0) this.#end();
     else if (wasIsolated && this.#members.size === 0) this.#over();
   }
 
-  /** Everything held was given up. */
-  clear(): void {
+  /** The worker dropped everything it held. */
+  reset(): void {
     this.#isolated.clear();
     if (this.#members.size > 0) this.#end();
   }

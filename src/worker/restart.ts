@@ -1,9 +1,9 @@
-// Restart: after a failure of the store, the loss of the lease or a break in the store's history, the worker gives up everything
-// it holds and continues under a new number (R6).
+// Restart: after a store failure, a lost lease or a break in the store's history, the worker drops everything it holds and
+// registers again under a new number (worker.R3).
 
 import { CancelledError, type Timers } from "../base/index.ts";
-import { INSIST_MS } from "./persistent-writes.ts";
-import type { Lease } from "./lease.ts";
+import { RETRY_WRITE_MS } from "./persistent-writes.ts";
+import type { WorkerLease } from "./worker-lease.ts";
 import type { Pump } from "./pump.ts";
 import type { TaskPool } from "./task-pool.ts";
 
@@ -11,12 +11,12 @@ export interface RestartHost {
   readonly timers: Timers;
   readonly pump: Pump;
   readonly tasks: TaskPool;
-  lease(): Lease;
+  lease(): WorkerLease;
   mayRestart(): boolean;
   evictAll(): void;
-  /** Writes again what the database must have before anything is claimed, and may have lost. */
+  /** Repeats writes that the database may have lost and that claims depend on. */
   prepare(): Promise<unknown>;
-  restarted(): void;
+  onRestarted(): void;
   report(error: unknown): void;
 }
 
@@ -33,7 +33,7 @@ export class Restart {
     return this.#isRunning;
   }
 
-  /** Resolves when the last one is over. */
+  /** Resolves when no restart is in progress. */
   done(): Promise<void> {
     return this.#done;
   }
@@ -43,23 +43,23 @@ export class Restart {
     if (!this.#host.mayRestart() || this.#isRunning) return;
     this.#isRunning = true;
     const lease = this.#host.lease();
-    lease.giveUp();
+    lease.abandon();
     this.#host.evictAll();
     tasks.abandonAll(() => new CancelledError("The lease was lost."));
-    // What was finished goes out first, while its tokens still count. Not `quiet`: under load it never is.
+    // Finished work is committed first, while its tokens are still valid. Not `idle`: a loaded pump never is.
     this.#done = pump
-      .written()
+      .flushed()
       .then(() => this.#host.prepare())
-      .then(() => lease.renew())
+      .then(() => lease.reregister())
       .then(
         () => {
           this.#isRunning = false;
-          this.#host.restarted();
+          this.#host.onRestarted();
         },
         (error: unknown) => {
           this.#isRunning = false;
           this.#host.report(error);
-          timers.set(INSIST_MS, () => this.run(), { ref: false });
+          timers.set(RETRY_WRITE_MS, () => this.run(), { ref: false });
         },
       );
   }

@@ -1,11 +1,12 @@
-// RunCache: the runs in memory. Held ones stay; the others are kept as long as there is room, oldest use first out.
+// RunCache: the runs in memory. Held runs stay; the cache evicts the least recently used of the others.
 
+import { invariant } from "../base/index.ts";
 import type { RunNumber } from "../kernel/index.ts";
 
 export class RunCache<T> {
   readonly #size: number;
   readonly #held = new Map<RunNumber, T>();
-  /** In order of last use. */
+  /** Least recently used first. */
   readonly #idle = new Map<RunNumber, T>();
 
   constructor(size: number) {
@@ -33,8 +34,9 @@ export class RunCache<T> {
     this.#held.set(run, value);
   }
 
-  /** Answers the one that had to go for it. */
+  /** Returns the run that the cache evicted for it. */
   release(run: RunNumber, value: T): T | undefined {
+    invariant(this.#held.get(run) === value, "only a held run is released");
     this.#held.delete(run);
     this.#idle.set(run, value);
     if (this.#idle.size <= this.#size) return undefined;
@@ -44,7 +46,7 @@ export class RunCache<T> {
     return oldest.value[1];
   }
 
-  /** Only the value itself: a newer one under the same number stays. */
+  /** Removes `value` only: a newer value of the same run stays. */
   delete(run: RunNumber, value: T): void {
     if (this.#held.get(run) === value) this.#held.delete(run);
     if (this.#idle.get(run) === value) this.#idle.delete(run);

@@ -1,4 +1,4 @@
-// WorkMeter: counts what this worker commits, for people who watch it. What it counted goes out with the heartbeat.
+// WorkMeter: counts the runs and steps this worker commits. Each heartbeat reports the counts.
 
 import type { EpochMs } from "../base/index.ts";
 import {
@@ -7,13 +7,13 @@ import {
   type EntryType,
   type Outcome,
   type TurnOutcome,
-  type WorkerDoing,
+  type WorkerActivity,
   type Write,
 } from "../kernel/index.ts";
 
 export class WorkMeter {
   #since: EpochMs;
-  #begun = 0;
+  #started = 0;
   #ended = 0;
   #steps = 0;
 
@@ -24,15 +24,15 @@ export class WorkMeter {
   note(write: Write, outcome: Outcome): void {
     if (write.write === "turn") {
       if ((outcome as TurnOutcome).status !== "committed") return;
-      if (write.head === 1 && write.entries.length > 0) this.#begun += 1;
+      if (write.head === 1 && write.entries.length > 0) this.#started += 1;
       this.#count(write.entries);
       if (write.then !== "hold" && write.then !== "release") this.#ended += 1;
     } else if (write.write === "complete") {
       const completed = outcome as CompleteOutcome;
       if (completed.status !== "committed") return;
-      if ("turn" in write.fence && completed.seq === 2) this.#begun += 1;
+      if ("turn" in write.fence && completed.seq === 2) this.#started += 1;
       this.#count(write.entries);
-      if (write.then !== "go on") this.#ended += 1;
+      if (write.then !== "continue") this.#ended += 1;
     }
   }
 
@@ -40,12 +40,12 @@ export class WorkMeter {
     for (const { type } of entries) if (isTerminal(type)) this.#steps += 1;
   }
 
-  /** What was counted since this was last asked, and what is in hand. */
-  text(now: EpochMs, inHand: Pick<WorkerDoing, "runsHeld" | "atWork" | "isDraining">): string {
-    const counted = { runsBegun: this.#begun, runsEnded: this.#ended, steps: this.#steps };
-    const doing: WorkerDoing = { overMs: Math.max(1, now - this.#since), ...counted, ...inHand };
+  /** The counts since the last call, with the current load. */
+  text(now: EpochMs, load: Pick<WorkerActivity, "runsHeld" | "running" | "isDraining">): string {
+    const counted = { runsStarted: this.#started, runsEnded: this.#ended, steps: this.#steps };
+    const activity: WorkerActivity = { overMs: Math.max(1, now - this.#since), ...counted, ...load };
     this.#since = now;
-    this.#begun = this.#ended = this.#steps = 0;
-    return JSON.stringify(doing);
+    this.#started = this.#ended = this.#steps = 0;
+    return JSON.stringify(activity);
   }
 }

@@ -1,10 +1,10 @@
-// What a worker is made of.
+// WorkerOptions: what the engine passes to its worker.
 
 import type { Random, Timers } from "../base/index.ts";
-import type { EndStatus, EndEntry, Labels, RunNumber, RunRecord, Store } from "../kernel/index.ts";
+import type { EndedRunStatus, EndEntry, Labels, RunNumber, RunRecord, Store } from "../kernel/index.ts";
 import type { Determinism, Guard, LogLevel } from "../workflow/index.ts";
-import type { OutboxHandler } from "./deliveries.ts";
-import type { Registry } from "./registry.ts";
+import type { OutboxHandler } from "./outbox-relay.ts";
+import type { Registry } from "../process/index.ts";
 
 export interface WorkerOptions {
   readonly store: Store;
@@ -17,32 +17,32 @@ export interface WorkerOptions {
   /** False: a client only; nothing is claimed. */
   readonly works: boolean;
   readonly concurrency: number;
-  /** The names of the queues it works on; undefined: all. */
+  /** The queues the worker claims from; undefined: all. */
   readonly queues: readonly string[] | undefined;
   readonly labels: Labels;
   readonly leaseMs: number;
   readonly heartbeats: boolean;
   readonly polls: boolean;
   readonly determinism: Determinism;
-  /** By destination. */
+  /** Handlers by destination. */
   readonly outbox?: ReadonlyMap<string, OutboxHandler>;
   readonly guard: Guard;
   readonly runtime: string;
-  /** Bytes one payload may have, where that is less than what can be kept. */
+  /** The largest payload in bytes, if smaller than the store's limit. */
   readonly payloadLimit?: number | undefined;
-  /** The longest journal a run may have; default: a million entries. */
+  /** The longest journal to replay; default: a million entries (journal-limit.ts). */
   readonly entryLimit?: number | undefined;
-  /** What a new run's first entry is salted with, where payloads are encrypted. */
+  /** A salt for a new run's first entry, if payloads are encrypted. */
   readonly newSalt?: (() => string) | undefined;
   readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
-  /** A run ended in this process; its last entry says how. */
-  readonly onEnded: (record: RunRecord, status: EndStatus, last: EndEntry) => void;
+  /** A run ended in this process; `last` is its last entry. */
+  readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
   /** A commit of a run held here is durable. */
-  readonly onMoved: (record: RunRecord) => void;
-  /** A run was stopped, or is no longer held here: whoever waits for it must look. */
+  readonly onCommitted: (record: RunRecord) => void;
+  /** A run was stopped, or is no longer held here: waiters must read its status. */
   readonly onUnheld: (record: RunRecord) => void;
-  /** Called instead of an operation's own function, in tests. */
+  /** Replaces an operation's function, in tests. */
   readonly stubOperation?: (name: string) => ((input: unknown) => unknown) | undefined;
-  /** Another process wrote: something about these runs, or about any. */
+  /** Another process changed these runs, or any run. */
   readonly onChanged: (runs?: ReadonlySet<RunNumber>) => void;
 }

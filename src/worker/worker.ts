@@ -1,13 +1,13 @@
-// Worker: claims what is due, runs it, commits what came of it.
+// Worker: claims work, runs it and commits the results.
 //
-// It wires the runs in memory (R1–R3, held-runs.ts), the tasks at work, this process's lease, and the pump they share.
-// It does not own the rules of a commit (kernel) or of replay (workflow).
+// It wires the runs in memory (held-runs.ts), the running tasks, the worker's lease and the pump that they share. It does not
+// own the rules of a commit (kernel) or of replay (workflow).
 //
-// R4. At most `concurrency` user functions at once, at most `HELD_LIMIT` runs held.
-// R5. Draining starts nothing new; what is at work may finish. A run with nothing at work is given back at once, everything
-//     else when it is done, or the time is up.
-// R6. After a failure of the store everything held is given up, and the worker continues under a new number (restart.ts).
-// R7. The same when the database went back to an earlier state: nothing that is in memory is used any more.
+// worker.R1. A worker runs at most `concurrency` user functions at once, and holds at most `HELD_LIMIT` runs.
+// worker.R2. A draining worker starts no new work. Functions that run may finish until the grace period ends. The worker
+//   releases each run as soon as none of its functions run.
+// worker.R3. After a store failure the worker drops everything it holds and continues under a new number (restart.ts).
+// worker.R4. It does the same when the database went back to an earlier state: nothing in memory is valid then.
 
 import { CancelledError, type EpochMs } from "../base/index.ts";
 import {
@@ -16,82 +16,72 @@ import {
   type Claim,
   type DefinitionVersion,
   type ClaimedItem,
-  type EndStatus,
+  type EndedRunStatus,
   type EndEntry,
   type HistoryBreak,
-  type Line,
-  type NewRun,
   type ChangeNotice,
-  type NextGeneration,
   type RunRecord,
   type Store,
   type Write,
 } from "../kernel/index.ts";
-import type { ChildAsk, OperationAsk, PauseEvidence } from "../workflow/index.ts";
-import { aboutText } from "./about.ts";
-import { Claimer, KINDS, type ClaimerHost } from "./claimer.ts";
-import { Deliveries } from "./deliveries.ts";
+import { describeWorker } from "./worker-description.ts";
+import { Claimer, CLAIM_KINDS, type ClaimerHost } from "./claimer.ts";
+import { OutboxRelay } from "./outbox-relay.ts";
 import { Drain } from "./drain.ts";
-import { Flows } from "./flows.ts";
+import { FlowRunner } from "./flow-runner.ts";
 import { newFlowChild } from "./flow-child.ts";
-import { mayHold } from "./claims-given-back.ts";
+import { mayAcquireLease } from "./released-claims.ts";
 import { HeldRuns } from "./held-runs.ts";
-import type { HotRun } from "./hot-run.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
 import { PersistentWrites } from "./persistent-writes.ts";
-import { intakeOf } from "./intake.ts";
-import { ItemWatch } from "./item-watch.ts";
-import type { Continued } from "./run-end.ts";
-import { Lease } from "./lease.ts";
-import { LookOut } from "./look-out.ts";
-import { runOperation, type OperationHost } from "./operations.ts";
-import { childRun, nextRun } from "./new-run.ts";
-import { turnWanted } from "./nodes-of-run.ts";
-import { HELD_LIMIT, Preclaims } from "./preclaims.ts";
+import { claimDispatch } from "./claim-dispatch.ts";
+import { ItemLeaseCheck } from "./item-lease-check.ts";
+import { WorkerLease } from "./worker-lease.ts";
+import { runOperation, type OperationHost } from "./run-operation.ts";
+import { childRun, nextRun, Poller, ProcessLog, versionOf } from "../process/index.ts";
+import { requestTurn } from "./graph-nodes.ts";
+import { HELD_LIMIT, EagerClaims } from "./eager-claims.ts";
 import { Pump } from "./pump.ts";
 import { Quarantine } from "./quarantine.ts";
-import { Reconcile } from "./reconcile.ts";
-import { versionOf } from "./registry.ts";
+import { LeaseReconciler } from "./lease-reconciler.ts";
 import { Restart } from "./restart.ts";
-import { Schedules } from "./schedules.ts";
-import { journalLimit } from "./journal-limit.ts";
-import { Served } from "./served.ts";
-import { Slots } from "./slots.ts";
+import { ScheduleRunner } from "./schedule-runner.ts";
+import { journalLimit, type JournalLimitHost } from "./journal-limit.ts";
+import { ClaimFilter } from "./claim-filter.ts";
+import { ExecutionSlots } from "./execution-slots.ts";
 import { TaskPool } from "./task-pool.ts";
 import { Transactions } from "./transactions.ts";
 import { WorkMeter } from "./work-meter.ts";
-import { WorkerLog } from "./worker-log.ts";
 import type { WorkerOptions } from "./worker-options.ts";
-import type { NextAttempt } from "./tasks.ts";
-
-export type { WorkerOptions } from "./worker-options.ts";
+import type { NextAttempt } from "./run-task.ts";
 
 export class Worker {
   readonly pump: Pump;
   readonly #options: WorkerOptions;
   readonly #store: Store;
-  readonly #log: WorkerLog;
-  readonly #served: Served;
-  readonly #slots: Slots;
-  /** Counts nodes of graphs at work; how many may be is the business of their graph. */
-  readonly #nodeSlots: Slots;
+  readonly #log: ProcessLog;
+  readonly #filter: ClaimFilter;
+  readonly #slots: ExecutionSlots;
+  /** Counts the running nodes of graphs; each graph limits its own. */
+  readonly #nodeSlots: ExecutionSlots;
   readonly #tasks: TaskPool;
-  readonly #itemWatch: ItemWatch;
-  readonly #lease: Lease;
-  readonly #lookOut: LookOut;
+  readonly #itemLeaseCheck: ItemLeaseCheck;
+  readonly #lease: WorkerLease;
+  readonly #poller: Poller;
   readonly #runs: HeldRuns;
-  readonly #flows: Flows;
-  readonly #schedules: Schedules;
-  readonly #preclaims: Preclaims;
+  readonly #flows: FlowRunner;
+  readonly #schedules: ScheduleRunner;
+  readonly #eagerClaims: EagerClaims;
   readonly #meter: WorkMeter;
-  readonly #insistence: PersistentWrites;
+  readonly #persistentWrites: PersistentWrites;
   readonly #operationHost: OperationHost;
   readonly #transactions: Transactions;
-  readonly #deliveries: Deliveries;
+  readonly #outbox: OutboxRelay;
   readonly #claimer: Claimer;
   readonly #quarantine: Quarantine;
   readonly #restart: Restart;
-  readonly #reconcile: Reconcile;
-  /** R7. How often the database went back, as far as this process knows. */
+  readonly #reconciler: LeaseReconciler;
+  /** worker.R4. How often this process saw the database go back. */
   timesRolledBack = 0;
   readonly #drain: Drain;
   #stopped = false;
@@ -100,14 +90,14 @@ export class Worker {
     this.#options = options;
     this.#store = options.store;
     this.#meter = new WorkMeter(options.store.now());
-    this.#log = new WorkerLog(options.log, () => options.store.now());
-    this.#served = new Served(options.registry, options.queues, options.labels);
-    this.#slots = new Slots(options.concurrency);
-    this.#nodeSlots = new Slots(Number.MAX_SAFE_INTEGER);
+    this.#log = new ProcessLog(options.log, () => options.store.now());
+    this.#filter = new ClaimFilter(options.registry, options.queues, options.labels);
+    this.#slots = new ExecutionSlots(options.concurrency);
+    this.#nodeSlots = new ExecutionSlots(Number.MAX_SAFE_INTEGER);
     const { store, timers, polls } = options;
-    this.#preclaims = new Preclaims({
+    this.#eagerClaims = new EagerClaims({
       random: options.random,
-      served: this.#served,
+      filter: this.#filter,
       slots: this.#slots,
       claimer: () => this.#claimer,
       worker: () => this.#claimant,
@@ -115,13 +105,14 @@ export class Worker {
     });
     this.pump = new Pump(store, timers, {
       committed: (run, write, outcome) => {
-        this.#runs.committed(run, write, outcome);
-        this.#drain.nodesMoved();
+        this.#runs.onCommitted(run, write, outcome);
+        this.#drain.onNodeProgress();
       },
       wrote: (write, outcome) => this.#meter.note(write, outcome),
       failed: (_runs, writes, error) => this.#onFailed(writes, error),
       transact: (run) => this.#transactions.next(run),
-      drained: (run) => (this.#drain.isOn ? this.#drain.nodesMoved() : this.#runs.drained(run)),
+      drained: (run) => (this.#drain.isDraining ? this.#drain.onNodeProgress() : this.#runs.onDrained(run)),
+      broken: (run, error) => this.#runs.stopBroken(run, error),
       beforeFlush: () => this.#claimer.claim(),
     });
     this.#drain = new Drain({ timers, pump: this.pump, slots: this.#slots, runs: () => this.#runs });
@@ -132,34 +123,35 @@ export class Worker {
       registry: options.registry,
       now: () => store.now(),
       logger: (runId, step) => this.#log.logger(runId, step),
-      taskEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
-      taskFailed: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
+      onEnded: (item, arrival, wasLocal) => this.#onTaskEnded(item, arrival, wasLocal),
+      onRetry: (item, next, wasLocal) => this.#onTaskFailed(item, next, wasLocal),
       report: (error) => this.#log.report(error),
-      slotFreed: () => (this.#claimer.wants("items") || this.#claimer.wants("messages")) && this.pump.kick(),
+      onSlotFreed: () =>
+        (this.#claimer.isRequested("items") || this.#claimer.isRequested("messages")) && this.pump.wake(),
     });
-    this.#insistence = new PersistentWrites({
+    this.#persistentWrites = new PersistentWrites({
       timers,
       pump: this.pump,
       isStopped: () => this.#stopped,
       written: ({ write, run }) => {
-        this.#claimer.freed();
-        if (write !== "item-back") this.#runs.arrived(run);
+        this.#claimer.onQueueSlotFreed();
+        if (write !== "return-item") this.#runs.arrived(run);
       },
       report: (error) => this.#log.report(error),
     });
-    this.#itemWatch = new ItemWatch({
+    this.#itemLeaseCheck = new ItemLeaseCheck({
       store,
       timers,
       tasks: this.#tasks,
-      left: (run) => this.#runs.find(run)?.taskLeft(),
-      failed: (error) => this.#log.report(error),
+      onLocalTaskLost: (run) => this.#runs.find(run)?.onLocalTaskGone(),
+      report: (error) => this.#log.report(error),
     });
     this.#operationHost = {
       timers,
       slots: this.#slots,
       nodeSlots: this.#nodeSlots,
       now: () => store.now(),
-      mayStart: () => !this.#drain.isOn,
+      mayStart: () => !this.#drain.isDraining,
       logger: (runId, step) => this.#log.logger(runId, step),
     };
     this.#transactions = new Transactions({
@@ -167,24 +159,24 @@ export class Worker {
       operations: this.#operationHost,
       committed: (run, write, outcome) => {
         this.#meter.note(write, outcome);
-        this.#runs.committed(run, write, outcome);
+        this.#runs.onCommitted(run, write, outcome);
       },
-      giveUp: (run) => this.#runs.giveUp(run),
+      evict: (run) => this.#runs.evict(run),
       report: (error) => this.#log.report(error),
     });
-    this.#deliveries = new Deliveries({
+    this.#outbox = new OutboxRelay({
       handlers: options.outbox ?? new Map(),
       pump: this.pump,
       timers,
       slots: this.#slots,
       now: () => store.now(),
       isStopped: () => this.#stopped,
-      more: () => this.#claimer.want("messages"),
-      dueAt: (at) => this.#lookOut.dueAt(at),
+      wantMessages: () => this.#claimer.request("messages"),
+      dueAt: (at) => this.#poller.dueAt(at),
       log: options.log,
       report: (error) => this.#log.report(error),
     });
-    this.#quarantine = new Quarantine(timers, () => this.#claimer.want("turns", "items"));
+    this.#quarantine = new Quarantine(timers, () => this.#claimer.request("turns", "items"));
     this.#claimer = new Claimer(this.#claimerHost());
     this.#runs = new HeldRuns({
       ...options,
@@ -193,17 +185,17 @@ export class Worker {
       tasks: this.#tasks,
       claimer: this.#claimer,
       hotRunHost: { ...this.#hotRunHost, timers, ...journalLimit(options.entryLimit, options.log) },
-      dueAt: (at) => this.#lookOut.dueAt(at),
+      dueAt: (at) => this.#poller.dueAt(at),
       restart: () => this.#restart.run(),
-      insist: (write) => this.#insistence.on(write),
+      persist: (write) => this.#persistentWrites.submit(write),
       flows: {
-        take: (turn) => this.#flows.take(turn),
+        take: (turn) => this.#flows.startTurn(turn),
         adopt: (record, first, token) => this.#flows.adopt(record, first, token),
       },
-      proved: (run) => this.#quarantine.proved(String(run)),
+      clearSuspect: (run) => this.#quarantine.clear(String(run)),
       report: (error) => this.#log.report(error),
     });
-    this.#flows = new Flows({
+    this.#flows = new FlowRunner({
       store,
       timers,
       registry: options.registry,
@@ -211,48 +203,48 @@ export class Worker {
       slots: this.#slots,
       tasks: this.#tasks,
       claimer: this.#claimer,
-      served: this.#served,
+      filter: this.#filter,
       limits: options.payloadLimit === undefined ? undefined : { maxBytes: options.payloadLimit },
-      newClaim: () => this.#preclaims.newClaim(),
-      mayStart: () => !this.#drain.isOn && !this.#stopped,
+      newClaim: () => this.#eagerClaims.newClaim(),
+      mayStart: () => !this.#drain.isDraining && !this.#stopped,
       newChild: (child, id, command) => newFlowChild(this.#hotRunHost, options.registry, child, id, command),
-      adoptChildren: (asked, started) => this.#runs.adoptChildren(asked, started),
-      arrived: (run) => this.#runs.arrived(run),
-      insist: (write) => this.#insistence.on(write),
-      proved: (item) => this.#quarantine.proved(item),
+      adoptChildren: (requested, started) => this.#runs.adoptChildren(requested, started),
+      onArrival: (run) => this.#runs.arrived(run),
+      persist: (write) => this.#persistentWrites.submit(write),
+      clearSuspect: (item) => this.#quarantine.clear(item),
       onEnded: (record, status, last) => this.#onEnded(record, status, last),
-      onMoved: options.onMoved,
+      onCommitted: options.onCommitted,
       onUnheld: options.onUnheld,
       log: options.log,
       report: (error) => this.#log.report(error),
     });
-    this.#schedules = new Schedules({
+    this.#schedules = new ScheduleRunner({
       ...options,
       pump: this.pump,
       mayFire: () => this.#claimant !== undefined,
-      started: () => this.#claimer.want("starts", "turns"),
-      arrived: (run) => this.#runs.arrived(run),
-      dueAt: (at) => this.#lookOut.dueAt(at),
-      failed: (error) => this.#log.report(error),
+      onStarted: () => this.#claimer.request("starts", "turns"),
+      onArrival: (run) => this.#runs.arrived(run),
+      dueAt: (at) => this.#poller.dueAt(at),
+      report: (error) => this.#log.report(error),
     });
-    this.#lease = new Lease({
+    this.#lease = new WorkerLease({
       ...options,
-      about: aboutText(options, this.#served),
-      doing: () =>
+      profile: describeWorker(options, this.#filter),
+      activity: () =>
         this.#meter.text(store.now(), {
           runsHeld: this.#runs.count,
-          atWork: this.atWork,
-          isDraining: this.#drain.isOn,
+          running: this.runningCount,
+          isDraining: this.#drain.isDraining,
         }),
-      lost: () => this.#restart.run(),
-      tookOver: () => this.#claimer.tookOver(),
-      // The alarm counts on a clock that stands still while the machine sleeps, and does not see the wall clock jump.
-      renewed: () => {
-        this.#claimer.want(...(this.#quarantine.holdsIsolated ? KINDS : (["due"] as const)));
-        this.#schedules.look();
+      onLost: () => this.#restart.run(),
+      onTakeover: () => this.#claimer.onTakeover(),
+      // The poller's timer stops while the machine sleeps, and does not see the wall clock jump.
+      onRenewed: () => {
+        this.#claimer.request(...(this.#quarantine.holdsIsolated ? CLAIM_KINDS : (["due"] as const)));
+        this.#schedules.poll();
       },
-      reconcile: (worker) => this.#reconcile.run(worker),
-      failed: (error) => this.#log.report(error),
+      reconcile: (worker) => this.#reconciler.run(worker),
+      report: (error) => this.#log.report(error),
     });
     this.#restart = new Restart({
       timers,
@@ -260,60 +252,65 @@ export class Worker {
       tasks: this.#tasks,
       lease: () => this.#lease,
       mayRestart: () => options.works && !this.#stopped,
-      evictAll: () => (this.#runs.evictAll(), this.#quarantine.clear()),
+      evictAll: () => (this.#runs.evictAll(), this.#quarantine.reset()),
       prepare: () => this.#declareQueues(),
-      restarted: () => this.wake(),
+      onRestarted: () => this.wake(),
       report: (error) => this.#log.report(error),
     });
-    this.#reconcile = new Reconcile({
+    this.#reconciler = new LeaseReconciler({
       store,
-      knowsTurn: ({ run, token }) => this.#runs.knows(run, token),
-      knowsItem: ({ run, item, token }) => this.#tasks.knows(run, item, token),
-      knowsMessage: ({ token }) => this.#deliveries.knows(token),
-      insist: (write) => (write.write === "message-back" ? this.#deliveries.insist(write) : this.#insistence.on(write)),
-      gaveBack: (count) => this.#log.gaveBack(count),
+      knowsTurn: ({ run, token }) => this.#runs.holdsToken(run, token),
+      knowsItem: ({ run, item, token }) => this.#tasks.holdsToken(run, item, token),
+      knowsMessage: ({ token }) => this.#outbox.isDelivering(token),
+      persist: (write) =>
+        write.write === "return-message" ? this.#outbox.submit(write) : this.#persistentWrites.submit(write),
+      released: (count) => this.#log.leasesReleased(count),
     });
-    const changed = (news: ChangeNotice | undefined): void => this.#onChanged(news);
-    this.#lookOut = new LookOut({ store, timers, polls, due: () => this.wake(), changed });
+    this.#poller = new Poller({
+      store,
+      timers,
+      polls,
+      onDue: () => this.wake(),
+      onChanged: (notice) => this.#onChanged(notice),
+    });
   }
 
   async start(): Promise<void> {
     this.#store.onHistoryBreak?.((change) => this.#onHistoryBreak(change));
     await this.#declareQueues();
     if (this.#options.works) await this.#lease.start();
-    this.#lookOut.start();
+    this.#poller.start();
     this.wake();
   }
 
   #declareQueues(): Promise<unknown> {
-    const { queues } = this.#options.registry;
-    return this.#store.write([...queues].map(([name, limits]) => ({ write: "declare-queue", name, limits })));
+    return this.#store.write(this.#options.registry.queueDeclarations());
   }
 
-  // ── what the engine asks ──
+  // ── calls of the engine ──
 
   get runs(): HeldRuns {
     return this.#runs;
   }
 
-  /** Code of runs held here gets what comes for it. */
+  /** Whether this worker runs the code of the runs it holds. */
   get works(): boolean {
-    return this.#options.works && !this.#drain.isOn && !this.#stopped;
+    return this.#options.works && !this.#drain.isDraining && !this.#stopped;
   }
 
-  /** A token for a run about to be started here, or undefined when it is better left to the queue. */
-  preclaim(definition: DefinitionVersion): Claim | undefined {
-    return this.#preclaims.run(definition);
+  /** A lease for a run that is about to start here; undefined when any worker may claim it. */
+  claimEagerly(definition: DefinitionVersion): Claim | undefined {
+    return this.#eagerClaims.claimRun(definition);
   }
 
   dueAt(at: EpochMs): void {
-    this.#lookOut.dueAt(at);
+    this.#poller.dueAt(at);
   }
 
-  /** Looks for everything there may be. */
+  /** Polls for every kind of work. */
   wake(): void {
-    this.#claimer.want(...KINDS);
-    this.#schedules.look();
+    this.#claimer.request(...CLAIM_KINDS);
+    this.#schedules.poll();
   }
 
   // ── claiming ──
@@ -327,116 +324,124 @@ export class Worker {
     return {
       pump: this.pump,
       timers: this.#options.timers,
-      served: this.#served,
-      destinations: this.#deliveries.destinations,
+      filter: this.#filter,
+      destinations: this.#outbox.destinations,
       worker: () => this.#claimant,
-      roomForTurns: () => (this.#quarantine.isKept ? 0 : HELD_LIMIT - this.#runs.count),
-      roomForItems: () => (this.#quarantine.isKept ? 0 : this.#slots.free),
-      newToken: () => this.#preclaims.newToken(),
-      ...intakeOf({
+      roomForTurns: () => (this.#quarantine.isActive ? 0 : HELD_LIMIT - this.#runs.count),
+      roomForItems: () => (this.#quarantine.isActive ? 0 : this.#slots.free),
+      newToken: () => this.#eagerClaims.newToken(),
+      ...claimDispatch({
         quarantine: this.#quarantine,
         slots: this.#slots,
-        mayStart: () => !this.#drain.isOn,
+        mayStart: () => !this.#drain.isDraining,
         now: () => this.#store.now(),
-        startTurn: (turn) => this.#runs.take(turn),
-        startItem: (item) => (item.kind === "node" ? this.#flows.start(item) : this.#tasks.start(item, false)),
-        startMessage: (message) => this.#deliveries.deliver(message),
-        insist: (write) => this.#insistence.on(write),
+        startTurn: (turn) => this.#runs.startTurn(turn),
+        startItem: (item) => (item.kind === "node" ? this.#flows.startNode(item) : this.#tasks.start(item, false)),
+        startMessage: (message) => this.#outbox.deliver(message),
+        persist: (write) => this.#persistentWrites.submit(write),
         submit: (write) => void this.pump.submit(write).catch((error: unknown) => this.#log.report(error)),
       }),
       onArrival: (run) => this.#runs.arrived(run),
-      onNextDue: (at) => this.#lookOut.dueAt(at),
-      failed: (error) => this.#log.report(error),
+      onNextDue: (at) => this.#poller.dueAt(at),
+      report: (error) => this.#log.report(error),
     };
   }
 
-  readonly #hotRunHost = {
-    now: (): EpochMs => this.#store.now(),
-    pauseItself: (run: HotRun, evidence: PauseEvidence): void => this.#runs.steering.pauseItself(run, evidence),
-    preclaimTask: (name: string, line: Line | undefined): Claim | undefined => this.#preclaims.task(name, line),
-    unclaimTask: (): void => this.#slots.give(),
-    abandonTasks: (run: HotRun, isKept: (item: string) => boolean): number =>
-      this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
-    preclaimChild: ({ line, definition }: ChildAsk) => {
+  readonly #hotRunHost: Omit<HotRunHost, "timers" | keyof JournalLimitHost> = {
+    now: () => this.#store.now(),
+    pauseRun: (run, evidence) => this.#runs.control.pauseFromCode(run, evidence),
+    claimTask: (name, slot) => this.#eagerClaims.claimTask(name, slot),
+    releaseTaskSlot: () => this.#slots.release(),
+    abandonTasks: (run, isKept) => this.#tasks.abandon(run.record.run, () => new CancelledError(), isKept),
+    claimChild: ({ slot, definition }) => {
       const body = this.#options.registry.findWorkflow(definition.name, versionOf(definition));
-      return line === undefined && body !== undefined ? this.preclaim(body) : undefined;
+      return slot === undefined && body !== undefined ? this.claimEagerly(body) : undefined;
     },
-    newChild: (ask: ChildAsk): NewRun => childRun(this.#options, ask),
-    newGeneration: ({ definition }: RunRecord, { version, input }: Continued): Omit<NextGeneration, "carried"> => {
+    newChild: (request) => childRun(this.#options, request),
+    newGeneration: ({ definition }, { version, input }) => {
       const { started, runtime } = nextRun(this.#options, definition, version, input);
-      // Runs that already wait go first: one that continues for ever must not keep them out.
-      const claim = this.#claimer.wants("turns") ? undefined : this.preclaim({ name: definition, version });
+      // Waiting runs go first: a run that continues as new without end must not starve them.
+      const claim = this.#claimer.isRequested("turns") ? undefined : this.claimEagerly({ name: definition, version });
       return { version, started, runtime, ...(claim && { claim }) };
     },
-    runOperation: (run: HotRun, ask: OperationAsk): void => {
-      const stub = ask.isNode === true ? undefined : this.#options.stubOperation?.(ask.name);
-      runOperation(this.#operationHost, run, stub === undefined ? ask : { ...ask, call: (_op, input) => stub(input) });
+    runOperation: (run, request) => {
+      const stub = request.isNode === true ? undefined : this.#options.stubOperation?.(request.name);
+      const stubbed =
+        stub === undefined ? request : { ...request, call: (_op: unknown, input: unknown) => stub(input) };
+      runOperation(this.#operationHost, run, stubbed);
     },
-    wantTurn: ({ record }: HotRun): void =>
-      void this.pump.submit(turnWanted(record)).then(
+    requestTurn: ({ record }) =>
+      void this.pump.submit(requestTurn(record)).then(
         () => this.#runs.arrived(record.run),
         (error: unknown) => this.#log.report(error),
       ),
-    markRunning: (run: HotRun): void => this.pump.markRunning(run),
-    markDirty: (run: HotRun): void => this.pump.markDirty(run),
-    markReady: (run: HotRun): void => this.pump.markReady(run),
+    markRunning: (run) => this.pump.markRunning(run),
+    markDirty: (run) => this.pump.markDirty(run),
+    markReady: (run) => this.pump.markReady(run),
   };
 
-  // ── what comes back ──
+  // ── outcomes ──
 
-  #onEnded(record: RunRecord, status: EndStatus, last: EndEntry): void {
-    // Somebody may be in line behind it.
-    if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.look();
+  #onEnded(record: RunRecord, status: EndedRunStatus, last: EndEntry): void {
+    // The schedule may have queued its next run behind this one.
+    if (record.tags.length > 0 && isScheduled(record.tags)) this.#schedules.poll();
     this.#options.onEnded(record, status, last);
   }
 
-  /** R6. The worker cannot know what the store has of these writes. */
+  /** worker.R3. The worker does not know which of these writes the store applied. */
   #onFailed(writes: readonly Write[], error: unknown): void {
     this.#log.report(error);
-    if (writes.some(mayHold)) this.#restart.run();
+    if (writes.some(mayAcquireLease)) this.#restart.run();
   }
 
-  /** R7. Nothing that was read before counts; what the database has now does. */
+  /** worker.R4 */
   #onHistoryBreak(change: HistoryBreak): void {
     if (this.#stopped) return;
-    this.timesRolledBack += Number(change.kind === "rolled-back");
+    this.timesRolledBack += Number(change.kind === "rolled_back");
     this.#log.historyBreak(change);
     this.#restart.run();
     this.#runs.forgetIdle();
-    this.#flows.forget();
+    this.#flows.clear();
     this.#options.onChanged(undefined);
   }
 
   #onTaskEnded(item: ClaimedItem, arrival: Arrival, wasLocal: boolean): void {
-    this.#quarantine.proved(`${item.run} ${item.item}`);
+    this.#quarantine.clear(`${item.run} ${item.item}`);
     const hot = this.#runs.find(item.run);
-    if (hot?.accepts === true) return hot.taskEnded(item, arrival, wasLocal);
-    const { run, token, line } = item;
-    this.#insistence.on({ write: "item-end", run, item: item.item, token, ...(line && { line }), arrival });
+    if (hot?.acceptsResults === true) return hot.endTask(item, arrival, wasLocal);
+    const { run, token, slot } = item;
+    this.#persistentWrites.submit({ write: "end-item", run, item: item.item, token, ...(slot && { slot }), arrival });
   }
 
   #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
-    const { run, token, line } = item;
-    this.#quarantine.proved(`${run} ${item.item}`);
-    if (wasLocal) this.#runs.find(run)?.taskLeft();
-    this.#insistence.on({ write: "item-back", run, item: item.item, token, ...(line && { line }), ...next });
-    this.#lookOut.dueAt(next.availableAt);
+    const { run, token, slot } = item;
+    this.#quarantine.clear(`${run} ${item.item}`);
+    if (wasLocal) this.#runs.find(run)?.onLocalTaskGone();
+    this.#persistentWrites.submit({
+      write: "return-item",
+      run,
+      item: item.item,
+      token,
+      ...(slot && { slot }),
+      ...next,
+    });
+    this.#poller.dueAt(next.availableAt);
   }
 
-  #onChanged(news: ChangeNotice | undefined): void {
-    if (news !== undefined) this.#claimer.hear(news);
-    else if (this.pump.pollsApart) this.#claimer.look();
+  #onChanged(notice: ChangeNotice | undefined): void {
+    if (notice !== undefined) this.#claimer.onNotice(notice);
+    else if (this.pump.pollsApart) this.#claimer.requestAll();
     else this.wake();
-    if (news?.work.has("schedules") !== false) this.#schedules.look();
-    if (news === undefined && !this.works) this.#store.checkHistory?.().catch((error) => this.#log.report(error));
-    this.#options.onChanged(news?.runs);
-    this.#runs.checkHeld(news?.runs).catch((error: unknown) => this.#log.report(error));
-    this.#itemWatch.lookSoon();
+    if (notice?.work.has("schedules") !== false) this.#schedules.poll();
+    if (notice === undefined && !this.works) this.#store.checkHistory?.().catch((error) => this.#log.report(error));
+    this.#options.onChanged(notice?.runs);
+    this.#runs.refreshHeld(notice?.runs).catch((error: unknown) => this.#log.report(error));
+    this.#itemLeaseCheck.schedule();
   }
 
-  // ── the end ──
+  // ── drain and stop ──
 
-  /** R5. False when something was still at work when the time was up. */
+  /** worker.R2. False when user functions were still running after `graceMs`. */
   async drain(graceMs: number): Promise<boolean> {
     const finished = await this.#drain.run(graceMs);
     this.#stop();
@@ -445,8 +450,8 @@ export class Worker {
   }
 
   /** How many user functions are running. */
-  get atWork(): number {
-    return this.#slots.taken + this.#nodeSlots.taken;
+  get runningCount(): number {
+    return this.#slots.inUse + this.#nodeSlots.inUse;
   }
 
   /** Resolves when no user function is running. */
@@ -454,36 +459,36 @@ export class Worker {
     await Promise.all([this.#slots.idle(), this.#nodeSlots.idle()]);
   }
 
-  /** Nothing is being delivered, written, replayed or looked for; user functions may be running. */
+  /** No delivery, write, replay or poll is in progress; user functions may be running. */
   get isSettled(): boolean {
     return (
-      this.pump.isQuiet &&
+      this.pump.isIdle &&
       !this.#runs.isLoading &&
       !this.#flows.isReading &&
-      !this.#schedules.isLooking &&
+      !this.#schedules.isPolling &&
       !this.#restart.isRunning
     );
   }
 
   async settled(): Promise<void> {
     while (!this.isSettled) {
-      await this.pump.quiet();
-      await this.#runs.loaded();
-      await this.#flows.read();
-      await this.#schedules.looked();
+      await this.pump.idle();
+      await this.#runs.allLoaded();
+      await this.#flows.allRead();
+      await this.#schedules.polled();
       await this.#restart.done();
     }
   }
 
-  /** After `drain`: whoever still waits for runs that others carry on is not told any more. */
+  /** After `drain`: stops polling for the ends of runs that other workers continue. */
   close(): void {
-    this.#lookOut.stop();
+    this.#poller.stop();
   }
 
-  /** As if the process had died: nothing is given back, nothing more is written. */
+  /** Stops as a killed process does: releases nothing and writes nothing more. */
   crash(): void {
     this.#stop();
-    this.#lookOut.stop();
+    this.#poller.stop();
     this.#lease.stop();
   }
 

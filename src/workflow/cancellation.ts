@@ -1,25 +1,25 @@
-// Cancellation: what a run was told when somebody, or its deadline, wanted it to stop (E6).
+// Cancellation: the cancel of a run, by a caller or by its deadline (execution.E6).
 
 import { CancelledError, type RepriseError } from "../base/index.ts";
-import type { EndStatus, EntryType } from "../kernel/index.ts";
-import { DEADLINE_PASSED, deadlineExceeded, type CodeOutcome } from "./execution-host.ts";
+import type { EndedRunStatus, EntryType } from "../kernel/index.ts";
+import { PARENT_DEADLINE_PASSED, deadlineExceeded, type CodeOutcome } from "./execution-host.ts";
 
 export class Cancellation {
-  /** What the code is told; the first one counts. */
+  /** The error that the code receives. The first cancel counts. */
   error: RepriseError | undefined;
   reason: string | undefined;
-  /** It stands in the journal, though the code may not have heard it yet. */
+  /** The journal has the cancel; the code may not have received it yet. */
   announced = false;
   #abort: AbortController | undefined;
 
-  /** The code hears it. */
-  apply(type: EntryType, reason: unknown, run: string, deadline: unknown): RepriseError {
+  /** Delivers the cancel to the code. */
+  apply(type: EntryType, reason: string | undefined, run: string, deadline: number | undefined): RepriseError {
     if (type === "DeadlineExceeded") {
-      this.reason = DEADLINE_PASSED;
+      this.reason = PARENT_DEADLINE_PASSED;
       this.error = deadlineExceeded(run, deadline);
     } else {
-      if (typeof reason === "string") this.reason = reason;
-      this.error = new CancelledError(`The run was cancelled${typeof reason === "string" ? `: ${reason}` : "."}`);
+      if (reason !== undefined) this.reason = reason;
+      this.error = new CancelledError(`The run was cancelled${reason === undefined ? "." : `: ${reason}`}`);
     }
     this.#abort?.abort(this.error);
     return this.error;
@@ -31,11 +31,11 @@ export class Cancellation {
     return this.#abort.signal;
   }
 
-  /** A cancel is a request: the run ends `cancelled` when its code lets the cancellation through. */
-  endStatus(outcome: CodeOutcome): EndStatus {
+  /** A cancel is a request: the run ends `cancelled` if its code does not catch the error. */
+  endStatus(outcome: CodeOutcome): EndedRunStatus {
     if (outcome.status === "returned") return "completed";
     if (this.error === undefined) return outcome.status === "continued" ? "continued" : "failed";
-    // Told to stop, it does not go on as new: code that never waits could not be stopped at all.
+    // A canceled run does not continue as new: code that never waits could otherwise not be stopped.
     const isStopped = outcome.status === "continued" || outcome.error instanceof CancelledError;
     return isStopped && this.error instanceof CancelledError ? "cancelled" : "failed";
   }

@@ -14,17 +14,17 @@ import {
   type Logger,
   type Policy,
 } from "../kernel/index.ts";
-import type { OperationAsk } from "./ask.ts";
-import { askChild } from "./ask-child.ts";
-import { cancelChild, signalChild } from "./ask-child-message.ts";
-import { askContinue } from "./ask-continue.ts";
-import { askOperation } from "./ask-operation.ts";
-import { askPatched } from "./ask-patched.ts";
-import { sendMessage } from "./ask-send.ts";
-import { clearState, setState } from "./ask-state.ts";
+import type { OperationRequest } from "./command-request.ts";
+import { requestChild } from "./command-child.ts";
+import { cancelChild, signalChild } from "./command-child-message.ts";
+import { requestContinue } from "./command-continue.ts";
+import { requestOperation } from "./command-operation.ts";
+import { checkPatched } from "./command-patched.ts";
+import { sendMessage } from "./command-send.ts";
+import { clearState, setState } from "./command-state.ts";
 import { emitChunk } from "./emit-chunk.ts";
-import { askTask } from "./ask-task.ts";
-import { askTimer, type AskedTimer } from "./ask-timer.ts";
+import { requestTask } from "./command-task.ts";
+import { requestTimer, type RequestedTimer } from "./command-timer.ts";
 import type {
   Child,
   ChildOptions,
@@ -37,11 +37,11 @@ import type {
 } from "./context.ts";
 import { unregistered } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
-import { askPromise } from "./promise-ports.ts";
-import { never, refused } from "./refusals.ts";
+import { requestPromise } from "./promise-ports.ts";
+import { never, rejected } from "./refusals.ts";
 import { onQuery, type QueryHandler } from "./queries.ts";
 import { nodeOfCaller } from "./scope.ts";
-import { askReceive } from "./signals.ts";
+import { requestReceive } from "./signals.ts";
 import { onUpdate, type UpdateHandler } from "./updates.ts";
 import { checkUndo, type StepUndo, type Undo } from "./undo.ts";
 
@@ -74,7 +74,7 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
   const undo = undoOf(execution, options.undo, policy, `Task ${task.name}`);
   return undo === "unknown"
     ? never()
-    : askTask(execution, task, input, policy, options.priority ?? body.priority, undo);
+    : requestTask(execution, task, input, policy, options.priority ?? body.priority, undo);
 }
 
 /** "unknown": the undo's task is not registered, which must come out before there is anything to undo. */
@@ -110,7 +110,7 @@ function runOperation(execution: Execution, name: string, rest: readonly unknown
   const input = hasInput ? { value: rest[0] } : undefined;
   const undo = undoOf(execution, options.undo, options, `Operation ${name}`);
   if (undo === "unknown") return never();
-  return askOperation(execution, name, input, call as AnyFunction as OperationAsk["call"], options, undo);
+  return requestOperation(execution, name, input, call as AnyFunction as OperationRequest["call"], options, undo);
 }
 
 function runTransaction(
@@ -134,7 +134,7 @@ function runTransaction(
       "USAGE",
       `ctx.tx(${name}): this engine keeps its runs in ${storeKind}, and the function expects ${kind}. User SQL runs where the journal is: name ${storeKind}.`,
     );
-  return askOperation(execution, name, undefined, call as OperationAsk["call"], {}, undefined, database);
+  return requestOperation(execution, name, undefined, call as OperationRequest["call"], {}, undefined, database);
 }
 
 function startChild(
@@ -151,7 +151,7 @@ function startChild(
   checkOptionNames(options, ["deadline", "detached", "id"], "ctx.child");
   if (options.id !== undefined) checkRunId(options.id);
   if (options.deadline !== undefined) checkDeadline(options.deadline, `Child ${definition.name}`);
-  const child = askChild(execution, definition, input, options);
+  const child = requestChild(execution, definition, input, options);
   return Object.assign(child.promise, {
     id: child.id,
     signal: (name: string, value?: unknown) => rejecting(() => signalChild(execution, child, name, value)),
@@ -163,10 +163,10 @@ function continueAsNew(execution: Execution, input: unknown, options: ContinueOp
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `ctx.continueAsNew: expected an object of options, got ${typeof options}.`);
   checkOptionNames(options, ["version"], "ctx.continueAsNew");
-  return askContinue(execution, input, checkVersion(options.version, "ctx.continueAsNew"));
+  return requestContinue(execution, input, checkVersion(options.version, "ctx.continueAsNew"));
 }
 
-function asTimer(timer: AskedTimer): Timer {
+function asTimer(timer: RequestedTimer): Timer {
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
@@ -175,7 +175,7 @@ function rejecting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return call();
   } catch (error) {
-    return refused(error as Error);
+    return rejected(error as Error);
   }
 }
 
@@ -198,7 +198,7 @@ function stateOf(execution: Execution): DurableState<Record<string, unknown>> {
 }
 
 export function createContext(execution: Execution): WorkflowContext {
-  const { id, generation } = execution.facts;
+  const { id, generation } = execution.identity;
   const context = {
     runId: id,
     get idempotencyKey() {
@@ -222,20 +222,25 @@ export function createContext(execution: Execution): WorkflowContext {
         checkOptionNames(options, ["show", "timeout"], `ctx.promise(${name})`);
         const { timeout, show } = options;
         const timeoutMs = timeout === undefined ? undefined : toMs(timeout, `ctx.promise(${name}): timeout`);
-        return askPromise(execution, name, timeoutMs, show);
+        return requestPromise(execution, name, timeoutMs, show);
       }),
     receive: (names: string | readonly string[], options: { timeout?: Parameters<typeof toMs>[0] } = {}) =>
       rejecting(() => {
         checkOptionNames(options, ["timeout"], "ctx.receive");
         const { timeout } = options;
-        return askReceive(execution, names, timeout === undefined ? undefined : toMs(timeout, "ctx.receive: timeout"));
+        return requestReceive(
+          execution,
+          names,
+          timeout === undefined ? undefined : toMs(timeout, "ctx.receive: timeout"),
+        );
       }),
-    sleep: (duration: Parameters<typeof toMs>[0]) => asTimer(askTimer(execution, "sleep", toMs(duration, "ctx.sleep"))),
+    sleep: (duration: Parameters<typeof toMs>[0]) =>
+      asTimer(requestTimer(execution, "sleep", toMs(duration, "ctx.sleep"))),
     sleepUntil: (date: Date) => {
       const at = date instanceof Date ? date.getTime() : Number.NaN;
       if (!Number.isFinite(at))
         throw new RepriseError("BAD_DURATION", `ctx.sleepUntil: expected a valid Date, got ${String(date)}.`);
-      return asTimer(askTimer(execution, "sleepUntil", at));
+      return asTimer(requestTimer(execution, "sleepUntil", at));
     },
     onQuery: (name: string, answer: QueryHandler) => onQuery(execution, name, answer),
     onUpdate: (name: string, handler: UpdateHandler) => onUpdate(execution, name, handler),
@@ -247,7 +252,7 @@ export function createContext(execution: Execution): WorkflowContext {
     uuid: () => execution.uuid(),
     continueAsNew: (input?: unknown, options?: ContinueOptions) =>
       rejecting(() => continueAsNew(execution, input, options)),
-    patched: (patch: string) => askPatched(execution, checkName(patch, "patch id")),
+    patched: (patch: string) => checkPatched(execution, checkName(patch, "patch id")),
     get state() {
       return stateOf(execution);
     },

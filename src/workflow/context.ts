@@ -3,26 +3,26 @@
 import type { Duration } from "../base/index.ts";
 import type {
   AnyTask,
-  Answer,
+  AnswerOf,
   Args,
-  Asked,
+  ArgumentsOf,
   Awaitable,
   Data,
   Database,
   Definition,
   InputOf,
   Logger,
-  Named,
+  PortNames,
   OutputOf,
-  Payload,
+  PayloadOf,
   Policy,
   Queue,
   PortsOf,
   Received,
   Schema,
-  Settled,
+  SyncResult,
   TaskContext,
-  Timed,
+  TimedResult,
 } from "../kernel/index.ts";
 import type { Undo } from "./undo.ts";
 
@@ -60,9 +60,9 @@ export interface ContinueOptions {
 export interface Child<D> extends Promise<OutputOf<D>> {
   readonly id: string;
   /** Sends a signal with this run's next commit, once; a child that has ended does not hear it. */
-  signal<K extends Named<PortsOf<D>, "signal">>(
+  signal<K extends PortNames<PortsOf<D>, "signal">>(
     name: K,
-    ...value: [Payload<PortsOf<D>[K]>] extends [void] ? [value?: undefined] : [value: Payload<PortsOf<D>[K]>]
+    ...value: [PayloadOf<PortsOf<D>[K]>] extends [void] ? [value?: undefined] : [value: PayloadOf<PortsOf<D>[K]>]
   ): Promise<void>;
   /** Asks the child to stop. */
   cancel(): Promise<void>;
@@ -77,7 +77,7 @@ export interface Timer extends Promise<void> {
 /** What an operation's function is given. */
 export interface OperationContext<M = {}> extends TaskContext {
   /** Shows a chunk at once, before the operation has ended; what a failed or repeated attempt emitted stays. */
-  emit<K extends Named<M, "stream">>(name: K, chunk: Payload<M[K]>): void;
+  emit<K extends PortNames<M, "stream">>(name: K, chunk: PayloadOf<M[K]>): void;
 }
 
 /** What durable code of any kind can ask for. */
@@ -104,19 +104,19 @@ export interface DurableContext<M = {}> extends Omit<TaskContext, "heartbeat" | 
   tx<Db, T, Sync extends boolean>(
     name: string,
     database: Database<Db, Sync>,
-    call: (db: Db) => T & Settled<T, Sync> & Data<Awaited<T>>,
+    call: (db: Db) => T & SyncResult<T, Sync> & Data<Awaited<T>>,
   ): Promise<Awaited<T>>;
   /** Starts another run; it goes on even if it is never awaited, and this run waits only if it is. */
   child<D extends Definition>(definition: D, ...args: Args<InputOf<D>, ChildOptions>): Child<D>;
   /** Waits for a value from outside: `run.resolve` gives it, once. `show` says to people what is asked of them. */
-  promise<K extends Named<M, "promise">>(name: K, options?: { show?: unknown }): Promise<Payload<M[K]>>;
+  promise<K extends PortNames<M, "promise">>(name: K, options?: { show?: unknown }): Promise<PayloadOf<M[K]>>;
   /** Waits for a value from outside, no longer than `timeout`: a wait that runs out gives `undefined`. */
-  promise<K extends Named<M, "promise">>(
+  promise<K extends PortNames<M, "promise">>(
     name: K,
     options: { timeout: Duration; show?: unknown },
-  ): Promise<Timed<Payload<M[K]>>>;
+  ): Promise<TimedResult<PayloadOf<M[K]>>>;
   /** Shows a chunk of a stream, once however often the code is replayed; never waits for a reader. */
-  emit<K extends Named<M, "stream">>(name: K, chunk: Payload<M[K]>): void;
+  emit<K extends PortNames<M, "stream">>(name: K, chunk: PayloadOf<M[K]>): void;
   /**
    * Sends a message to the outside, in the commit that records it. Delivered at least once, in order, with the same key
    * every time, by a worker that has a handler for the destination in its `outbox`; also after the run has ended.
@@ -151,20 +151,26 @@ export interface WorkflowContext<M = {}, Input = void, State = Record<string, un
   sleepUntil(date: Date): Timer;
   // The usual form is the last: its errors are the ones TypeScript shows.
   /** Takes the next signal of several names, in the order they came: `{ name, value }`. */
-  receive<K extends Named<M, "signal">>(names: readonly K[]): Promise<Received<M, K>>;
+  receive<K extends PortNames<M, "signal">>(names: readonly K[]): Promise<Received<M, K>>;
   /** Takes the next signal of several names; a wait that runs out gives `undefined` and takes nothing. */
-  receive<K extends Named<M, "signal">>(
+  receive<K extends PortNames<M, "signal">>(
     names: readonly K[],
     options: { timeout: Duration },
   ): Promise<Received<M, K> | undefined>;
   /** Takes the next signal, first in first out. Never race two `receive`: name both, or give a timeout. */
-  receive<K extends Named<M, "signal">>(name: K): Promise<Payload<M[K]>>;
+  receive<K extends PortNames<M, "signal">>(name: K): Promise<PayloadOf<M[K]>>;
   /** Takes the next signal; a wait that runs out gives `undefined` and takes nothing. */
-  receive<K extends Named<M, "signal">>(name: K, options: { timeout: Duration }): Promise<Timed<Payload<M[K]>>>;
+  receive<K extends PortNames<M, "signal">>(
+    name: K,
+    options: { timeout: Duration },
+  ): Promise<TimedResult<PayloadOf<M[K]>>>;
   /** Says what the run answers to a query; call it before the first wait. The answer is given at once, and changes nothing. */
-  onQuery<K extends Named<M, "query">>(name: K, answer: (args: Asked<M[K]>) => Answer<M[K]>): void;
+  onQuery<K extends PortNames<M, "query">>(name: K, answer: (args: ArgumentsOf<M[K]>) => AnswerOf<M[K]>): void;
   /** Says what the run does with an update: it may wait, and ask for steps; what it gives, or throws, is the answer. */
-  onUpdate<K extends Named<M, "update">>(name: K, handle: (args: Asked<M[K]>) => Awaitable<Answer<M[K]>>): void;
+  onUpdate<K extends PortNames<M, "update">>(
+    name: K,
+    handle: (args: ArgumentsOf<M[K]>) => Awaitable<AnswerOf<M[K]>>,
+  ): void;
   /** Named values of the run, kept in its journal. */
   readonly state: DurableState<State>;
   /** What is asked for inside goes on when the run is cancelled, so that cleanup can do its work. */

@@ -5,16 +5,16 @@ import {
   checkDeadline,
   checkVersion,
   labelOption,
-  lineOptions,
+  checkQueueSlot,
+  type DecodedEntry,
   type Definition,
-  type LineOptions,
+  type QueueSlotOptions,
   type Ports,
   type Schema,
-  type Told,
+  type DeliveredMessage,
 } from "../kernel/index.ts";
 import type { Execution } from "./execution.ts";
-import type { RecordedEntry } from "./recorded.ts";
-import type { Replay, ReplayedPast } from "./replay.ts";
+import type { Replay, ReplaySource } from "./replay.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
 /** What `workflow()` makes: durable async code. */
@@ -37,16 +37,16 @@ export interface WorkflowBody {
   /** Runs the execution itself, instead of code that is given a context: how a graph is run. */
   readonly drive?: (execution: Execution, input: unknown, from: unknown) => Promise<unknown>;
   /** Makes a position to go on from out of a whole checkpoint and the entries of the steps from it on. */
-  readonly restore?: (whole: string, steps: readonly RecordedEntry[]) => Restored;
+  readonly restore?: (whole: string, steps: readonly DecodedEntry<"StepCommitted">[]) => Restored;
   /** Of a graph: the parts of its state, and what is wrong with a value for one of them. */
   readonly channels?: readonly string[];
   readonly checkChannel?: (name: string, value: unknown) => string | undefined;
   /** Replays a journal in a way of its own: the nodes of a graph or flow are run again one by one. */
-  readonly replay?: (past: ReplayedPast) => Promise<Replay>;
+  readonly replay?: (past: ReplaySource) => Promise<Replay>;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
   readonly determinism: Determinism | undefined;
-  readonly line: LineOptions | undefined;
+  readonly slotOptions: QueueSlotOptions | undefined;
   readonly label: string | undefined;
   readonly deadlineMs: number | undefined;
 }
@@ -54,10 +54,10 @@ export interface WorkflowBody {
 export interface Restored {
   readonly position: unknown;
   /** To be delivered before everything else. */
-  readonly told: readonly Told[];
+  readonly delivered: readonly DeliveredMessage[];
 }
 
-const BODY = Symbol("reprise.workflow");
+const BODY = Symbol.for("reprise.workflow");
 
 export function workflowBody(definition: Definition): WorkflowBody {
   const body = (definition as { [BODY]?: WorkflowBody })[BODY];
@@ -146,7 +146,7 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
     schema: options.input as Schema<never, unknown> | undefined,
     ports: options.ports ?? {},
     determinism,
-    line: lineOptions(options, `Workflow ${name}`),
+    slotOptions: checkQueueSlot(options, `Workflow ${name}`),
     label: labelOption(options, `Workflow ${name}`),
     deadlineMs: options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Workflow ${name}`),
   };

@@ -1,13 +1,13 @@
-// ctx.emit: chunks of streams. They have no entry: what keeps a replay from showing them twice is that they are counted,
-// and that the store knows how many are in (Q2).
+// ctx.emit: chunks of streams. A chunk has no entry. The code counts its chunks, and the store knows how many it has, so a
+// replay emits none twice (stream.Q2).
 
 import { encode, RepriseError } from "../base/index.ts";
 import { encodeNamed } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
-import { titleOf } from "./refusals.ts";
+import { describeDefinition } from "./refusals.ts";
 import { refuseInsideStep } from "./scope.ts";
 
-/** How many chunks of each stream the code has emitted, and how many of those are in the store. */
+/** The number of chunks per stream that the code has emitted and that the store has. */
 export class EmittedChunks {
   readonly #stored: ReadonlyMap<string, number> | undefined;
   readonly #counts = new Map<string, number>();
@@ -16,12 +16,12 @@ export class EmittedChunks {
     this.#stored = stored;
   }
 
-  /** Another life begins: what the ones before it have shown stays, and its own chunks follow. */
-  beginLife(shown: readonly (readonly [stream: string, count: number])[]): void {
+  /** A retry starts a new epoch: its chunks follow those of the epochs before. */
+  beginEpoch(shown: readonly (readonly [stream: string, count: number])[]): void {
     for (const [stream, count] of shown) this.#counts.set(stream, Math.max(count, this.#counts.get(stream) ?? 0));
   }
 
-  /** The chunk's number, undefined when it is in. */
+  /** The number of the chunk; undefined when the store has it. */
   next(stream: string): number | undefined {
     const number = this.#counts.get(stream) ?? 0;
     this.#counts.set(stream, number + 1);
@@ -30,21 +30,21 @@ export class EmittedChunks {
 }
 
 export function emitChunk(execution: Execution, stream: string, chunk: unknown): void {
-  refuseInsideStep("Use `emit` of the step's own first argument.");
+  refuseInsideStep("Use `emit` of the step's first argument.");
   const data = encodeChunk(execution, stream, chunk);
   if (execution.stop !== undefined || execution.outcome !== undefined || execution.isUndoing) return;
   execution.emitted ??= new EmittedChunks();
   const number = execution.emitted.next(stream);
-  if (number !== undefined) execution.asks.push({ ask: "emit", stream, number, data });
+  if (number !== undefined) execution.requests.push({ kind: "emit", stream, number, data });
 }
 
-/** The chunk's text, refused when there is no such stream or when it is not data. */
+/** The text of the chunk. Throws when the stream is not declared or the chunk is not data. */
 export function encodeChunk({ body, limits }: Execution, stream: string, chunk: unknown): string {
   const { ports } = body;
   if (!Object.hasOwn(ports, stream) || ports[stream]?.port !== "stream")
     throw new RepriseError(
       "UNKNOWN_PORT",
-      `${titleOf(body)} emits to the stream ${String(stream)}, which is not among its ports. Declare it: ports: { ${String(stream)}: stream() }.`,
+      `${describeDefinition(body)} emits to stream \`${String(stream)}\`, which it does not declare. Add ports: { ${String(stream)}: stream() }.`,
     );
   return encodeNamed(`A chunk of stream ${stream}`, chunk, limits) ?? encode(undefined);
 }

@@ -1,22 +1,25 @@
-// Entry data: the canonical text of each entry, put together from parts that are already canonical.
+// Entry data: writes the canonical text of each entry from parts that are already canonical. `src/kernel/entry-data.ts` has
+// the types of the decoded data.
 //
-// Keys are written in sorted order by hand, so that a value is encoded once and never parsed to be embedded.
+// Keys are written in sorted order by hand, so each value is encoded once and never parsed again.
 
 import { decode, encode, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
 import {
   dataWithoutSecrets,
   withoutSecrets,
   type Arrival,
+  type EntryData,
   type EntryType,
-  type Line,
+  type FailureData,
+  type QueueSlot,
   type Policy,
-  type Retried,
-  itemOfCommand,
+  type RetryRecord,
+  nodeItemOf,
 } from "../kernel/index.ts";
 
 type Part = string | undefined;
 
-/** `fields` in sorted order; an undefined value leaves its field out. */
+/** `fields` in sorted order. A field whose text is undefined is left out. */
 export function record(...fields: readonly (readonly [key: string, text: Part])[]): string {
   let text = "{";
   for (const [key, value] of fields) {
@@ -26,24 +29,24 @@ export function record(...fields: readonly (readonly [key: string, text: Part])[
   return `${text}}`;
 }
 
-/** Absent unless it is true. */
+/** Absent unless true. */
 function flag(is: boolean | undefined): Part {
   return is === true ? "true" : undefined;
 }
 
-/** `undefined` is left out: absent and undefined read back the same here. */
+/** `undefined` has no text: the field is left out, and reads back as undefined. */
 export function encodeInput(value: unknown, limits?: PayloadLimits): string | undefined {
   return value === undefined ? undefined : encode(value, limits);
 }
 
-/** As `encodeInput`; a refusal says what could not be kept. */
+/** As `encodeInput`; an error names the value that cannot be encoded. */
 export function encodeNamed(what: string, value: unknown, limits?: PayloadLimits): string | undefined {
   try {
     return encodeInput(value, limits);
   } catch (error) {
     if (!(error instanceof RepriseError)) throw error;
     const { code, message, details } = error;
-    throw new RepriseError(code, `${what} cannot be kept: ${message}`, {
+    throw new RepriseError(code, `${what} cannot be stored: ${message}`, {
       cause: error.cause,
       ...(details && { details }),
     });
@@ -65,18 +68,18 @@ export interface StartedFields {
   readonly flags: readonly number[];
   readonly deadlineMs?: number | undefined;
   readonly input: string | undefined;
-  /** Of a fork, encoded: the checkpoint it begins from. */
+  /** Forks: the encoded origin. */
   readonly forked?: string | undefined;
-  /** Of a fork: that of the run it comes from. */
+  /** Forks: the seed of the origin. */
   readonly seed?: bigint | undefined;
-  /** The queue it stands in and the key it holds: a retried run gets them back. */
-  readonly line?: Line | undefined;
+  /** The queue and the singleton key of the run. A retry restores them. */
+  readonly slot?: QueueSlot | undefined;
   readonly singleton?: string | undefined;
-  /** Bytes a payload of this run may have, where that is less than what can be kept. */
+  /** The payload limit in bytes, if it is lower than the maximum. */
   readonly payloadLimit?: number | undefined;
-  /** Random; only where payloads are encrypted. */
+  /** Random. Set only if payloads are encrypted. */
   readonly salt?: string | undefined;
-  /** The definition takes updates: the run may wait for nothing else. */
+  /** The definition has update ports: the run may wait for updates only. */
   readonly updates?: boolean;
 }
 export function startedData(fields: StartedFields): string {
@@ -86,7 +89,7 @@ export function startedData(fields: StartedFields): string {
     ["flags", `[${fields.flags.join(",")}]`],
     ["forked", fields.forked],
     ["input", fields.input],
-    ["line", fields.line === undefined ? undefined : encode(fields.line)],
+    ["line", fields.slot === undefined ? undefined : encode(fields.slot)],
     ["payloadLimit", fields.payloadLimit === undefined ? undefined : String(fields.payloadLimit)],
     ["salt", fields.salt === undefined ? undefined : encode(fields.salt)],
     ["seed", fields.seed === undefined ? undefined : encode(fields.seed)],
@@ -100,14 +103,22 @@ export interface TaskFields {
   readonly index: number;
   readonly taskType: string;
   readonly input: string | undefined;
-  /** Digest of what the code gave, where a schema made the input out of it. */
+  /** Digest of the value that the code passed, if a schema parsed it. */
   readonly given: string | undefined;
   readonly policy: Policy;
   readonly shielded?: boolean;
-  /** V3 */
-  readonly life?: number;
+  /** retry-record.V3 */
+  readonly epoch?: number;
 }
-export function taskScheduledData({ index, taskType, input, given, policy, shielded, life = 0 }: TaskFields): string {
+export function taskScheduledData({
+  index,
+  taskType,
+  input,
+  given,
+  policy,
+  shielded,
+  epoch: life = 0,
+}: TaskFields): string {
   return record(
     ["given", given === undefined ? undefined : encode(given)],
     ["index", String(index)],
@@ -168,7 +179,7 @@ export function promiseCreatedData(
     ["timeout", timeout === undefined ? undefined : String(timeout)],
   );
 }
-/** A wait for signals: the first of them that comes. */
+/** A wait for the first of several signals. */
 export function receiveCreatedData(
   index: number,
   names: readonly string[],
@@ -198,7 +209,7 @@ export function updateCompletedData(id: string, result: string | undefined): str
 export function updateFailedData(id: string, error: unknown): string {
   return record(["error", errorText(error)], ["id", encode(id)], ["stack", stackText(error)]);
 }
-/** The command a request and its answer belong to. */
+/** The command of an update: its request and its answer. */
 export function updateCommand(id: string): string {
   return `Update(${id})`;
 }
@@ -231,12 +242,12 @@ export function promiseRejectedData(promiseId: string, error: unknown): string {
 export function stateSetData(index: number, key: string, value: string): string {
   return record(["index", String(index)], ["key", encode(key)], ["value", value]);
 }
-/** Without a key: everything is cleared. */
+/** Without a key: clears everything. */
 export function stateClearedData(index: number, key: string | undefined): string {
   return record(["index", String(index)], ["key", key === undefined ? undefined : encode(key)]);
 }
 
-/** `ctx.patched` answered true: from here on the run follows the new code. */
+/** `ctx.patched` returned true: the run follows the new code from here on. */
 export function patchMarkedData(id: string): string {
   return record(["id", encode(id)]);
 }
@@ -264,7 +275,7 @@ export function operationCompletedData(fields: OperationFields, result: string |
     ["result", result],
   );
 }
-/** Also of an attempt that will be repeated: `delay` is the pause, counted from the entry's own time. */
+/** With `delay`, an attempt that will be repeated: milliseconds from the time of the entry. */
 export function operationFailedData(fields: OperationFields, error: unknown, delay?: number): string {
   const [attempt, index, input] = operationParts(fields);
   return record(
@@ -299,12 +310,12 @@ export function childFailedData(childExecutionId: string, error: unknown): strin
 
 export function childIdTakenData(childExecutionId: string, command = ""): string {
   const advice =
-    itemOfCommand(command) === undefined
-      ? "Give the child another id."
-      : "A node that is tried again starts another child: leave the id out, and every attempt has one of its own.";
+    nodeItemOf(command) === undefined
+      ? "Use another id for the child."
+      : "Each attempt of a node starts another child. Leave out the id, and each attempt gets its own.";
   return childFailedData(
     childExecutionId,
-    new RepriseError("START_CONFLICT", `The child's id ${childExecutionId} belongs to another run. ${advice}`),
+    new RepriseError("START_CONFLICT", `The id of the child, ${childExecutionId}, belongs to another run. ${advice}`),
   );
 }
 
@@ -313,7 +324,7 @@ export function cancelRequestedData(reason: string | undefined): string {
 }
 
 export function runRetriedData(
-  { from, commands, step, kept, reopened }: Pick<Retried, "from" | "commands" | "step" | "kept" | "reopened">,
+  { from, commands, step, kept, reopened }: Pick<RetryRecord, "from" | "commands" | "step" | "kept" | "reopened">,
   emitted: ReadonlyMap<string, number>,
 ): string {
   const shown = emitted.size === 0 ? undefined : encode([...emitted].toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -323,19 +334,19 @@ export function runRetriedData(
     ["emitted", shown],
     ["from", String(from)],
     ["kept", isGraph ? encode(kept) : undefined],
-    // Of a workflow, `from` names the entry.
+    // For a workflow, `from` names the entry.
     ["reopened", isGraph && reopened.length > 0 ? encode(reopened) : undefined],
     ["step", isGraph ? String(step) : undefined],
   );
 }
 
-/** The last entry of a run that ended without its code being asked. */
+/** The last entry of a terminated run, whose code did not run to an end. */
 export function terminatedData(reason: string | undefined): string {
   return record(["reason", reason === undefined ? undefined : encode(reason)], ["terminated", "true"]);
 }
 
-/** The end of a run whose code never ran. */
-export function neverBegunData(reason: string | undefined): string {
+/** The end of a run that was canceled before its code started. */
+export function notStartedData(reason: string | undefined): string {
   return record(["begun", "false"], ["reason", reason === undefined ? undefined : encode(reason)]);
 }
 
@@ -343,13 +354,13 @@ export function runCompletedData(output: string | undefined): string {
   return record(["output", output]);
 }
 export interface FailedFields {
-  /** False: the code never ran. */
+  /** False: the code never started. */
   readonly begun?: false;
-  /** The command whose failure it is, and how many commands there were when the code heard of it. */
+  /** The command that failed, and the number of commands when the code received the failure. */
   readonly at?: string | undefined;
   readonly commands?: number | undefined;
   readonly undone?: boolean;
-  /** Of a flow: how many entries before this one go with it, and the node whose value stands in the first of them. */
+  /** Flows: the number of entries before this one that belong to the failure, and the node to derive from again. */
   readonly entries?: number;
   readonly again?: string | undefined;
 }
@@ -370,14 +381,14 @@ export function runContinuedData(version: number, given: string | undefined): st
   return record(["given", given === undefined ? undefined : encode(given)], ["version", String(version)]);
 }
 
-/** A message that was journaled once, on its way to be journaled again. */
-export function arrivalOf(type: EntryType, data: Readonly<Record<string, unknown>>): Arrival {
+/** A recorded message as an arrival at the next generation. */
+export function arrivalOf<T extends EntryType>(type: T, data: EntryData[T]): Arrival {
   const { id, name, promiseId } = data as { readonly [field in "id" | "name" | "promiseId"]?: string };
   const fields = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
   return { type, target: (type === "UpdateRequested" ? id : (name ?? promiseId)) ?? "", data: encode(fields) };
 }
 
-/** Anything can be thrown; what is recorded is always an Error. */
+/** Code can throw any value; an entry always records an Error. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   const message = typeof thrown === "string" ? thrown : "A value that is not an Error was thrown.";
@@ -387,7 +398,7 @@ export function asError(thrown: unknown): Error {
 const STACK_LIMIT = 4_000;
 const MESSAGE_LIMIT = 4_000;
 
-/** What is recorded of anything thrown. Never throws: a failure that is too large, or lies in wait, is still a failure. */
+/** The text of any thrown value. Never throws, even if the value is too large or its getters throw. */
 export function errorText(thrown: unknown): string {
   try {
     return redactedText(encode(asError(thrown)));
@@ -397,12 +408,12 @@ export function errorText(thrown: unknown): string {
   }
 }
 
-/** In the values, not in the text: a secret may be a word that stands in every entry. */
+/** Redacts values, not the text: a secret may equal a word of the format. */
 function redactedText(text: string): string {
   if (withoutSecrets(text) === text) return text;
   const error = dataWithoutSecrets(decode(text)) as Error;
   const clean = encode(error);
-  // Left over is what stands in a name of a member: such an error is recorded by its message alone.
+  // A secret in the name of a member remains: record only the message then.
   return withoutSecrets(clean) === clean ? clean : encode(new Error(error.message));
 }
 
@@ -423,15 +434,14 @@ function stackText(error: unknown): Part {
   }
 }
 
-/** The error of a failure entry, its stack put back for whoever reads the logs. */
-export function errorOf(data: Readonly<Record<string, unknown>>): unknown {
-  const { error, stack } = data;
-  if (error instanceof Error && typeof stack === "string")
+/** The error of a failure entry, with its recorded stack. */
+export function errorOf({ error, stack }: Partial<FailureData>): unknown {
+  if (error instanceof Error && stack !== undefined)
     Object.defineProperty(error, "stack", { value: stack, configurable: true, writable: true, enumerable: false });
   return error;
 }
 
-/** The errors of earlier attempts, as one array; the newest few are enough to see what happened. */
+/** The errors of the last failed attempts, as one array. */
 export function addFailure(failures: string | undefined, error: unknown): string {
   const earlier = failures === undefined || failures === "[]" ? [] : splitFailures(failures);
   return `[${[...earlier.slice(1 - FAILURES_KEPT), errorText(error)].join(",")}]`;

@@ -1,10 +1,10 @@
-// What an execution needs from its worker, and what it says of itself.
+// Execution host: what an execution needs from its worker, and the reasons for which it stops.
 
 import { formatMs, RepriseError, type PayloadLimits } from "../base/index.ts";
-import type { AnyTask, Definition, Line } from "../kernel/index.ts";
-import type { OperationAsk } from "./ask.ts";
-import type { Violation } from "./commands.ts";
-import { titleOf } from "./refusals.ts";
+import type { AnyTask, Definition, QueueSlot } from "../kernel/index.ts";
+import type { OperationRequest } from "./command-request.ts";
+import type { Violation } from "./command-matcher.ts";
+import { describeDefinition } from "./refusals.ts";
 import { encodeInput } from "./entry-data.ts";
 import type { Guard, NondeterminismError } from "./guard.ts";
 
@@ -12,37 +12,37 @@ export type LogLevel = "info" | "warn" | "error";
 
 /** What an execution needs from the worker that runs it. */
 export interface ExecutionHost {
-  /** The kind of database `ctx.tx` reaches; undefined where nothing is written, as in a replay of a saved journal. */
+  /** The kind of database behind `ctx.tx`; undefined in a replay, which writes nothing. */
   readonly storeKind?: string;
   log(level: LogLevel, message: string, data?: object): void;
-  /** Watches what the code does past `ctx`. */
+  /** Checks the calls of the code that bypass `ctx`. */
   readonly guard?: Guard | undefined;
-  /** Code has asked for something by itself, not because something was delivered to it. */
-  asked?(): void;
-  /** The code of a node has begun to wait for something that may come while nobody holds the run, or goes on. */
-  nodeWaits?(command: string, isWaiting: boolean): void;
-  /** True: a replay notes the difference and goes on with what was recorded. */
+  /** Called when the code of a node has made a request without a delivery. */
+  onNodeRequest?(): void;
+  /** Called when the code of a node starts or stops waiting (running-nodes.N1). */
+  onNodeWaiting?(command: string, isWaiting: boolean): void;
+  /** True: the replay notes the difference and continues with the recorded result. */
   readonly tolerates?: (found: Violation) => boolean;
-  /** A recorded call is not made again: it is answered from the journal. */
-  served?(command: string, name: string, call: OperationAsk["call"] | undefined, input: unknown): void;
-  /** Watches what the code of nodes does past `ctx`, in a replay. */
+  /** Called when the journal answers a call instead of the function. */
+  onServed?(command: string, name: string, call: OperationRequest["call"] | undefined, input: unknown): void;
+  /** Checks the calls of nodes that bypass `ctx`, in a replay. */
   readonly nodeGuard?: Guard | undefined;
-  /** Validated input of a registered task, or undefined when nobody here can run it. */
-  acceptTask(task: AnyTask, input: unknown): Accepted | undefined;
+  /** The parsed input of a task; undefined if the task is not registered. */
+  acceptTask(task: AnyTask, input: unknown): AcceptedInput | undefined;
   hasTask(task: AnyTask): boolean;
-  acceptChild(definition: Definition, input: unknown): Accepted | undefined;
-  /** The input of a next generation, or undefined when nobody here can run that version. */
+  acceptChild(definition: Definition, input: unknown): AcceptedInput | undefined;
+  /** The parsed input of the next generation; undefined if that version is not registered. */
   acceptNext(name: string, version: number, input: unknown): { readonly input: unknown } | undefined;
 }
 
-export interface Accepted {
+export interface AcceptedInput {
   readonly input: unknown;
   readonly parsed: boolean;
-  /** Where it waits; undefined in the default queue. */
-  readonly line?: Line | undefined;
+  /** Undefined: the default queue. */
+  readonly slot?: QueueSlot | undefined;
 }
 
-export interface RunFacts {
+export interface RunIdentity {
   readonly id: string;
   readonly generation: number;
 }
@@ -50,7 +50,7 @@ export interface RunFacts {
 export type CodeOutcome =
   | { readonly status: "returned"; readonly value: unknown }
   | { readonly status: "threw"; readonly error: unknown }
-  /** `input` is what the next generation starts with, `given` the digest of what the code gave. */
+  /** `input` is the input of the next generation, `given` the digest of the value that the code passed. */
   | {
       readonly status: "continued";
       readonly version: number;
@@ -58,7 +58,7 @@ export type CodeOutcome =
       readonly given: string | undefined;
     };
 
-/** Why an execution cannot go on, in the words of its evidence. */
+/** Why an execution stops; stored as the evidence of the run. */
 export interface Stop {
   readonly status: "determinism_violation" | "blocked";
   readonly code:
@@ -76,7 +76,7 @@ export interface Stop {
   readonly actual: unknown;
 }
 
-/** Code asks for something nobody here can run: the deployment is wrong, not the run. */
+/** The code requests a definition that is not registered: the deployment is wrong, not the run. */
 export function unregistered(
   code: "UNKNOWN_TASK" | "UNKNOWN_DEFINITION",
   by: Pick<Definition, "kind" | "name">,
@@ -89,18 +89,35 @@ export function unregistered(
     code,
     where,
     seq: undefined,
-    message: `${titleOf(by)} asks for the ${what} ${name}, which is not registered. Add it to \`definitions\` of createEngine and resume the run.`,
+    message: `${describeDefinition(by)} requests ${what} \`${name}\`, which is not registered. Add it to \`definitions\` of createEngine().`,
     expected: name,
     actual: undefined,
   };
 }
 
-/** Code used the clock, chance or the outside directly, and the guard saw it. */
-export function nondeterministic({ message, called, instead, place }: NondeterminismError): Stop {
+/** `ctx.patched` is a method of workflows only. */
+export function violated(found: Violation, kind: Definition["kind"]): Stop {
+  const { message, where, seq, expected, actual } = found;
+  const advice =
+    found.advice ??
+    (kind === "workflow" ? "Restore the code, or guard the change with ctx.patched(…)." : "Restore the code.");
+  return {
+    status: "determinism_violation",
+    code: "DETERMINISM_VIOLATION",
+    message: `${message}. ${advice}`,
+    where,
+    seq,
+    expected,
+    actual,
+  };
+}
+
+/** The guard detected a call that is not deterministic. */
+export function nondeterministic({ message, called, instead, location }: NondeterminismError): Stop {
   return {
     status: "blocked",
     code: "NONDETERMINISM",
-    where: place,
+    where: location,
     seq: undefined,
     message,
     expected: instead,
@@ -108,7 +125,7 @@ export function nondeterministic({ message, called, instead, place }: Nondetermi
   };
 }
 
-/** Code waits, and for nothing that was asked of the engine: no journal could ever wake it. */
+/** The code waits for a promise that the engine does not own, so no entry can settle it. */
 export function stalled(workflow: string, lastCommand: string | undefined, place?: string): Stop {
   const after = lastCommand === undefined ? "before its first command" : `after ${lastCommand}`;
   const where = place === undefined ? after : `at ${place}, ${after}`;
@@ -117,22 +134,22 @@ export function stalled(workflow: string, lastCommand: string | undefined, place
     code: "STALLED",
     where,
     seq: undefined,
-    message: `Workflow ${workflow} waits for a promise the engine does not own, ${where}: a timer, a fetch, an import. Put what takes time into ctx.run() or a task and wait with ctx.sleep(), then resume the run`,
+    message: `Workflow ${workflow} waits for a promise that the engine does not own (${where}), such as a timer, a fetch or an import. Move the call into ctx.run() or a task, and wait with ctx.sleep().`,
     expected: "a promise made by ctx",
     actual: "another promise",
   };
 }
 
-/** What the children of a run hear whose time is up. */
-export const DEADLINE_PASSED = "The deadline of its parent has passed.";
+/** The reason with which the children of a run are canceled at its deadline. */
+export const PARENT_DEADLINE_PASSED = "The deadline of its parent has passed.";
 
-/** What the code of a run is told when its time is up. */
-export function deadlineExceeded(run: string, deadlineMs: unknown): RepriseError {
-  const given = typeof deadlineMs === "number" ? ` of ${formatMs(deadlineMs)}` : "";
+/** The error that the code receives at the deadline. */
+export function deadlineExceeded(run: string, deadlineMs: number | undefined): RepriseError {
+  const given = deadlineMs === undefined ? "" : ` of ${formatMs(deadlineMs)}`;
   return new RepriseError("DEADLINE_EXCEEDED", `Run ${run} did not end within its deadline${given}.`);
 }
 
-/** What the run fails with, unless it completes: an output that cannot be kept is a failure too. */
+/** The error that the run fails with; undefined if it completes. An output that cannot be encoded is a failure. */
 export function failureOf(
   outcome: CodeOutcome,
   limits: PayloadLimits | undefined,

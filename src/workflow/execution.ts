@@ -1,137 +1,156 @@
 // Execution: the live promise graph of one workflow run.
 //
-// It owns the command counters, the promises the code waits for, and the comparison with a recorded journal.
-// It does not own entries, leases or time: the worker hands it one completion at a time and takes what it asks for.
+// It owns the promises that the code awaits, the command counters and the comparison with the recorded journal. It does not own
+// entries, leases or time: the worker delivers one completion at a time and takes the requests of the code.
 //
-// E1. A command gets its id `(type, per-type sequence)` and its global index synchronously, when it is created.
-// E2. One completion is delivered at a time, in journal order; between two, everything the code can do is done.
-// E3. Nothing is thrown through user code to suspend it: what has not come simply has not settled.
-// E4. A command settles at most once; what comes later for it is dropped.
-// E5. After a violation nothing settles any more and nothing that was asked for is kept.
-// E6. A cancel rejects what the code waits for and refuses what it asks for, except inside a shield.
+// execution.E1. A command gets its id and its index synchronously, when it is created (command-matcher.D1).
+// execution.E2. Completions are delivered one at a time, in journal order. Between two, the code runs until it waits.
+// execution.E3. Suspending throws nothing through user code: the promise of an open command has simply not settled.
+// execution.E4. A command settles at most once. Later completions for it are dropped.
+// execution.E5. After a violation nothing settles and all requests are dropped.
+// execution.E6. A cancel rejects what the code awaits and refuses new requests, except inside a shield.
 
-import { approachable, RepriseError, type EpochMs, type PayloadLimits } from "../base/index.ts";
+import { InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
-  lifeOf,
+  epochOf,
   isAnswer,
   isCancel,
+  isOfType,
   type Arrival,
   type CommandType,
-  type EndStatus,
-  type EntryType,
-  type Retried,
+  type DecodedEntry,
+  type DeliveredMessage,
+  type Delivery,
+  type EndedRunStatus,
+  type EntryFields,
+  type RetryRecord,
 } from "../kernel/index.ts";
-import type { Ask } from "./ask.ts";
+import type { CommandRequest } from "./command-request.ts";
 import { Cancellation } from "./cancellation.ts";
 import { createContext } from "./context-object.ts";
 import type { WorkflowContext } from "./context.ts";
 import type { WorkflowBody } from "./definition.ts";
-import { Draws } from "./draws.ts";
+import { SeededRandom } from "./seeded-random.ts";
 import type { EmittedChunks } from "./emit-chunk.ts";
 import { arrivalOf, errorOf } from "./entry-data.ts";
 import {
   failureOf,
   nondeterministic,
   stalled,
+  violated,
   type CodeOutcome,
   type ExecutionHost,
   type LogLevel,
-  type RunFacts,
+  type RunIdentity,
   type Stop,
 } from "./execution-host.ts";
-import { Commands, isViolation, type Command, type Comparison, type StrictCheck, type Violation } from "./commands.ts";
+import {
+  CommandMatcher,
+  isViolation,
+  type IssuedCommand,
+  type Comparison,
+  type StrictCheck,
+  type Violation,
+} from "./command-matcher.ts";
 import { findNondeterminism } from "./guard.ts";
-import type { CommandName } from "./matrix.ts";
-import { Nodes } from "./nodes.ts";
-import { Patches } from "./ask-patched.ts";
-import { Failures, type FailedAt } from "./failures.ts";
+import type { CommandName } from "./validation-matrix.ts";
+import { RunningNodes } from "./running-nodes.ts";
+import { Patches } from "./command-patched.ts";
+import { FailureOrigins, type FailureOrigin } from "./failure-origins.ts";
 import { PromisePorts } from "./promise-ports.ts";
 import type { QueryHandler } from "./queries.ts";
 import { callOutside, callShielded, callWorkflow, isShielded, nodeOfCaller, refuseInsideStep } from "./scope.ts";
-import type { Recorded, RecordedEntry } from "./recorded.ts";
+import type { RecordedJournal } from "./recorded-journal.ts";
 import { never } from "./refusals.ts";
 import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
 import { Undos, type StepUndo } from "./undo.ts";
 import { Updates } from "./updates.ts";
-import { outlivesCancel, Waits, type Wait } from "./waits.ts";
+import { survivesCancel, Waits, type Wait } from "./waits.ts";
 
-const NOBODY: readonly Wait[] = [];
+const NO_WAITS: readonly Wait[] = [];
 
 export class Execution {
-  /** What was asked for and is not journaled yet, in the order asked. The worker takes it after each drain. */
-  asks: Ask[] = [];
+  /** Requests that the journal does not have yet, in order. The worker takes them after each drain. */
+  requests: CommandRequest[] = [];
   outcome: CodeOutcome | undefined;
   stop: Stop | undefined;
-  /** Warnings a lenient replay leaves behind: commands the journal has and the code did not ask for. */
-  readonly leftovers: string[] = [];
+  /** Warnings of a lenient replay: recorded commands that the code did not request. */
+  readonly orphanWarnings: string[] = [];
 
-  /** Of a graph: when its newest checkpoint was written; undefined while it is about to be. */
+  /** Graphs: when the newest checkpoint was written; undefined while it is being written. */
   steppedAt: EpochMs | undefined;
-  /** Where to go on from, when not from the beginning; and the entry with which that was kept whole. */
-  from: unknown;
-  keptAt = 0;
+  /** The position to start from, and the entry of the checkpoint that it was restored from. */
+  restoredPosition: unknown;
+  checkpointSeq = 0;
 
-  readonly facts: RunFacts;
+  readonly identity: RunIdentity;
   readonly body: WorkflowBody;
   readonly host: ExecutionHost;
-  readonly commands: Commands;
-  /** Recorded with the run: what was too large once is too large in every replay. */
+  readonly commands: CommandMatcher;
+  /** Recorded with the run, so every replay refuses the same payloads. */
   readonly limits: PayloadLimits | undefined;
-  readonly #started: RecordedEntry;
-  readonly #steps: Recorded["steps"];
+  readonly #started: DecodedEntry<"RunStarted">;
+  readonly #steps: RecordedJournal["steps"];
   readonly #hasEnd: boolean;
   #undelivered: number;
-  readonly #lives: readonly Retried[];
-  #failures: Failures | undefined;
+  readonly #runRetries: readonly RetryRecord[];
+  #failures: FailureOrigins | undefined;
   #live = false;
   readonly waits: Waits;
-  /** Of a graph. */
-  readonly nodes: Nodes | undefined;
+  /** Undefined except for graphs. */
+  readonly nodes: RunningNodes | undefined;
   #time: EpochMs;
-  readonly #draws: Draws;
+  readonly #random: SeededRandom;
   readonly promisePorts = new PromisePorts();
   #signals: Signals | undefined;
   #updates: Updates | undefined;
-  /** What answers queries; most runs are asked none. */
+  /** Undefined in most runs. */
   queries: Map<string, QueryHandler> | undefined;
   readonly state = new StateValues();
-  /** Q2. Most runs have no streams. */
+  /** Undefined in runs without streams. */
   emitted: EmittedChunks | undefined;
   readonly patches: Patches;
   readonly cancellation = new Cancellation();
-  /** Nobody waits for these any more: what works for them is to be told. The worker takes them after each drain. */
-  abandoned: readonly Wait[] = NOBODY;
-  /** Whether steps were taken back before the end. */
+  /** Waits that the code gave up. The worker cancels their work after each drain. */
+  abandoned: readonly Wait[] = NO_WAITS;
+  /** Whether steps were undone before the end. */
   undone = false;
   #usesShield = false;
   #undos: Undos | undefined;
-  #unheard: Arrival[] | undefined;
+  /** Messages that came too late for this generation. */
+  #lateMessages: Arrival[] | undefined;
   #context: WorkflowContext | undefined;
 
-  constructor(body: WorkflowBody, facts: RunFacts, recorded: Recorded, comparison: Comparison, host: ExecutionHost) {
+  constructor(
+    body: WorkflowBody,
+    identity: RunIdentity,
+    recorded: RecordedJournal,
+    comparison: Comparison,
+    host: ExecutionHost,
+  ) {
     this.body = body;
-    this.facts = facts;
-    this.#draws = new Draws(facts, recorded.started.data["seed"]);
+    this.identity = identity;
+    this.#random = new SeededRandom(identity, recorded.started.data.seed);
     this.host = host;
-    this.nodes = body.drive === undefined ? undefined : new Nodes(this);
+    this.nodes = body.drive === undefined ? undefined : new RunningNodes(this);
     this.waits = new Waits(this.nodes);
-    this.commands = new Commands(recorded, comparison, host.tolerates);
+    this.commands = new CommandMatcher(recorded, comparison, host.tolerates);
     this.patches = new Patches(recorded);
     this.#started = recorded.started;
-    const limit = recorded.started.data["payloadLimit"];
-    this.limits = typeof limit === "number" ? { maxBytes: limit } : undefined;
+    const { payloadLimit } = recorded.started.data;
+    this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };
     this.#steps = recorded.steps;
     this.#hasEnd = recorded.end !== undefined;
-    this.#lives = recorded.lives;
+    this.#runRetries = recorded.runRetries;
     this.#undelivered = recorded.deliveries.length;
     this.#time = recorded.started.at;
   }
 
   /** Runs the code up to its first wait. */
   start(): void {
-    const input = this.#started.data["input"];
+    const { input } = this.#started.data;
     let promise: Promise<unknown>;
     try {
       promise = callWorkflow(this.host.guard, () => Promise.resolve(this.#run(input)));
@@ -140,13 +159,13 @@ export class Execution {
     }
     promise.then(
       (value) => this.#end({ status: "returned", value }),
-      (error: unknown) => this.#end({ status: "threw", error: approachable(error) }),
+      (error: unknown) => this.#end({ status: "threw", error: readableThrown(error) }),
     );
   }
 
   #run(input: unknown): Promise<unknown> {
     const { body } = this;
-    return body.drive === undefined ? body.run(this.context, input) : body.drive(this, input, this.from);
+    return body.drive === undefined ? body.run(this.context, input) : body.drive(this, input, this.restoredPosition);
   }
 
   get context(): WorkflowContext {
@@ -154,7 +173,7 @@ export class Execution {
   }
 
   #end(outcome: CodeOutcome): void {
-    // A mistake in the code, not the end of the run: nothing of this turn is kept, and the right code goes on.
+    // A mistake in the code, not the end of the run: this turn is dropped, and the fixed code can continue.
     const caught = outcome.status === "threw" ? findNondeterminism(outcome.error) : undefined;
     if (caught !== undefined) return void this.halt(nondeterministic(caught));
     if (this.#undos?.isNeeded === true && this.stop === undefined && this.outcome === undefined) {
@@ -165,10 +184,10 @@ export class Execution {
     this.conclude(outcome);
   }
 
-  /** The first end counts: code may go on after `continueAsNew`, and nobody hears it. */
+  /** The first end counts. Code may run on after `continueAsNew`, without effect. */
   conclude(outcome: CodeOutcome): void {
     this.outcome ??= outcome;
-    if (this.#live) this.checkLeftovers();
+    if (this.#live) this.checkOrphans();
   }
 
   get signals(): Signals {
@@ -179,12 +198,12 @@ export class Execution {
     return (this.#updates ??= new Updates());
   }
 
-  /** Signals that the code never took. */
+  /** The number of signals that the code has not received. */
   get unreceived(): number {
-    return this.#signals === undefined ? 0 : this.#signals.left().length;
+    return this.#signals === undefined ? 0 : this.#signals.untaken().length;
   }
 
-  /** U3. What the code asks for is not done any more. */
+  /** undo.U3. Requests of the code are ignored. */
   get isUndoing(): boolean {
     return this.#undos?.phase === "waiting";
   }
@@ -194,43 +213,43 @@ export class Execution {
     if (open.length > 0) this.abandoned = [...this.abandoned, ...open];
   }
 
-  get endStatus(): EndStatus | undefined {
+  get endStatus(): EndedRunStatus | undefined {
     return this.outcome === undefined ? undefined : this.cancellation.endStatus(this.outcome);
   }
 
   get replaying(): boolean {
     if (this.#live) return false;
-    return this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.served !== undefined;
+    return this.#undelivered > 0 || this.commands.hasUnmatched || this.#hasEnd || this.host.onServed !== undefined;
   }
 
-  /** The journal has been delivered. What the code has not asked for yet, as changed code may, is compared when it does. */
+  /** The journal has been delivered. Commands that the code has not requested yet are compared when it does. */
   caughtUp(): void {
     this.#live = true;
-    this.commands.forgetJournal();
+    this.commands.releaseJournal();
   }
 
-  /** To be asked when the code has done all it can: it must have ended, or wait for something that can come. */
+  /** Called after a drain: the code must have ended, or wait for something that can settle. */
   checkStalled(): void {
     if (this.outcome === undefined && this.stop === undefined && this.waits.isEmpty && this.#updates?.isReady !== true)
       void this.halt(stalled(this.body.name, this.commands.last));
   }
 
-  // ── what the worker delivers ──
+  // ── deliveries of the worker ──
 
-  /** Whether an entry that settles this command is still wanted (E4). */
+  /** Whether a terminal entry of this command would still settle it (execution.E4). */
   isOpen(command: string): boolean {
     const wait = this.waits.get(command);
     if (wait !== undefined) return !wait.closing;
     return this.commands.isUnmatched(command) && !this.waits.hasEarly(command);
   }
 
-  /** The command's terminal entry has been appended. */
+  /** The worker has appended the terminal entry of the command. */
   close(command: string): void {
     const wait = this.waits.get(command);
     if (wait !== undefined) wait.closing = true;
   }
 
-  /** Waits on a port, oldest first; `timed` ones have a timer that is no longer needed once the port is settled. */
+  /** Waits for a port, oldest first. Once the port is settled, the timers of `timed` waits are obsolete. */
   waitsOn(port: string): readonly Wait[] {
     return this.waits.on(port).filter(({ closing }) => !closing);
   }
@@ -239,32 +258,33 @@ export class Execution {
     return this.waits.all().filter(({ closing }) => !closing);
   }
 
-  /** What a cancel takes with it. */
+  /** The waits that a cancel rejects. */
   cancellableWaits(): readonly Wait[] {
-    return this.openWaits().filter((wait) => !outlivesCancel(wait));
+    return this.openWaits().filter((wait) => !survivesCancel(wait));
   }
 
-  /** Whether a cancel leaves what works for this command alone. */
-  outlivesCancel(command: string): boolean {
+  /** Whether the work of this command survives a cancel. */
+  survivesCancel(command: string): boolean {
     const wait = this.waits.get(command);
-    return wait !== undefined && outlivesCancel(wait);
+    return wait !== undefined && survivesCancel(wait);
   }
 
-  /** Gives the code one completion (E2). */
-  deliver(type: EntryType, command: string, data: Readonly<Record<string, unknown>>, at: EpochMs): void {
+  /** Delivers one completion to the code (execution.E2). */
+  deliver(delivery: Delivery): void {
     if (this.stop !== undefined) return;
     if (this.#undelivered > 0) this.#undelivered -= 1;
-    // It came in the same commit as the last thing the code waited for; a replay must not go further than the run did.
-    if (this.outcome !== undefined) return this.#leave(type, data);
-    if (this.#undos?.phase !== undefined && !isCancel(type) && !this.#isHeard(command)) return;
+    // The code has ended: it came in the same commit as the last result. A replay must not go further than the run did.
+    if (this.outcome !== undefined) return this.#keepLate(delivery);
+    const { type, command, data, at } = delivery;
+    if (this.#undos?.phase !== undefined && !isCancel(type) && !this.#isExpected(command)) return;
     this.#time = at;
     switch (type) {
       case "TaskCompleted":
       case "OperationCompleted":
       case "NodeCompleted":
-        return this.settle(command, data["result"]);
+        return this.settle(command, data.result);
       case "ChildWorkflowCompleted":
-        return this.settle(command, data["output"]);
+        return this.settle(command, data.output);
       case "TaskFailed":
       case "OperationFailed":
       case "NodeFailed":
@@ -275,68 +295,68 @@ export class Execution {
         return this.settle(command, undefined);
       case "PromiseResolved":
       case "PromiseRejected":
-        return this.promisePorts.settle(this, { seq: 0, type, command, data, at });
+        return this.promisePorts.settle(this, delivery);
       case "SignalReceived":
-        return this.signals.deliver(this, { seq: 0, command, data });
+        return this.signals.deliver(this, delivery);
       case "UpdateRequested":
-        return this.updates.deliver(this, command, data);
+        return this.updates.deliver(this, delivery);
       case "CancelRequested":
       case "DeadlineExceeded":
-        return this.#applyCancel(type, data);
+        return this.#applyCancel(type, data.reason);
       default:
-        throw new RepriseError("INVARIANT", `An entry of type ${type} is not delivered to code.`);
+        throw new InvariantError("An entry of this type is not delivered to code.", { details: { type } });
     }
   }
 
-  /** Something that came before the position the code goes on from (CP4). */
-  tell(type: EntryType, data: Readonly<Record<string, unknown>>, at: EpochMs): void {
-    if (isCancel(type)) this.#applyCancel(type, data);
-    else this.promisePorts.settle(this, { seq: 0, type, command: "", data, at });
+  /** A message that was delivered before the checkpoint that the code starts from (checkpoint.CP4). */
+  restoreMessage(message: DeliveredMessage, at: EpochMs): void {
+    if (isOfType(message, "CancelRequested", "DeadlineExceeded")) this.#applyCancel(message.type, message.data.reason);
+    else this.promisePorts.settle(this, { ...message, command: "", at });
   }
 
-  /** N3. Came too late for this generation. */
-  #leave(type: EntryType, data: Readonly<Record<string, unknown>>): void {
+  /** generation.N3 */
+  #keepLate({ type, data }: Delivery): void {
     if (this.outcome?.status !== "continued" || isAnswer(type)) return;
-    if (isCancel(type)) this.#applyCancel(type, data);
-    else (this.#unheard ??= []).push(arrivalOf(type, data));
+    if (type === "CancelRequested" || type === "DeadlineExceeded") this.#applyCancel(type, data.reason);
+    else (this.#lateMessages ??= []).push(arrivalOf(type, data));
   }
 
-  /** N3. What the code was told and never used, in the order it came. */
-  unused(): readonly Arrival[] {
-    const signals = this.#signals?.kept() ?? [];
+  /** Messages that the code has not used, in order. The next generation gets them (generation.N3). */
+  unusedMessages(): readonly Arrival[] {
+    const signals = this.#signals?.buffered() ?? [];
     return [
       ...this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data)),
       ...signals.map((signal) => arrivalOf("SignalReceived", { ...signal })),
       ...(this.#updates?.unhandled() ?? []).map((request) => arrivalOf("UpdateRequested", request)),
-      ...(this.#unheard ?? []),
+      ...(this.#lateMessages ?? []),
     ];
   }
 
-  /** U3 */
-  #isHeard(command: string): boolean {
+  /** undo.U3 */
+  #isExpected(command: string): boolean {
     return this.waits.get(command) !== undefined || this.commands.isUnmatched(command);
   }
 
-  /** Remembers whose failure an error is, should the code let it through. */
+  /** Remembers which command failed with an error, in case the code throws it. */
   noteFailure(error: unknown, at: string): unknown {
-    (this.#failures ??= new Failures()).note(error, { at, commands: this.commands.issued });
+    (this.#failures ??= new FailureOrigins()).note(error, { at, commands: this.commands.issued });
     return error;
   }
 
-  /** What made the code throw; undefined when it threw by itself. */
-  findFailure(error: unknown): FailedAt | undefined {
+  /** The failure that made the code throw; undefined if it threw an error of its own. */
+  findFailureOrigin(error: unknown): FailureOrigin | undefined {
     return this.#failures?.find(error);
   }
 
-  /** V3. Of the command with this index. */
-  lifeOf(index: number): number {
-    // V4. What code of a node asks for has its life in its id.
-    return this.#lives.length === 0 || this.nodes !== undefined ? 0 : lifeOf(this.#lives, index);
+  /** The epoch of the command with this index (retry-record.V3). */
+  epochOf(index: number): number {
+    // Commands of nodes have their epoch in their id (retry-record.V4).
+    return this.#runRetries.length === 0 || this.nodes !== undefined ? 0 : epochOf(this.#runRetries, index);
   }
 
-  /** V4. How often the items of a step that have no result yet were given up. */
-  lifeOfStep(step: number): number {
-    return this.#lives.length === 0 ? 0 : this.#lives.filter((life) => life.step === step).length;
+  /** How often a retry gave up the items of a step that have no result (retry-record.V4). */
+  epochOfStep(step: number): number {
+    return this.#runRetries.length === 0 ? 0 : this.#runRetries.filter((retry) => retry.step === step).length;
   }
 
   settle(command: string, value: unknown): void {
@@ -358,7 +378,7 @@ export class Execution {
     if (this.commands.isUnmatched(command)) this.keepEarly(command, settle);
   }
 
-  /** It came before the code asked for it. */
+  /** Keeps a completion that the code has not requested yet. */
   keepEarly(command: string, settle: (wait: Wait) => void): void {
     const at = this.#time;
     this.waits.keepEarly(command, (wait) => {
@@ -367,30 +387,30 @@ export class Execution {
     });
   }
 
-  /** E6. The first one counts. */
-  #applyCancel(type: EntryType, { reason }: Readonly<Record<string, unknown>>): void {
+  /** execution.E6. The first cancel counts. */
+  #applyCancel(type: "CancelRequested" | "DeadlineExceeded", reason: string | undefined): void {
     if (this.cancellation.error !== undefined) return;
-    const error = this.cancellation.apply(type, reason, this.facts.id, this.#started.data["deadline"]);
+    const error = this.cancellation.apply(type, reason, this.identity.id, this.#started.data.deadline);
     if (type === "DeadlineExceeded") this.noteFailure(error, DEADLINE_ITEM);
     this.abandon(this.cancellableWaits());
     for (const wait of this.waits.all()) {
       if (wait.shielded) continue;
-      // U2. The code is told; whether the step completes is still of interest.
+      // undo.U2. The code gets the error; the step finishes, because it is undone if it completes.
       if (wait.undo !== undefined) wait.reject(error);
       else this.fail(wait.command, error);
     }
   }
 
-  // ── what the code asks for ──
+  // ── requests of the code ──
 
-  /** What a call is refused with: the run was cancelled (E6). */
+  /** The error that refuses a request: the run was canceled (execution.E6), or a node failed (rules.G12). */
   get refusal(): RepriseError | undefined {
     const { error } = this.cancellation;
     if (error !== undefined && !this.isShielded) return error;
     return this.nodes === undefined ? undefined : nodeOfCaller()?.stopped;
   }
 
-  /** Whether the code that is calling stands inside a shield. */
+  /** Whether the caller is inside a shield. */
   get isShielded(): boolean {
     return this.#usesShield && isShielded();
   }
@@ -401,7 +421,7 @@ export class Execution {
     return callShielded(this.host.guard, () => Promise.resolve(call()));
   }
 
-  /** When the last thing came that was delivered. */
+  /** The time of the last delivery. */
   get time(): EpochMs {
     return this.#time;
   }
@@ -411,12 +431,12 @@ export class Execution {
     return new Date(node?.time ?? this.#time);
   }
   random(): number {
-    refuseInsideStep("Draw before the step, or use Math.random() inside it.");
-    return this.#draws.unit(nodeOfCaller());
+    refuseInsideStep("Call it before the step, or use Math.random() inside the step.");
+    return this.#random.unit(nodeOfCaller());
   }
   uuid(): string {
-    refuseInsideStep("Draw before the step, or use crypto.randomUUID() inside it.");
-    return this.#draws.uuid(nodeOfCaller());
+    refuseInsideStep("Call it before the step, or use crypto.randomUUID() inside the step.");
+    return this.#random.uuid(nodeOfCaller());
   }
   log(level: LogLevel, message: string, data?: object): void {
     if (!this.replaying) callOutside(() => this.host.log(level, message, data));
@@ -426,16 +446,16 @@ export class Execution {
 
   open(type: CommandType, command: string, name: string, timed: boolean, undo?: StepUndo): Promise<unknown> {
     const shielded = this.isShielded;
-    const closing = this.commands.isClosedTimer(command, shielded);
+    const closing = this.commands.isTimerClosed(command, shielded);
     if (undo !== undefined) (this.#undos ??= new Undos()).opened();
     const node = this.nodes === undefined ? undefined : nodeOfCaller();
     const { promise, early } = this.waits.add(command, { type, name, timed, shielded, undo, closing }, node);
     if (early === undefined) return promise;
-    // Seed 004 matches completions by id, not by order, so a lenient replay accepts it; a strict one does not.
+    // Seed 004 matches completions by id, not by order: a lenient replay accepts it, a strict one does not.
     if (!this.commands.strict) early();
     else
       this.violate({
-        message: `Command order mismatch at ${command}: expected it before its completion in the journal, got it after`,
+        message: `The journal recorded this command before its completion; the code now requests it after (at ${command})`,
         expected: "before its completion",
         actual: "after its completion",
         where: command,
@@ -444,20 +464,20 @@ export class Execution {
     return promise;
   }
 
-  /** E1. Undefined: the code and the journal disagree; nothing goes on from here (E5). */
-  command(
+  /** execution.E1. Undefined: the request is ignored, for example after a violation (execution.E5). */
+  issueCommand(
     type: CommandType,
     name: CommandName,
-    fields: Readonly<Record<string, unknown>>,
+    fields: EntryFields,
     strictly?: StrictCheck,
-  ): Command | undefined {
+  ): IssuedCommand | undefined {
     refuseInsideStep();
     if (this.stop !== undefined || this.isUndoing) return undefined;
     const node = this.nodes === undefined ? undefined : nodeOfCaller();
-    if (node?.over === true) return undefined;
-    const command = this.commands.next(type, name, fields, strictly, node);
-    // The code of a node runs when it likes, not only when something was delivered.
-    if (node !== undefined) callOutside(() => this.host.asked?.());
+    if (node?.isOver === true) return undefined;
+    const command = this.commands.issue(type, name, fields, strictly, node);
+    // The code of a node also runs without a delivery.
+    if (node !== undefined) callOutside(() => this.host.onNodeRequest?.());
     if (!isViolation(command)) return command;
     this.violate(command);
     return undefined;
@@ -465,28 +485,28 @@ export class Execution {
 
   violate(found: Violation): void {
     if (this.host.tolerates?.(found) === true) return;
-    void this.halt({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", ...found });
+    void this.halt(violated(found, this.body.kind));
   }
 
-  /** E5 */
+  /** execution.E5 */
   halt(stop: Stop): Promise<never> {
     this.stop ??= stop;
-    this.asks = [];
+    this.requests = [];
     return never();
   }
 
   /** The recorded checkpoint of a graph's step. */
-  stepOf(step: number): RecordedEntry | undefined {
+  stepOf(step: number): DecodedEntry<"StepCommitted"> | undefined {
     return this.#steps.get(step);
   }
 
-  /** Called when the journal has been delivered and the code has ended: what the journal has and nobody asked for. */
-  checkLeftovers(): void {
+  /** Called when the journal has been delivered and the code has ended. */
+  checkOrphans(): void {
     if (this.stop !== undefined || this.outcome === undefined) return;
-    if (this.#hasEnd && this.endStatus === "continued") this.#updates?.breakOff(this);
-    for (const left of this.commands.leftovers()) {
+    if (this.#hasEnd && this.endStatus === "continued") this.#updates?.abortRunning(this);
+    for (const left of this.commands.orphans()) {
       if (this.commands.strict) return this.violate(left);
-      this.leftovers.push(left.message);
+      this.orphanWarnings.push(left.message);
       this.host.log("warn", left.message);
     }
   }

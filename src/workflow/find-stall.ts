@@ -1,24 +1,28 @@
-// Where code waits that waits for nothing of ours.
+// Find stall: the source location where code waits for a promise that the engine does not own.
 //
-// A function that waits has no stack one could ask for. So its journal is replayed once more, and the place of every
-// promise its code makes is noted: an `await` makes one too, and the last is where it stands. Done only for a run that is
-// about to be stopped: noting is slow, for the whole process.
+// A suspended function has no stack. The journal is replayed again while an async hook notes the location of every promise
+// that the code creates; an `await` creates one, and the last one is where the code waits. The hook slows down the whole
+// process, so this runs only for a run that is about to be stopped.
 
 import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import type { Timers } from "../base/index.ts";
 import type { Execution } from "./execution.ts";
-import { findUserPlace } from "./places.ts";
-import type { Recorded } from "./recorded.ts";
+import { findUserLocation } from "./source-location.ts";
+import type { RecordedJournal } from "./recorded-journal.ts";
 import { driveThrough } from "./replay.ts";
 
 const watched = new AsyncLocalStorage<Execution>();
 
-/** Undefined when nothing of the user's code was seen. */
-export async function findStall(execution: Execution, recorded: Recorded, timers: Timers): Promise<string | undefined> {
+/** Undefined when the hook saw no user code. */
+export async function findStall(
+  execution: Execution,
+  recorded: RecordedJournal,
+  timers: Timers,
+): Promise<string | undefined> {
   let last: string | undefined;
   const init = (_id: number, type: string): void => {
-    // Other runs go on meanwhile.
-    if (type === "PROMISE" && watched.getStore() === execution) last = findUserPlace(init) ?? last;
+    // Other runs execute meanwhile.
+    if (type === "PROMISE" && watched.getStore() === execution) last = findUserLocation(init) ?? last;
   };
   const hook = createHook({ init });
   hook.enable();

@@ -1,46 +1,46 @@
-// Guard: workflow code that asks the machine for the time, for chance or for the outside is caught in the act.
+// Guard: detects workflow code that uses the clock, random numbers or I/O of the machine.
 //
-// It stands in front of the ambient functions of this process and looks, at each call, whether workflow code is calling
-// (scope.ts); everybody else goes through. It is a help while writing code, no sandbox: `Date` kept in a variable before the
-// guard came is not seen.
+// It patches global functions of this process and checks at each call whether workflow code is the caller (scope.ts). It
+// helps while writing code and is not a sandbox: it misses a `Date` that was kept in a variable before the guard existed.
 //
-// U1. The functions are patched once per process, while an engine wants it; whose workflow is calling decides what happens.
-// U2. Steps, tasks and everything outside workflows are untouched: what they are given is what the machine gives.
-// U3. Our own code never trips it: it takes its machine from base/system.ts, which kept the originals.
+// guard.U1. The functions are patched once per process, while at least one engine has a guard. The engine of the calling
+//   workflow decides what happens.
+// guard.U2. Steps, tasks and code outside workflows get the original results.
+// guard.U3. The engine's code never triggers it: base/system.ts keeps the originals.
 //
-// Cost outside workflows, Node 24 on a busy machine, CPU time per call without and with the guard, best of seven times a
-// million: Date.now 46 and 81 ns, Math.random 12 and 25, performance.now 62 and 74, new Date() 109 and 125.
+// CPU time per call outside workflows, without and with the guard (Node 24, busy machine, best of seven times a million):
+// Date.now 46 and 81 ns, Math.random 12 and 25, performance.now 62 and 74, new Date() 109 and 125.
 
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { RepriseError } from "../base/index.ts";
-import { placeOf } from "./places.ts";
+import { sourceLocationOf } from "./source-location.ts";
 import { callOutside, guardOfCaller } from "./scope.ts";
 
-/** What happens when workflow code asks the machine: it throws, or a warning is logged once per place, or nothing. */
+/** What happens when workflow code is not deterministic: the call throws, or logs a warning once per location, or nothing. */
 export type GuardMode = "error" | "warn" | "off";
 
-/** Thrown into workflow code; a run whose code lets it through is stopped and can be resumed. */
+/** Thrown into workflow code. If the code does not catch it, the run is stopped and can be resumed. */
 export class NondeterminismError extends RepriseError {
   readonly called: string;
   readonly instead: string;
-  readonly place: string;
+  readonly location: string;
 
-  constructor(called: string, instead: string, place: string) {
+  constructor(called: string, instead: string, location: string) {
     super(
       "NONDETERMINISM",
-      `Workflow code called ${called} at ${place}; on replay it would answer differently. Use ${instead}`,
-      { details: { called, instead, place } },
+      `\`${called}\` is not deterministic in workflow code (${location}): it returns a different value on replay. Use ${asCode(instead)}.`,
+      { details: { called, instead, location } },
     );
     this.called = called;
     this.instead = instead;
-    this.place = place;
+    this.location = location;
     thrown.add(this);
   }
 }
 
 const thrown = new WeakSet<object>();
 
-/** What the guard threw, told from anything else that may be thrown, also from what cannot be asked what it is. */
+/** Whether the guard threw this value. Reads no property: anything can be thrown. */
 export function findNondeterminism(error: unknown): NondeterminismError | undefined {
   return typeof error === "object" && error !== null && thrown.has(error) ? (error as NondeterminismError) : undefined;
 }
@@ -58,7 +58,7 @@ interface Patched {
 const open = new Set<Guard>();
 let patched: readonly Patched[] = [];
 
-/** What one engine wants of the guard; its workflows are called with it. */
+/** The guard of one engine. */
 export class Guard {
   readonly #throws: boolean;
   readonly #warn: (message: string) => void;
@@ -72,7 +72,7 @@ export class Guard {
     open.add(this);
   }
 
-  /** U1. With the last one the functions are the machine's own again. */
+  /** guard.U1. Closing the last guard restores the functions. */
   close(): void {
     if (!open.delete(this) || open.size > 0) return;
     for (const one of patched) restore(one);
@@ -82,15 +82,15 @@ export class Guard {
 
   caught(called: string, instead: string, caller: unknown): void {
     if (!open.has(this)) return;
-    const error = new NondeterminismError(called, instead, placeOf(caller));
+    const error = new NondeterminismError(called, instead, sourceLocationOf(caller));
     if (this.#throws) throw error;
     if (this.#warned.has(error.message)) return;
     this.#warned.add(error.message);
-    callOutside(() => this.#warn(`${error.message}.`));
+    callOutside(() => this.#warn(error.message));
   }
 }
 
-/** For the code of nodes that is run again by a replay: time and chance are its own business, the outside is not. */
+/** For a replay that runs nodes again: they may use the clock and random numbers, but no I/O. */
 export class OutsideGuard extends Guard {
   readonly #note: (called: string, place: string) => void;
 
@@ -100,28 +100,32 @@ export class OutsideGuard extends Guard {
   }
 
   override caught(called: string, instead: string, caller: unknown): void {
-    if (instead !== OUTSIDE) return;
-    this.#note(called, placeOf(caller));
+    if (instead !== IO) return;
+    this.#note(called, sourceLocationOf(caller));
     super.caught(called, instead, caller);
   }
 }
 
 function restore({ owner, name, original, guarded }: Patched): void {
-  // Somebody else stands in front of us by now: taken away, theirs would go with ours.
+  // If other code has patched the function since, restoring ours would remove theirs.
   if (owner[name] === guarded) owner[name] = original;
 }
 
-/** Called first by everything that was patched. */
+/** Called first by every patched function. */
 function check(called: string, instead: string, caller: unknown): void {
   guardOfCaller()?.caught(called, instead, caller);
+}
+
+function asCode(instead: string): string {
+  return instead.replace(/ctx\.\w+\(\)/g, "`$&`");
 }
 
 const NOW = "ctx.now()";
 const SLEEP = "ctx.sleep()";
 const RUN = "ctx.run()";
-const OUTSIDE = `${RUN}, which keeps the answer`;
+const IO = `${RUN}, which records the result`;
 
-/** Owner, name, how a message calls it, what to use instead. */
+/** Owner, name, its name in messages, what to use instead. */
 function targets(): readonly (readonly [owner: object, name: string, called: string, instead: string])[] {
   const require = createRequire(import.meta.url);
   const nodeCrypto = require("node:crypto") as object;
@@ -147,19 +151,19 @@ function targets(): readonly (readonly [owner: object, name: string, called: str
       [owner, "setImmediate", "setImmediate()", SLEEP] as const,
     ]),
     [AbortSignal, "timeout", "AbortSignal.timeout()", SLEEP],
-    [globalThis, "fetch", "fetch()", OUTSIDE],
+    [globalThis, "fetch", "fetch()", IO],
     ...["node:http", "node:https"].flatMap((name) =>
-      ["request", "get"].map((way) => [require(name) as object, way, `${name.slice(5)}.${way}()`, OUTSIDE] as const),
+      ["request", "get"].map((way) => [require(name) as object, way, `${name.slice(5)}.${way}()`, IO] as const),
     ),
-    [net.Socket.prototype, "connect", "net.connect()", OUTSIDE],
-    [datagrams.Socket.prototype, "send", "dgram.send()", OUTSIDE],
+    [net.Socket.prototype, "connect", "net.connect()", IO],
+    [datagrams.Socket.prototype, "send", "dgram.send()", IO],
     ...["exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync"].map(
-      (way) => [processes, way, `child_process.${way}()`, OUTSIDE] as const,
+      (way) => [processes, way, `child_process.${way}()`, IO] as const,
     ),
   ];
 }
 
-/** Constructors whose objects show when memory was collected. */
+/** Constructors whose objects reveal garbage collection. */
 const COLLECTED = ["WeakRef", "FinalizationRegistry"];
 
 function patchAll(): readonly Patched[] {
@@ -186,18 +190,18 @@ function guardedFunction(original: AnyFunction, called: string, instead: string)
     check(called, instead, guarded);
     return original.apply(this, args);
   };
-  // `util.promisify(setTimeout)` and `process.hrtime.bigint` hang on the function.
+  // `util.promisify(setTimeout)` and `process.hrtime.bigint` are properties of the function.
   Object.defineProperties(guarded, Object.getOwnPropertyDescriptors(original));
   return guarded;
 }
 
-/** Shares its prototype with the original, so that each is an instance of the other. */
+/** Shares its prototype with the original, so instances of one are instances of the other. */
 function guardedDate(Original: DateConstructor): unknown {
   function GuardedDate(this: unknown, ...args: unknown[]): unknown {
     if (args.length === 0 || new.target === undefined)
       check(new.target === undefined ? "Date()" : "new Date()", NOW, GuardedDate);
     if (new.target === undefined) return Original();
-    // Most calls by far; Reflect.construct takes three times as long.
+    // The most frequent case. Reflect.construct takes three times as long.
     if (new.target === (GuardedDate as unknown)) return args.length === 0 ? new Original() : construct(Original, args);
     return Reflect.construct(Original, args, new.target);
   }
@@ -210,7 +214,7 @@ function construct(Original: DateConstructor, args: readonly unknown[]): Date {
 
 function guardedConstructor(Original: new (...args: unknown[]) => object, name: string): unknown {
   function Guarded(this: unknown, ...args: unknown[]): object {
-    check(`new ${name}()`, "a plain reference: what was collected differs from replay to replay", Guarded);
+    check(`new ${name}()`, "a plain reference", Guarded);
     return Reflect.construct(Original, args, new.target === (Guarded as unknown) ? Original : (new.target ?? Original));
   }
   return standIn(Guarded, Original);

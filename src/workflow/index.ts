@@ -5,22 +5,22 @@
 // What it does not: who holds the run, when something is durable, what executes a task. Invariants E1–E5.
 
 export type {
-  Ask,
-  CancelTimerAsk,
-  ChildAsk,
-  EmitAsk,
-  LimitWaitAsk,
-  OperationAsk,
-  PatchAsk,
+  CommandRequest,
+  CancelTimerRequest,
+  ChildRequest,
+  EmitRequest,
+  LimitWaitRequest,
+  OperationRequest,
+  PatchRequest,
   PauseEvidence,
-  PromiseAsk,
-  StateAsk,
-  StepAsk,
-  StopNodesAsk,
+  PromiseRequest,
+  StateRequest,
+  StepRequest,
+  StopNodesRequest,
   StoppedNode,
-  TaskAsk,
-  TimerAsk,
-} from "./ask.ts";
+  TaskRequest,
+  TimerRequest,
+} from "./command-request.ts";
 export type {
   Child,
   ChildOptions,
@@ -35,9 +35,9 @@ export type {
   WorkflowContext,
   WorkflowOptions,
 } from "./context.ts";
-export { isViolation } from "./commands.ts";
+export { isViolation } from "./command-matcher.ts";
 export { createContext, idempotencyKeyOf } from "./context-object.ts";
-export { never, titleOf } from "./refusals.ts";
+export { never, describeDefinition } from "./refusals.ts";
 export { EmittedChunks, encodeChunk } from "./emit-chunk.ts";
 export {
   checkPorts,
@@ -50,21 +50,20 @@ export {
 } from "./definition.ts";
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
-export { DEADLINE_PASSED, stalled } from "./execution-host.ts";
-export type { Accepted, CodeOutcome, ExecutionHost, LogLevel, RunFacts, Stop } from "./execution-host.ts";
+export { PARENT_DEADLINE_PASSED, stalled } from "./execution-host.ts";
+export type { AcceptedInput, CodeOutcome, ExecutionHost, LogLevel, RunIdentity, Stop } from "./execution-host.ts";
 export { Guard, OutsideGuard, type GuardMode } from "./guard.ts";
-export { compareFields, MATRIX, type CommandName } from "./matrix.ts";
+export { compareFields, MATRIX, type CommandName } from "./validation-matrix.ts";
 export { answerQuery } from "./queries.ts";
-export type { SentByNode } from "./nodes.ts";
+export type { SentNodeMessage } from "./running-nodes.ts";
 export { callInStep, callOutside, nodeOfCaller, nodePrefix, nodeScope, type NodeScope } from "./scope.ts";
 export {
-  countedEntries,
-  decodeEntry,
+  isNotStarted,
+  decodeEffectiveEntries,
   freshJournal,
   indexJournal,
-  type Recorded,
-  type RecordedEntry,
-} from "./recorded.ts";
+  type RecordedJournal,
+} from "./recorded-journal.ts";
 export { planRetry, type PlannedRetry, type RetryPlan } from "./retry-plan.ts";
 export { findStall } from "./find-stall.ts";
 export {
@@ -77,7 +76,7 @@ export {
   type Replay,
   type ReplayDifference,
   type ReplayEnd,
-  type ReplayedPast,
+  type ReplaySource,
 } from "./replay.ts";
 export type { Undo } from "./undo.ts";
 export type { Wait } from "./waits.ts";

@@ -1,43 +1,45 @@
-// Promise ports: values somebody outside the run provides once. Kept when they come before the code waits.
+// Promise ports: values that a caller outside the run provides once. A value that arrives before the code waits is kept.
 
 import { RepriseError } from "../base/index.ts";
+import type { Delivery } from "../kernel/index.ts";
 import { encodeInput, promiseCreatedData } from "./entry-data.ts";
 import type { Execution } from "./execution.ts";
-import { compareFields } from "./matrix.ts";
-import type { RecordedEntry } from "./recorded.ts";
-import { never, refused, titleOf } from "./refusals.ts";
+import { compareFields } from "./validation-matrix.ts";
+import { never, rejected, describeDefinition } from "./refusals.ts";
 import { nodeOfCaller } from "./scope.ts";
 import type { Wait } from "./waits.ts";
 
-/** The ports of one run that have their value. */
+export type PortDelivery = Delivery<"PromiseResolved" | "PromiseRejected">;
+
+/** The settled ports of one run. */
 export class PromisePorts {
-  #settled: Map<string, RecordedEntry> | undefined;
-  /** Those of them that the code never waited for. */
+  #settled: Map<string, PortDelivery> | undefined;
+  /** Settled ports that the code has not waited for. */
   #untaken: Set<string> | undefined;
 
-  /** Everything that came, in order. */
-  all(): readonly RecordedEntry[] {
+  /** In the order in which they settled. */
+  all(): readonly PortDelivery[] {
     return [...(this.#settled?.values() ?? [])];
   }
 
-  find(port: string): RecordedEntry | undefined {
+  find(port: string): PortDelivery | undefined {
     return this.#settled?.get(port);
   }
 
-  untaken(): readonly RecordedEntry[] {
+  untaken(): readonly PortDelivery[] {
     return [...(this.#untaken ?? [])].flatMap((port) => this.find(port) ?? []);
   }
 
-  /** The code waits for it. */
-  take(port: string): RecordedEntry | undefined {
+  /** The code waits for the port. */
+  take(port: string): PortDelivery | undefined {
     this.#untaken?.delete(port);
     return this.find(port);
   }
 
-  settle(execution: Execution, recorded: RecordedEntry): void {
+  settle(execution: Execution, recorded: PortDelivery): void {
     const { waits, commands } = execution;
-    const port = String(recorded.data["promiseId"]);
-    // The journal says who waited when it was written; the code that waits now must be the same.
+    const port = recorded.data.promiseId;
+    // The entry names the wait that it settled; in the code that command must wait for the same port.
     const waiter = recorded.command === "" ? undefined : waits.get(recorded.command);
     if (waiter !== undefined && waiter.name !== port) {
       const mismatch = compareFields("ResolvePromise", recorded.command, { promiseId: waiter.name }, recorded);
@@ -45,13 +47,13 @@ export class PromisePorts {
       if (mismatch !== undefined) return execution.violate({ ...mismatch, where: recorded.command, seq });
     }
     if (this.find(port) !== undefined) return;
-    if (recorded.type === "PromiseRejected") execution.noteFailure(recorded.data["error"], recorded.command || port);
+    if (recorded.type === "PromiseRejected") execution.noteFailure(recorded.data.error, recorded.command || port);
     (this.#settled ??= new Map()).set(port, recorded);
     const settle = (wait: Wait): void => {
-      if (recorded.type === "PromiseRejected") wait.reject(recorded.data["error"]);
+      if (recorded.type === "PromiseRejected") wait.reject(recorded.data.error);
       else wait.resolve(portValue(recorded, wait.timed));
     };
-    // The nodes that waited for it are run again, and get it in their turn.
+    // Nodes that waited for it run again, and receive it in recorded order.
     if (execution.nodes !== undefined && recorded.command !== "" && execution.replaying) {
       const seq = commands.findDelivery(recorded.type, recorded.command) ?? 0;
       for (const command of commands.waitersOf(port, seq)) execution.keepEarly(command, settle);
@@ -63,26 +65,27 @@ export class PromisePorts {
 }
 
 /** ctx.promise */
-export function askPromise(
+export function requestPromise(
   execution: Execution,
   port: string,
   timeoutMs: number | undefined,
   show: unknown,
 ): Promise<unknown> {
   const { refusal, body } = execution;
-  if (refusal !== undefined) return refused(refusal);
+  if (refusal !== undefined) return rejected(refusal);
   if (body.ports[port]?.port !== "promise")
-    return refused(
+    return rejected(
       new RepriseError(
         "UNKNOWN_PORT",
-        `${titleOf(body)} waits for the promise ${port}, which is not among its ports. Declare it: ports: { ${port}: promise() }.`,
+        `${describeDefinition(body)} waits for promise \`${port}\`, which it does not declare. Add ports: { ${port}: promise() }.`,
       ),
     );
   const shown = encodeInput(show, execution.limits);
-  const command = execution.command("Promise", "CreatePromise", { promiseId: port }, ({ data }) => {
-    if (timeoutMs !== data["timeout"]) return { what: "Timeout", expected: timeoutMs, actual: data["timeout"] };
-    const then = encodeInput(data["show"]);
-    return shown === then ? undefined : { what: "What is shown", expected: shown, actual: then };
+  const command = execution.issueCommand("Promise", "CreatePromise", { promiseId: port }, ({ type, data }) => {
+    if (type !== "PromiseCreated") return undefined;
+    if (timeoutMs !== data.timeout) return { what: "timeout", expected: timeoutMs, actual: data.timeout };
+    const actual = encodeInput(data.show);
+    return shown === actual ? undefined : { what: "`show`", expected: shown, actual };
   });
   if (command === undefined) return never();
   const settled = execution.promisePorts.take(port);
@@ -93,15 +96,14 @@ export function askPromise(
   if (!command.known) {
     const data = promiseCreatedData(command.index, port, timeoutMs, shown, execution.isShielded);
     const left = settled === undefined ? timeoutMs : undefined;
-    execution.asks.push({ ask: "promise", command: command.id, data, timeoutMs: left });
+    execution.requests.push({ kind: "promise", command: command.id, data, timeoutMs: left });
   }
   if (settled === undefined || isInTurn) return execution.open("Promise", command.id, port, timed);
-  if (settled.type === "PromiseRejected") return refused(settled.data["error"] as Error);
+  if (settled.type === "PromiseRejected") return rejected(settled.data.error as Error);
   return Promise.resolve(portValue(settled, timed));
 }
 
-/** A port without payload answers `true` to a wait that could have run out, so that the two can be told apart. */
-function portValue(recorded: RecordedEntry, timed: boolean): unknown {
-  const value = recorded.data["value"];
+/** Without a payload, a wait with a timeout resolves to `true`: `undefined` means that it timed out. */
+function portValue({ data: { value } }: Delivery<"PromiseResolved">, timed: boolean): unknown {
   return value === undefined && timed ? true : value;
 }

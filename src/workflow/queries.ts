@@ -1,4 +1,4 @@
-// Queries: what the code answers from its memory, at once, changing nothing.
+// Queries: answers from the memory of the code, synchronously and without side effects.
 
 import { decode, isThenable, RepriseError } from "../base/index.ts";
 import type { Execution } from "./execution.ts";
@@ -16,21 +16,21 @@ export function onQuery(execution: Execution, name: string, answer: QueryHandler
   (execution.queries ??= new Map()).set(name, answer);
 }
 
-/** Asks the code as it stands. What goes in and comes out are copies: nobody gets hold of what the code keeps. */
+/** Calls the handler of a query. Arguments and answer are copied, so the caller cannot change the values of the code. */
 export function answerQuery(execution: Execution, name: string, args: string | undefined): unknown {
   const handler = execution.queries?.get(name);
-  const { facts, body } = execution;
+  const { identity, body } = execution;
   if (handler === undefined)
     throw new RepriseError(
       "NO_QUERY_HANDLER",
-      `Run ${facts.id} has no answer to the query ${name} where it stands. Call ctx.onQuery("${name}", …) at the beginning of workflow ${body.name}.`,
+      `Run ${identity.id} has registered no handler for query \`${name}\` so far. Call ctx.onQuery("${name}", …) before the first wait of workflow ${body.name}.`,
     );
   const answer = callQuery(name, () => handler(args === undefined ? undefined : decode(args)));
   if (isThenable(answer)) {
     Promise.resolve(answer).catch(ignore);
     throw new RepriseError(
       "USAGE",
-      `The query ${name} of workflow ${body.name} answered with a promise. A query answers at once, from what the code has: use an update where something must be done.`,
+      `The handler of query \`${name}\` of workflow ${body.name} returned a promise. A query answers synchronously. Use an update for asynchronous work.`,
     );
   }
   const text = encodeNamed(`The answer to query ${name}`, answer, execution.limits);

@@ -1,17 +1,17 @@
-// What a ctx call gives when it will not do what it was asked.
+// Refusals: what a ctx call returns when it does not do what the code requested.
 
 import type { Definition } from "../kernel/index.ts";
 
-/** `Graph agent`: a definition at the beginning of a sentence. */
-export function titleOf({ kind, name }: Pick<Definition, "kind" | "name">): string {
+/** `Graph agent`: a definition at the start of a sentence. */
+export function describeDefinition({ kind, name }: Pick<Definition, "kind" | "name">): string {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)} ${name}`;
 }
 
 export const ignore = (): void => {};
-/** Never shared: a caller may hang a property on it. */
+/** A new promise for each caller, because callers add properties to it. */
 export const never = (): Promise<never> => new Promise(ignore);
-/** Already rejected; when nobody awaits it, that is the workflow's business and not the process's. */
-export function refused(error: Error): Promise<never> {
+/** A rejected promise. It causes no unhandled rejection if the workflow does not await it. */
+export function rejected(error: Error): Promise<never> {
   const promise = Promise.reject<never>(error);
   promise.catch(ignore);
   return promise;

@@ -1,8 +1,8 @@
-// Replay flags: numbered changes of our own behaviour that replayed code could notice.
+// Replay flags: numbered changes of the engine's behavior that replayed code could notice.
 //
-// Adding an await, a command or a different delivery order inside the engine is a format change. A new behaviour gets
-// the next number; a run records the numbers in force when it started and keeps them for life, so that an old journal
-// is always replayed by the rules it was written under. A number is never reused.
+// An additional await or command, or another delivery order, inside the engine is a format change and gets the next number. A
+// run records the numbers that are current when it starts, so an old journal is always replayed by the rules it was written
+// under. A number is never reused.
 
 export const REPLAY_FLAGS = {
   /** One completion at a time, in journal order, with a macrotask between. */
@@ -11,7 +11,7 @@ export const REPLAY_FLAGS = {
 
 export const CURRENT_FLAGS: readonly number[] = Object.values(REPLAY_FLAGS);
 
-/** Flags this build does not know: the run was started by a newer one. */
+/** Flags that this version does not know: a newer version started the run. */
 export function unknownFlags(flags: readonly number[]): readonly number[] {
   return flags.filter((flag) => !CURRENT_FLAGS.includes(flag));
 }

@@ -1,53 +1,54 @@
-// Replay: code against its journal.
+// Replay: runs code against its journal.
 //
-// Bursts of immediates: microtasks drain between two immediates, so each delivery still gets its full drain (E2).
-// Measured on 10,000 entries: bursts of 256 26 ms, one chained immediate per entry 43 ms.
+// Deliveries are scheduled in bursts of immediates. Microtasks drain between two immediates, so each delivery still gets its
+// full drain (execution.E2). Measured on 10,000 entries: 26 ms in bursts of 256, 43 ms with one chained immediate per entry.
 
 import { encode, REDACTED, type Timers } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
 import type { WorkflowBody } from "./definition.ts";
 import { encodeInput, errorText } from "./entry-data.ts";
 import { Execution } from "./execution.ts";
-import type { ExecutionHost, RunFacts, Stop } from "./execution-host.ts";
-import { indexJournal, type Recorded, type RecordedEntry } from "./recorded.ts";
+import type { ExecutionHost, RunIdentity, Stop } from "./execution-host.ts";
+import { indexJournal, isNotStarted, type EndEntry, type RecordedJournal } from "./recorded-journal.ts";
 
 const BURST = 256;
 
-/** A macrotask: everything the code can do with what it has is done when this resolves. */
+/** Resolves after a macrotask: the code has run until it waits. */
 export function drain(timers: Timers): Promise<void> {
   return new Promise((resolve) => timers.soon(resolve));
 }
 
-/** Starts the code and gives it every recorded completion, in order. */
-export async function driveThrough(execution: Execution, recorded: Recorded, timers: Timers): Promise<void> {
+/** Starts the code and delivers every recorded completion, in order. */
+export async function driveThrough(execution: Execution, recorded: RecordedJournal, timers: Timers): Promise<void> {
   execution.start();
   await drain(timers);
-  const { deliveries, lives } = recorded;
-  let life = 0;
-  const beginLives = (before: number): void => {
-    for (; (lives[life]?.seq ?? before) < before; life += 1) execution.emitted?.beginLife(lives[life]!.emitted);
+  const { deliveries, runRetries } = recorded;
+  let epoch = 0;
+  const beginEpochs = (before: number): void => {
+    for (; (runRetries[epoch]?.seq ?? before) < before; epoch += 1)
+      execution.emitted?.beginEpoch(runRetries[epoch]!.emitted);
   };
   for (let from = 0; from < deliveries.length && execution.stop === undefined; from += BURST) {
-    for (const { type, command, data, at, seq } of deliveries.slice(from, from + BURST))
+    for (const entry of deliveries.slice(from, from + BURST))
       timers.soon(() => {
-        beginLives(seq);
-        execution.deliver(type, command, data, at);
+        beginEpochs(entry.seq);
+        execution.deliver(entry);
       });
     // Queued behind the burst, so it runs when the whole burst has been delivered and drained.
     await drain(timers);
   }
-  beginLives(Number.POSITIVE_INFINITY);
-  execution.checkLeftovers();
+  beginEpochs(Number.POSITIVE_INFINITY);
+  execution.checkOrphans();
 }
 
-/** Where code and journal part: `expected` is what the code does, `actual` what the journal has, as in the messages. */
+/** A difference between code and journal. `expected` comes from the code, `actual` from the journal. */
 export interface ReplayDifference {
   /** The command, the step or the entry. */
   readonly where: string;
   readonly message: string;
   readonly expected: unknown;
   readonly actual: unknown;
-  /** Of a graph: the step, the node and its attempt, as far as they are known. */
+  /** Graphs: the step, the node and its attempt, if known. */
   readonly step?: number;
   readonly node?: string;
   readonly attempt?: number;
@@ -57,7 +58,7 @@ export interface ReplayDifference {
 export type ReplayEnd =
   | { readonly status: "completed"; readonly output: unknown }
   | { readonly status: "failed"; readonly error: unknown }
-  /** `waiting`: for what only time or somebody outside can bring; in the mode `resume`. */
+  /** `waiting`, in mode `resume`: for a timer or for a message from outside. */
   | { readonly status: "cancelled" | "continued" | "waiting" };
 
 /** The verdict of a replay. */
@@ -65,39 +66,37 @@ export type Replay =
   | {
       readonly status: "same";
       readonly digest: string;
-      /** What a lenient replay found and passed over. */
+      /** Differences that a lenient replay accepted. */
       readonly warnings?: readonly ReplayDifference[];
-      /** How many calls of nodes were answered from the journal, and how many were made. */
+      /** How many calls of nodes the journal answered, and how many the replay made. */
       readonly calls?: { readonly served: number; readonly live: number };
-      /** Absent while the run has not ended. */
+      /** Absent if the run has not ended. */
       readonly end?: ReplayEnd;
     }
   | ({ readonly status: "mismatch" } & ReplayDifference);
 
-/** What is replayed, and how. */
-export interface ReplayedPast {
-  readonly facts: RunFacts;
+/** The journal to replay, and how. */
+export interface ReplaySource {
+  readonly identity: RunIdentity;
   readonly entries: readonly Entry[];
   readonly chain: string;
   readonly host: ExecutionHost;
   readonly timers: Timers;
-  /** Default true. False: differences are noted, and what was recorded goes on. */
+  /** Default true. False: the replay notes differences and continues with the recorded results. */
   readonly strict?: boolean;
-  /** Nodes whose calls are made again, to compare their answers. */
+  /** Nodes whose calls the replay makes again, to compare their results. */
   readonly live?: readonly string[];
 }
 
-/** The stop of an execution as a verdict. */
 function stopped({ where, message, expected, actual }: Stop): Replay {
   return { status: "mismatch", where, message, expected, actual };
 }
 
-/** How a run ended, as text two executions can be compared by; stacks differ between machines and are left out. */
-function endText(end: RecordedEntry): string {
-  if (end.type === "RunCompleted") return `completed ${encodeInput(end.data["output"]) ?? ""}`;
-  if (end.type === "RunContinued")
-    return continuedText(Number(end.data["version"]), end.data["given"] as string | undefined);
-  if (end.type === "RunFailed") return `failed ${encode(end.data["error"])}`;
+/** The end of a run as comparable text. Without stacks, which differ between machines. */
+function endText(end: EndEntry): string {
+  if (end.type === "RunCompleted") return `completed ${encodeInput(end.data.output) ?? ""}`;
+  if (end.type === "RunContinued") return continuedText(end.data.version, end.data.given);
+  if (end.type === "RunFailed") return `failed ${encode(end.data.error)}`;
   return "cancelled";
 }
 function continuedText(version: number, given: string | undefined): string {
@@ -114,13 +113,13 @@ function outcomeText(execution: Execution): string | undefined {
     try {
       return `completed ${encodeInput(outcome.value, execution.limits) ?? ""}`;
     } catch (notData) {
-      // The run failed of it too.
+      // The run failed with it, too.
       return `failed ${errorText(notData)}`;
     }
   return `failed ${errorText(outcome.error)}`;
 }
 
-/** Where a secret was taken out of what was recorded, anything may stand: whoever replays need not know it. */
+/** A redacted secret in the recorded text matches any text. */
 export function isSameText(actual: string | undefined, recorded: string): boolean {
   if (actual === recorded) return true;
   if (actual === undefined || !recorded.includes(REDACTED)) return false;
@@ -128,15 +127,18 @@ export function isSameText(actual: string | undefined, recorded: string): boolea
   return new RegExp(`^${pieces.join("[^]*?")}$`).test(actual);
 }
 
-/** What differs between the end of the code and the one recorded. */
-export function endDifference(execution: Execution, end: RecordedEntry | undefined): ReplayDifference | undefined {
-  // Terminated: the code was not asked, and ended nowhere.
-  if (end === undefined || end.data["terminated"] === true) return undefined;
+/** Compares the end of the code with the recorded one. */
+export function endDifference(execution: Execution, end: EndEntry | undefined): ReplayDifference | undefined {
+  // A terminated run ended without its code.
+  if (end === undefined || (end.type === "RunCancelled" && end.data.terminated === true)) return undefined;
   const actual = outcomeText(execution);
   if (isSameText(actual, endText(end))) return undefined;
   return {
     where: `entry ${end.seq}`,
-    message: actual === undefined ? "The code did not end where the journal does." : "The code ended differently.",
+    message:
+      actual === undefined
+        ? "The journal recorded the end of the run; the code has not ended."
+        : "The journal recorded another end of the run than the code now reaches.",
     expected: actual,
     actual: endText(end),
   };
@@ -150,21 +152,21 @@ export function replayEndOf({ outcome, endStatus }: Execution): ReplayEnd | unde
   return { status: "failed", error: outcome.error };
 }
 
-/** Replays a journal against today's code; nothing outside is called, nothing is written. */
-export async function replayJournal(body: WorkflowBody, past: ReplayedPast): Promise<Replay> {
-  const { facts, entries, chain, host, timers, strict = true } = past;
+/** Replays a journal with the current code. Makes no calls and writes nothing. */
+export async function replayJournal(body: WorkflowBody, past: ReplaySource): Promise<Replay> {
+  const { identity, entries, chain, host, timers, strict = true } = past;
   if (body.replay !== undefined) return body.replay(past);
   const recorded = indexJournal(entries);
   const same = { status: "same", digest: `sha256:${chain}` } as const;
-  // Cancelled before it began: there is nothing the code did.
-  if (recorded.end?.data["begun"] === false) return same;
-  const execution = new Execution(body, facts, recorded, strict ? "strict" : "per-type", host);
+  // The run ended before its code ran.
+  if (isNotStarted(recorded.end)) return same;
+  const execution = new Execution(body, identity, recorded, strict ? "strict" : "per-type", host);
   await driveThrough(execution, recorded, timers);
   if (execution.stop !== undefined) return stopped(execution.stop);
   const ended = endDifference(execution, recorded.end);
   if (ended !== undefined) return { status: "mismatch", ...ended };
-  if (execution.leftovers.length === 0) return same;
-  const warnings = execution.leftovers.map((message) => ({
+  if (execution.orphanWarnings.length === 0) return same;
+  const warnings = execution.orphanWarnings.map((message) => ({
     where: "the end",
     message,
     expected: undefined,

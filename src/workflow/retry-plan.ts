@@ -1,25 +1,30 @@
-// Retry plan: what it takes to bring a failed run back to where it failed.
+// Retry plan: how to reopen a failed run at the step that failed.
 //
-// The failed step is open again, and so is everything that was open when the code heard of the failure: the queue gets
-// their items back. What the journal has to say stays as it is (kernel/retried.ts).
+// A retry reopens the failed step and everything that was open when the code received the failure: their items return to
+// the queue. The entries of the journal stay as they are (kernel/retry-record.ts).
 
-import { toMs, type EpochMs } from "../base/index.ts";
+import { invariant, toMs, type EpochMs } from "../base/index.ts";
 import {
+  DEADLINE_ITEM,
+  decodeEntry,
   isCancel,
+  isOfType,
   isTerminal,
-  itemOfCommand,
-  runsOf,
+  nodeCommandOf,
+  nodeItemOf,
+  rangesOf,
+  type DecodedEntry,
   type Entry,
   type NewItem,
-  type Retried,
+  type RetryRecord,
 } from "../kernel/index.ts";
-import { decodeEntry, entriesThatCount, livesOf, type RecordedEntry } from "./recorded.ts";
+import { effectiveEntries, runRetriesOf } from "./recorded-journal.ts";
 
-/** A child the run waits for. */
+/** A child that the run waits for. */
 export interface OpenChild {
   readonly command: string;
   readonly id: string;
-  /** Queued instead where the child was cancelled: another one is started. */
+  /** Set if the child was canceled: queued to start another one. */
   readonly item?: NewItem;
 }
 
@@ -28,15 +33,14 @@ export interface RetryPlan {
   readonly from: number;
   readonly commands: number;
   readonly step: number | undefined;
-  readonly kept: Retried["kept"];
-  /** Tasks without the queue they stood in: only their definition knows it. */
+  readonly kept: RetryRecord["kept"];
+  /** Without their queue, which only the definition of the task knows. */
   readonly tasks: readonly (NewItem & { readonly input: unknown })[];
-  /** What else goes back into the queue: timers; of a flow, nodes. */
+  /** Other items that return to the queue: timers, and the nodes of flows. */
   readonly items: readonly NewItem[];
-  /** Children the code waits for. */
   readonly children: readonly OpenChild[];
   readonly deadlineMs: number | undefined;
-  /** The ports whose rejection made the run fail. */
+  /** The ports whose rejection failed the run. */
   readonly reopened: readonly string[];
 }
 
@@ -46,125 +50,114 @@ export type PlannedRetry = RetryPlan | { readonly status: "refused"; readonly re
 export function planRetry(entries: readonly Entry[]): PlannedRetry {
   const last = entries.at(-1);
   if (last?.type !== "RunFailed") return { status: "refused", reason: "its last entry is not RunFailed" };
-  const { at, commands, undone, begun } = decodeEntry(last).data;
+  const { at, commands, undone, begun } = decodeEntry({ ...last, type: last.type }).data;
   if (undone === true) return { status: "refused", reason: "its steps were undone; start a new run" };
-  const earlier = livesOf(entries);
-  const counting = entriesThatCount(entries, earlier).map(decodeEntry);
-  const deadline = decodeEntry(entries[0] as Entry).data["deadline"];
-  const deadlineMs = typeof deadline === "number" ? deadline : undefined;
-  const lastStep = counting.findLast(({ type }) => type === "StepCommitted");
-  if (lastStep !== undefined) return planGraph(lastStep, counting, deadlineMs);
-  const boundary = typeof commands === "number" ? commands : begun === false ? 0 : indexAfter(counting);
-  const failed = typeof at === "string" ? counting.findLast((entry) => isFailureOf(entry, at)) : undefined;
+  const earlier = runRetriesOf(entries);
+  const effective = effectiveEntries(entries, earlier).map(decodeEntry);
+  const [started] = effective;
+  invariant(started?.type === "RunStarted", "A retry never voids the first entry of a journal.");
+  const deadlineMs = started.data.deadline;
+  const lastStep = effective.findLast((entry) => entry.type === "StepCommitted");
+  if (lastStep !== undefined) return planGraph(lastStep, effective, deadlineMs);
+  const boundary = commands ?? (begun === false ? 0 : indexAfter(effective));
+  const failed = at === undefined ? undefined : effective.findLast((entry) => isFailureOf(entry, at));
   const from = failed?.seq ?? (begun === false ? last.seq - 1 : last.seq);
-  const reopened = failed?.type === "PromiseRejected" ? [String(failed.data["promiseId"])] : [];
+  const reopened = failed?.type === "PromiseRejected" ? [failed.data.promiseId] : [];
   const place = { from, commands: boundary, step: undefined, kept: [], reopened };
   const retried = { seq: last.seq + 1, emitted: [], ...place };
-  const open = openAfter(entriesThatCount(entries, [...earlier, retried]).map(decodeEntry));
+  const open = openAfter(effectiveEntries(entries, [...earlier, retried]).map(decodeEntry));
   return {
     status: "ready",
     ...place,
     tasks: open.flatMap(taskOf),
     items: open.flatMap(timerOf),
-    children: open.flatMap((entry) =>
-      entry.type === "ChildWorkflowInitiated"
-        ? [{ command: entry.command, id: String(entry.data["childExecutionId"]) }]
-        : [],
+    children: open.flatMap(({ type, command, data }) =>
+      type === "ChildWorkflowInitiated" ? [{ command, id: data.childExecutionId }] : [],
     ),
     deadlineMs,
   };
 }
 
-/** V4. The items of the failed step that have a result keep it; what the others asked for is void and open nowhere. */
+/** retry-record.V4. Items of the failed step keep their results. Requests of items without a result are void. */
 function planGraph(
-  { seq, data }: RecordedEntry,
-  counting: readonly RecordedEntry[],
+  { seq, data }: DecodedEntry<"StepCommitted">,
+  effective: readonly DecodedEntry[],
   deadlineMs: number | undefined,
 ): RetryPlan {
-  const step = Number(data["step"]) + 1;
-  const ended = (wanted: string): readonly string[] =>
-    counting.flatMap(({ type, command }) =>
-      type === wanted && itemOfCommand(command)?.step === step ? [command] : [],
-    );
-  const positions = ended("NodeCompleted").map((command) => itemOfCommand(command)!.position);
+  const step = data.step + 1;
+  const ended = (wanted: "NodeCompleted" | "NodeFailed"): readonly string[] =>
+    effective.flatMap(({ type, command }) => (type === wanted && nodeItemOf(command)?.step === step ? [command] : []));
+  const positions = ended("NodeCompleted").map((command) => nodeItemOf(command)!.position);
   return {
     status: "ready",
     from: seq + 1,
     commands: 0,
     step,
-    kept: runsOf(positions.toSorted((a, b) => a - b)),
+    kept: rangesOf(positions.toSorted((a, b) => a - b)),
     tasks: [],
     items: [],
     children: [],
     deadlineMs,
-    reopened: rejectedFor(new Set(ended("NodeFailed")), counting),
+    reopened: rejectedFor(new Set(ended("NodeFailed")), effective),
   };
 }
 
-/** Ports that were rejected and that the code of these nodes waited for: with the same answer they would fail again. */
-function rejectedFor(failed: ReadonlySet<string>, counting: readonly RecordedEntry[]): readonly string[] {
-  const waitedFor = new Set<unknown>();
+/** Rejected ports that the code of these nodes waited for: with the same rejection the nodes would fail again. */
+function rejectedFor(failed: ReadonlySet<string>, effective: readonly DecodedEntry[]): readonly string[] {
+  const waitedFor = new Set<string>();
   const rejected = new Set<string>();
-  for (const { type, command, data } of counting)
-    if (type === "PromiseCreated" && failed.has(nodeOf(command))) waitedFor.add(data["promiseId"]);
-    else if (type === "PromiseRejected") rejected.add(String(data["promiseId"]));
+  for (const { type, command, data } of effective)
+    if (type === "PromiseCreated" && failed.has(nodeCommandOf(command))) waitedFor.add(data.promiseId);
+    else if (type === "PromiseRejected") rejected.add(data.promiseId);
   return [...rejected].filter((port) => waitedFor.has(port));
 }
 
-/** `Node(3.1)` of `Node(3.1)~1#0/Promise(0)` */
-function nodeOf(command: string): string {
-  return command.slice(0, command.indexOf(")") + 1);
+/** The number of commands in a journal whose end does not name it. */
+function indexAfter(entries: readonly DecodedEntry[]): number {
+  return entries.reduce((next, { data }) => {
+    const { index = -1 } = data as { readonly index?: number };
+    return Math.max(next, index + 1);
+  }, 0);
 }
 
-/** Of a journal that does not say how many commands there were: all of them. */
-function indexAfter(entries: readonly RecordedEntry[]): number {
-  return entries.reduce((next, { data }) => Math.max(next, Number(data["index"] ?? -1) + 1), 0);
-}
-
-function isFailureOf({ type, command, data }: RecordedEntry, at: string): boolean {
-  if (type === "DeadlineExceeded") return at === "Deadline";
-  if (type === "PromiseRejected") return command === at || data["promiseId"] === at;
+function isFailureOf({ type, command, data }: DecodedEntry, at: string): boolean {
+  if (type === "DeadlineExceeded") return at === DEADLINE_ITEM;
+  if (type === "PromiseRejected") return command === at || data.promiseId === at;
   return command === at && (type === "TaskFailed" || type === "OperationFailed" || type === "ChildWorkflowFailed");
 }
 
-/** The entries that opened commands which nothing has closed. */
-function openAfter(entries: readonly RecordedEntry[]): readonly RecordedEntry[] {
-  const open = new Map<string, RecordedEntry>();
-  const settledPorts = new Set<unknown>();
+type Opening = DecodedEntry<"TaskScheduled" | "ChildWorkflowInitiated" | "TimerStarted" | "PromiseCreated">;
+
+/** The entries that opened commands which are still open. */
+function openAfter(entries: readonly DecodedEntry[]): readonly Opening[] {
+  const open = new Map<string, Opening>();
+  const settledPorts = new Set<string>();
   for (const entry of entries) {
-    const { type, command, data } = entry;
-    if (OPENS.has(type)) {
-      if (!settledPorts.has(data["promiseId"])) open.set(command, entry);
-    } else if (isCancel(type)) {
-      for (const [opened, { data: how }] of open) if (how["shielded"] !== true) open.delete(opened);
-    } else if (type === "PromiseResolved" || type === "PromiseRejected") {
-      settledPorts.add(data["promiseId"]);
-      for (const [opened, { data: how }] of open) if (how["promiseId"] === data["promiseId"]) open.delete(opened);
-    } else if (isTerminal(type)) open.delete(command);
+    if (isOfType(entry, "TaskScheduled", "ChildWorkflowInitiated", "TimerStarted", "PromiseCreated")) {
+      if (entry.type !== "PromiseCreated" || !settledPorts.has(entry.data.promiseId)) open.set(entry.command, entry);
+    } else if (isCancel(entry.type)) {
+      for (const [command, { data }] of open) if (data.shielded !== true) open.delete(command);
+    } else if (entry.type === "PromiseResolved" || entry.type === "PromiseRejected") {
+      const { promiseId } = entry.data;
+      settledPorts.add(promiseId);
+      for (const [command, { type, data }] of open)
+        if (type === "PromiseCreated" && data.promiseId === promiseId) open.delete(command);
+    } else if (isTerminal(entry.type)) open.delete(entry.command);
   }
   return [...open.values()];
 }
-const OPENS: ReadonlySet<string> = new Set([
-  "TaskScheduled",
-  "ChildWorkflowInitiated",
-  "TimerStarted",
-  "PromiseCreated",
-]);
 
-function taskOf({ type, command, data, seq }: RecordedEntry): RetryPlan["tasks"] {
+function taskOf({ type, command, data, seq }: Opening): RetryPlan["tasks"] {
   if (type !== "TaskScheduled") return [];
-  return [{ item: command, kind: "task", name: String(data["taskType"]), priority: 0, seq, input: data["input"] }];
+  return [{ item: command, kind: "task", name: data.taskType, priority: 0, seq, input: data.input }];
 }
 
-/** With their original times: what has come due meanwhile fires at once. */
-function timerOf({ type, command, data, at, seq }: RecordedEntry): readonly NewItem[] {
+/** With the original due times: an overdue timer fires immediately. */
+function timerOf({ type, command, data, at, seq }: Opening): readonly NewItem[] {
   const timer = (name: string, availableAt: EpochMs): NewItem[] => [
     { item: command, kind: "timer", name, priority: 0, availableAt, seq },
   ];
-  if (type === "TimerStarted") {
-    const ms = Number(data["ms"]);
-    return timer("TimerFired", data["timerId"] === "sleepUntil" ? ms : at + ms);
-  }
-  if (type !== "PromiseCreated" || data["timeout"] === undefined) return [];
-  return timer("PromiseTimedOut", at + toMs(Number(data["timeout"])));
+  if (type === "TimerStarted") return timer("TimerFired", data.timerId === "sleepUntil" ? data.ms : at + data.ms);
+  if (type !== "PromiseCreated" || data.timeout === undefined) return [];
+  return timer("PromiseTimedOut", at + toMs(data.timeout));
 }

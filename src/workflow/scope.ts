@@ -1,43 +1,44 @@
-// Scope: whose code is calling. Workflow code, the function of a step, or neither.
+// Scope: which code is calling: workflow code, the function of a step, or neither.
 //
-// What the function of an operation or a task does is one step; a step inside it would be journaled or not depending on
-// when it is replayed. A step is kept as its name, workflow code as an object made when the run begins: entering a step allocates nothing.
+// The function of an operation or a task is one step. A step inside it would be recorded or not depending on when the outer
+// step is replayed, so it is refused. The scope of a step is its name, and that of workflow code an object created when the
+// run starts: entering a step allocates nothing.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { RepriseError, type EpochMs } from "../base/index.ts";
 import { stepPath } from "../kernel/index.ts";
 import type { Guard } from "./guard.ts";
 
-/** A message of `ctx.send`, encoded when it was called. */
+/** A message of `ctx.send`, encoded by the call. */
 export interface NodeMessage {
   readonly destination: string;
   readonly payload: string | undefined;
 }
 
-/** The code of one attempt of a graph's node: its commands are counted by themselves. */
+/** The code of one attempt of a graph's node. It numbers its commands separately. */
 export interface NodeScope {
   /** `Node(3.0)` */
   readonly command: string;
-  /** As the graph calls it. */
+  /** Its name in the graph. */
   readonly name: string;
   readonly attempt: number;
-  /** `Node(3.0)#0/`, in another life of its run `Node(3.0)~1#0/`: what its commands begin with. */
+  /** The prefix of its command ids: `Node(3.0)#0/`, in the second epoch of the run `Node(3.0)~1#0/`. */
   readonly prefix: string;
-  /** Where its chance comes from: the path of its item. */
+  /** The path of its item, which seeds its random numbers. */
   readonly path: string;
   readonly counts: Map<string, number>;
-  draws: number;
-  /** What `ctx.now` answers: when it began, then when the last thing came that its code waited for. */
+  randomCount: number;
+  /** The result of `ctx.now`: when it started, then when the code received its last completion. */
   time: EpochMs;
-  /** What it sends to the outside once it has a result; most send nothing. */
+  /** Sent with its result. Undefined for most nodes. */
   messages: NodeMessage[] | undefined;
-  /** How much its code waits for, and how much of it may come while nobody holds the run. */
+  /** How many promises its code waits for, and how many of them can settle while no worker holds the run. */
   open: number;
   waiting: number;
-  /** Another node of its step failed for good: nothing more is done for it. */
+  /** Set when another node of its step failed permanently; further requests are refused with it. */
   stopped: RepriseError | undefined;
-  /** The attempt has ended: whatever its code still asks for is not heard. */
-  over: boolean;
+  /** The attempt has ended; further requests are ignored. */
+  isOver: boolean;
 }
 
 export function nodeScope(
@@ -55,17 +56,17 @@ export function nodeScope(
     prefix: nodePrefix(command, life, attempt),
     path,
     counts: new Map(),
-    draws: 0,
+    randomCount: 0,
     time,
     messages: undefined,
     open: 0,
     waiting: 0,
     stopped: undefined,
-    over: false,
+    isOver: false,
   };
 }
 
-/** V4. What the commands of one attempt of a node begin with. */
+/** The prefix of the commands of one attempt of a node (retry-record.V4). */
 export function nodePrefix(command: string, life: number, attempt: number): string {
   return `${stepPath(command, life)}#${attempt}/`;
 }
@@ -73,41 +74,41 @@ export function nodePrefix(command: string, life: number, attempt: number): stri
 interface WorkflowScope {
   readonly shielded: boolean;
   readonly node?: NodeScope | undefined;
-  /** Undefined where nobody watches. */
+  /** Undefined: no guard. */
   readonly guard: Guard | undefined;
-  /** The query that is being answered. */
+  /** The query that is executing. */
   readonly query: string | undefined;
 }
 
 const scope = new AsyncLocalStorage<string | WorkflowScope | undefined>();
 
-/** Calls the function of a step; whatever it awaits belongs to it. */
+/** Calls the function of a step. What it awaits stays in its scope. */
 export function callInStep<T>(step: string, call: () => T): T {
   return scope.run(step, call);
 }
 
-/** Calls workflow code, which may be set going from anywhere, also from the end of a step. */
+/** Calls workflow code. The caller may be in any scope, also in that of a step. */
 export function callWorkflow<T>(guard: Guard | undefined, call: () => T): T {
   return scope.run({ shielded: false, guard, query: undefined }, call);
 }
 
-/** The guard that watches the caller; undefined unless it is workflow code. */
+/** Undefined unless workflow code is the caller. */
 export function guardOfCaller(): Guard | undefined {
   const caller = scope.getStore();
   return typeof caller === "object" ? caller.guard : undefined;
 }
 
-/** For what the engine does on behalf of workflow code and does not belong to it: a log line. */
+/** Calls engine code on behalf of workflow code: a log line. */
 export function callOutside<T>(call: () => T): T {
   return scope.run(undefined, call);
 }
 
-/** Calls workflow code that a cancel leaves alone. */
+/** Calls workflow code that survives a cancel. */
 export function callShielded<T>(guard: Guard | undefined, call: () => T): T {
   return scope.run({ shielded: true, guard, query: undefined, node: nodeOfCaller() }, call);
 }
 
-/** Calls the code of a node. Nobody watches it but in a replay: what it does besides `ctx` is its own business, its result is kept. */
+/** Calls the code of a node. It has a guard only in a replay: its result is recorded, so it need not be deterministic. */
 export function callInNode<T>(node: NodeScope, guard: Guard | undefined, call: () => T): T {
   return scope.run({ shielded: false, guard, query: undefined, node }, call);
 }
@@ -123,23 +124,20 @@ export function isShielded(): boolean {
   return typeof caller === "object" && caller.shielded;
 }
 
-/** Calls what answers a query: it may look at everything and ask for nothing. */
+/** Calls the handler of a query, which may request nothing. */
 export function callQuery<T>(query: string, call: () => T): T {
   return scope.run({ shielded: false, guard: undefined, query }, call);
 }
 
 export function refuseInsideStep(
-  instead = "A step is one call to the outside: take the inner step out of it and await them one after the other, or start a child.",
+  instead = "Move the inner call out of the step and await one after the other, or start a child with ctx.child().",
 ): void {
   const caller = scope.getStore();
   if (typeof caller === "string")
-    throw new RepriseError(
-      "USAGE",
-      `ctx of the workflow was used inside the function of the step ${caller}. ${instead}`,
-    );
+    throw new RepriseError("USAGE", `The function of step \`${caller}\` used the ctx of its workflow. ${instead}`);
   if (caller?.query !== undefined)
     throw new RepriseError(
       "USAGE",
-      `ctx of the workflow was asked for something inside the query ${caller.query}. A query only looks: use an update where something must be done.`,
+      `Query \`${caller.query}\` used the ctx of its workflow. A query only reads. Use an update to request steps.`,
     );
 }

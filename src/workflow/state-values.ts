@@ -1,9 +1,9 @@
-// Named values the journal keeps. Held as text, so that nobody can change one but through `set`.
+// State values: the named values of a run. Kept as text, so only `set` can change one.
 
 import { decode } from "../base/index.ts";
 
 export class StateValues {
-  /** Most runs have none. */
+  /** Undefined in most runs. */
   #texts: Map<string, string> | undefined;
 
   get(key: string): unknown {
@@ -16,7 +16,7 @@ export class StateValues {
   set(key: string, text: string): void {
     (this.#texts ??= new Map()).set(key, text);
   }
-  /** Everything, without a key. */
+  /** Without a key: everything. */
   clear(key: string | undefined): void {
     if (key === undefined) this.#texts?.clear();
     else this.#texts?.delete(key);

@@ -1,29 +1,29 @@
-// Undo: steps that are taken back when the code does not come to its end.
+// Undo: undoes completed steps when the code fails or is canceled.
 //
-// U1. Steps are undone one after the other, the last completed first. "Completed" is the order of the journal, so that
-//     every replay undoes in the same order.
-// U2. A step with an undo that is at work when the code throws, or is cancelled, is let finish; undone if it completed.
-// U3. From the moment the code has thrown nothing else it asked for is heard, and nothing more it asks for is done.
-// U4. An undo is a step of its own: journaled, retried, shielded. One that fails for good does not stop the others.
+// undo.U1. Steps are undone one at a time, the last completed first. The journal determines the order, so every replay undoes in
+//   the same order.
+// undo.U2. A step with an undo that is running when the code throws, or is canceled, finishes first and is undone if it completed.
+// undo.U3. After the code has thrown, it receives no other results and its further requests are ignored.
+// undo.U4. An undo is a step: recorded, retried, shielded. An undo that fails permanently does not stop the others.
 
 import { decode, encode, RepriseError, type RetryPolicy } from "../base/index.ts";
 import { isTask, taskBody, type AnyTask, type Policy, type Task } from "../kernel/index.ts";
-import { askOperation } from "./ask-operation.ts";
-import { askTask } from "./ask-task.ts";
+import { requestOperation } from "./command-operation.ts";
+import { requestTask } from "./command-task.ts";
 import type { Execution } from "./execution.ts";
 import { callShielded } from "./scope.ts";
 import type { Wait } from "./waits.ts";
 
-/** Takes a step back, given its result: a function, or a task any worker may run. */
+/** Undoes a step, given its result: a function, or a task that any worker may run. */
 export type Undo<T> = ((result: T) => Promise<unknown>) | Task<string, T, any>;
 
-/** What a step says about its undo; the policy is that of the step. */
+/** The undo of a step, and the retry policy of the step. */
 export interface StepUndo {
   readonly how: Undo<any>;
   readonly policy: Policy;
 }
 
-/** Where neither the undo's task nor the step says otherwise: about four minutes. */
+/** Used when neither the undo's task nor the step has a retry policy: about four minutes. */
 const DEFAULT_RETRY: RetryPolicy = { maxAttempts: 10, baseDelay: "1s", maxDelay: "1m" };
 
 export function checkUndo(undo: unknown, what: string): void {
@@ -35,7 +35,7 @@ interface Completed {
   readonly command: string;
   readonly name: string;
   readonly undo: StepUndo;
-  /** Encoded when it was delivered: the code may have changed the object since. */
+  /** Encoded at delivery: the code may change the object later. */
   readonly result: string;
 }
 
@@ -48,17 +48,17 @@ interface FailedUndo {
 /** The steps of one run that have an undo. */
 export class Undos {
   readonly #completed: Completed[] = [];
-  #atWork = 0;
+  #running = 0;
   #whenNone: (() => void) | undefined;
-  /** U3. The code has thrown; only undos may ask for anything. */
-  #phase: "waiting" | "asking" | undefined;
+  /** undo.U3. Set when the code has thrown. Only `requesting`, for the steps of undos, accepts requests. */
+  #phase: "waiting" | "requesting" | undefined;
 
-  get phase(): "waiting" | "asking" | undefined {
+  get phase(): "waiting" | "requesting" | undefined {
     return this.#phase;
   }
 
   opened(): void {
-    this.#atWork += 1;
+    this.#running += 1;
   }
 
   completed({ command, name, undo }: Wait, result: unknown): void {
@@ -66,43 +66,45 @@ export class Undos {
     this.settled();
   }
 
-  /** A step with an undo has ended, one way or the other. */
+  /** A step with an undo has completed or failed. */
   settled(): void {
-    this.#atWork -= 1;
-    if (this.#atWork === 0) this.#whenNone?.();
+    this.#running -= 1;
+    if (this.#running === 0) this.#whenNone?.();
   }
 
-  /** Whether there is, or may be, something to take back. */
+  /** Whether there is, or may be, something to undo. */
   get isNeeded(): boolean {
-    return this.#completed.length > 0 || this.#atWork > 0;
+    return this.#completed.length > 0 || this.#running > 0;
   }
 
-  /** U1–U4. The code has thrown: takes everything back, then the run ends. */
+  /** The code has thrown: undoes its steps, then ends the run. */
   begin(execution: Execution, cause: unknown): void {
     const { waits } = execution;
     this.#phase = "waiting";
     execution.abandon(waits.dropUnless(({ undo }) => undo !== undefined));
-    // Not started yet, and nobody waits: an operation has no entry that could be missed.
-    execution.asks = execution.asks.filter((ask) => ask.ask !== "operation" || waits.get(ask.command) !== undefined);
-    void callShielded(execution.host.guard, () => this.#takeBack(execution, cause)).then(({ error, undone }) => {
+    // An operation that has not started has no entry, so it can be dropped.
+    execution.requests = execution.requests.filter(
+      (request) => request.kind !== "operation" || waits.get(request.command) !== undefined,
+    );
+    void callShielded(execution.host.guard, () => this.#undoAll(execution, cause)).then(({ error, undone }) => {
       execution.undone = undone;
       execution.conclude({ status: "threw", error });
     });
   }
 
-  /** Lets an undo ask for its step. */
-  #asUndo<T>(ask: () => T): T {
-    this.#phase = "asking";
+  /** Lets an undo request its step. */
+  #asUndo<T>(request: () => T): T {
+    this.#phase = "requesting";
     try {
-      return ask();
+      return request();
     } finally {
       this.#phase = "waiting";
     }
   }
 
-  /** U1, U2. Answers what the run ends with; `undone` says whether anything was taken back. */
-  async #takeBack(execution: Execution, cause: unknown): Promise<{ error: unknown; undone: boolean }> {
-    if (this.#atWork > 0) await new Promise<void>((resolve) => (this.#whenNone = resolve));
+  /** undo.U1, undo.U2. Returns the error that the run ends with, and whether a step was undone. */
+  async #undoAll(execution: Execution, cause: unknown): Promise<{ error: unknown; undone: boolean }> {
+    if (this.#running > 0) await new Promise<void>((resolve) => (this.#whenNone = resolve));
     const failed: FailedUndo[] = [];
     for (const step of this.#completed.toReversed())
       try {
@@ -115,19 +117,25 @@ export class Undos {
   }
 }
 
-/** U4 */
+/** undo.U4 */
 function undoStep(execution: Execution, { name, undo: { how, policy }, result }: Completed): Promise<unknown> {
   const value = decode(result);
   const retry = policy.retry ?? DEFAULT_RETRY;
-  if (isTask(how)) return askTask(execution, how, value, taskPolicy(how, retry), taskBody(how).priority);
-  return askOperation(execution, `undo ${name}`, { value }, (_op, given) => how(given), operationPolicy(policy, retry));
+  if (isTask(how)) return requestTask(execution, how, value, taskPolicy(how, retry), taskBody(how).priority);
+  return requestOperation(
+    execution,
+    `undo ${name}`,
+    { value },
+    (_op, given) => how(given),
+    operationPolicy(policy, retry),
+  );
 }
 
 function operationPolicy({ timeout }: Policy, retry: RetryPolicy): Policy {
   return { retry, ...(timeout !== undefined && { timeout }) };
 }
 
-/** A task that says how it is retried knows better; its functions cannot travel with the call. */
+/** The retry policy of the task takes precedence. A call cannot carry functions, so `retryable` is left out. */
 function taskPolicy(task: AnyTask, { maxAttempts, baseDelay, maxDelay }: RetryPolicy): Policy {
   if (taskBody(task).policy.retry !== undefined) return {};
   return {
@@ -137,10 +145,10 @@ function taskPolicy(task: AnyTask, { maxAttempts, baseDelay, maxDelay }: RetryPo
 
 function undoFailed(failed: readonly FailedUndo[], count: number, cause: unknown): RepriseError {
   const steps = failed.map(({ step, name, error }) => ({ step, name, message: messageOf(error) }));
-  const said = steps.map(({ step, name, message }) => `${name} (${step}): ${message}`).join("; ");
+  const reasons = steps.map(({ step, name, message }) => `${name} (${step}): ${message}`).join("; ");
   return new RepriseError(
     "UNDO_FAILED",
-    `${failed.length} of ${count} steps could not be undone: ${said}. Take them back by hand; the others are undone.`,
+    `${failed.length} of ${count} steps could not be undone: ${reasons}. Undo them by hand. The other steps are undone.`,
     { cause, details: { failed: steps } },
   );
 }

@@ -1,74 +1,78 @@
-// Updates: messages the code handles and answers.
+// Updates: requests from outside that the code handles and answers.
 //
-// A1. A request is handled at its place in the journal, once; while nobody handles its name it waits, in order.
-// A2. The answer is an entry like the end of an operation: matched by the request's id on replay, in strict mode compared.
-// A3. What is being handled when the code continues as new is answered with a failure: handled again by the next generation,
-//     what its handler has done would be done twice.
-// A4. A handler is workflow code: it may ask for what workflow code may. It is never called inside another call of ctx.
+// updates.A1. A request is handled once, at its position in the journal. Without a handler for its name it waits, in order.
+// updates.A2. The answer is an entry. On replay it is matched by the id of the request, and strict mode compares it.
+// updates.A3. A request that is being handled when the code continues as new fails: if the next generation handled it again, the
+//   effects of its handler would happen twice.
+// updates.A4. A handler is workflow code and may request steps. It is never called inside another call of ctx.
 
 import { decode, RepriseError } from "../base/index.ts";
+import type { Delivery, EntryData, UpdateRequestedData } from "../kernel/index.ts";
 import { encodeNamed, errorText, updateCompletedData, updateFailedData } from "./entry-data.ts";
 import { nondeterministic } from "./execution-host.ts";
 import type { Execution } from "./execution.ts";
 import { findNondeterminism } from "./guard.ts";
-import type { RecordedEntry } from "./recorded.ts";
 import { callWorkflow, refuseInsideStep } from "./scope.ts";
+
+/** The data of an answer; both fields where its type is not known. */
+type AnswerData = EntryData["UpdateCompleted"] & Partial<EntryData["UpdateFailed"]>;
 
 export type UpdateHandler = (args: unknown) => unknown;
 
-interface Request {
+interface UpdateRequest {
   /** `Update(<id>)` */
   readonly command: string;
   readonly id: string;
   readonly name: string;
   readonly args: unknown;
-  /** As it came. */
-  readonly data: Readonly<Record<string, unknown>>;
+  /** As delivered. */
+  readonly data: UpdateRequestedData;
 }
 
 export class Updates {
   readonly #handlers = new Map<string, UpdateHandler>();
   readonly #known = new Set<string>();
-  #waiting: Request[] = [];
-  /** Being handled. */
-  readonly #begun = new Map<string, Request>();
+  #waiting: UpdateRequest[] = [];
+  /** Requests that are being handled. */
+  readonly #begun = new Map<string, UpdateRequest>();
 
-  /** Something may come that the code is ready for, though it waits for nothing. */
+  /** The code can receive an update although it awaits nothing. */
   get isReady(): boolean {
     return this.#handlers.size > 0;
   }
 
-  /** False when the request is in the journal already: its sender asks again. */
+  /** False when the journal already has the request: the sender repeated it. */
   announce(command: string): boolean {
     if (this.#known.has(command)) return false;
     this.#known.add(command);
     return true;
   }
 
-  /** Requests nobody has begun to handle, as they came. */
-  unhandled(): readonly Readonly<Record<string, unknown>>[] {
+  /** Requests that no handler has started on. */
+  unhandled(): readonly UpdateRequestedData[] {
     return this.#waiting.map(({ data }) => data);
   }
 
-  /** False when it has its answer. */
+  /** False when the request already has its answer. */
   answered(command: string): boolean {
     return this.#begun.delete(command);
   }
 
-  /** A3 */
-  breakOff(execution: Execution): void {
-    for (const request of this.#begun.values()) fail(execution, request, brokenOff(execution, request));
+  /** updates.A3 */
+  abortRunning(execution: Execution): void {
+    for (const request of this.#begun.values()) fail(execution, request, abortedByContinue(execution, request));
   }
 
-  /** A1 */
-  deliver(execution: Execution, command: string, data: Readonly<Record<string, unknown>>): void {
+  /** updates.A1 */
+  deliver(execution: Execution, { command, data }: Delivery<"UpdateRequested">): void {
     this.#known.add(command);
-    const request = { command, id: String(data["id"]), name: String(data["name"]), args: data["args"], data };
+    const { id, name, args } = data;
+    const request = { command, id, name, args, data };
     if (this.#handlers.has(request.name)) this.#begin(execution, request);
     else this.#waiting.push(request);
   }
 
-  #begin(execution: Execution, request: Request): void {
+  #begin(execution: Execution, request: UpdateRequest): void {
     const handler = this.#handlers.get(request.name);
     if (handler === undefined || execution.stop !== undefined) return;
     this.#begun.set(request.command, request);
@@ -78,9 +82,9 @@ export class Updates {
   register(execution: Execution, name: string, handler: UpdateHandler): void {
     this.#handlers.set(name, handler);
     if (!this.#waiting.some((request) => request.name === name)) return;
-    // A4. What the code does in the same breath comes first: the handler may use what is declared below.
+    // updates.A4. One microtask later, because the handler may use variables that the code declares after this call.
     void Promise.resolve().then(() => {
-      // N3. The code has continued as new in that breath: they go over.
+      // The code has continued as new meanwhile: the next generation gets the requests (generation.N3).
       if (execution.outcome !== undefined || execution.isUndoing) return;
       const waiting = this.#waiting.filter((request) => request.name === name);
       this.#waiting = this.#waiting.filter((request) => request.name !== name);
@@ -89,7 +93,7 @@ export class Updates {
   }
 }
 
-function handle(execution: Execution, request: Request, handler: UpdateHandler): void {
+function handle(execution: Execution, request: UpdateRequest, handler: UpdateHandler): void {
   let answer: Promise<unknown>;
   try {
     answer = callWorkflow(execution.host.guard, () => Promise.resolve(handler(request.args)));
@@ -102,7 +106,7 @@ function handle(execution: Execution, request: Request, handler: UpdateHandler):
   );
 }
 
-function complete(execution: Execution, request: Request, value: unknown): void {
+function complete(execution: Execution, request: UpdateRequest, value: unknown): void {
   let result: string | undefined;
   try {
     result = encodeNamed(`The answer to update ${request.name}`, value, execution.limits);
@@ -111,44 +115,44 @@ function complete(execution: Execution, request: Request, value: unknown): void 
   }
   answered(execution, request, "UpdateCompleted", updateCompletedData(request.id, result), (data) => [
     result,
-    encodeNamed("recorded", data["result"]),
+    encodeNamed("recorded", data.result),
   ]);
 }
 
-function fail(execution: Execution, request: Request, error: unknown): void {
+function fail(execution: Execution, request: UpdateRequest, error: unknown): void {
   const caught = findNondeterminism(error);
   if (caught !== undefined) return void execution.halt(nondeterministic(caught));
   const data = updateFailedData(request.id, error);
   // Without the stack, which differs between machines.
-  answered(execution, request, "UpdateFailed", data, (recorded) => [errorText(error), errorText(recorded["error"])]);
+  answered(execution, request, "UpdateFailed", data, (recorded) => [errorText(error), errorText(recorded.error)]);
 }
 
-function brokenOff({ facts }: Execution, { name }: Request): RepriseError {
+function abortedByContinue({ identity }: Execution, { name }: UpdateRequest): RepriseError {
   return new RepriseError(
     "RUN_ENDED",
-    `Run ${facts.id} continued as new while the update ${name} was being handled. What its handler has done stands, the rest was not done: look before you ask again.`,
+    `Run ${identity.id} continued as new while it handled update \`${name}\`. The handler may have done a part of its work. Check its effects before you repeat the update.`,
   );
 }
 
-/** A2 */
+/** updates.A2 */
 function answered(
   execution: Execution,
-  { command }: Request,
+  { command }: UpdateRequest,
   type: "UpdateCompleted" | "UpdateFailed",
   data: string,
-  compare: (recorded: RecordedEntry["data"]) => readonly [now: string | undefined, then: string | undefined],
+  compare: (recorded: AnswerData) => readonly [now: string | undefined, then: string | undefined],
 ): void {
   if (execution.stop !== undefined || !execution.updates.answered(command)) return;
-  const recorded = execution.commands.takeAnswer(command);
+  const recorded = execution.commands.takeRecordedAnswer(command);
   if (recorded === undefined) {
-    execution.asks.push({ ask: "answer", type, command, data });
+    execution.requests.push({ kind: "answer", type, command, data });
     return;
   }
   if (!execution.commands.strict) return;
-  const [expected, actual] = recorded.type === type ? compare(recorded.data) : [type, recorded.type];
+  const [expected, actual] = recorded.type === type ? compare(recorded.data as AnswerData) : [type, recorded.type];
   if (expected === actual) return;
   execution.violate({
-    message: `Answer mismatch at ${command}`,
+    message: `The journal recorded another answer to this update than the code now gives (at ${command})`,
     expected: recorded.type === type && expected !== undefined ? decode(expected) : expected,
     actual: recorded.type === type && actual !== undefined ? decode(actual) : actual,
     where: command,
@@ -163,13 +167,16 @@ export function onUpdate(execution: Execution, name: string, handler: UpdateHand
   execution.updates.register(execution, name, handler);
 }
 
-/** ctx.onQuery and ctx.onUpdate take a declared name and a function. */
+/** Checks the arguments of ctx.onQuery and ctx.onUpdate. */
 export function checkHandler({ body }: Execution, kind: "query" | "update", name: string, handler: unknown): void {
   if (typeof name !== "string" || !Object.hasOwn(body.ports, name) || body.ports[name]?.port !== kind)
     throw new RepriseError(
       "UNKNOWN_PORT",
-      `Workflow ${body.name} answers the ${kind} ${String(name)}, which is not among its ports. Declare it: ports: { ${String(name)}: ${kind}() }.`,
+      `Workflow ${body.name} answers ${kind} \`${String(name)}\`, which it does not declare. Add ports: { ${String(name)}: ${kind}() }.`,
     );
   if (typeof handler !== "function")
-    throw new RepriseError("BAD_OPTIONS", `Workflow ${body.name}: expected a function for the ${kind} ${name}.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Workflow ${body.name}: expected a function for ${kind} \`${name}\`, got ${typeof handler}.`,
+    );
 }

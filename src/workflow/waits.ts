@@ -1,35 +1,33 @@
-// Waits: the promises code was given and that have not settled.
-//
-// E4. A command settles at most once; what comes later for it is dropped.
+// Waits: the promises that the code holds and that have not settled (execution.E4).
 
 import type { CommandType } from "../kernel/index.ts";
-import { KeptAnswers } from "./kept-answers.ts";
+import { RecordedAnswers } from "./recorded-answers.ts";
 import type { NodeScope } from "./scope.ts";
 import type { StepUndo } from "./undo.ts";
 
 export interface Wait {
   readonly command: string;
   readonly type: CommandType;
-  /** The port of a promise, the id of a child, else the name in the code. */
+  /** The port of a promise, the id of a child, otherwise the name in the code. */
   readonly name: string;
-  /** It has a timer in the queue. */
+  /** The queue has a timer for it. */
   readonly timed: boolean;
-  /** Asked for inside `ctx.shield`, or by an undo: a cancel leaves it. */
+  /** Requested inside `ctx.shield`, or by an undo: it survives a cancel. */
   readonly shielded: boolean;
-  /** How to take the step back; a cancel lets it finish, so that it is known whether there is anything to take back. */
+  /** How to undo the step. A cancel lets the step finish, to know whether there is something to undo. */
   readonly undo: StepUndo | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** The attempt of a graph's node that waits. */
   readonly node?: NodeScope;
-  /** Its answer was in the journal before it was asked for: it comes in its turn. */
-  readonly kept?: boolean;
-  /** Its terminal entry is in the journal, though perhaps not delivered yet. */
+  /** The journal had its result before the code requested it; it is delivered in recorded order. */
+  readonly isRecorded?: boolean;
+  /** The journal has its terminal entry; the code may not have received it yet. */
   closing: boolean;
 }
 
-/** A cancel leaves what works for it alone. */
-export function outlivesCancel({ shielded, undo }: Wait): boolean {
+/** Whether a cancel of the run leaves it running. */
+export function survivesCancel({ shielded, undo }: Wait): boolean {
   return shielded || undo !== undefined;
 }
 
@@ -38,7 +36,7 @@ type NewWait = Pick<Wait, "type" | "name" | "timed" | "shielded" | "undo" | "clo
 
 const ignore = (): void => {};
 
-/** Told of what the nodes of a graph wait for. */
+/** Notified of what the nodes of a graph wait for. */
 interface NodeWatcher {
   opened(node: NodeScope, wait: Wait): void;
   closed(node: NodeScope, wait: Wait): void;
@@ -47,32 +45,33 @@ interface NodeWatcher {
 export class Waits {
   readonly #open = new Map<string, Wait>();
   readonly #nodes: NodeWatcher | undefined;
-  /** Completions that came before their command: only changed code can do that, and nodes that are run again. */
+  /** Completions that precede their command: after a code change, or for nodes that run again. */
   #early: Map<string, Settle> | undefined;
-  /** The order of those of nodes. */
-  #answers: KeptAnswers | undefined;
+  /** The recorded order of the early completions of nodes. */
+  #answers: RecordedAnswers | undefined;
 
   constructor(nodes?: NodeWatcher) {
     this.#nodes = nodes;
   }
 
-  /** A promise for the command, and what already came for it. */
+  /** A promise for the command, and its early completion. */
   add(
     command: string,
     { type, name, timed, shielded, undo, closing }: NewWait,
     node?: NodeScope,
   ): { readonly promise: Promise<unknown>; readonly early: (() => void) | undefined } {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    // A rejection nobody awaits is the workflow's business, not the process's.
+    // A rejection that the workflow does not await must not end the process.
     promise.catch(ignore);
     const fields = { command, type, name, timed, shielded, undo, resolve, reject, closing };
     const settle = this.#early?.get(command);
-    const isKept = settle !== undefined && node !== undefined && this.#answers?.isInLine(command) === true;
-    const wait: Wait = node === undefined ? fields : { ...fields, node, kept: isKept, closing: closing || isKept };
+    const isKept = settle !== undefined && node !== undefined && this.#answers?.isQueued(command) === true;
+    const wait: Wait =
+      node === undefined ? fields : { ...fields, node, isRecorded: isKept, closing: closing || isKept };
     if (settle === undefined || isKept) {
       this.#open.set(command, wait);
       if (node !== undefined) this.#nodes?.opened(node, wait);
-      if (isKept) this.#answers?.asked(command);
+      if (isKept) this.#answers?.requested(command);
       return { promise, early: undefined };
     }
     this.#early?.delete(command);
@@ -87,7 +86,7 @@ export class Waits {
     return this.#open.get(command);
   }
 
-  /** False when nobody waits. */
+  /** False when the code does not wait for it. */
   settle(command: string, settle: Settle): boolean {
     const wait = this.#open.get(command);
     if (wait === undefined) return false;
@@ -97,7 +96,7 @@ export class Waits {
     return true;
   }
 
-  /** Forgets all but those that are kept, and answers them; their promises never settle. */
+  /** Removes and returns all waits but the kept ones. Their promises never settle. */
   dropUnless(isKept: (wait: Wait) => boolean): readonly Wait[] {
     const dropped = this.all().filter((wait) => !isKept(wait));
     for (const wait of dropped) {
@@ -107,25 +106,25 @@ export class Waits {
     return dropped;
   }
 
-  /** Kept for a command the journal has and the code has not asked for yet. */
+  /** Keeps the completion of a recorded command that the code has not requested yet. */
   keepEarly(command: string, settle: Settle): void {
     this.#early ??= new Map();
     this.#early.set(command, settle);
-    this.#answers ??= new KeptAnswers((asked) => this.#open.has(asked));
-    this.#answers.keep(command);
+    this.#answers ??= new RecordedAnswers((asked) => this.#open.has(asked));
+    this.#answers.add(command);
   }
 
   hasEarly(command: string): boolean {
     return this.#early?.has(command) ?? false;
   }
 
-  /** A node waits for the next of its answers, which is there. */
+  /** A node waits for its next recorded answer. */
   get hasNext(): boolean {
     return this.#answers?.hasNext === true;
   }
 
-  /** Gives every node that waits for it the next of its answers; true when there was one. The code has to be done before it is called again. */
-  giveNext(): boolean {
+  /** Delivers the next recorded answer to every node that waits for it; true if there was one. Drain before calling it again. */
+  deliverNext(): boolean {
     const next = this.#answers?.takeNext() ?? [];
     for (const command of next) {
       const settle = this.#early?.get(command);
@@ -135,18 +134,18 @@ export class Waits {
     return next.length > 0;
   }
 
-  /** A node waits for an answer that is there, and has not asked for one that came before it. */
-  get isHeld(): boolean {
-    return this.#answers?.isHeld === true;
+  /** A node waits for a recorded answer, and has not requested an earlier one. */
+  get isBlocked(): boolean {
+    return this.#answers?.isBlocked === true;
   }
-  /** It need not ask for that one. */
-  skipUnasked(): void {
+  /** Lets nodes skip answers that they have not requested. */
+  skipUnrequested(): void {
     this.#answers?.skip();
   }
 
-  /** An attempt is over. */
-  forgetNext(prefix: string): void {
-    this.#answers?.forget(prefix);
+  /** Drops the answers of an attempt that has ended. */
+  dropAnswers(prefix: string): void {
+    this.#answers?.drop(prefix);
   }
 
   /** Oldest first. */

@@ -4,7 +4,7 @@ import { FatalError, promise, query, signal, stream, task, update, workflow } fr
 import { z } from "zod";
 
 export const charge = task("charge", { retry: { maxAttempts: 3, baseDelay: 20 } }, (ctx, cents: number) => {
-  if (ctx.attempt === 0) throw new Error("no answer\u001b[31m\nfrom the card network");
+  if (ctx.attempt === 1) throw new Error("no answer\u001b[31m\nfrom the card network");
   return { paid: cents };
 });
 

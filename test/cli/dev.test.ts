@@ -2,7 +2,7 @@
 
 import { renameSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createEngine, promise, workflow } from "reprise";
+import { createClient, promise, workflow } from "reprise";
 import {
   cli,
   finished,
@@ -47,7 +47,7 @@ test("a change of an imported file starts the worker anew; runs go on with the n
   const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
   const ended = finished(child);
   await saying(child, "ready: greet");
-  await using engine = await createEngine({ store: project.url, definitions: [client], worker: false });
+  await using engine = await createClient({ store: project.url, definitions: [client] });
   const asked = saying(child, "○ name");
   const before = await engine.start(client, undefined, { id: "greet-1" });
   await asked;
@@ -102,7 +102,7 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   const ended = finished(child);
   await saying(child, "dev.ready");
   {
-    await using engine = await createEngine({ store: project.url, definitions: [client], worker: false });
+    await using engine = await createClient({ store: project.url, definitions: [client] });
     const seen = saying(child, "RunStarted");
     await engine.start(client, undefined, { id: "stuck-1" });
     await seen;

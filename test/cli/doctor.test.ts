@@ -1,7 +1,7 @@
 // doctor: what stands still in a healthy store, and why.
 
 import { expect, test } from "vitest";
-import { createEngine, workflow } from "reprise";
+import { createClient, createEngine, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
 
@@ -27,7 +27,7 @@ test("doctor names due runs nobody takes, stopped runs by reason, and messages b
     for (const id of ["a", "b"]) await (await engine.start(endless, undefined, { id })).result().catch(() => {});
     while (failures < 3) await engine.clock.advance("1 s");
   }
-  await using client = await createEngine({ store: url, definitions: [later], worker: false });
+  await using client = await createClient({ store: url, definitions: [later] });
   for (const id of ["later-1", "later-2"]) await client.start(later, undefined, { id });
 
   const { code, stdout } = await cli(["doctor", "--store", url]);

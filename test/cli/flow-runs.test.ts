@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { command as cli, jsonLines, ROOT, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { broken, double, failing, odd, shop, sub, wide } from "./flows.ts";
-import { readMermaid } from "./picture-grammar.ts";
+import { readMermaid } from "./diagram-grammar.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const FLOWS = join(ROOT, "test/cli/flows.ts");

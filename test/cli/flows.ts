@@ -14,14 +14,15 @@ export const shop = flow("shop", {
   input: typed<{ prices: readonly number[]; password?: string }>(),
   deadline: "1 day",
 })
-  .action("rate", { needs: ["input"], retry: { maxAttempts: 3, baseDelay: 1 }, timeout: "5 s" }, (ctx) => {
-    if (ctx.attempt === 0) throw new Error("no rate\u001b[31m yet");
+  .action("rate", ["input"], { retry: { maxAttempts: 3, baseDelay: 1 }, timeout: "5 s" }, (ctx) => {
+    if (ctx.attempt === 1) throw new Error("no rate\u001b[31m yet");
     return { percent: 19, password: "hunter2" };
   })
   .inline("prices", ["input"], ({ input }) => input.prices)
   .spread(
     "taxed",
-    { needs: ["prices", "rate"], concurrency: 5, settle: true, queue: queue("tax", { concurrency: 5 }) },
+    ["prices", "rate"],
+    { concurrency: 5, settle: true, queue: queue("tax", { concurrency: 5 }) },
     ({ prices }) => prices,
     (_ctx, price, index) => {
       if (price < 0) throw new FatalError(`price ${index} is negative\u0007`);
@@ -33,7 +34,7 @@ export const shop = flow("shop", {
   )
   .when("large", ["total"], isLarge, (branch) =>
     branch
-      .action("approved", { needs: ["total"], catch: () => "nobody asked" }, (): string => {
+      .action("approved", ["total"], { catch: () => "nobody asked" }, (): string => {
         throw new FatalError("no approver");
       })
       .inline("loud", ["approved"], ({ approved }) => approved.toUpperCase()),
@@ -71,7 +72,8 @@ export function failingUntil(isRepaired: () => boolean) {
     .action("first", ["input"], (_ctx, { input }) => input)
     .spread(
       "each",
-      { needs: ["first"], retry: { maxAttempts: 2, baseDelay: 1 }, concurrency: 1 },
+      ["first"],
+      { retry: { maxAttempts: 2, baseDelay: 1 }, concurrency: 1 },
       ({ first }) => Array.from({ length: first }, (_, index) => index),
       (_ctx, item) => {
         if (item === 2 && !isRepaired()) throw new Error("the index\u0007 does not answer");
@@ -95,7 +97,8 @@ export const broken = flow("broken", { input: typed<number>() })
 export const wide = flow("wide", { input: typed<number>() })
   .spread(
     "items",
-    { needs: ["input"], settle: true },
+    ["input"],
+    { settle: true },
     ({ input }) => Array.from({ length: input }, (_, index) => index),
     (_ctx, item) => {
       if (item % 100 === 7) throw new FatalError(`item ${item}`);
@@ -107,7 +110,7 @@ export const wide = flow("wide", { input: typed<number>() })
 /** Says when it is at work, and is so until its process is told to stop. */
 export const slow = flow("slow", { input: typed<void>() })
   .action("first", ["input"], () => 1)
-  .action("work", { needs: ["first"], queue: queue("gpu", { concurrency: 2 }) }, async () => {
+  .action("work", ["first"], { queue: queue("gpu", { concurrency: 2 }) }, async () => {
     process.stderr.write("at work\n");
     await new Promise<void>((resolve) => {
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve));

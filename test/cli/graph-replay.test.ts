@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { expectReplay } from "reprise/testing";
 import { jsonLines, ROOT, TemporaryFolder } from "./cli-process.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
-import { buildTalk, talk } from "./talk-graph.ts";
+import { buildTalk, talk } from "./greeting-graph.ts";
 
-const THEN = join(ROOT, "test/cli/talk-graph.ts");
-const TODAY = join(ROOT, "test/cli/talk-graph-changed.ts");
+const THEN = join(ROOT, "test/cli/greeting-graph.ts");
+const TODAY = join(ROOT, "test/cli/greeting-graph-changed.ts");
 
 async function withTalk(): Promise<StoreWithRuns> {
   const store = new StoreWithRuns([talk]);

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEngine, RepriseError } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { readGraphRun, type GraphRun } from "../../src/cli/graph-run.ts";
-import { nowLines } from "../../src/cli/graph-view.ts";
-import { answerLines } from "../../src/cli/run-view.ts";
+import { currentStepLines } from "../../src/cli/graph-view.ts";
+import { nextCommandLines } from "../../src/cli/run-view.ts";
 import { stepRangeOf } from "../../src/cli/show-graph.ts";
 import type { Step } from "../../src/cli/steps.ts";
 import type { RunRecord, Store } from "../../src/kernel/index.ts";
@@ -14,7 +14,7 @@ import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { command as cli, finished, jsonLines, ROOT, saying, startCli, type Finished } from "./cli-process.ts";
 import { charge, pay } from "./definitions.ts";
 import { agent, failing, loop, odd, sub, waits } from "./graphs.ts";
-import { readMermaid } from "./picture-grammar.ts";
+import { readMermaid } from "./diagram-grammar.ts";
 import { StoreWithRuns } from "./store-with-runs.ts";
 
 const GRAPHS = join(ROOT, "test/cli/graphs.ts");
@@ -93,7 +93,7 @@ describe("show", () => {
     const graph: GraphRun = {
       last: 1,
       steps: [],
-      now: [
+      current: [
         { ...node, command: "Node(2.0)", node: "map", error: stopped },
         { ...node, command: "Node(2.1)", node: "map", error: new Error("404") },
         { ...node, command: "Node(2.2)", node: "map", error: stopped },
@@ -102,16 +102,16 @@ describe("show", () => {
       since: [],
       forked: undefined,
     };
-    const lines = nowLines({ status: "failed" } as RunRecord, graph, 0, (_how, text) => text);
+    const lines = currentStepLines({ status: "failed" } as RunRecord, graph, 0, (_how, text) => text);
     expect(lines).toEqual(["step 2", "  map 2.1 failed: Error: 404", "  told to stop: map ×2"]);
   });
 
   test("says what to answer with, word for word in a shell, until something has come", () => {
     const wait = { kind: "promise", name: "it's ok" } as Step;
     const record = { id: "r-1", status: "waiting", arrivals: 1, read: 1 } as RunRecord;
-    expect(answerLines(record, [wait])).toEqual(["  next: reprise resolve r-1 'it'\\''s ok' '<value as JSON>'"]);
-    expect(answerLines({ ...record, arrivals: 2 }, [wait])).toEqual([]);
-    expect(answerLines({ ...record, status: "completed" }, [wait])).toEqual([]);
+    expect(nextCommandLines(record, [wait])).toEqual(["  next: reprise resolve r-1 'it'\\''s ok' '<value as JSON>'"]);
+    expect(nextCommandLines({ ...record, arrivals: 2 }, [wait])).toEqual([]);
+    expect(nextCommandLines({ ...record, status: "completed" }, [wait])).toEqual([]);
   });
 
   test("of a long run the last steps, and others when asked", async () => {
@@ -324,7 +324,7 @@ test("a fork says where it comes from, and shows its own steps", async () => {
   using own = await new StoreWithRuns(ALL).start({ id: "agent-2", what: agent, input: {}, until: "waiting" });
   {
     await using engine = await createEngine({ store: own.url, definitions: ALL, logger: SILENT });
-    await engine.run(agent, "agent-2").fork({ step: 3, id: "fork-1", patch: { found: ["patched"] } });
+    await engine.get(agent, "agent-2").fork({ step: 3, id: "fork-1", patch: { found: ["patched"] } });
   }
   const { stdout } = await own.cli("show", "fork-1");
   expect(stdout).toMatch(/^ +3 .* fork of agent-2 +draft, found, ok, questions +\d+ +[0-9a-f]{8}$/m);

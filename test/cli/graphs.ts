@@ -19,7 +19,7 @@ export const agent = graph("agent", {
     return { questions: [...state.questions, "who", "what"] };
   })
   .node("search", { retry: { maxAttempts: 3, baseDelay: 1 } }, async (ctx, _state, question: string) => {
-    if (question === "what" && ctx.attempt === 0) throw new Error("no answer\u001b[31m\nfrom the index");
+    if (question === "what" && ctx.attempt === 1) throw new Error("no answer\u001b[31m\nfrom the index");
     const found = await ctx.run("look up", { question }, () => `about ${question}`);
     return { found: [found] };
   })
@@ -71,7 +71,7 @@ export const failing = graph("failing", { state: { seen: append<string>() } })
   .node("first", async () => ({ seen: ["first"] }))
   .node("good", async () => ({ seen: ["good"] }))
   .node("bad", { retry: { maxAttempts: 2, baseDelay: 1 } }, async (ctx) => {
-    if (ctx.attempt > 0) throw new FatalError("the index is gone\u0007");
+    if (ctx.attempt > 1) throw new FatalError("the index is gone\u0007");
     throw new Error("the index does not answer");
   })
   .edge(START, "first")

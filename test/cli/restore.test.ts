@@ -14,7 +14,7 @@ import {
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createEngine } from "reprise";
+import { createClient, createEngine } from "reprise";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
 import { MIGRATIONS, SCHEMA_VERSION, APPLICATION_ID } from "../../src/stores/sqlite/schema.ts";
@@ -195,7 +195,7 @@ test("restore refuses while another process has the file open, and waits for nob
   const backup = store.folder.file("monday.db");
   await store.cli("backup", backup);
   {
-    await using _client = await createEngine({ store: store.url, definitions: [], worker: false });
+    await using _client = await createClient({ store: store.url, definitions: [] });
     const { code, stderr } = await store.cli("restore", backup, "--yes");
     expect(code).toBe(3);
     const who = process.platform === "linux" ? `process ${process.pid} has` : "another process has";

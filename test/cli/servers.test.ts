@@ -2,7 +2,7 @@
 
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { serverMigration } from "../../src/cli/care.ts";
+import { describeMigration } from "../../src/cli/maintenance.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../servers/index.ts";
 import { cli, jsonLines } from "./cli-process.ts";
 
@@ -61,7 +61,7 @@ for (const kind of ["postgres", "mysql"] as const)
 
 describe("migrate on a server", () => {
   const said = (from: number, dryRun: boolean): readonly string[] => {
-    const { done, notes } = serverMigration({ location: "postgres://db/shop", from, to: 3 }, dryRun);
+    const { done, notes } = describeMigration({ location: "postgres://db/shop", from, to: 3 }, dryRun);
     return [stripVTControlCharacters(done), ...notes];
   };
 

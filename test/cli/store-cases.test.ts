@@ -3,7 +3,7 @@
 import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createFolder } from "../engine/world.ts";
-import { ask } from "../servers/ask.ts";
+import { runQuery } from "../servers/run-query.ts";
 import { describeOn, fastFolder, freshDatabase, startServer } from "../servers/index.ts";
 import { cli } from "./cli-process.ts";
 
@@ -37,7 +37,7 @@ for (const kind of ["postgres", "mysql"] as const)
       await using database = await freshDatabase(server);
       const { code, stdout } = await cli(["doctor", "--store-cases", "transaction", "--store", database.url, "--json"]);
       expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, broken: [] });
-      const left = await ask(
+      const left = await runQuery(
         database.url,
         kind === "postgres"
           ? "select nspname from pg_namespace where nspname like 'reprise%'"

@@ -1,6 +1,6 @@
 // A store on disk with runs in it, made by a real engine that is gone again.
 
-import { createEngine, type AnyTask, type Definition, type Status } from "reprise";
+import { createClient, createEngine, type AnyTask, type Definition, type RunStatus } from "reprise";
 import { command, TemporaryFolder, type Finished } from "./cli-process.ts";
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
@@ -11,7 +11,7 @@ interface Start {
   readonly input?: unknown;
   readonly tags?: readonly string[];
   /** Waited for before the engine closes. */
-  readonly until: Status;
+  readonly until: RunStatus;
 }
 
 export class StoreWithRuns implements Disposable {
@@ -34,11 +34,13 @@ export class StoreWithRuns implements Disposable {
   }
 
   /** Works until the run has ended, and answers how. */
-  async finish(id: string): Promise<{ readonly status: Status; readonly output?: unknown; readonly error?: unknown }> {
+  async finish(
+    id: string,
+  ): Promise<{ readonly status: RunStatus; readonly output?: unknown; readonly error?: unknown }> {
     await using engine = await createEngine({ store: this.url, definitions: this.#definitions, logger: SILENT });
     const found = await engine.find(id);
     if (found === undefined) throw new Error(`There is no run ${id}.`);
-    const run = engine.run(found.definition, id);
+    const run = engine.get(found.definition, id);
     const outcome = await run.result().then(
       (output: unknown) => ({ output }),
       (error: unknown) => ({ error }),
@@ -50,8 +52,8 @@ export class StoreWithRuns implements Disposable {
     return command([...args, "--store", this.url]);
   }
 
-  async statusOf(id: string): Promise<Status | undefined> {
-    await using engine = await createEngine({ store: this.url, definitions: this.#definitions, worker: false });
+  async statusOf(id: string): Promise<RunStatus | undefined> {
+    await using engine = await createClient({ store: this.url, definitions: this.#definitions });
     return (await engine.find(id))?.status;
   }
 

@@ -1,11 +1,11 @@
 // top, and what doctor and show say of work that nobody takes.
 
 import { expect, test } from "vitest";
-import { createEngine, flow, promise, queue, task, typed, workflow, type Queue } from "reprise";
-import type { Store, WorkerAbout, WorkerDoing } from "../../src/kernel/index.ts";
+import { createClient, createEngine, flow, promise, queue, task, typed, workflow } from "reprise";
+import type { Store, WorkerProfile, WorkerActivity } from "../../src/kernel/index.ts";
 import { openStoreOf } from "../../src/engine/index.ts";
 import { clipPainted } from "../../src/cli/text.ts";
-import { lookAt, topJson, topLines } from "../../src/cli/top-view.ts";
+import { readSnapshot, topJson, topLines } from "../../src/cli/top-view.ts";
 import { until } from "../engine/world.ts";
 import { describeOn, freshDatabase } from "../servers/index.ts";
 import {
@@ -28,7 +28,7 @@ const film = workflow("film", async (ctx) => ctx.task(render));
 const train = workflow("train", { label: "gpu", version: 2 }, async (ctx) => ctx.run("fit", () => 1));
 const patient = workflow("patient", { ports: { go: promise<number>() } }, (ctx) => ctx.promise("go"));
 const album = flow("album", { input: typed<number>() })
-  .action("drawn", { needs: ["input"], label: "gpu" }, async (_ctx, { input }) => input)
+  .action("drawn", ["input"], { label: "gpu" }, async (_ctx, { input }) => input)
   .output(["drawn"], ({ drawn }) => drawn);
 const DEFINITIONS = [send, render, letter, film, train, album] as const;
 
@@ -181,10 +181,10 @@ test("doctor names what nobody takes, and show says it of a run", { timeout: 120
     worker: { labels: ["gpu"] },
     logger: SILENT,
   });
-  await using client = await createEngine({ store: shop.url, definitions: DEFINITIONS, worker: false, logger: SILENT });
-  await client.run(train, "train-1").result();
-  await client.run(film, "film-1").result();
-  await client.run(album, "album-1").result();
+  await using client = await createClient({ store: shop.url, definitions: DEFINITIONS, logger: SILENT });
+  await client.get(train, "train-1").result();
+  await client.get(film, "film-1").result();
+  await client.get(album, "album-1").result();
   expect((await shop.on("doctor")).stdout).not.toMatch(/^waiting/m);
   expect((await shop.on("top", "--once")).stdout).not.toContain("NOBODY TAKES");
   expect(await unservedOf("train-1")).toEqual([]);
@@ -194,10 +194,9 @@ test("show says that no worker is alive, or none works on the queue; of a run th
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const on = (...args: readonly string[]): ReturnType<typeof cli> => cli([...args, "--store", url]);
-  const engine = (worker: false | { queues: readonly Queue[] }): ReturnType<typeof createEngine> =>
-    createEngine({ store: url, definitions: [...DEFINITIONS, patient], worker, logger: SILENT });
+  const options = { store: url, definitions: [...DEFINITIONS, patient], logger: SILENT };
   {
-    await using client = await engine(false);
+    await using client = await createClient(options);
     await client.start(letter, "ann", { id: "letter-1" });
     await client.start(patient, undefined, { id: "patient-1" });
   }
@@ -206,9 +205,9 @@ test("show says that no worker is alive, or none works on the queue; of a run th
   const [before] = jsonLines((await on("show", "letter-1", "--json")).stdout);
   expect(before?.["unserved"]).toMatchObject([{ kind: "turn", name: "letter", version: 1, why: alone }]);
 
-  await using working = await engine({ queues: [queue("default")] });
-  await until(async () => (await working.run(letter, "letter-1").info()).status === "waiting");
-  await until(async () => (await working.run(patient, "patient-1").info()).status === "waiting");
+  await using working = await createEngine({ ...options, worker: { queues: [queue("default")] } });
+  await until(async () => (await working.get(letter, "letter-1").info()).status === "waiting");
+  await until(async () => (await working.get(patient, "patient-1").info()).status === "waiting");
   const away = "no worker that is alive works on the queue mail";
   expect((await on("show", "letter-1")).stdout).toContain(`\ntask send: ${away}\n`);
   const [after] = jsonLines((await on("show", "letter-1", "--json")).stdout);
@@ -219,14 +218,13 @@ test("show says that no worker is alive, or none works on the queue; of a run th
 
 test("rates are those between the last two heartbeats of the workers that are alive, and counts say where they end", async () => {
   using folder = new TemporaryFolder();
-  const engine = await createEngine({
+  const engine = await createClient({
     store: `sqlite:${folder.file("shop.db")}`,
     definitions: [letter, send],
-    worker: false,
   });
   await using _engine = engine;
   const store = openStoreOf(engine) as Store;
-  const about: WorkerAbout = {
+  const about: WorkerProfile = {
     host: "box",
     pid: 1,
     definitions: [{ name: "letter", version: 1 }],
@@ -234,17 +232,17 @@ test("rates are those between the last two heartbeats of the workers that are al
     destinations: [],
     queues: ["default"],
     labels: ["eu"],
-    leaves: [{ name: "send", queue: "mail" }],
+    unclaimed: [{ name: "send", queue: "mail" }],
     concurrency: 8,
     leaseMs: 60_000,
   };
-  const doing: WorkerDoing = {
+  const doing: WorkerActivity = {
     overMs: 2_000,
-    runsBegun: 20,
+    runsStarted: 20,
     runsEnded: 10,
     steps: 500,
     runsHeld: 3,
-    atWork: 5,
+    running: 5,
     isDraining: true,
   };
   for (const [name, leaseMs] of [
@@ -256,7 +254,7 @@ test("rates are those between the last two heartbeats of the workers that are al
     await store.renewLease(worker, leaseMs, JSON.stringify(doing));
   }
   await store.registerWorker("silent", 60_000);
-  const look = await lookAt(store);
+  const look = await readSnapshot(store);
   expect(topJson(look)).toMatchObject({ rates: { runsBegun: 20, runsEnded: 10, steps: 500 } });
   const lines = topLines(look, "shop", 200);
   expect(lines[1]).toContain("3 alive, 1 gone");
@@ -271,8 +269,8 @@ test("rates are those between the last two heartbeats of the workers that are al
   expect(silent).toMatch(/^silent \(\w{4}\)/);
   const many = { ...look, queues: [{ ...look.queues[0]!, ready: 1_200, delayed: 1_000 }] };
   const backlog = { kind: "task", name: "send", version: undefined, queue: undefined, label: undefined } as const;
-  const waits = { ...backlog, count: 1_000, oldestAt: look.now, taker: "served", left: undefined } as const;
-  const drawn = topLines({ ...many, waiting: [waits, { ...waits, name: "other", count: 200 }] }, "shop", 200).join(
+  const waits = { ...backlog, count: 1_000, oldestAt: look.now, claim: "claimable", unclaimed: undefined } as const;
+  const drawn = topLines({ ...many, pending: [waits, { ...waits, name: "other", count: 200 }] }, "shop", 200).join(
     "\n",
   );
   expect(drawn).toMatch(/^default +1200\+ +0 +1000\+/m);

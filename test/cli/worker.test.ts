@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { createEngine } from "reprise";
+import { createClient } from "reprise";
 import { DEFINITIONS, finished, jsonLines, saying, startCli, TemporaryFolder, cli } from "./cli-process.ts";
 import { pay, slow } from "./definitions.ts";
 
@@ -13,7 +13,7 @@ test("a worker works on what others start, says what it is, and ends well on SIG
   const ended = finished(child);
   await saying(child, "working as");
   {
-    await using client = await createEngine({ store, definitions: [pay], worker: false });
+    await using client = await createClient({ store, definitions: [pay] });
     expect(await (await client.start(pay, 7, { id: "pay-1" })).result()).toMatchObject({ label: expect.any(String) });
   }
   child.kill("SIGTERM");
@@ -30,7 +30,7 @@ test("with --json every line of a worker is one JSON value", async () => {
   const ended = finished(child);
   await saying(child, "worker.started");
   {
-    await using client = await createEngine({ store, definitions: [pay], worker: false });
+    await using client = await createClient({ store, definitions: [pay] });
     await (await client.start(pay, 7, { id: "pay-1" })).result();
   }
   child.kill("SIGINT");
@@ -46,7 +46,7 @@ test("with --json every line of a worker is one JSON value", async () => {
 test("what is at work when a worker is told to stop is finished; a second signal ends it at once, and nothing is lost", async () => {
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
-  await using client = await createEngine({ store, definitions: [slow], worker: false });
+  await using client = await createClient({ store, definitions: [slow] });
   const start = async (id: string, until: "told to stop" | "killed") => {
     const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
     const ended = finished(child);

@@ -56,6 +56,8 @@ export function examplesIn(root: string, path: string): SourceExample[] {
 export function publicNames(root: string): ReadonlySet<string> {
   const doors = [
     "src/index.ts",
+    "src/checkpoints.ts",
+    "src/describe.ts",
     "src/testing/index.ts",
     "src/langgraph/index.ts",
     "src/stores/sqlite/index.ts",

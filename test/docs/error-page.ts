@@ -1,4 +1,4 @@
-// docs/errors/<CODE>.md: what the catalogue says, and below it what a person wrote.
+// The pages docs/errors/<CODE>.md: the texts of the catalogue, with explanations written by hand.
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../src/base/index.ts";
 import { FAMILIES } from "./errors-page.ts";
@@ -8,10 +8,10 @@ export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 const HEADINGS = ["What happened", "Why", "What to do next", "Example"] as const;
 
 function whoMustAct(code: ErrorCode): string {
-  return `**Who must act:** ${FAMILIES[ERROR_CATALOGUE[code].family].toLowerCase()}.`;
+  return `**Who must act:** ${FAMILIES[ERROR_CATALOGUE[code].family]}.`;
 }
 
-/** A page to begin with. */
+/** A draft for a new code. */
 export function newErrorPage(code: ErrorCode): string {
   const { summary, next } = ERROR_CATALOGUE[code];
   return [
@@ -20,7 +20,7 @@ export function newErrorPage(code: ErrorCode): string {
     "## What happened",
     summary,
     "## Why",
-    "The message says which value, run or file it is about.",
+    "The message names the value, the run or the file.",
     "## What to do next",
     next,
     "## Example",
@@ -41,7 +41,7 @@ function sectionsOf(page: string): ReadonlyMap<string, string> {
   );
 }
 
-/** What is wrong with a page; `message` and `next` of the catalogue stand in it word for word. */
+/** The problems of a page. It must contain `summary` and `next` of the catalogue word for word. */
 export function problemsOfErrorPage(code: ErrorCode, page: string): string[] {
   const { summary, next } = ERROR_CATALOGUE[code];
   const sections = sectionsOf(page);
@@ -49,12 +49,12 @@ export function problemsOfErrorPage(code: ErrorCode, page: string): string[] {
   const check = (isFine: boolean, problem: string): void => void (isFine || problems.push(`${code}.md: ${problem}`));
   check(page.startsWith(`# ${code}\n\n${whoMustAct(code)}\n`), `begin with "# ${code}" and "${whoMustAct(code)}"`);
   check([...sections.keys()].join() === HEADINGS.join(), `expected the headings ${HEADINGS.join(", ")}`);
-  for (const [heading, text] of sections) check(text !== "", `nothing stands under ${heading}`);
-  check(sections.get("What happened")?.startsWith(summary) === true, `"What happened" begins with: ${summary}`);
-  check(sections.get("What to do next")?.startsWith(next) === true, `"What to do next" begins with: ${next}`);
+  for (const [heading, text] of sections) check(text !== "", `the section ${heading} is empty`);
+  check(sections.get("What happened")?.startsWith(summary) === true, `"What happened" must begin with: ${summary}`);
+  check(sections.get("What to do next")?.startsWith(next) === true, `"What to do next" must begin with: ${next}`);
   check(
     sections.get("Example")?.startsWith(`\`\`\`text\nerror ${code}: `) === true,
-    `the example begins with "error ${code}: "`,
+    `the example must begin with "error ${code}: "`,
   );
   return problems;
 }

@@ -1,14 +1,15 @@
-// docs/reference/errors.md, made from the catalogue.
+// The page docs/reference/errors.md, generated from the catalogue.
 
 import { ERROR_CATALOGUE, type ErrorFamily } from "../../src/base/index.ts";
 
+/** Who must act. */
 export const FAMILIES: Readonly<Record<ErrorFamily, string>> = {
-  usage: "The caller must change the call",
-  determinism: "The code of a definition must change, or go back",
-  store: "The operator of the database must act",
-  outcome: "How an attempt, a task or a run ended",
-  federation: "A peer must act",
-  invariant: "We must act: please report it",
+  usage: "the caller: change the call",
+  determinism: "the author of the definition: change its code, or restore the earlier code",
+  store: "the operator of the database",
+  outcome: "the author of the run's code, or the operator",
+  federation: "the operator of the other site",
+  invariant: "the maintainers of Reprise: please report it",
 };
 
 export function errorsPage(): string {
@@ -18,22 +19,15 @@ export function errorsPage(): string {
     const rows = codes.map(
       ([code, { summary, next }]) => `| [\`${code}\`](../errors/${code}.md) | ${cell(summary)} | ${cell(next)} |`,
     );
-    return [
-      `## ${family}: ${who.toLowerCase()}`,
-      "",
-      "| code | what it means | what to do next |",
-      "|---|---|---|",
-      ...rows,
-      "",
-    ];
+    return [`## ${family}: ${who}`, "", "| code | what happened | what to do next |", "|---|---|---|", ...rows, ""];
   });
   return [
     "# Errors",
     "",
-    "Every error of Reprise is a `RepriseError` with a `code` from this page. `family` says who must act. A code is part of the public interface: its meaning never changes, and it is never reused. Messages may change; never compare them.",
+    "Every error that Reprise throws is a `RepriseError` with a `code` from this page. `family` says who must act. A code is part of the public interface: its meaning never changes, and it is never reused. Messages may change; do not compare them. `reprise explain <code>` prints the page of a code.",
     "",
     ...sections,
-    "This page is made from `src/base/error-catalogue.ts`: `UPDATE_DOCS=1 npm test -- test/docs` writes it.",
+    "`UPDATE_DOCS=1 npm test -- test/docs` generates this page from `src/base/error-catalogue.ts`.",
     "",
   ].join("\n");
 }

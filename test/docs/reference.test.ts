@@ -71,7 +71,7 @@ test("the page of entries has every entry type, and no other", () => {
 
 test("what runs really write is on the page of entries", async () => {
   const flaky = task("flaky", { retry: { maxAttempts: 2 }, timeout: "1 s" }, (ctx) => {
-    if (ctx.attempt === 0) throw new Error("once");
+    if (ctx.attempt === 1) throw new Error("once");
   });
   const broken = task("broken", () => {
     throw new Error("always");
@@ -129,7 +129,7 @@ test("what runs really write is on the page of entries", async () => {
   const words = ["any"];
   const steps = graph("steps", { state: { words: append<string>() } })
     .node("twice", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 5 } }, async (ctx) => {
-      if (ctx.attempt === 0) throw new Error("once");
+      if (ctx.attempt === 1) throw new Error("once");
       ctx.label("said");
       return { words: ["a"] };
     })
@@ -143,7 +143,7 @@ test("what runs really write is on the page of entries", async () => {
     .join(["twice", "slower"], "never")
     .edge("never", END);
   const piped = flow("piped", { input: typed<number>() })
-    .action("saved", { needs: ["input"], catch: () => 2 }, (): number => {
+    .action("saved", ["input"], { catch: () => 2 }, (): number => {
       throw new Error("caught");
     })
     .inline("list", ["saved"], ({ saved }) => [saved, saved])
@@ -155,7 +155,8 @@ test("what runs really write is on the page of entries", async () => {
     )
     .spread(
       "each",
-      { needs: ["list"], settle: true, retry: { maxAttempts: 2, baseDelay: 1 } },
+      ["list"],
+      { settle: true, retry: { maxAttempts: 2, baseDelay: 1 } },
       ({ list }) => list,
       () => {
         throw new Error("always");
@@ -179,7 +180,7 @@ test("what runs really write is on the page of entries", async () => {
   const flowed = await engine.start(piped, 1);
   const continued = await engine.start(continuing, 0);
   const telling = await engine.start(teller);
-  const asked = engine.run(told, "told");
+  const asked = engine.get(told, "told");
   await engine.clock.advance(0);
   await asked.update("ask", 1);
   await asked.update("ask", -1).catch(() => {});
@@ -193,7 +194,7 @@ test("what runs really write is on the page of entries", async () => {
   const journals = [run, stepped, flowed, cancelled, failed, late, telling, asked].map((each) => each.journal());
   journals.push(continued.journal({ generation: 0 }));
   for await (const { id, definition } of engine.list({ definition: "child" }))
-    journals.push(engine.run(definition as "child", id).journal());
+    journals.push(engine.get(definition as "child", id).journal());
   for (const journal of journals)
     for await (const { type, data } of journal) {
       seen.add(type);

@@ -10,7 +10,7 @@ const FAULTS = {
   /** Another worker had the turn in between: every turn in the batch is void, the rest of it stands. */
   async "taken over"(writes: readonly AnyWrite[], store: AnyStore): Promise<readonly unknown[]> {
     const turns = writes.filter((write) => write.write === "turn");
-    await store.write(turns.map(({ run, token }) => ({ write: "turn-back", run, token }) as const));
+    await store.write(turns.map(({ run, token }) => ({ write: "return-turn", run, token }) as const));
     return store.write(writes);
   },
   async "failed before it was applied"(): Promise<readonly unknown[]> {
@@ -67,7 +67,7 @@ function createSubject(witness: Witness) {
 /** The labels whose results a batch makes durable, once it is applied. */
 function labelsIn(writes: readonly AnyWrite[]): string[] {
   const texts = writes.flatMap((write) => {
-    if (write.write === "item-end") return [write.arrival.data];
+    if (write.write === "end-item") return [write.arrival.data];
     return write.write === "turn" ? write.entries.map(({ data }) => data) : [];
   });
   return texts.flatMap((text) => {
@@ -110,7 +110,7 @@ async function runWithFault(
   expect(await result, where).toEqual(["a", "b", "c", "d", "went", "e", "f"]);
   expect(witness.again, where).toEqual([]);
   for (const { id, definition } of await collect(made.list()))
-    expect(await made.run(definition as "subject", id).verify(), where).toMatchObject({ status: "same" });
+    expect(await made.get(definition as "subject", id).verify(), where).toMatchObject({ status: "same" });
   const commands = (await collect(run.journal())).filter(({ type }) => /Completed|Fired|Resolved|Cancelled/.test(type));
   expect(new Set(commands.map(({ type, command }) => `${type} ${command}`)).size, where).toBe(commands.length);
   expect(await source.store.check(), where).toEqual([]);

@@ -3,7 +3,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createEngine, promise, task, workflow, RetryLater } from "reprise";
+import { createEngine, promise, task, workflow, RetryLaterError } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { z } from "zod";
@@ -91,7 +91,7 @@ describe("one engine, many refusals", () => {
   );
 
   test.each(PAYLOADS)("%s as the value of a promise without a schema", (_what, value, code, names) =>
-    expectRefusal(() => engine.run(asks, "asking").resolve("bare", value as undefined), code, names),
+    expectRefusal(() => engine.get(asks, "asking").resolve("bare", value as undefined), code, names),
   );
 
   const calls: readonly (readonly [what: string, call: () => unknown, code: string, names: string])[] = [
@@ -125,46 +125,46 @@ describe("one engine, many refusals", () => {
     ["input an asynchronous schema refuses", () => engine.start(asks, "no"), "BAD_INPUT", "said no"],
     [
       "a promise value that does not fit",
-      () => engine.run(asks, "asking").resolve("approval", { ok: "yes" } as never),
+      () => engine.get(asks, "asking").resolve("approval", { ok: "yes" } as never),
       "BAD_INPUT",
       "ok",
     ],
     [
       "an unknown port",
-      () => engine.run(asks, "asking").resolve("nobody" as never, 1 as never),
+      () => engine.get(asks, "asking").resolve("nobody" as never, 1 as never),
       "UNKNOWN_PORT",
       "nobody",
     ],
     [
       "a port of the prototype",
-      () => engine.run(asks, "asking").resolve("toString" as never, 1 as never),
+      () => engine.get(asks, "asking").resolve("toString" as never, 1 as never),
       "UNKNOWN_PORT",
       "toString",
     ],
     [
       "a port that is no text",
-      () => engine.run(asks, "asking").reject(5 as never, new Error("x")),
+      () => engine.get(asks, "asking").reject(5 as never, new Error("x")),
       "BAD_NAME",
       "number",
     ],
     [
       "a run that is not there",
-      () => engine.run(asks, "nobody").resolve("approval", { ok: true }),
+      () => engine.get(asks, "nobody").resolve("approval", { ok: true }),
       "RUN_NOT_FOUND",
       "nobody",
     ],
-    ["a bad id of a handle", () => engine.run(echo, ""), "BAD_ID", "empty"],
+    ["a bad id of a handle", () => engine.get(echo, ""), "BAD_ID", "empty"],
     ["find without an id", () => engine.find(undefined as never), "BAD_ID", "undefined"],
     [
       "a result timeout of text",
-      () => engine.run(asks, "asking").result({ timeout: "soon" as never }),
+      () => engine.get(asks, "asking").result({ timeout: "soon" as never }),
       "BAD_DURATION",
       "soon",
     ],
-    ["a negative result timeout", () => engine.run(asks, "asking").result({ timeout: -1 }), "BAD_DURATION", "-1"],
+    ["a negative result timeout", () => engine.get(asks, "asking").result({ timeout: -1 }), "BAD_DURATION", "-1"],
     [
       "a cancel reason that is a function",
-      () => engine.run(asks, "asking").cancel((() => 1) as never),
+      () => engine.get(asks, "asking").cancel((() => 1) as never),
       "BAD_OPTIONS",
       "function",
     ],
@@ -173,7 +173,7 @@ describe("one engine, many refusals", () => {
     ["half a limit", () => collect(engine.list({ limit: 1.5 })), "BAD_OPTIONS", "1.5"],
     ["a limit of text", () => collect(engine.list({ limit: "all" as never })), "BAD_OPTIONS", "all"],
     ["a list after nobody", () => collect(engine.list({ after: "nobody" })), "RUN_NOT_FOUND", "nobody"],
-    ["resume of a run that waits", () => engine.run(asks, "asking").resume(), "USAGE", "waiting"],
+    ["resume of a run that waits", () => engine.get(asks, "asking").resume(), "USAGE", "waiting"],
     ["a grace of text", () => engine.drain({ grace: "soon" as never }), "BAD_DURATION", "soon"],
   ];
   test.each(calls)("%s", (_what, call, code, names) => expectRefusal(call, code, names));
@@ -307,7 +307,7 @@ describe("definitions are refused when they are made", () => {
     ["a workflow with null as a port", define("w", { ports: { x: null } }, f), "BAD_OPTIONS", "x"],
     ["a workflow with an empty port name", define("w", { ports: { "": promise() } }, f), "BAD_NAME", "empty"],
     ["a workflow with an unknown determinism", define("w", { determinism: "loose" }, f), "BAD_OPTIONS", "loose"],
-    ["a RetryLater of text", () => new RetryLater("later" as never), "BAD_DURATION", "later"],
+    ["a RetryLaterError of text", () => new RetryLaterError("later" as never), "BAD_DURATION", "later"],
   ];
   test.each(cases)("%s", async (_what, call, code, names) => {
     const error = await rejection((async () => call())());

@@ -24,17 +24,17 @@ test("runs in a queue with concurrency 2 begin two at a time, waiting included",
   await engine.clock.advance("1 hour");
   expect(begun).toEqual(["a", "b"]);
   expect(await engine.find("c")).toMatchObject({ status: "queued" });
-  expect((await engine.queues())[1]).toMatchObject({ name: "builds", leased: 2, ready: 2 });
+  expect(await engine.findQueue("builds")).toMatchObject({ name: "builds", leased: 2, ready: 2 });
   await engine.crash();
-  await engine.run(build, "a").resolve("done");
+  await engine.get(build, "a").resolve("done");
   await engine.clock.advance(0);
   expect(new Set(begun)).toEqual(new Set(["a", "b", "c"]));
-  for (const id of ["b", "c", "d"]) await engine.run(build, id).resolve("done");
+  for (const id of ["b", "c", "d"]) await engine.get(build, id).resolve("done");
   for (const run of runs) {
     expect(await run.result()).toBe(run.id);
     expect(await run.verify()).toMatchObject({ status: "same" });
   }
-  expect((await engine.queues())[1]).toMatchObject({ leased: 0, ready: 0 });
+  expect(await engine.findQueue("builds")).toMatchObject({ leased: 0, ready: 0 });
 });
 
 test("a run that is more urgent begins before older ones, and a blocked key lets others pass", async () => {
@@ -52,10 +52,10 @@ test("a run that is more urgent begins before older ones, and a blocked key lets
   for (const id of ["a1", "a2", "a3", "b1"]) await engine.start(build, id, { id, priority: id === "a3" ? 1 : 0 });
   await engine.clock.advance(0);
   expect(begun).toEqual(["a1", "b1"]);
-  await engine.run(build, "a1").resolve("done");
+  await engine.get(build, "a1").resolve("done");
   await engine.clock.advance(0);
   expect(begun).toEqual(["a1", "b1", "a3"]);
-  await engine.run(build, "a3").cancel();
+  await engine.get(build, "a3").cancel();
   await engine.clock.advance(0);
   expect(begun).toEqual(["a1", "b1", "a3", "a2"]);
 });
@@ -87,10 +87,10 @@ test("runs of a schedule wait in their definition's queue", async () => {
     await ctx.promise("done");
   });
   await using engine = await createTestEngine({ definitions: [build], now: new Date(0) });
-  await engine.schedule("often", { every: "1 minute", overlap: "allow" }, build);
+  await engine.schedule("often", build, undefined, { every: "1 minute", overlap: "allow" });
   await engine.clock.advance("5 minutes");
   expect(begun).toHaveLength(1);
-  expect((await engine.queues())[1]).toMatchObject({ leased: 1, ready: 4 });
+  expect(await engine.findQueue("builds")).toMatchObject({ leased: 1, ready: 4 });
 });
 
 test("a delayed start survives a crash", async () => {
@@ -145,7 +145,7 @@ test.each([
   expect(ran).not.toContain("second");
   if (full !== undefined) {
     await engine.start(job, "third");
-    await engine.run(job, "first").resolve("done");
+    await engine.get(job, "first").resolve("done");
     await engine.clock.advance(0);
     expect(ran).toEqual(["first", "third"]);
   }

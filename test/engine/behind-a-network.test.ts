@@ -5,8 +5,8 @@ import { createEngine, promise, task, workflow, type Database, type StoreSource 
 import { createTestEngine } from "reprise/testing";
 import { systemTimers } from "../../src/base/index.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
-import { PERFECT_WIRE, SimServer, type SimWire } from "../../src/testing/simulation/sim-backend.ts";
-import { simulatedSource } from "../stores/remote-world.ts";
+import { PERFECT_WIRE, SimServer, type SimWire } from "../simulation/store/sim-backend.ts";
+import { simulatedSource } from "../stores/remote-fixture.ts";
 import { aroundWrites, createGate, macrotask, until } from "./world.ts";
 
 /** Every call takes a turn of the event loop, as an answer from a server does. */
@@ -117,7 +117,7 @@ test("however often a worker looks for work of others, tasks of its own runs do 
     async "~open"(options) {
       const store = await watched["~open"](options);
       return new Proxy(store, {
-        get: (target, key) => (key === "hasChanged" ? () => (looks += 1) > 0 : (Reflect.get(target, key) as unknown)),
+        get: (target, key) => (key === "pollChanges" ? () => (looks += 1) > 0 : (Reflect.get(target, key) as unknown)),
       });
     },
   };

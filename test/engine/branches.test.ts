@@ -14,7 +14,7 @@ async function after<T>(turns: number, value: T): Promise<T> {
 /** Results that are durable, by their text. */
 function committedResults(writes: readonly AnyWrite[]): string[] {
   return writes.flatMap((write) => {
-    if (write.write === "item-end") return [resultOf(write.arrival.data)];
+    if (write.write === "end-item") return [resultOf(write.arrival.data)];
     if (write.write !== "turn") return [];
     return write.entries
       .filter(({ type }) => /^(?:Task|Operation)Completed$/.test(type))

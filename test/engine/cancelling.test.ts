@@ -102,10 +102,10 @@ test("children are cancelled with their parent, detached ones are not", async ()
   await engine.clock.advance(0);
   await run.cancel();
   expect(await rejection(run.result())).toBeInstanceOf(CancelledError);
-  expect(await rejection(engine.run(child, "attached").result())).toBeInstanceOf(CancelledError);
+  expect(await rejection(engine.get(child, "attached").result())).toBeInstanceOf(CancelledError);
   expect((await engine.find("detached"))?.status).toBe("waiting");
-  await engine.run(child, "detached").resolve("go", 4);
-  expect(await engine.run(child, "detached").result()).toBe(4);
+  await engine.get(child, "detached").resolve("go", 4);
+  expect(await engine.get(child, "detached").result()).toBe(4);
 });
 
 test("a cancel in the same batch as the start covers what the code has just asked for, and nothing of it stays", async () => {
@@ -119,7 +119,7 @@ test("a cancel in the same batch as the start covers what the code has just aske
     const arrival = { type: "CancelRequested", target: "", data: "{}" } as const;
     return apply().then(async (outcomes) => {
       await source.store.write([{ write: "message", to: "run-1", arrival, once: false }]);
-      void engine.run(eager, "run-1").cancel();
+      void engine.get(eager, "run-1").cancel();
       return outcomes;
     });
   });

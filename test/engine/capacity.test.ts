@@ -84,8 +84,8 @@ test(
     collectGarbage();
     // 1,000 in the cache, and what the last turns still hold.
     expect(held.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(1_600);
-    await Promise.all(ids.map((id) => engine.run(many, id).resolve("go", 1)));
-    const results = await Promise.all(ids.map((id) => engine.run(many, id).result()));
+    await Promise.all(ids.map((id) => engine.get(many, id).resolve("go", 1)));
+    const results = await Promise.all(ids.map((id) => engine.get(many, id).result()));
     expect(results.every((result, n) => result === n + 1)).toBe(true);
   },
 );

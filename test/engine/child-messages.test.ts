@@ -30,7 +30,7 @@ const parent = workflow("parent", { ports: { go: signal<number>() } }, async (ct
 test("a parent's signals reach its children once, wherever it is killed", async () => {
   const { output, crashes } = await crashEverywhere(parent, undefined, {
     definitions: [sum],
-    drive: async (engine, id) => (engine.run(parent, id) as Run<typeof parent>).signal("go", 10, { dedupId: "1" }),
+    drive: async (engine, id) => (engine.get(parent, id) as Run<typeof parent>).signal("go", 10, { dedupId: "1" }),
   });
   expect(output).toEqual([111, 10]);
   expect(crashes).toBeGreaterThan(15);
@@ -100,7 +100,7 @@ test("a signal the child does not take, a detached child, a call inside a step: 
     codes: ["UNKNOWN_PORT", "NOT_DATA", "USAGE", "USAGE", "USAGE"],
     total: 0,
   });
-  await engine.run(sum, "lost").cancel();
+  await engine.get(sum, "lost").cancel();
 });
 
 test("code that speaks otherwise to its child is found by verify", async () => {

@@ -36,7 +36,7 @@ test("a child's default id is the same after a crash, and it is not started twic
   await engine.crash();
   const children = await collect(engine.list({ definition: "child" }));
   expect(children.map(({ id }) => id)).toEqual([before?.id]);
-  await engine.run(child, before?.id ?? "").resolve("go", 5);
+  await engine.get(child, before?.id ?? "").resolve("go", 5);
   expect(await run.result()).toEqual({ id: before?.id, got: 5 });
   const twin = await engine.start(parent, undefined, { id: "parent-2" });
   await engine.clock.advance(0);
@@ -53,8 +53,8 @@ test("a detached child outlives its parent and does not answer it", async () => 
   await using engine = await createTestEngine({ definitions: [parent, child] });
   const run = await engine.start(parent);
   expect(await run.result()).toEqual({ refusal: "USAGE", id: "left-behind" });
-  await engine.run(child, "left-behind").resolve("go", 9);
-  expect(await engine.run(child, "left-behind").result()).toBe(9);
+  await engine.get(child, "left-behind").resolve("go", 9);
+  expect(await engine.get(child, "left-behind").result()).toBe(9);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 

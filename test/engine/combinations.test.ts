@@ -1,7 +1,18 @@
 // Features that meet: what one alone promises must hold when another is under way.
 
 import { expect, test } from "vitest";
-import { createEngine, FatalError, promise, signal, stream, task, update, workflow, type StoreSource } from "reprise";
+import {
+  createClient,
+  createEngine,
+  FatalError,
+  promise,
+  signal,
+  stream,
+  task,
+  update,
+  workflow,
+  type StoreSource,
+} from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createFreezer, createGate, rejection, until, within } from "./world.ts";
@@ -13,7 +24,7 @@ function deafStore(path: string): StoreSource {
       const store = await sqlite(path)["~open"](options);
       return new Proxy(store, {
         get(target, key) {
-          if (key === "hasChanged") return () => false;
+          if (key === "pollChanges") return () => false;
           const value: unknown = Reflect.get(target, key);
           return typeof value === "function" ? (value.bind(target) as unknown) : value;
         },
@@ -33,10 +44,10 @@ test("a pause is not lost when the code continues as new before it hears of it",
   using folder = createFolder();
   const path = folder.file("rounds.db");
   await using works = await createEngine({ store: deafStore(path), definitions: [rounds] });
-  await using steers = await createEngine({ store: `sqlite:${path}`, definitions: [rounds], worker: false });
+  await using steers = await createClient({ store: `sqlite:${path}`, definitions: [rounds] });
   const run = await works.start(rounds, 0, { id: "rounds" });
   await gate.reached;
-  await steers.run(rounds, "rounds").pause();
+  await steers.get(rounds, "rounds").pause();
   gate.open();
   await run.result({ timeout: "300 ms" }).catch(() => {});
   expect(await run.info()).toMatchObject({ status: "paused", generation: 1, entries: 1 });
@@ -102,9 +113,9 @@ test("a sender follows its update over generations that pass while it does not l
   const path = folder.file("rounds.db");
   const freezer = createFreezer(path);
   await using works = await createEngine({ store: `sqlite:${path}`, definitions: [rounds] });
-  await using asks = await createEngine({ store: freezer, definitions: [rounds], worker: false });
+  await using asks = await createClient({ store: freezer, definitions: [rounds] });
   const run = await works.start(rounds, 0, { id: "rounds" });
-  const asked = asks.run(rounds, "rounds").update("ask");
+  const asked = asks.get(rounds, "rounds").update("ask");
   await until(async () => (await collect(run.journal())).some(({ type }) => type === "UpdateRequested"));
   freezer.freeze();
   await run.signal("go");

@@ -75,7 +75,7 @@ test("when the deadline passes, cleanup and undo are done, functions and childre
   await engine.clock.advance("1 hour");
   expect((await rejection(run.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   expect(did).toEqual(["aborted", "cleanup", "undo"]);
-  expect((await rejection(engine.run(waits, "child").result())).message).toContain("deadline of its parent");
+  expect((await rejection(engine.get(waits, "child").result())).message).toContain("deadline of its parent");
   expect(await run.verify()).toMatchObject({ status: "same" });
   gate.open();
 });
@@ -117,7 +117,7 @@ test("a run whose deadline passes in the line of a full queue fails there, and t
   await engine.clock.advance("1 hour");
   expect((await rejection(late.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   expect(await late.verify()).toMatchObject({ status: "same" });
-  expect((await engine.queues())[1]).toMatchObject({ leased: 1, ready: 1 });
+  expect((await Array.fromAsync(engine.listQueues()))[1]).toMatchObject({ leased: 1, ready: 1 });
   await first.resolve("go");
   await engine.clock.advance(0);
   expect(began).toEqual(["first", "next"]);

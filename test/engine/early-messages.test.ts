@@ -20,7 +20,7 @@ const early = { beforeStart: true } as const;
 
 test("ACCEPTANCE 35: what is said before the run starts, and before the code waits, is delivered once and in order", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
-  const ahead = engine.run(order, "order-7");
+  const ahead = engine.get(order, "order-7");
   await ahead.resolve("approval", "Eve", early);
   expect((await rejection(ahead.resolve("approval", "Mallory", early))).code).toBe("PROMISE_ALREADY_RESOLVED");
   await ahead.signal("note", 1, early);
@@ -37,7 +37,7 @@ test("ACCEPTANCE 35: what is said before the run starts, and before the code wai
 
 test("ACCEPTANCE 35: without beforeStart an unknown run is refused and nothing is written", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
-  const nobody = engine.run(order, "order-7");
+  const nobody = engine.get(order, "order-7");
   expect((await rejection(nobody.signal("note", 1))).code).toBe("RUN_NOT_FOUND");
   expect((await rejection(nobody.resolve("approval", "x"))).code).toBe("RUN_NOT_FOUND");
   expect((await rejection(nobody.reject("approval", new Error("no")))).code).toBe("RUN_NOT_FOUND");
@@ -50,14 +50,14 @@ test("ACCEPTANCE 35: without beforeStart an unknown run is refused and nothing i
 
 test("an early rejection is delivered as a rejection", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
-  await engine.run(order, "order-7").reject("approval", new RangeError("too much"), early);
+  await engine.get(order, "order-7").reject("approval", new RangeError("too much"), early);
   const run = await engine.start(order, "7", { id: "order-7" });
   expect((await rejection(run.result())).message).toContain("too much");
 });
 
 test("an expected run can be cancelled, and is gone", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
-  const ahead = engine.run(order, "order-7");
+  const ahead = engine.get(order, "order-7");
   await ahead.signal("note", 1, early);
   expect((await collect(engine.list({ status: "expected" }))).map(({ id }) => id)).toEqual(["order-7"]);
   const waiting = rejection(ahead.result());
@@ -72,10 +72,10 @@ test("an expected run can be cancelled, and is gone", async () => {
 
 test("an id that is expected for one definition cannot be started with another, nor spoken to as another", async () => {
   await using engine = await createTestEngine({ definitions: [order, refund] });
-  await engine.run(order, "order-7").signal("note", 1, early);
+  await engine.get(order, "order-7").signal("note", 1, early);
   expect((await rejection(engine.start(refund, undefined, { id: "order-7" }))).code).toBe("START_CONFLICT");
   await engine.start(refund, undefined, { id: "refund-1" });
-  expect((await rejection(engine.run(order, "refund-1").signal("note", 1, early))).code).toBe("UNKNOWN_DEFINITION");
+  expect((await rejection(engine.get(order, "refund-1").signal("note", 1, early))).code).toBe("UNKNOWN_DEFINITION");
   expect((await engine.find("order-7"))?.status).toBe("expected");
 });
 
@@ -83,7 +83,7 @@ test("a child that was spoken to before it was started hears it", async () => {
   const child = workflow("child", { ports: { word: signal<string>() } }, (ctx) => ctx.receive("word"));
   const parent = workflow("parent", (ctx) => ctx.child(child, undefined, { id: "child-1" }));
   await using engine = await createTestEngine({ definitions: [parent, child] });
-  await engine.run(child, "child-1").signal("word", "hi", early);
+  await engine.get(child, "child-1").signal("word", "hi", early);
   expect(await (await engine.start(parent)).result()).toBe("hi");
 });
 
@@ -123,7 +123,7 @@ test("a run that is busy from its first step on hears what came with its start, 
     return words;
   });
   await using engine = await createTestEngine({ definitions: [busy] });
-  await engine.run(busy, "busy-1").signal("word", "before", early);
+  await engine.get(busy, "busy-1").signal("word", "before", early);
   const run = await engine.start(busy, undefined, { id: "busy-1", signals: { word: "with" } });
   expect(await run.result()).toEqual(["before", "with"]);
 });
@@ -134,7 +134,7 @@ test("a run that is started with another input than it has gets none of the sign
   const other = engine.start(order, "8", { id: "order-7", signals: { note: 1 } });
   expect((await rejection(other)).code).toBe("START_CONFLICT");
   await engine.clock.advance(0);
-  const types = (await collect(engine.run(order, "order-7").journal())).map(({ type }) => type);
+  const types = (await collect(engine.get(order, "order-7").journal())).map(({ type }) => type);
   expect(types).not.toContain("SignalReceived");
 });
 
@@ -147,8 +147,8 @@ test("early messages are heard wherever the process is killed", async () => {
   const { output, crashes } = await crashEverywhere(hear, undefined, {
     definitions: [listener],
     drive: async (engine, id) => {
-      const child = engine.run("listener" as never, "listener") as Run<typeof listener>;
-      const run = engine.run(hear, id) as Run<typeof hear>;
+      const child = engine.get("listener" as never, "listener") as Run<typeof listener>;
+      const run = engine.get(hear, id) as Run<typeof hear>;
       await child.signal("word", "early", { ...early, dedupId: "1" });
       await run.signal("word", "soon", { ...early, dedupId: "1" });
       await run.resolve("go", "went", early);
@@ -167,7 +167,7 @@ test("of a start and a message from two engines on one file neither misses the o
   const ids = Array.from({ length: 20 }, (_, n) => `word-${n}`);
   const results = await Promise.all(
     ids.map(async (id, n) => {
-      const [run] = await Promise.all([one.start(word, undefined, { id }), two.run(word, id).signal("word", n, early)]);
+      const [run] = await Promise.all([one.start(word, undefined, { id }), two.get(word, id).signal("word", n, early)]);
       return run.result({ timeout: "20s" });
     }),
   );

@@ -15,7 +15,7 @@ const codec = aesGcm({ keys: OLD, current: "one" });
 const CANARY = "canary-7f3a91c0";
 
 const echo = task("echo", { retry: { maxAttempts: 2, baseDelay: 1 } }, (ctx, text: string) => {
-  if (ctx.attempt === 0) throw new Error(`first ${text}`);
+  if (ctx.attempt === 1) throw new Error(`first ${text}`);
   return text;
 });
 const child = workflow("child", async (_ctx, text: string) => ({ text }));
@@ -89,10 +89,10 @@ test("a run whose payload was tampered with is blocked with the reason, and goes
   db.prepare("update journal set data = ? where seq = 2 and run = (select min(run) from runs)").run(damaged);
 
   await using engine = await createTestEngine({ store: `sqlite:${path}`, codec, definitions });
-  await engine.run(everything, "a").resolve("word", "w");
-  await engine.run(everything, "b").resolve("word", "w");
-  expect(await engine.run(everything, "b").result()).toMatchObject({ back: "w" });
-  const stopped = engine.run(everything, "a");
+  await engine.get(everything, "a").resolve("word", "w");
+  await engine.get(everything, "b").resolve("word", "w");
+  expect(await engine.get(everything, "b").result()).toMatchObject({ back: "w" });
+  const stopped = engine.get(everything, "a");
   await expect(stopped.result()).rejects.toMatchObject({
     code: "RUN_BLOCKED",
     details: { code: "PAYLOAD_UNREADABLE", where: "entry 2" },
@@ -173,7 +173,7 @@ test("keys are rotated while runs go on, and rekeyed away", async () => {
   await during.close();
   const after = aesGcm({ keys: { two: KEYS.two }, current: "two" });
   await using engine = await createEngine({ store, codec: after, definitions });
-  const run = engine.run(everything, "a");
+  const run = engine.get(everything, "a");
   await run.resolve("word", "w");
   expect(await run.result()).toMatchObject({ echoed: "a", back: "w" });
   expect((await run.verify()).status).toBe("same");

@@ -34,7 +34,7 @@ test(
       definitions: [charge, reserve, notify],
       // The printer and the mail really take their time, for the story's sake.
       stubs: [stub("print label", () => "LABEL 7"), stub("send mail", () => ({ mailed: input.to }))],
-      drive: (engine, id) => resolveOnce(engine.run(order, id).resolve("approval", { by: "Eve" })),
+      drive: (engine, id) => resolveOnce(engine.get(order, id).resolve("approval", { by: "Eve" })),
     });
     expect(output).toMatchObject({ status: "shipped", approvedBy: "Eve", mailed: "ann@example.org" });
     expect(crashes).toBeGreaterThan(10);
@@ -52,7 +52,7 @@ test.each([
     {
       definitions,
       drive: (engine, id) =>
-        resolveOnce((engine.run(book, id) as Run<typeof book>).resolve("decision", { ok, by: "Eve" })),
+        resolveOnce((engine.get(book, id) as Run<typeof book>).resolve("decision", { ok, by: "Eve" })),
     },
   );
   expect(output).toEqual(expected);
@@ -102,7 +102,7 @@ test("ACCEPTANCE 37: a cart of signals, queries and updates ends the same, kille
   const { output, crashes } = await crashEverywhere(cart.cart, undefined, {
     definitions: cart.definitions,
     drive: async (engine, id) => {
-      const run = engine.run(cart.cart, id) as Run<typeof cart.cart>;
+      const run = engine.get(cart.cart, id) as Run<typeof cart.cart>;
       await run.signal("add", { sku: "lamp", cents: 4_000 }, { dedupId: "1" });
       await run.signal("add", { sku: "bulb", cents: 1_000 }, { dedupId: "2" });
       expect(await run.update("voucher", "SPRING", { dedupId: "3" })).toBe(4_500);
@@ -159,10 +159,10 @@ test("ACCEPTANCE 37: a nightly report ends the same, killed at every commit, and
   expect(output).toContain("to ann: 112 sales until crash-everywhere");
   expect(crashes).toBeGreaterThan(5);
   await using engine = await createTestEngine({ definitions, now: new Date("2026-11-16T12:00:00Z") });
-  await engine.schedule("nightly", { cron: "0 3 * * *", timeZone: "Europe/Berlin" }, report, "ann");
+  await engine.schedule("nightly", report, "ann", { cron: "0 3 * * *", timeZone: "Europe/Berlin" });
   await engine.clock.advance("1 week");
   const mails: string[] = [];
-  for await (const { id } of engine.list()) mails.push(await engine.run(report, id).result());
+  for await (const { id } of engine.list()) mails.push(await engine.get(report, id).result());
   expect(new Set(mails).size).toBe(7);
 });
 test(
@@ -198,7 +198,7 @@ test.each([
     const { output, crashes } = await crashEverywhere(agent, QUESTION, {
       outbox: { mail: async (_mail, key) => void sent.add(key) },
       drive: (engine, id) =>
-        resolveOnce((engine.run(agent, id) as Run<typeof agent>).resolve("approval", { ok, by: "Eve" })),
+        resolveOnce((engine.get(agent, id) as Run<typeof agent>).resolve("approval", { ok, by: "Eve" })),
     });
     expect(output).toBe(expected);
     expect(crashes).toBeGreaterThan(30);

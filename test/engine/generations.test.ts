@@ -73,7 +73,7 @@ describe("a run that continues as new", () => {
       {
         definitions: [work],
         async drive(engine, id) {
-          for (const n of [1, 10, 100]) await engine.run(sums, id).signal("add", n, { dedupId: `n-${n}` });
+          for (const n of [1, 10, 100]) await engine.get(sums, id).signal("add", n, { dedupId: `n-${n}` });
         },
       },
     );
@@ -259,7 +259,7 @@ describe("a run that continues as new", () => {
       await (await engine.start("counts", 0, { id: "run-1" })).result();
     }
     await using engine = await createTestEngine({ definitions: [counts(2)], store });
-    const verdict = await engine.run("counts", "run-1").verify({ generation: 0 });
+    const verdict = await engine.get("counts", "run-1").verify({ generation: 0 });
     expect(verdict).toMatchObject({ status: "mismatch", message: "The code ended differently." });
   });
 

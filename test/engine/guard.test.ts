@@ -90,7 +90,7 @@ describe("the guard", () => {
       return `${word} ${ctx.now().getFullYear() > 0}`;
     });
     await using engine = await createTestEngine({ definitions: [right], store });
-    const run = engine.run(right, "run-1");
+    const run = engine.get(right, "run-1");
     await run.resume();
     expect(await run.result()).toBe("done true");
     expect(await run.verify()).toMatchObject({ status: "same" });

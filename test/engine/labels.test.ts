@@ -40,7 +40,8 @@ function programAt(where: string) {
     .action("script", ["input"], () => where)
     .spread(
       "frames",
-      { needs: ["script", "input"], label: "gpu" },
+      ["script", "input"],
+      { label: "gpu" },
       ({ input }) => Array.from({ length: input }, (_, n) => n),
       () => where,
     )
@@ -164,7 +165,7 @@ test("what a dead worker held goes to one that has the label, and to no other", 
   expect(begun).toEqual(["dies"]);
   const able = at("gpu", async () => "gpu");
   await using gpu = await createTestEngine({ ...later, definitions: [able.film, able.marker, able.render] });
-  expect(await gpu.run(able.film, "film-1").result()).toBe("gpu");
+  expect(await gpu.get(able.film, "film-1").result()).toBe("gpu");
   expect(begun).toEqual(["dies", "gpu"]);
 });
 
@@ -187,13 +188,13 @@ test("what cannot be a label is refused before anything is written", async () =>
   expect(() => graph("g", { state: { at: last("") }, ...label(7) })).toThrow("Graph g: label: expected a string");
   expect(() => flow("f", { input: typed<number>(), ...label("a\nb") })).toThrow("Flow f: label: expected a string");
   const begun = flow("f", { input: typed<number>() });
-  expect(() => begun.action("a", { needs: ["input"], ...label("") }, run)).toThrow("Flow f: node a: label");
+  expect(() => begun.action("a", ["input"], { ...label("") }, run)).toThrow("Flow f: node a: label");
   const named = flow("€".repeat(10), { input: typed<number>() });
-  const long = named.action("a", { needs: ["input"], queue: queue("€".repeat(200)), label: "€".repeat(200) }, run);
+  const long = named.action("a", ["input"], { queue: queue("€".repeat(200)), label: "€".repeat(200) }, run);
   expect(() => long.output(["a"], () => 1)).toThrow(
     "node a: the names of flow, queue and label have 1234 bytes together",
   );
-  expect(() => begun.inline("a", { needs: ["input"], label: "gpu" } as never, () => 1)).toThrow("label");
+  expect(() => (begun as any).inline("a", ["input"], { label: "gpu" }, () => 1)).toThrow("label");
   for (const labels of ["gpu", [""], 7, [undefined]])
     expect(await rejection(createTestEngine({ definitions: [], worker: { labels: labels as never } }))).toMatchObject({
       message: expect.stringContaining("worker.labels"),

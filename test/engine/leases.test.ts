@@ -2,7 +2,7 @@
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, test } from "vitest";
-import { createEngine, flow, promise, queue, task, typed, workflow, type RepriseEvent } from "reprise";
+import { createClient, createEngine, flow, promise, queue, task, typed, workflow, type RepriseEvent } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import {
   collect,
@@ -50,8 +50,8 @@ test.each(["task", "operation"] as const)(
       store,
       now: new Date("2030-01-01T01:00:00Z"),
     });
-    expect(watched.events).toContainEqual(expect.objectContaining({ event: "lease.taken-over", workers: 1 }));
-    const same = engine.run(quick.subject, "run-1");
+    expect(watched.events).toContainEqual(expect.objectContaining({ event: "lease.taken_over", workers: 1 }));
+    const same = engine.get(quick.subject, "run-1");
     expect(await same.result()).toBe("first from the second worker");
     const before = await same.info();
     gate.open("from the zombie");
@@ -76,7 +76,7 @@ test("a frozen worker loses its run to another, and finds its way back when it t
   await gate.reached;
   freezer.freeze();
   const other = await createEngine({ ...settings, definitions: quick.definitions, store: `sqlite:${path}` });
-  expect(await other.run(quick.subject, "run-1").result()).toBe("first from the second worker");
+  expect(await other.get(quick.subject, "run-1").result()).toBe("first from the second worker");
   // Or it may be the one to take the second run.
   await other.close();
   gate.open("from the zombie");
@@ -133,7 +133,7 @@ test("drain lets what is at work finish, starts nothing new, and gives the rest 
     expect(types).toEqual(["RunStarted", "TaskScheduled", "TaskCompleted"]);
   }
   await using engine = await createTestEngine({ definitions, store });
-  expect(await engine.run(two, "run-1").result()).toEqual(["slow", "next"]);
+  expect(await engine.get(two, "run-1").result()).toEqual(["slow", "next"]);
   expect(executions).toBe(2);
 });
 
@@ -156,7 +156,7 @@ test("a run that has nothing at work is given back when its worker drains, while
   const drained = leaving.drain({ grace: "10 minutes" });
   await using staying = await createEngine({ store, definitions: [second.long, second.short] });
   short.open("worked");
-  expect(await staying.run(second.short, "short-1").result()).toEqual(["worked", "second"]);
+  expect(await staying.get(second.short, "short-1").result()).toEqual(["worked", "second"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
   long.open("worked too");
   await drained;
@@ -199,10 +199,9 @@ test.each(["task", "run"] as const)(
     await long.reached;
     isHeld = true;
     // By another program, so that the worker has to claim it.
-    await using client = await createEngine({
+    await using client = await createClient({
       store: `sqlite:${path}`,
       definitions: [first.one, first.work],
-      worker: false,
     });
     await client.start(first.one, undefined, { id: "one-1" });
     await claimed.opened;
@@ -213,7 +212,7 @@ test.each(["task", "run"] as const)(
       store: `sqlite:${path}`,
       definitions: [second.busy, second.one, second.work],
     });
-    await staying.run(second.one, "one-1").result();
+    await staying.get(second.one, "one-1").result();
     expect(begun).toEqual(["second"]);
     long.open();
     await drained;
@@ -276,7 +275,7 @@ test.each(["task", "child", "node"] as const)(
     const drained = leaving.drain({ grace: "10 minutes" });
     hold.open();
     await using staying = await createEngine({ store: `sqlite:${path}`, definitions: young.definitions });
-    await staying.run("one" as never, id).result();
+    await staying.get("one" as never, id).result();
     expect(begun).toEqual(["young"]);
     long.open();
     await drained;
@@ -288,7 +287,7 @@ test("a client that waits for 600 runs is told of every end, whoever ran them", 
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const echo = workflow("echo", async (ctx, n: number) => ctx.run("echo", () => n));
-  await using client = await createEngine({ store, definitions: [echo], worker: false });
+  await using client = await createClient({ store, definitions: [echo] });
   const numbers = Array.from({ length: 600 }, (_, n) => n);
   const runs = await Promise.all(numbers.map((n) => client.start(echo, n)));
   const results = Promise.all(runs.map((run) => run.result()));
@@ -304,7 +303,7 @@ test("a drained engine still tells who waits that another one has ended the run"
   const result = (await drained.start(waits, undefined, { id: "run-1" })).result();
   await drained.drain();
   await using engine = await createEngine({ store, definitions: [waits] });
-  await engine.run(waits, "run-1").resolve("go", "from elsewhere");
+  await engine.get(waits, "run-1").resolve("go", "from elsewhere");
   expect(await result).toBe("from elsewhere");
 });
 
@@ -335,7 +334,7 @@ test("a run that is being replayed when its worker drains is given back, not lef
     expect((await second.find("run-1"))?.status).toBe("queued");
   }
   await using third = await createEngine({ store, definitions: [works] });
-  expect(await third.run(works, "run-1").result({ timeout: "10 s" })).toBe("worked");
+  expect(await third.get(works, "run-1").result({ timeout: "10 s" })).toBe("worked");
 });
 
 test("a drain whose grace runs out leaves the function behind; another worker repeats it at once", async () => {
@@ -352,7 +351,7 @@ test("a drain whose grace runs out leaves the function behind; another worker re
     expect(warnings).toHaveLength(1);
   }
   await using engine = await createTestEngine({ definitions: quick.definitions, store });
-  expect(await engine.run(quick.subject, "run-1").result()).toBe("first from the second worker");
+  expect(await engine.get(quick.subject, "run-1").result()).toBe("first from the second worker");
   gate.open("too late");
 });
 
@@ -396,10 +395,10 @@ test("messages from another process reach a run that is held", async () => {
     return got;
   });
   await using worker = await createEngine({ store, definitions: [both] });
-  await using client = await createEngine({ store, definitions: [both], worker: false });
+  await using client = await createClient({ store, definitions: [both] });
   const run = await worker.start(both, undefined, { id: "run-1" });
   await gate.reached;
-  await client.run(both, "run-1").resolve("go", "from outside");
+  await client.get(both, "run-1").resolve("go", "from outside");
   expect(await run.result()).toBe("from outside");
-  expect(await client.run(both, "run-1").result()).toBe("from outside");
+  expect(await client.get(both, "run-1").result()).toBe("from outside");
 });

@@ -30,7 +30,7 @@ describe("a journal that reaches its limit", () => {
       expect((await run.info()).entries).toBe(10);
     }
     await using engine = await createTestEngine({ definitions: [steps], store, limits: { entries: 100 } });
-    const run = engine.run(steps, "run-1");
+    const run = engine.get(steps, "run-1");
     await run.resume();
     expect(await run.result()).toBe(30);
     expect(await run.verify()).toMatchObject({ status: "same" });
@@ -62,7 +62,7 @@ describe("a journal that reaches its limit", () => {
       expect((await run.info()).status).toBe("blocked");
     }
     await using engine = await createTestEngine({ definitions: [sums], store });
-    const run = engine.run(sums, "run-1");
+    const run = engine.get(sums, "run-1");
     await run.resume();
     expect(await run.result()).toBe(190);
   });

@@ -58,19 +58,19 @@ describe("against a store in use", () => {
     await engine.start(cart, "ann", { id: "waiting" });
     const settled = await engine.start(cart, "bob", { id: "settled" });
     await settled.resolve("approval", { ok: true });
-    await engine.queue(parcels).pause();
+    await engine.getQueue(parcels).pause();
     const ended = await engine.start(cart, "eve", { id: "ended" });
     await ended.resolve("approval", { ok: false });
     await engine.clock.advance(0);
-    await engine.schedule("nightly", { cron: "0 3 * * *" }, other);
+    await engine.schedule("nightly", other, undefined, { cron: "0 3 * * *" });
   });
   afterAll(async () => {
     await engine.close();
     folder[Symbol.dispose]();
   });
-  const waiting = (): ReturnType<typeof engine.run<typeof cart>> => engine.run(cart, "waiting");
-  const ended = (): ReturnType<typeof engine.run<typeof cart>> => engine.run(cart, "ended");
-  const nobody = (): ReturnType<typeof engine.run<typeof cart>> => engine.run(cart, "nobody");
+  const waiting = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "waiting");
+  const ended = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "ended");
+  const nobody = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "nobody");
   const first = (stream: AsyncIterable<unknown>): Promise<unknown> => stream[Symbol.asyncIterator]().next();
 
   const rows: readonly Row[] = [
@@ -93,7 +93,7 @@ describe("against a store in use", () => {
     ["an update to an unknown run", () => nobody().update("rename", "x"), "RUN_NOT_FOUND", "nobody", "Start it first"],
     [
       "a promise resolved twice",
-      () => engine.run(cart, "settled").resolve("approval", { ok: false }),
+      () => engine.get(cart, "settled").resolve("approval", { ok: false }),
       "PROMISE_ALREADY_RESOLVED",
       "approval",
       "the first one is kept",
@@ -155,10 +155,10 @@ describe("against a store in use", () => {
     ],
     [
       "a handle of another definition",
-      () => engine.run(other, "waiting").info(),
+      () => engine.get(other, "waiting").info(),
       "UNKNOWN_DEFINITION",
       "cart",
-      "engine.run",
+      "engine.get",
     ],
     ["a delay of text", () => engine.start(other, undefined, { delay: "soon" as never }), "BAD_DURATION", "soon", ""],
     [
@@ -182,33 +182,39 @@ describe("against a store in use", () => {
     ["retry of a run that did not fail", () => ended().retry(), "USAGE", "completed", "only a failed run"],
     ["retry of a run that goes on", () => waiting().retry(), "USAGE", "waiting", "only a failed run"],
     ["a bulk action nobody knows", () => engine.bulk("delete" as never, {}), "BAD_OPTIONS", "delete", "cancel"],
-    ["a queue nobody declared", () => engine.queue("letters").pause(), "QUEUE_NOT_FOUND", "letters", ""],
+    ["a queue nobody declared", () => engine.getQueue("letters").pause(), "QUEUE_NOT_FOUND", "letters", ""],
     // schedules
     [
       "a schedule with an impossible cron",
-      () => engine.schedule("leap", { cron: "0 0 30 2 *" }, other),
+      () => engine.schedule("leap", other, undefined, { cron: "0 0 30 2 *" }),
       "BAD_SCHEDULE",
       "0 0 30 2 *",
       "look at its day and month",
     ],
     [
       "a schedule with a broken cron",
-      () => engine.schedule("broken", { cron: "every day" }, other),
+      () => engine.schedule("broken", other, undefined, { cron: "every day" }),
       "BAD_SCHEDULE",
       "every day",
       "fields",
     ],
     [
       "a schedule in no time zone",
-      () => engine.schedule("moon", { cron: "0 9 * * *", timeZone: "Moon/Tycho" }, other),
+      () => engine.schedule("moon", other, undefined, { cron: "0 9 * * *", timeZone: "Moon/Tycho" }),
       "BAD_SCHEDULE",
       "Moon/Tycho",
       "Europe/Berlin",
     ],
-    ["a schedule without a time", () => engine.schedule("never", {}, other), "BAD_SCHEDULE", "cron", "every"],
+    [
+      "a schedule without a time",
+      () => engine.schedule("never", other, undefined, {}),
+      "BAD_SCHEDULE",
+      "cron",
+      "every",
+    ],
     [
       "a schedule of an unknown definition",
-      () => engine.schedule("kart", { every: "1h" }, "kart" as never),
+      () => engine.schedule("kart", "kart" as never, undefined, { every: "1h" }),
       "UNKNOWN_DEFINITION",
       "kart",
       "definitions",

@@ -1,11 +1,11 @@
 // The outbox: messages in the commit, delivered at least once, in order, with a stable key.
 
-import { createEngine, promise, RetryLater, stream, workflow, type Run } from "reprise";
+import { createEngine, promise, RetryLaterError, stream, workflow, type Run } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { createCrashWorld } from "../../src/testing/crash-world.ts";
 import { TestEngineFacade } from "../../src/testing/test-engine.ts";
-import type { Cut } from "../../src/testing/mortal.ts";
+import type { WriteInterceptor } from "../../src/testing/crashable-store.ts";
 import { collect, createFolder, createGate, macrotask, rejection, storeAround, watchEvents } from "./world.ts";
 
 /** The outside: knows every message by its key, and how often it came. */
@@ -105,7 +105,7 @@ test(
         engine?.life.crash();
         return new Promise(() => {});
       };
-      const cut: Cut = async (apply) => {
+      const cut: WriteInterceptor = async (apply) => {
         // Not while the engine is made: there is nobody to kill yet.
         if (engine === undefined) return apply();
         const here = batches++ === kill?.batch;
@@ -160,25 +160,25 @@ test("a message that fails is tried again without end, and those behind it wait"
   await engine.clock.advance("1 day");
   expect(keys.size).toBe(1);
   expect(warnings.length).toBeGreaterThan(1_000);
-  expect(warnings[0]).toBe("The message to mail was not delivered: no route to host");
+  expect(warnings[0]).toBe(`Attempt 1 to deliver Message(0) of run ${run.id} to mail failed: no route to host`);
   broken = false;
   await engine.clock.advance("2 minutes");
   expect(came).toEqual([{ to: "ann" }, { to: "bob" }]);
   const delivered = watched.events.filter(({ event }) => event === "message.delivered");
   expect(delivered).toMatchObject([
     { run: run.id, message: "Message(0)", destination: "mail" },
-    { run: run.id, message: "Message(1)", destination: "mail", attempt: 0 },
+    { run: run.id, message: "Message(1)", destination: "mail", attempt: 1 },
   ]);
 });
 
-test("a handler that says RetryLater is called again when it said", async () => {
+test("a handler that says RetryLaterError is called again when it said", async () => {
   const calls: number[] = [];
   await using engine = await createTestEngine({
     definitions: [letters],
     outbox: {
       async mail() {
         calls.push(engine.clock.now().getTime());
-        if (calls.length === 1) throw new RetryLater("1 hour");
+        if (calls.length === 1) throw new RetryLaterError("1 hour");
       },
     },
   });

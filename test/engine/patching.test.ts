@@ -58,17 +58,17 @@ describe("ctx.patched", () => {
     const store = `sqlite:${folder.file("runs.db")}`;
     await deploy(store, before as Version, async (engine) => {
       for (const id of ["past", "waiting"]) await engine.start("order", 5, { id });
-      await engine.run("order", "past").resolve("go", "");
+      await engine.get("order", "past").resolve("go", "");
     });
     await deploy(store, patched, async (engine) => {
-      await engine.run("order", "waiting").resolve("go", "");
+      await engine.get("order", "waiting").resolve("go", "");
       await engine.start("order", 5, { id: "new" });
-      await engine.run("order", "new").resolve("go", "");
+      await engine.get("order", "new").resolve("go", "");
     });
     await deploy(store, patched, async (engine) => {
       const answers = [];
       for (const id of ["past", "waiting", "new"]) {
-        const run = engine.run("order", id);
+        const run = engine.get("order", id);
         await run.resolve("end");
         answers.push(await run.result());
         expect(await run.verify(), id).toMatchObject({ status: "same" });
@@ -82,12 +82,12 @@ describe("ctx.patched", () => {
     const store = `sqlite:${folder.file("runs.db")}`;
     await deploy(store, patched, async (engine) => {
       for (const id of ["one", "two"]) await engine.start("order", 5, { id });
-      await engine.run("order", "one").resolve("go", "");
+      await engine.get("order", "one").resolve("go", "");
     });
-    await deploy(store, deprecated, (engine) => engine.run("order", "two").resolve("go", ""));
+    await deploy(store, deprecated, (engine) => engine.get("order", "two").resolve("go", ""));
     await deploy(store, removed, async (engine) => {
       for (const id of ["one", "two"]) {
-        const run = engine.run("order", id);
+        const run = engine.get("order", id);
         expect((await collect(run.journal())).filter(({ type }) => type === "PatchMarked")).toHaveLength(1);
         await run.resolve("end");
         expect(await run.result()).toBe("charged 5 true");
@@ -104,13 +104,13 @@ describe("ctx.patched", () => {
       await run.resolve("go", "");
     });
     await deploy(store, removed, async (engine) => {
-      const run = engine.run("order", "run-1");
+      const run = engine.get("order", "run-1");
       const result = rejection(run.result());
       await run.resolve("end");
       expect(await result).toMatchObject({ code: "DETERMINISM_VIOLATION", details: { expected: "check" } });
     });
     await deploy(store, patched, async (engine) => {
-      const run = engine.run("order", "run-1");
+      const run = engine.get("order", "run-1");
       await run.resume();
       expect(await run.result()).toBe("charged 5 unchecked");
       expect(await run.verify()).toMatchObject({ status: "same" });
@@ -140,13 +140,13 @@ describe("ctx.patched", () => {
     await engine.clock.advance("90 minutes");
     await engine.crash();
     await engine.clock.advance("4 hours");
-    expect(await engine.run("loop", "old").result()).toEqual([false, false, false, false]);
+    expect(await engine.get("loop", "old").result()).toEqual([false, false, false, false]);
     expect(await fresh.result()).toEqual([true, true, true, true]);
     for (const [id, marks] of [
       ["old", 0],
       ["new", 1],
     ] as const) {
-      const run = engine.run("loop", id);
+      const run = engine.get("loop", id);
       expect((await collect(run.journal())).filter(({ type }) => type === "PatchMarked")).toHaveLength(marks);
       expect(await run.verify()).toMatchObject({ status: "same" });
     }
@@ -164,7 +164,7 @@ describe("ctx.patched", () => {
     const { output, crashes } = await crashEverywhere(branches, undefined, {
       definitions: [check, charge],
       async drive(engine, id) {
-        await Promise.all([engine.run(branches, id).resolve("go", ""), engine.run(branches, id).resolve("end")]);
+        await Promise.all([engine.get(branches, id).resolve("go", ""), engine.get(branches, id).resolve("end")]);
       },
     });
     expect(output).toEqual([true, "b", "slow", true, true]);

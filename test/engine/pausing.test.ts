@@ -1,7 +1,7 @@
 // Pausing: no further code goes on until somebody resumes the run; nothing that happened meanwhile is lost.
 
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow } from "reprise";
+import { createClient, createEngine, promise, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { createFolder, createGate, rejection, storeAround, until, watchEvents, within } from "./world.ts";
 
@@ -133,7 +133,7 @@ test("a run that nobody has taken up yet can be paused before its code begins", 
   const began: string[] = [];
   const slow = workflow("slow", async () => void began.push("began"));
   const store = `sqlite:${folder.file("paused.db")}`;
-  await using client = await createEngine({ store, definitions: [slow], worker: false });
+  await using client = await createClient({ store, definitions: [slow] });
   const run = await client.start(slow);
   await run.pause();
   await using _worker = await createTestEngine({ store, definitions: [slow] });
@@ -153,10 +153,10 @@ test("a run held by another process stops there within a moment, and goes on the
     return ctx.run("next", () => ++calls);
   });
   await using worker = await createEngine({ store, definitions: [busy] });
-  await using client = await createEngine({ store, definitions: [busy], worker: false });
+  await using client = await createClient({ store, definitions: [busy] });
   const run = await worker.start(busy);
   await gate.reached;
-  const theirs = client.run(busy, run.id);
+  const theirs = client.get(busy, run.id);
   await theirs.pause();
   await within(
     5_000,
@@ -184,7 +184,7 @@ test("pausing an ended run, a stopped one, or none at all is refused with the re
   const refused = await rejection(stopped.pause());
   expect(refused).toMatchObject({ code: "USAGE" });
   expect(refused.message).toContain("blocked");
-  expect(await rejection(engine.run(quick, "nobody").pause())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "nobody").pause())).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("a paused run whose worker dies stays paused", async () => {
@@ -211,7 +211,7 @@ test("a run paused and resumed ends the same, killed at every commit", async () 
   });
   const { output, crashes } = await crashEverywhere(steps, undefined, {
     drive: async (engine, id) => {
-      const run = engine.run(steps, id);
+      const run = engine.get(steps, id);
       if ((await run.info()).endedAt !== undefined) return;
       await run.pause();
       await run.resolve("go", 2);

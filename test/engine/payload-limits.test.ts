@@ -45,7 +45,7 @@ test.each(["task", "run", "result", "state", "step", "output"] as const)(
     await expect(run.result()).rejects.toMatchObject({ code: "RUN_FAILED", cause: { code: "PAYLOAD_TOO_LARGE" } });
     await small.close();
     await using large = await createEngine({ store, definitions });
-    expect((await large.run(inside, how).verify()).status).toBe("same");
+    expect((await large.get(inside, how).verify()).status).toBe("same");
     // Started from now on, it may be as large as can be kept.
     expect(await (await large.start(inside, how)).result()).toEqual(how === "output" ? big : "small");
   },
@@ -71,7 +71,7 @@ test("a limit set later does not touch runs that are under way", async () => {
   await before.start(late, undefined, { id: "a" });
   await before.close();
   await using after = await createEngine({ store, definitions: [late], limits });
-  const run = after.run(late, "a");
+  const run = after.get(late, "a");
   await run.resolve("go");
   expect(await run.result()).toEqual(big);
 });

@@ -1,6 +1,6 @@
 // Queries: answered from the code's memory wherever the run is, and nothing is ever written.
 
-import { createEngine, promise, query, signal, task, workflow } from "reprise";
+import { createClient, createEngine, promise, query, signal, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { collect, createFolder, createGate, macrotask, rejection, storeAround } from "./world.ts";
@@ -52,11 +52,11 @@ test("a query to the worker that holds the run sees a signal from another proces
     return total;
   });
   await using worker = await createEngine({ store, definitions: [held] });
-  await using client = await createEngine({ store, definitions: [held], worker: false });
+  await using client = await createClient({ store, definitions: [held] });
   const run = await worker.start(held, undefined, { id: "held-1" });
   await gate.reached;
   for (let n = 1; n <= 20; n += 1) {
-    await client.run(held, "held-1").signal("add", 1);
+    await client.get(held, "held-1").signal("add", 1);
     expect(await run.query("total")).toBe(n);
   }
   gate.open();
@@ -224,7 +224,7 @@ test("a run that is stopped, expected or unknown: an answer, or a clear refusal"
     await ctx.task(lost);
   });
   await using engine = await createTestEngine({ definitions: [stopped] });
-  const run = engine.run(stopped, "run-1");
+  const run = engine.get(stopped, "run-1");
   expect((await rejection(run.query("where"))).code).toBe("RUN_NOT_FOUND");
   await run.signal("go", undefined, { beforeStart: true });
   expect((await rejection(run.query("where"))).code).toBe("NO_QUERY_HANDLER");
@@ -249,9 +249,9 @@ test("a run held by another engine is asked through its journal", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("cart.db")}`;
   await using works = await createEngine({ store, definitions: [cart] });
-  await using asks = await createEngine({ store, definitions: [cart], worker: false });
+  await using asks = await createClient({ store, definitions: [cart] });
   const run = await works.start(cart, undefined, { id: "cart-1" });
   await run.signal("add", { sku: "a", qty: 3 });
   expect(await run.query("total")).toBe(3);
-  expect(await asks.run(cart, "cart-1").query("total")).toBe(3);
+  expect(await asks.get(cart, "cart-1").query("total")).toBe(3);
 });

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { createEngine, queue, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { createFolder, createGate, macrotask, rejection, type Gate } from "./world.ts";
+import { collect, createFolder, createGate, macrotask, rejection, type Gate } from "./world.ts";
 
 /** Tasks that wait at a gate of their own, and who is at work. */
 function createJobs() {
@@ -136,16 +136,16 @@ test("a paused queue hands out nothing and goes on when resumed", async () => {
   await using engine = await createTestEngine({ definitions: [all, job] });
   const run = await engine.start(all);
   await engine.clock.advance(0);
-  await engine.queue(mail).pause();
+  await engine.getQueue(mail).pause();
   jobs.gate("a").open();
   await engine.clock.advance("1 hour");
   expect(jobs.begun).toEqual(["a"]);
-  expect(await engine.queues()).toMatchObject([
+  expect(await collect(engine.listQueues())).toMatchObject([
     { name: "default", ready: 0 },
     { name: "mail", paused: true, ready: 1, leased: 0, limits: { concurrency: 1 } },
   ]);
   await engine.crash();
-  await engine.queue("mail").resume();
+  await engine.getQueue("mail").resume();
   await engine.clock.advance(0);
   expect(jobs.begun).toEqual(["a", "b"]);
   jobs.gate("b").open();
@@ -179,11 +179,11 @@ test("new limits hold at once, and a restart with the old declaration leaves the
   const run = await engine.start(all);
   await engine.clock.advance(0);
   expect(jobs.atWork.size).toBe(1);
-  await engine.queue(narrow).limit({ concurrency: 3 });
+  await engine.getQueue(narrow).limit({ concurrency: 3 });
   await engine.clock.advance(0);
   expect(jobs.atWork.size).toBe(3);
   await engine.crash();
-  expect((await engine.queues())[1]).toMatchObject({ limits: { concurrency: 3 }, leased: 3, ready: 1 });
+  expect(await engine.findQueue(narrow)).toMatchObject({ limits: { concurrency: 3 }, leased: 3, ready: 1 });
   for (const name of ["a", "b", "c", "d"]) jobs.gate(name).open();
   await run.result();
 });
@@ -211,7 +211,7 @@ test("a retry waits outside, and its place goes to the next", async () => {
     { queue: narrow, key: () => "k", retry: { maxAttempts: 2, baseDelay: "1 minute" } },
     (ctx, name: string) => {
       begun.push(name);
-      if (name === "a" && ctx.attempt === 0) throw new Error("once");
+      if (name === "a" && ctx.attempt === 1) throw new Error("once");
       return name;
     },
   );
@@ -254,7 +254,7 @@ test("a worker that names queues claims nothing else", async () => {
   await using web = await createEngine({ store, definitions, worker: { queues: [queue("default")] } });
   const run = await web.start(both);
   expect((await rejection(run.result({ timeout: 200 }))).code).toBe("RESULT_TIMEOUT");
-  expect(await web.queues()).toMatchObject([{ name: "default" }, { name: "heavy", ready: 1 }]);
+  expect(await collect(web.listQueues())).toMatchObject([{ name: "default" }, { name: "heavy", ready: 1 }]);
   await using gpu = await createEngine({ store, definitions, worker: { queues: [heavy] } });
   expect(await run.result()).toEqual(["rendered", true]);
   const idle = await gpu.start(both);
@@ -278,8 +278,8 @@ test("what cannot be meant is refused before anything is written", async () => {
   expect(twice).toMatchObject({ code: "DUPLICATE_DEFINITION" });
   expect(twice.message).toContain("Two queues are called a");
   await using engine = await createTestEngine({ definitions: [one, same] });
-  expect(await rejection(engine.queue("nobody").pause())).toMatchObject({ code: "QUEUE_NOT_FOUND" });
-  expect(await rejection(engine.queue("default").pause())).toMatchObject({ code: "USAGE" });
+  expect(await rejection(engine.getQueue("nobody").pause())).toMatchObject({ code: "QUEUE_NOT_FOUND" });
+  expect(await rejection(engine.getQueue("default").pause())).toMatchObject({ code: "USAGE" });
 });
 
 test("a key that is no key fails the call, not the worker", async () => {

@@ -156,7 +156,7 @@ test(
           },
         },
         drive: async (engine) => {
-          const run = engine.run("inner" as never, "inner") as unknown as Record<
+          const run = engine.get("inner" as never, "inner") as unknown as Record<
             string,
             (...args: unknown[]) => Promise<unknown>
           >;

@@ -88,7 +88,7 @@ test("whoever verifies a run need not know the secrets that were taken out of it
   await (await first.start(child, undefined, { id: "a" })).result().catch(() => {});
   await first.close();
   await using other = await createEngine(options);
-  expect((await other.run(child, "a").verify()).status).toBe("same");
+  expect((await other.get(child, "a").verify()).status).toBe("same");
   const db = new DatabaseSync(path);
   const [row] = db.prepare("select cast(data as text) as data from journal where seq = 2").all();
   db.close();

@@ -1,7 +1,7 @@
 // ACCEPTANCE 5 and 7 through the engine: retries of tasks and of operations, under virtual time.
 
 import { describe, expect, test } from "vitest";
-import { FatalError, RetryLater, task, workflow, type RepriseError, type RetryPolicy } from "reprise";
+import { FatalError, RetryLaterError, task, workflow, type RepriseError, type RetryPolicy } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { createGate, rejection } from "./world.ts";
 
@@ -46,13 +46,13 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     const { engine, run } = await subject.start();
     await engine.clock.advance("1 hour");
     const failure = (await rejection(run.result())) as RepriseError;
-    expect(subject.calls.map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
+    expect(subject.calls.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
     expect(new Set(subject.calls.map(({ key }) => key)).size).toBe(1);
     expect(failure.code).toBe("RUN_FAILED");
     expect(failure.cause).toMatchObject({ code: "MAX_ATTEMPTS_EXCEEDED" });
     const last = (failure.cause as Error).cause;
     expect(last).toBeInstanceOf(TypeError);
-    expect((last as Error).message).toBe("attempt 2 failed");
+    expect((last as Error).message).toBe("attempt 3 failed");
     expect(await run.verify()).toMatchObject({ status: "same" });
     await engine.close();
   });
@@ -111,15 +111,15 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     await engine.crash();
     await engine.clock.advance("1 hour");
     expect((await rejection(run.result())).cause).toMatchObject({ code: "MAX_ATTEMPTS_EXCEEDED" });
-    expect(subject.calls.map(({ attempt }) => attempt)).toEqual([0, 1, 2]);
+    expect(subject.calls.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
     expect(subject.delays()).toEqual(quiet.delays());
     await engine.close();
     await undisturbed.engine.close();
   });
 
-  test("RetryLater says itself when, and counts as an attempt", async () => {
+  test("RetryLaterError says itself when, and counts as an attempt", async () => {
     const subject = createSubject(kind, { maxAttempts: 2 }, (attempt) => {
-      if (attempt === 0) throw new RetryLater("90s");
+      if (attempt === 1) throw new RetryLaterError("90s");
       return "done";
     });
     const { engine, run } = await subject.start();

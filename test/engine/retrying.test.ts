@@ -64,7 +64,7 @@ test.each(["task", "operation"] as const)("a %s that is tried anew begins with i
   await run.retry();
   await engine.clock.advance("1 minute");
   expect(await run.result()).toBe("done");
-  expect([attempts, keys.size]).toEqual([[0, 1, 0, 1], 1]);
+  expect([attempts, keys.size]).toEqual([[1, 2, 1, 2], 1]);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
@@ -193,7 +193,7 @@ test("a failed child is retried with its parent, and the parent of a retried chi
   device.broken = false;
   await run.retry();
   expect(await run.result()).toBe("child's");
-  for (const one of [run, engine.run(child, "child")]) expect(await one.verify()).toMatchObject({ status: "same" });
+  for (const one of [run, engine.get(child, "child")]) expect(await one.verify()).toMatchObject({ status: "same" });
 });
 
 test("a child that ended while its parent was failed answers again, a live one answers later", async () => {
@@ -209,11 +209,11 @@ test("a child that ended while its parent was failed answers again, a live one a
   await using engine = await createTestEngine({ definitions: [parent, asks] });
   const run = await engine.start(parent);
   await rejection(run.result());
-  await engine.run(asks, "ended").resolve("go", "one");
-  await engine.run(asks, "ended").result();
+  await engine.get(asks, "ended").resolve("go", "one");
+  await engine.get(asks, "ended").result();
   device.broken = false;
   await run.retry();
-  await engine.run(asks, "live").resolve("go", "two");
+  await engine.get(asks, "live").resolve("go", "two");
   expect(await run.result()).toEqual(["worked", "one", "two"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
@@ -239,12 +239,12 @@ test("a child that was started after the failure is not taken for the one that i
   device.broken = false;
   await run.retry();
   await engine.clock.advance(0);
-  await engine.run(asks, forgotten!.id).resolve("go", "forgotten");
+  await engine.get(asks, forgotten!.id).resolve("go", "forgotten");
   await engine.clock.advance(0);
   expect((await run.info()).status).toBe("waiting");
   const [wanted] = await collect(engine.list({ definition: "asks" }));
   expect(wanted!.id).not.toBe(forgotten!.id);
-  await engine.run(asks, wanted!.id).resolve("go", "wanted");
+  await engine.get(asks, wanted!.id).resolve("go", "wanted");
   expect(await run.result()).toBe("wanted");
 });
 
@@ -272,7 +272,7 @@ test("only a failed run can be retried, and none whose steps were undone", async
   const completed = await engine.start(quick);
   await completed.result();
   expect(await rejection(completed.retry())).toMatchObject({ code: "USAGE" });
-  expect(await rejection(engine.run(quick, "nobody").retry())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "nobody").retry())).toMatchObject({ code: "RUN_NOT_FOUND" });
   const run = await engine.start(undone);
   await rejection(run.result());
   const before = await run.info();
@@ -328,7 +328,7 @@ test("a retried run ends the same, killed at every commit", async () => {
       once.delete(`${id} repaired`);
       await engine.clock.advance(0);
       once.add(`${id} repaired`);
-      const run = engine.run(steps, id);
+      const run = engine.get(steps, id);
       if ((await run.info()).status === "failed") await run.retry();
     },
   });
@@ -354,8 +354,7 @@ test("a retried run is counted in its queue again, and nobody is let in before t
   device.broken = false;
   await a.retry();
   await gates.a.reached;
-  const leased = async (): Promise<number | undefined> =>
-    (await engine.queues()).find(({ name }) => name === "narrow")?.leased;
+  const leased = async (): Promise<number | undefined> => (await engine.findQueue("narrow"))?.leased;
   expect(await leased()).toBe(2);
   gates.b.open();
   await b.result();

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { createEngine, promise, task, workflow, type StoreSource } from "reprise";
+import { createClient, createEngine, promise, task, workflow, type StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { createFolder, createGate, rejection, type AnyStore } from "./world.ts";
 
@@ -213,7 +213,7 @@ test("closing waits for a drain that is under way", async () => {
   gate.open("finished");
   await Promise.all([drained, closed]);
   await using next = await createEngine({ store, definitions: [subject], logger: silent });
-  expect(await next.run(subject, "run-1").result()).toBe("finished");
+  expect(await next.get(subject, "run-1").result()).toBe("finished");
 });
 
 test("cancelling a parent leaves the run alone whose id its child wanted", async () => {
@@ -223,14 +223,14 @@ test("cancelling a parent leaves the run alone whose id its child wanted", async
   const child = workflow("child", async () => 1);
   const parent = workflow("parent", async (ctx) => ctx.child(child, undefined, { id: "taken" }));
   const definitions = [stranger, child, parent] as const;
-  await using client = await createEngine({ store, definitions, worker: false });
+  await using client = await createClient({ store, definitions });
   await client.start(stranger, undefined, { id: "taken" });
   const run = await client.start(parent);
   await run.cancel();
   await using _worker = await createEngine({ store, definitions });
   expect((await rejection(run.result())).code).toBe("CANCELLED");
-  await client.run(stranger, "taken").resolve("go");
-  expect(await client.run(stranger, "taken").result({ timeout: "5 s" })).toBeUndefined();
+  await client.get(stranger, "taken").resolve("go");
+  expect(await client.get(stranger, "taken").result({ timeout: "5 s" })).toBeUndefined();
 });
 
 test("a worker that lost its lease goes on although new runs never cease to come", async () => {
@@ -263,7 +263,7 @@ test("a task whose entry is damaged stops its own run, and no other", async () =
   const path = folder.file("runs.db");
   const work = task("work", async (_ctx, text: string) => text);
   const subject = workflow("subject", async (ctx, text: string) => ctx.task(work, text));
-  await using client = await createEngine({ store: `sqlite:${path}`, definitions: [subject, work], worker: false });
+  await using client = await createClient({ store: `sqlite:${path}`, definitions: [subject, work] });
   const damaged = await client.start(subject, "marked");
   const sound = await client.start(subject, "other");
   // A worker without the task schedules it; nobody runs it before the bytes are changed.

@@ -3,8 +3,8 @@
 import { expect, test } from "vitest";
 import { promise, workflow, type ScheduleOptions } from "reprise";
 import { createCrashWorld } from "../../src/testing/crash-world.ts";
-import { Crashed } from "../../src/testing/life.ts";
-import type { Cut } from "../../src/testing/mortal.ts";
+import { Crashed } from "../../src/testing/test-process.ts";
+import type { WriteInterceptor } from "../../src/testing/crashable-store.ts";
 import { TestEngineFacade } from "../../src/testing/test-engine.ts";
 import { collect } from "./world.ts";
 
@@ -22,7 +22,7 @@ interface Kill {
 }
 
 /** Notes the batches that wrote something; dies at the one that is named. */
-function createCut(wrote: number[], kill: Kill | undefined, die: () => void): Cut {
+function createCut(wrote: number[], kill: Kill | undefined, die: () => void): WriteInterceptor {
   let count = 0;
   return async (apply) => {
     const batch = count++;
@@ -56,7 +56,7 @@ async function live(options: ScheduleOptions, what: typeof nap | typeof slow, ba
     engine?.life.crash();
   });
   const outside = async (): Promise<void> => {
-    const schedule = await engine!.schedule("sync", options, what as never);
+    const schedule = await engine!.schedule("sync", what as never, undefined, options);
     if (backfills) await schedule.backfill(new Date(NOON - 2 * HOUR), new Date(NOON));
     await engine!.clock.advance(NOON + 4.5 * HOUR - time.now());
   };
@@ -72,7 +72,7 @@ async function live(options: ScheduleOptions, what: typeof nap | typeof slow, ba
     }
     expect(await store.check()).toEqual([]);
     const runs = await collect(engine.list());
-    for (const { id, definition } of runs) expect((await engine.run(definition, id).verify()).status, id).toBe("same");
+    for (const { id, definition } of runs) expect((await engine.get(definition, id).verify()).status, id).toBe("same");
     const seen = runs.map(({ id, status, createdAt }) => `${id} ${status} ${createdAt.toISOString()}`);
     await engine.life.core.drain();
     return { runs: seen.toSorted(), wrote, killed };

@@ -34,7 +34,7 @@ async function engineAt(now: Date | string = NOON): Promise<Engine> {
 
 test("a cron schedule starts a run at each of its times, with id and tag of the schedule", async () => {
   await using engine = await engineAt("2026-11-16T08:59:00Z");
-  const schedule = await engine.schedule("report", { cron: "0 9 * * *" }, tick, "daily");
+  const schedule = await engine.schedule("report", tick, "daily", { cron: "0 9 * * *" });
   expect((await schedule.info()).nextAt).toEqual(at("09:00:00"));
   await engine.clock.advance("59s");
   expect(await ids(engine)).toEqual([]);
@@ -48,8 +48,8 @@ test("a cron schedule starts a run at each of its times, with id and tag of the 
   ]);
   const [last] = await collect(engine.list({ tag: "schedule:report", limit: 1 }));
   expect(last).toMatchObject({ id: "report/2026-11-18T09:00:00Z", definition: "tick", status: "completed" });
-  expect(await engine.run(tick, last!.id).result()).toBe("daily");
-  expect((await engine.run(tick, last!.id).verify()).status).toBe("same");
+  expect(await engine.get(tick, last!.id).result()).toBe("daily");
+  expect((await engine.get(tick, last!.id).verify()).status).toBe("same");
   expect(await schedule.info()).toEqual({
     name: "report",
     definition: "tick",
@@ -70,7 +70,7 @@ test("a cron schedule starts a run at each of its times, with id and tag of the 
 
 test("an interval is counted from where the schedule was made and does not drift, however late it is fired", async () => {
   await using engine = await engineAt("2026-11-16T12:00:07.250Z");
-  await engine.schedule("beat", { every: "10 minutes" }, tick, "x");
+  await engine.schedule("beat", tick, "x", { every: "10 minutes" });
   await engine.clock.advance("35 minutes");
   await engine.crash();
   await engine.clock.advance("4 minutes");
@@ -92,7 +92,7 @@ test.each([
   ["America/New_York", "30 1 * * *", "2026-10-31", ["10-31T05:30", "11-01T05:30", "11-02T06:30"]],
 ])("in %s, %s from %s is fired once a day, also when the clocks change", async (timeZone, cron, day, expected) => {
   await using engine = await engineAt(`${day}T00:00:00Z`);
-  await engine.schedule("night", { cron, timeZone }, tick, "x");
+  await engine.schedule("night", tick, "x", { cron, timeZone });
   await engine.clock.advance("70 hours");
   expect(await ids(engine)).toEqual(expected.map((time) => `night/2026-${time}:00Z`));
 });
@@ -100,7 +100,7 @@ test.each([
 test("seconds, names of days and nicknames are understood", async () => {
   await using engine = await engineAt();
   for (const cron of ["*/15 * * * * *", "0 9 * * MON-FRI", "@hourly", "0 0 L * *"])
-    expect((await (await engine.schedule(cron, { cron }, tick, "x")).info()).cron).toBe(cron);
+    expect((await (await engine.schedule(cron, tick, "x", { cron })).info()).cron).toBe(cron);
   await engine.clock.advance("31s");
   expect((await ids(engine)).map((id) => id.slice(-9))).toEqual(["12:00:15Z", "12:00:30Z"]);
 });
@@ -110,7 +110,7 @@ test("seconds, names of days and nicknames are understood", async () => {
 test("overlap skip: while a run goes on, times pass without another; afterwards it is fired again", async () => {
   using watched = watchEvents();
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, nap);
+  const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *" });
   await engine.clock.advance("4.5 hours");
   expect(await fired(engine)).toEqual(["13:00:00Z", "15:00:00Z"]);
   expect((await schedule.info()).lastAt).toEqual(at("15:00:00"));
@@ -125,7 +125,7 @@ test("overlap skip: while a run goes on, times pass without another; afterwards 
 
 test("overlap queue: at most one run goes on, and none is lost", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, nap);
+  const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.25 hours");
   expect(await fired(engine)).toEqual(["13:00:00Z"]);
   expect((await schedule.info()).waiting).toEqual([at("14:00:00")]);
@@ -143,7 +143,7 @@ test("overlap queue: at most one run goes on, and none is lost", async () => {
 
 test("overlap cancel: the run before is cancelled, and the next one begins", async () => {
   await using engine = await engineAt();
-  await engine.schedule("sync", { cron: "0 * * * *", overlap: "cancel" }, slow);
+  await engine.schedule("sync", slow, undefined, { cron: "0 * * * *", overlap: "cancel" });
   await engine.clock.advance("3.5 hours");
   const runs = (await collect(engine.list())).toReversed();
   expect(runs.map(({ id, status }) => [id.slice(-9), status])).toEqual([
@@ -151,23 +151,23 @@ test("overlap cancel: the run before is cancelled, and the next one begins", asy
     ["14:00:00Z", "cancelled"],
     ["15:00:00Z", "waiting"],
   ]);
-  const why = await rejection(engine.run(slow, runs[0]!.id).result());
+  const why = await rejection(engine.get(slow, runs[0]!.id).result());
   expect(why.message).toContain("next run of the schedule sync");
 });
 
 test("overlap allow: every time is fired", async () => {
   await using engine = await engineAt();
-  await engine.schedule("sync", { cron: "0 * * * *", overlap: "allow" }, slow);
+  await engine.schedule("sync", slow, undefined, { cron: "0 * * * *", overlap: "allow" });
   await engine.clock.advance("3.5 hours");
   expect((await collect(engine.list({ status: "waiting" }))).length).toBe(3);
 });
 
 test("a run in the way that is cancelled by hand lets the next one in line begin", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, slow);
+  const schedule = await engine.schedule("sync", slow, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.5 hours");
   expect(await fired(engine)).toEqual(["13:00:00Z"]);
-  await engine.run(slow, "sync/2026-11-16T13:00:00Z").cancel();
+  await engine.get(slow, "sync/2026-11-16T13:00:00Z").cancel();
   await engine.clock.advance(0);
   expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
   expect((await schedule.info()).waiting).toEqual([]);
@@ -180,7 +180,7 @@ async function down(options: ScheduleOptions): Promise<{ engine: Engine; [Symbol
   const folder = createFolder();
   const store = `sqlite:${folder.file("s.db")}`;
   const before = await createTestEngine({ definitions, now: NOON, store });
-  await before.schedule("sync", options, nap);
+  await before.schedule("sync", nap, undefined, options);
   await before.clock.advance("30 minutes");
   await before.close();
   const engine = await createTestEngine({ definitions, now: at("17:20:00"), store });
@@ -201,7 +201,7 @@ test.each<[NonNullable<ScheduleOptions["catchUp"]>, string[]]>([
 
 test("catchUp none still fires what is a few seconds late", async () => {
   await using engine = await createTestEngine({ definitions, now: NOON, worker: { lease: "20s" } });
-  await engine.schedule("sync", { cron: "0 * * * *", catchUp: "none" }, tick, "x");
+  await engine.schedule("sync", tick, "x", { cron: "0 * * * *", catchUp: "none" });
   await engine.clock.advance("59m");
   await engine.clock.advance("50s");
   await engine.crash();
@@ -212,9 +212,9 @@ test("catchUp none still fires what is a few seconds late", async () => {
 test.each(["skip", "queue"] as const)("catchUp all under overlap %s runs one after the other", async (overlap) => {
   await using world = await down({ cron: "0 * * * *", catchUp: "all", overlap });
   const { engine } = world;
-  const schedule = await engine.findSchedule("sync");
+  const schedule = engine.getSchedule("sync");
   expect(await fired(engine)).toEqual(["13:00:00Z"]);
-  expect((await schedule!.info()).waiting).toHaveLength(4);
+  expect((await schedule.info()).waiting).toHaveLength(4);
   await engine.clock.advance("90 minutes");
   expect((await fired(engine)).slice(0, 2)).toEqual(["13:00:00Z", "14:00:00Z"]);
 });
@@ -223,8 +223,8 @@ test("catching up with more than a thousand missed times starts the newest thous
   using folder = createFolder();
   const store = `sqlite:${folder.file("s.db")}`;
   const before = await createTestEngine({ definitions, now: NOON, store, durability: "relaxed" });
-  await before.schedule("sync", { every: "1 minute", catchUp: "all", overlap: "allow" }, tick, "x");
-  await before.schedule("cron", { cron: "* * * * *", catchUp: "all", overlap: "allow" }, tick, "x");
+  await before.schedule("sync", tick, "x", { every: "1 minute", catchUp: "all", overlap: "allow" });
+  await before.schedule("cron", tick, "x", { cron: "* * * * *", catchUp: "all", overlap: "allow" });
   await before.close();
   const now = new Date(NOON.getTime() + 100 * 86_400_000);
   await using engine = await createTestEngine({ definitions, now, store, durability: "relaxed" });
@@ -240,26 +240,26 @@ test("catching up with more than a thousand missed times starts the newest thous
 
 test("making the same schedule again writes nothing and keeps the next time; another timing begins anew", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { every: "1 hour" }, tick, "a");
+  const schedule = await engine.schedule("sync", tick, "a", { every: "1 hour" });
   const info = await schedule.info();
   await engine.clock.advance("20 minutes");
   using watched = watchEvents();
-  await engine.schedule("sync", { every: "60 minutes", overlap: "skip" }, "tick", "a");
+  await engine.schedule("sync", "tick", "a", { every: "60 minutes", overlap: "skip" });
   expect(watched.events).toEqual([]);
   expect(await schedule.info()).toEqual(info);
-  await engine.schedule("sync", { every: "1 hour", catchUp: "none" }, tick, "b");
+  await engine.schedule("sync", tick, "b", { every: "1 hour", catchUp: "none" });
   expect(await schedule.info()).toEqual({ ...info, catchUp: "none" });
   await engine.clock.advance("40 minutes");
-  expect(await engine.run(tick, "sync/2026-11-16T13:00:00Z").result()).toBe("b");
-  await engine.schedule("sync", { every: "2 hours" }, tick, "c");
+  expect(await engine.get(tick, "sync/2026-11-16T13:00:00Z").result()).toBe("b");
+  await engine.schedule("sync", tick, "c", { every: "2 hours" });
   expect((await schedule.info()).nextAt).toEqual(at("15:00:00"));
-  await engine.schedule("sync", { cron: "30 * * * *" }, tick, "c");
+  await engine.schedule("sync", tick, "c", { cron: "30 * * * *" });
   expect(await schedule.info()).toMatchObject({ nextAt: at("13:30:00"), createdAt: info.createdAt });
 });
 
 test("a paused schedule fires nothing, and resuming goes on from now without making up", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *", catchUp: "all" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *", catchUp: "all" });
   await engine.clock.advance("1.5 hours");
   await schedule.pause();
   await schedule.pause();
@@ -267,20 +267,20 @@ test("a paused schedule fires nothing, and resuming goes on from now without mak
   expect((await schedule.info()).nextAt).toBeUndefined();
   await engine.clock.advance("3 hours");
   await engine.crash();
-  await engine.schedule("sync", { cron: "0 * * * *", catchUp: "all" }, tick, "changed while paused");
+  await engine.schedule("sync", tick, "changed while paused", { cron: "0 * * * *", catchUp: "all" });
   expect((await schedule.info()).paused).toBe(true);
   await schedule.resume();
   await schedule.resume();
   await engine.clock.advance("1 hour");
   expect(await fired(engine)).toEqual(["13:00:00Z", "17:00:00Z"]);
-  expect(await engine.run(tick, "sync/2026-11-16T17:00:00Z").result()).toBe("changed while paused");
+  expect(await engine.get(tick, "sync/2026-11-16T17:00:00Z").result()).toBe("changed while paused");
 });
 
 test("a schedule that is paused and given another timing stays paused", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await schedule.pause();
-  await engine.schedule("sync", { cron: "30 * * * *" }, tick, "x");
+  await engine.schedule("sync", tick, "x", { cron: "30 * * * *" });
   await engine.clock.advance("1 day");
   expect(await fired(engine)).toEqual([]);
   await schedule.resume();
@@ -290,7 +290,7 @@ test("a schedule that is paused and given another timing stays paused", async ()
 
 test("nobody leaves the line of a paused schedule", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *", overlap: "queue" }, nap);
+  const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.25 hours");
   await schedule.pause();
   await engine.clock.advance("3 hours");
@@ -302,7 +302,7 @@ test("nobody leaves the line of a paused schedule", async () => {
 
 test("trigger starts one now, whatever the overlap policy says, and moves nothing", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, slow);
+  const schedule = await engine.schedule("sync", slow, undefined, { cron: "0 * * * *" });
   await engine.clock.advance("1 hour");
   const before = await schedule.info();
   const runs = [await schedule.trigger(), await schedule.trigger()];
@@ -318,7 +318,7 @@ test("trigger starts one now, whatever the overlap policy says, and moves nothin
 
 test("backfill starts each planned time in [from, to) once, also when called twice and when some have run", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await engine.clock.advance("2 hours");
   expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
   expect(await schedule.backfill(at("10:00:00"), at("13:00:00"))).toEqual({ count: 3 });
@@ -338,7 +338,7 @@ test("backfill starts each planned time in [from, to) once, also when called twi
 
 test("backfill makes up for the times of a pause, and for those before an interval began", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { every: "1 hour" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { every: "1 hour" });
   await schedule.pause();
   await engine.clock.advance("2.5 hours");
   await schedule.resume();
@@ -349,7 +349,7 @@ test("backfill makes up for the times of a pause, and for those before an interv
 
 test("under overlap queue a backfill waits in line", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 0 * * *", overlap: "queue" }, nap);
+  const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 0 * * *", overlap: "queue" });
   const [from, to] = [new Date("2026-11-13T00:00:00Z"), NOON];
   expect(await schedule.backfill(from, to)).toEqual({ count: 4 });
   expect(await schedule.backfill(from, to)).toEqual({ count: 0 });
@@ -362,7 +362,7 @@ test("under overlap queue a backfill waits in line", async () => {
 
 test("a removed schedule fires nothing more; its runs stay, and it can be made again", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await engine.clock.advance("1 hour");
   await schedule.remove();
   await schedule.remove();
@@ -372,14 +372,14 @@ test("a removed schedule fires nothing more; its runs stay, and it can be made a
   for (const ask of ["info", "pause", "resume", "trigger"] as const)
     expect((await rejection(schedule[ask]())).code, ask).toBe("SCHEDULE_NOT_FOUND");
   expect((await rejection(schedule.backfill(at("12:00:00"), at("13:00:00")))).code).toBe("SCHEDULE_NOT_FOUND");
-  await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await engine.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await engine.clock.advance("1 hour");
   expect(await fired(engine)).toEqual(["13:00:00Z", "17:00:00Z"]);
 });
 
 test("jitter delays each run by a time of its own, within bounds, and leaves its id alone", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *", jitter: "20 minutes" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *", jitter: "20 minutes" });
   expect((await schedule.info()).nextAt).toEqual(at("13:00:00"));
   await engine.clock.advance("10 hours");
   await engine.clock.advance("20 minutes");
@@ -396,8 +396,8 @@ test("jitter delays each run by a time of its own, within bounds, and leaves its
 test("schedules are listed by name, beyond one page", async () => {
   await using engine = await engineAt();
   const names = Array.from({ length: 150 }, (_, n) => `s-${String(n).padStart(3, "0")}`);
-  for (const name of names.toReversed()) await engine.schedule(name, { every: "1 day" }, tick, name);
-  expect((await collect(engine.schedules())).map(({ name }) => name)).toEqual(names);
+  for (const name of names.toReversed()) await engine.schedule(name, tick, name, { every: "1 day" });
+  expect((await collect(engine.listSchedules())).map(({ name }) => name)).toEqual(names);
   expect((await engine.findSchedule("s-007"))?.name).toBe("s-007");
 });
 
@@ -408,7 +408,7 @@ test("the input of a schedule is encrypted like every payload, and one that is d
   const said: string[] = [];
   const logger = { info: () => {}, warn: () => {}, error: (message: string) => void said.push(message) };
   await using engine = await createTestEngine({ definitions, now: NOON, store, codec, logger });
-  for (const name of ["bad", "good"]) await engine.schedule(name, { cron: "* * * * *" }, tick, `canary ${name}`);
+  for (const name of ["bad", "good"]) await engine.schedule(name, tick, `canary ${name}`, { cron: "* * * * *" });
   const db = new DatabaseSync(folder.file("s.db"));
   expect(db.prepare("select 1 from schedules where instr(input, cast('canary' as blob)) > 0").all()).toEqual([]);
   db.exec("update schedules set input = (select input from schedules where name = 'good') where name = 'bad'");
@@ -416,10 +416,10 @@ test("the input of a schedule is encrypted like every payload, and one that is d
   // Not longer: the damaged one is tried again every few seconds.
   await engine.clock.advance("2 minutes");
   expect(await ids(engine)).toEqual(["good/2026-11-16T12:01:00Z", "good/2026-11-16T12:02:00Z"]);
-  expect(await engine.run(tick, "good/2026-11-16T12:02:00Z").result()).toBe("canary good");
+  expect(await engine.get(tick, "good/2026-11-16T12:02:00Z").result()).toBe("canary good");
   expect(said[0]).toContain("The input of the schedule bad cannot be read");
   // Given anew, it goes on where it stood.
-  await engine.schedule("bad", { cron: "* * * * *", catchUp: "all" }, tick, "canary bad");
+  await engine.schedule("bad", tick, "canary bad", { cron: "* * * * *", catchUp: "all" });
   await engine.clock.advance("1 minute");
   expect(await ids(engine)).toContain("bad/2026-11-16T12:01:00Z");
 });
@@ -429,43 +429,43 @@ test("the input of a schedule is encrypted like every payload, and one that is d
 const strict = workflow("strict", { input: z.object({ n: z.number() }) }, async () => 1);
 
 test.each<[string, unknown[], string, string]>([
-  ["no timing", ["x", {}, tick, ""], "BAD_SCHEDULE", "neither"],
-  ["two timings", ["x", { cron: "* * * * *", every: 1_000 }, tick, ""], "BAD_SCHEDULE", "both"],
-  ["a pattern that is none", ["x", { cron: "every day" }, tick, ""], "BAD_SCHEDULE", '"every day"'],
-  ["four fields", ["x", { cron: "* * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
-  ["seven fields", ["x", { cron: "* * * * * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
-  ["minute 61", ["x", { cron: "61 * * * *" }, tick, ""], "BAD_SCHEDULE", "61"],
-  ["a date as a pattern", ["x", { cron: "2030-01-01T00:00:00" }, tick, ""], "BAD_SCHEDULE", "five fields"],
-  ["the moment of reading", ["x", { cron: "? * * * *" }, tick, ""], "BAD_SCHEDULE", "five fields"],
-  ["30 February", ["x", { cron: "0 0 30 2 *" }, tick, ""], "BAD_SCHEDULE", "no time that ever comes"],
-  ["a pattern that is no text", ["x", { cron: 5 }, tick, ""], "BAD_SCHEDULE", "number"],
-  ["a zone that is none", ["x", { cron: "@daily", timeZone: "Mars/Phobos" }, tick, ""], "BAD_SCHEDULE", "Mars/Phobos"],
-  ["a zone for an interval", ["x", { every: "1h", timeZone: "UTC" }, tick, ""], "BAD_SCHEDULE", "timeZone"],
-  ["no interval", ["x", { every: 0 }, tick, ""], "BAD_SCHEDULE", "at least a second"],
-  ["a negative interval", ["x", { every: -5_000 }, tick, ""], "BAD_DURATION", "every"],
-  ["an interval of ages", ["x", { every: 1e15 }, tick, ""], "BAD_SCHEDULE", "ten years"],
-  ["an unknown overlap", ["x", { every: "1h", overlap: "wait" }, tick, ""], "BAD_SCHEDULE", '"queue"'],
-  ["an unknown catch-up", ["x", { every: "1h", catchUp: "some" }, tick, ""], "BAD_SCHEDULE", '"last"'],
-  ["cancel and all", ["x", { every: "1h", overlap: "cancel", catchUp: "all" }, tick, ""], "BAD_SCHEDULE", "cancel"],
-  ["a jitter too long", ["x", { every: "1h", jitter: "61 minutes" }, tick, ""], "BAD_SCHEDULE", "does not fit"],
-  ["an unknown option", ["x", { every: "1h", timezone: "UTC" }, tick, ""], "BAD_OPTIONS", "timezone"],
-  ["no options", ["x", undefined, tick, ""], "BAD_OPTIONS", "options"],
-  ["an empty name", ["", { every: "1h" }, tick, ""], "BAD_NAME", "schedule name"],
-  ["a name too long", ["x".repeat(191), { every: "1h" }, tick, ""], "BAD_NAME", "190"],
-  ["an unknown definition", ["x", { every: "1h" }, "nobody", ""], "UNKNOWN_DEFINITION", "nobody"],
-  ["an input that does not fit", ["x", { every: "1h" }, strict, { n: "1" }], "BAD_INPUT", "n:"],
-  ["an input that is no data", ["x", { every: "1h" }, tick, () => 1], "NOT_DATA", "input of workflow tick"],
+  ["no timing", ["x", tick, "", {}], "BAD_SCHEDULE", "neither"],
+  ["two timings", ["x", tick, "", { cron: "* * * * *", every: 1_000 }], "BAD_SCHEDULE", "both"],
+  ["a pattern that is none", ["x", tick, "", { cron: "every day" }], "BAD_SCHEDULE", '"every day"'],
+  ["four fields", ["x", tick, "", { cron: "* * * *" }], "BAD_SCHEDULE", "five fields"],
+  ["seven fields", ["x", tick, "", { cron: "* * * * * * *" }], "BAD_SCHEDULE", "five fields"],
+  ["minute 61", ["x", tick, "", { cron: "61 * * * *" }], "BAD_SCHEDULE", "61"],
+  ["a date as a pattern", ["x", tick, "", { cron: "2030-01-01T00:00:00" }], "BAD_SCHEDULE", "five fields"],
+  ["the moment of reading", ["x", tick, "", { cron: "? * * * *" }], "BAD_SCHEDULE", "five fields"],
+  ["30 February", ["x", tick, "", { cron: "0 0 30 2 *" }], "BAD_SCHEDULE", "no time that ever comes"],
+  ["a pattern that is no text", ["x", tick, "", { cron: 5 }], "BAD_SCHEDULE", "number"],
+  ["a zone that is none", ["x", tick, "", { cron: "@daily", timeZone: "Mars/Phobos" }], "BAD_SCHEDULE", "Mars/Phobos"],
+  ["a zone for an interval", ["x", tick, "", { every: "1h", timeZone: "UTC" }], "BAD_SCHEDULE", "timeZone"],
+  ["no interval", ["x", tick, "", { every: 0 }], "BAD_SCHEDULE", "at least a second"],
+  ["a negative interval", ["x", tick, "", { every: -5_000 }], "BAD_DURATION", "every"],
+  ["an interval of ages", ["x", tick, "", { every: 1e15 }], "BAD_SCHEDULE", "ten years"],
+  ["an unknown overlap", ["x", tick, "", { every: "1h", overlap: "wait" }], "BAD_SCHEDULE", '"queue"'],
+  ["an unknown catch-up", ["x", tick, "", { every: "1h", catchUp: "some" }], "BAD_SCHEDULE", '"last"'],
+  ["cancel and all", ["x", tick, "", { every: "1h", overlap: "cancel", catchUp: "all" }], "BAD_SCHEDULE", "cancel"],
+  ["a jitter too long", ["x", tick, "", { every: "1h", jitter: "61 minutes" }], "BAD_SCHEDULE", "does not fit"],
+  ["an unknown option", ["x", tick, "", { every: "1h", timezone: "UTC" }], "BAD_OPTIONS", "timezone"],
+  ["no options", ["x", tick, "", undefined], "BAD_OPTIONS", "options"],
+  ["an empty name", ["", tick, "", { every: "1h" }], "BAD_NAME", "schedule name"],
+  ["a name too long", ["x".repeat(191), tick, "", { every: "1h" }], "BAD_NAME", "190"],
+  ["an unknown definition", ["x", "nobody", "", { every: "1h" }], "UNKNOWN_DEFINITION", "nobody"],
+  ["an input that does not fit", ["x", strict, { n: "1" }, { every: "1h" }], "BAD_INPUT", "n:"],
+  ["an input that is no data", ["x", tick, () => 1, { every: "1h" }], "NOT_DATA", "input of workflow tick"],
 ])("%s is refused before anything is written", async (_what, args, code, part) => {
   await using engine = await createTestEngine({ definitions: [tick, strict], now: NOON });
   const error = await rejection((engine.schedule as (...args: unknown[]) => Promise<unknown>)(...args));
   expect(error.code).toBe(code);
   expect(error.message).toContain(part);
-  expect(await collect(engine.schedules())).toEqual([]);
+  expect(await collect(engine.listSchedules())).toEqual([]);
 });
 
 test("a backfill of the future, of too much, or of no time is refused", async () => {
   await using engine = await engineAt();
-  const schedule = await engine.schedule("sync", { every: "1 minute" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { every: "1 minute" });
   const refusals = [
     [at("11:00:00"), at("12:00:01"), "have passed"],
     [at("11:00:00"), at("10:00:00"), "before"],
@@ -496,7 +496,7 @@ test("a schedule that somebody pauses between a worker's look and its firing is 
     return apply();
   });
   await using engine = await createTestEngine({ definitions, now: NOON, store: source });
-  const schedule = await engine.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await engine.clock.advance("3 hours");
   expect(isPaused).toBe(true);
   expect(await ids(engine)).toEqual([]);
@@ -507,19 +507,19 @@ test("a worker without the definition leaves a schedule to others and does not s
   using folder = createFolder();
   const store = `sqlite:${folder.file("s.db")}`;
   const before = await createTestEngine({ definitions, now: NOON, store });
-  await before.schedule("sync", { cron: "0 * * * *" }, tick, "x");
+  await before.schedule("sync", tick, "x", { cron: "0 * * * *" });
   await before.close();
   {
     await using other = await createTestEngine({ definitions: [slow], now: at("14:00:00"), store });
     await other.clock.advance("1 hour");
     expect(await ids(other)).toEqual([]);
-    await (await other.findSchedule("sync"))!.trigger();
+    await other.getSchedule("sync").trigger();
   }
   await using engine = await createTestEngine({ definitions, now: at("15:30:00"), store });
   await engine.clock.advance(0);
   const [triggered, planned] = await collect(engine.list()).then((runs) => runs.toReversed());
   expect(planned?.id).toBe("sync/2026-11-16T15:00:00Z");
-  expect(await engine.run(tick, triggered!.id).result()).toBe("x");
+  expect(await engine.get(tick, triggered!.id).result()).toBe("x");
 });
 
 test("of several engines on one file each time is fired by one, whoever it is", async () => {
@@ -538,10 +538,12 @@ test("of several engines on one file each time is fired by one, whoever it is", 
   );
   try {
     await Promise.all(
-      engines.map((engine) => engine.schedule("fast", { every: "1 s", overlap: "allow", catchUp: "all" }, counted)),
+      engines.map((engine) =>
+        engine.schedule("fast", counted, undefined, { every: "1 s", overlap: "allow", catchUp: "all" }),
+      ),
     );
     await done.wait();
-    const schedule = (await engines[0]!.findSchedule("fast"))!;
+    const schedule = engines[0]!.getSchedule("fast");
     await schedule.pause();
     const { createdAt, lastAt } = await schedule.info();
     const planned = Math.round((lastAt!.getTime() - createdAt.getTime()) / 1_000);

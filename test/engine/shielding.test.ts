@@ -161,7 +161,7 @@ test("a shielded cleanup killed at every commit is done once, and the run ends c
     definitions: [child],
     drive: async (engine) => {
       await engine.clock.advance(0);
-      if ((await engine.find("child")) !== undefined) await engine.run(child.name as never, "child").cancel();
+      if ((await engine.find("child")) !== undefined) await engine.get(child.name as never, "child").cancel();
     },
   });
   expect(output).toBe("CancelledError");

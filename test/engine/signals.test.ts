@@ -1,6 +1,6 @@
 // Signals: first in, first out, each taken once, at its place in the journal.
 
-import { createEngine, signal, task, workflow, type Run } from "reprise";
+import { createClient, createEngine, signal, task, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { collect, createFolder, createGate, rejection, storeAround } from "./world.ts";
@@ -218,7 +218,7 @@ const shop = workflow("shop", { ports: { add: signal<number>(), done: signal() }
 test("a run driven by signals ends the same, killed at every commit", async () => {
   const { output, crashes } = await crashEverywhere(shop, undefined, {
     drive: async (engine, id) => {
-      const run = engine.run(shop, id) as Run<typeof shop>;
+      const run = engine.get(shop, id) as Run<typeof shop>;
       for (const n of [1, 2, 3]) await run.signal("add", n, { dedupId: `add-${n}` });
       await run.signal("done", undefined, { dedupId: "done" });
     },
@@ -231,9 +231,9 @@ test("a signal sent by another engine on the same file wakes the run", async () 
   using folder = createFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   await using works = await createEngine({ store, definitions: [cart] });
-  await using asks = await createEngine({ store, definitions: [cart], worker: false });
+  await using asks = await createClient({ store, definitions: [cart] });
   const run = await works.start(cart, undefined, { id: "cart-1" });
-  const there = asks.run(cart, "cart-1");
+  const there = asks.get(cart, "cart-1");
   await Promise.all([1, 2, 3, 4, 5].map((qty) => there.signal("add", { sku: "a", qty }, { dedupId: `${qty}` })));
   await there.signal("checkout");
   expect((await run.result()).items.map(({ qty }) => qty)).toEqual([1, 2, 3, 4, 5]);

@@ -1,7 +1,7 @@
 // Starting, finding, listing, results and closing.
 
 import { expect, test } from "vitest";
-import { createEngine, promise, workflow } from "reprise";
+import { createClient, createEngine, promise, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, rejection } from "./world.ts";
 
@@ -54,17 +54,17 @@ test("the result of a run that has ended is there for every later handle, failur
   const done = await engine.start(echo, "x", { id: "done" });
   expect(await done.result()).toBe("x");
   expect(await done.result()).toBe("x");
-  expect(await engine.run(echo, "done").result()).toBe("x");
-  expect(await engine.run("echo", "done").result()).toBe("x");
+  expect(await engine.get(echo, "done").result()).toBe("x");
+  expect(await engine.get("echo", "done").result()).toBe("x");
   await engine.start(failing, undefined, { id: "failed" });
-  for (const handle of [engine.run(failing, "failed"), engine.run("failing", "failed")]) {
+  for (const handle of [engine.get(failing, "failed"), engine.get("failing", "failed")]) {
     const error = await rejection(handle.result());
     expect(error.code).toBe("RUN_FAILED");
     expect(error.message).toContain("out of range");
     expect(error.cause).toBeInstanceOf(RangeError);
     expect((error.cause as Error).cause).toEqual({ limit: 3 });
   }
-  expect((await engine.run(failing, "failed").info()).error).toBeInstanceOf(RangeError);
+  expect((await engine.get(failing, "failed").info()).error).toBeInstanceOf(RangeError);
 });
 
 test("result({ timeout }) gives up with RESULT_TIMEOUT, and the run goes on", async () => {
@@ -81,13 +81,13 @@ test("result({ timeout }) gives up with RESULT_TIMEOUT, and the run goes on", as
 test("a handle of the wrong definition, and of a run that is not there, says so", async () => {
   await using engine = await createTestEngine({ definitions });
   await engine.start(echo, 1, { id: "run-1" });
-  const wrong = await rejection(engine.run(other, "run-1").result());
+  const wrong = await rejection(engine.get(other, "run-1").result());
   expect(wrong.code).toBe("UNKNOWN_DEFINITION");
   expect(wrong.message).toContain("echo");
   for (const ask of ["info", "result", "verify", "replay", "resume", "cancel"] as const)
-    expect((await rejection(engine.run(echo, "nobody")[ask]())).code, ask).toBe("RUN_NOT_FOUND");
-  expect((await rejection(engine.run(waiting, "nobody").resolve("go", "x"))).code).toBe("RUN_NOT_FOUND");
-  expect((await rejection(collect(engine.run(echo, "nobody").journal()))).code).toBe("RUN_NOT_FOUND");
+    expect((await rejection(engine.get(echo, "nobody")[ask]())).code, ask).toBe("RUN_NOT_FOUND");
+  expect((await rejection(engine.get(waiting, "nobody").resolve("go", "x"))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(collect(engine.get(echo, "nobody").journal()))).code).toBe("RUN_NOT_FOUND");
 });
 
 test("a promise is resolved once; a run that has ended takes no more messages", async () => {
@@ -146,18 +146,22 @@ test("a closed engine answers every call with ENGINE_CLOSED; closing twice is cl
   const engine = await createTestEngine({ definitions });
   const run = await engine.start(echo, 1, { id: "run-1" });
   await run.result();
-  const schedule = await engine.schedule("daily", { every: "1 day" }, echo, 1);
+  const schedule = await engine.schedule("daily", echo, 1, { every: "1 day" });
   await Promise.all([engine.close(), engine.close()]);
   await engine.close();
   const calls: (() => unknown)[] = [
     () => engine.start(echo, 1),
-    () => engine.run(echo, "run-1"),
+    () => engine.get(echo, "run-1"),
     () => engine.find("run-1"),
     () => collect(engine.list()),
     () => engine.drain(),
-    () => engine.schedule("daily", { every: "1 day" }, echo, 1),
+    () => engine.schedule("daily", echo, 1, { every: "1 day" }),
+    () => engine.getSchedule("daily"),
     () => engine.findSchedule("daily"),
-    () => collect(engine.schedules()),
+    () => engine.getQueue("default"),
+    () => engine.findQueue("default"),
+    () => collect(engine.listQueues()),
+    () => collect(engine.listSchedules()),
     () => schedule.info(),
     () => schedule.pause(),
     () => schedule.resume(),
@@ -186,7 +190,7 @@ test("whoever waits for a result when the engine closes is told so", async () =>
 test("a client without a worker starts and asks; an engine with one does the work", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
-  await using client = await createEngine({ store, definitions, worker: false });
+  await using client = await createClient({ store, definitions });
   const run = await client.start(echo, "from the client", { id: "run-1" });
   expect((await run.info()).status).toBe("queued");
   await using _worker = await createEngine({ store, definitions });

@@ -31,7 +31,7 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
     {
       using watched = watchEvents();
       await using engine = await createTestEngine({ definitions: [wrongCode, shout, greet], store });
-      const run = engine.run(wrongCode, "run-1");
+      const run = engine.get(wrongCode, "run-1");
       const result = rejection(run.result());
       await run.resolve("go", "bye");
       const error = (await result) as RepriseError;
@@ -56,7 +56,7 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
     }
     {
       await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
-      const run = engine.run(rightCode, "run-1");
+      const run = engine.get(rightCode, "run-1");
       await run.resume();
       expect(await run.result()).toBe("Hello, Ada BYE");
       expect(await run.verify()).toMatchObject({ status: "same" });
@@ -89,8 +89,8 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
       const warnings: string[] = [];
       const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
       await using engine = await createTestEngine({ definitions: [code, step], store, logger });
-      await engine.run(code, id).resolve("go", "");
-      return { output: await engine.run(code, id).result(), warnings };
+      await engine.get(code, id).resolve("go", "");
+      return { output: await engine.get(code, id).result(), warnings };
     };
     expect(await finish(loop(4, "strict"), "longer")).toEqual({ output: 6, warnings: [] });
     const lenient = await finish(loop(2, "per-type"), "lenient");
@@ -133,8 +133,8 @@ describe("an unregistered", () => {
       }
       {
         await using engine = await createTestEngine({ definitions: [asks, missing as typeof asks], store });
-        await engine.run(asks, "run-1").resume();
-        expect(await engine.run(asks, "run-1").result()).toBe(output);
+        await engine.get(asks, "run-1").resume();
+        expect(await engine.get(asks, "run-1").result()).toBe(output);
       }
     },
   );
@@ -154,8 +154,8 @@ test("a run of a definition this process does not have is left to others", async
     expect((await engine.find("run-1"))?.status).toBe("queued");
   }
   await using engine = await createTestEngine({ definitions: [rightCode, greet], store });
-  await engine.run(rightCode, "run-1").resolve("go", "x");
-  expect(await engine.run(rightCode, "run-1").result()).toBe("Hello, Ada X");
+  await engine.get(rightCode, "run-1").resolve("go", "x");
+  expect(await engine.get(rightCode, "run-1").result()).toBe("Hello, Ada X");
 });
 
 test("a stop that the store could not take is made again", async () => {
@@ -214,7 +214,7 @@ describe("a workflow that waits for a promise the engine does not own", () => {
     }
     const right = foreign(() => Promise.resolve());
     await using engine = await createTestEngine({ definitions: [right], store });
-    const run = engine.run(right, "run-1");
+    const run = engine.get(right, "run-1");
     await run.resume();
     expect(await run.result()).toBe(2);
   });

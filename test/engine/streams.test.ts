@@ -1,7 +1,7 @@
 // Streams: what a run shows while it goes on.
 
 import { promise, stream, workflow, type Run } from "reprise";
-import { createEngine } from "reprise";
+import { createClient, createEngine } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { MAX_TAKEOVERS } from "../../src/kernel/index.ts";
@@ -68,7 +68,7 @@ test("killed at every commit, each chunk of the code is there exactly once", asy
   const seen = new Set<string>();
   const { crashes } = await crashEverywhere(branches, undefined, {
     drive: async (engine, id) => {
-      const run = engine.run(branches, id) as Run<typeof branches>;
+      const run = engine.get(branches, id) as Run<typeof branches>;
       // Read to its end in whatever life comes to it.
       void Promise.all([collect(run.stream("words")), collect(run.stream("progress"))]).then(
         (chunks) => seen.add(JSON.stringify(chunks)),
@@ -90,7 +90,7 @@ test("killed at every commit, each chunk of the code is there exactly once", asy
 test("a cold run does not send again what is in", async () => {
   const sent: unknown[] = [];
   const store = storeAround((writes, apply) => {
-    for (const write of writes) if (write.write === "turn") sent.push(...write.emits.map(({ number }) => number));
+    for (const write of writes) if (write.write === "turn") sent.push(...write.chunks.map(({ number }) => number));
     return apply();
   });
   const slow = workflow("slow", { ports }, async (ctx) => {
@@ -138,7 +138,7 @@ test("an operation that is repeated may show its chunks again, and one that is o
       (op) => {
         op.emit("words", `attempt ${op.attempt}`);
         late = () => op.emit("words", "late");
-        if (op.attempt === 0) throw new Error("once");
+        if (op.attempt === 1) throw new Error("once");
       },
       { retry: { maxAttempts: 2 } },
     );
@@ -153,7 +153,7 @@ test("an operation that is repeated may show its chunks again, and one that is o
   await run.resolve("go");
   await run.result();
   const values = (await collect(run.stream("words"))).map(({ value }) => value);
-  expect(values).toEqual(["attempt 0", "attempt 1"]);
+  expect(values).toEqual(["attempt 1", "attempt 2"]);
 });
 
 test("a stream is read live from another process, and goes on from an offset after this one", async () => {
@@ -167,9 +167,9 @@ test("a stream is read live from another process, and goes on from an offset aft
     ctx.emit("progress", 3);
   });
   await using worker = await createEngine({ store, definitions: [step] });
-  await using client = await createEngine({ store, definitions: [step], worker: false });
+  await using client = await createClient({ store, definitions: [step] });
   const run = await worker.start(step, undefined, { id: "step-1" });
-  const far = client.run(step, "step-1");
+  const far = client.get(step, "step-1");
   const chunks = far.stream("progress")[Symbol.asyncIterator]();
   expect((await chunks.next()).value).toEqual({ offset: 1, value: 1 });
   await run.resolve("go");
@@ -250,7 +250,7 @@ test.each<[string, (run: Run<typeof report>) => unknown, string, string]>([
 
 test("a reader of a run that does not exist is told so", async () => {
   await using engine = await createTestEngine({ definitions: [report] });
-  const reading = collect((engine.run(report, "nobody") as Run<typeof report>).stream("words"));
+  const reading = collect((engine.get(report, "nobody") as Run<typeof report>).stream("words"));
   expect((await rejection(reading)).code).toBe("RUN_NOT_FOUND");
 });
 

@@ -2,8 +2,9 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
-import { DEFAULT_LEASE_MS, EngineCore, registryOf } from "../../src/engine/index.ts";
-import { Labels, readAbout, readDoing, Redaction, type Store } from "../../src/kernel/index.ts";
+import { EngineCore } from "../../src/engine/engine.ts";
+import { DEFAULT_LEASE_MS, registryOf } from "../../src/engine/index.ts";
+import { Labels, readWorkerProfile, readWorkerActivity, Redaction, type Store } from "../../src/kernel/index.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { createVirtualTime, type VirtualTime } from "../../src/testing/virtual-clock.ts";
 import { task, workflow, type Definition } from "reprise";
@@ -133,7 +134,7 @@ test("the store knows what a worker takes, and after a heartbeat what it has don
   await core.start(slow as Definition, undefined as never);
   await advance(BEAT_MS + 1);
   const [worker] = await store.listWorkers();
-  expect(readAbout(worker?.about)).toEqual({
+  expect(readWorkerProfile(worker?.profile)).toEqual({
     host: "first",
     pid: 7,
     definitions: [
@@ -147,9 +148,13 @@ test("the store knows what a worker takes, and after a heartbeat what it has don
     concurrency: 8,
     leaseMs: DEFAULT_LEASE_MS,
   });
-  const doing = readDoing(worker?.doing);
+  const doing = readWorkerActivity(worker?.activity);
   expect(doing).toMatchObject({ runsEnded: 5, steps: 5, runsHeld: 1, atWork: 1, isDraining: false });
   expect(doing?.overMs).toBe(BEAT_MS);
   await advance(BEAT_MS + 1);
-  expect(readDoing((await store.listWorkers())[0]?.doing)).toMatchObject({ runsEnded: 0, steps: 0, runsHeld: 1 });
+  expect(readWorkerActivity((await store.listWorkers())[0]?.activity)).toMatchObject({
+    runsEnded: 0,
+    steps: 0,
+    runsHeld: 1,
+  });
 });

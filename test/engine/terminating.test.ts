@@ -1,7 +1,7 @@
 // Terminating: the run ends at once, its code is not asked.
 
 import { expect, test } from "vitest";
-import { CancelledError, createEngine, promise, task, workflow } from "reprise";
+import { CancelledError, createClient, createEngine, promise, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { collect, createFolder, createGate, rejection, storeAround, within } from "./world.ts";
 
@@ -64,10 +64,10 @@ test("the parent of a terminated run is answered, and its children are asked to 
   await using engine = await createTestEngine({ definitions: [top, middle, leaf] });
   const run = await engine.start(top);
   await engine.clock.advance(0);
-  await engine.run(middle, "middle").terminate("enough");
+  await engine.get(middle, "middle").terminate("enough");
   expect(await run.result()).toBe("CancelledError: Run middle was terminated: enough");
-  expect(await rejection(engine.run(leaf, "leaf").result())).toBeInstanceOf(CancelledError);
-  const [, cancel] = (await collect(engine.run(leaf, "leaf").journal())).slice(-3);
+  expect(await rejection(engine.get(leaf, "leaf").result())).toBeInstanceOf(CancelledError);
+  const [, cancel] = (await collect(engine.get(leaf, "leaf").journal())).slice(-3);
   expect(cancel).toMatchObject({ type: "CancelRequested" });
 });
 
@@ -99,11 +99,11 @@ test("a holder in another process finds its commit void, and its function is tol
     }),
   );
   await using worker = await createEngine({ store, definitions: [busy] });
-  await using client = await createEngine({ store, definitions: [busy], worker: false });
+  await using client = await createClient({ store, definitions: [busy] });
   const run = await worker.start(busy);
   await within(5_000, reached.opened);
   const started = performance.now();
-  await client.run(busy, run.id).terminate();
+  await client.get(busy, run.id).terminate();
   await within(5_000, aborted.opened);
   expect(performance.now() - started).toBeLessThan(1_000);
   expect(await rejection(within(5_000, run.result()))).toBeInstanceOf(CancelledError);
@@ -112,7 +112,7 @@ test("a holder in another process finds its commit void, and its function is tol
 test("a reason that is not a text, and a run that does not exist, are refused", async () => {
   const quick = workflow("quick", async () => 1);
   await using engine = await createTestEngine({ definitions: [quick] });
-  expect(await rejection(engine.run(quick, "nobody").terminate())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "nobody").terminate())).toMatchObject({ code: "RUN_NOT_FOUND" });
   const run = await engine.start(quick);
   expect(await rejection(run.terminate(5 as never))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await run.result()).toBe(1);
@@ -127,7 +127,7 @@ test("a parent whose child is terminated ends the same, killed at every commit",
     definitions: [child],
     drive: async (engine) => {
       await engine.clock.advance(0);
-      if ((await engine.find("child")) !== undefined) await engine.run(child.name as never, "child").terminate("x");
+      if ((await engine.find("child")) !== undefined) await engine.get(child.name as never, "child").terminate("x");
     },
   });
   expect(output).toBe("Run child was terminated: x");

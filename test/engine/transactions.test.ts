@@ -1,7 +1,7 @@
 // ctx.tx: user SQL in the transaction that appends its entry.
 
 import { DatabaseSync } from "node:sqlite";
-import { createEngine, FatalError, promise, RetryLater, stream, workflow, type StoreSource } from "reprise";
+import { createEngine, FatalError, promise, RetryLaterError, stream, workflow, type StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { expect, test } from "vitest";
@@ -91,14 +91,14 @@ test("what the function throws rolls its SQL back and is the transaction's end",
   expect((await run.verify()).status).toBe("same");
 });
 
-test("a transaction that says RetryLater is rolled back and repeated", async () => {
+test("a transaction that says RetryLaterError is rolled back and repeated", async () => {
   let calls = 0;
   const later = workflow("later", async (ctx) => {
     await ctx.tx("create", sqlite, (db) => db.exec(TABLE));
     return ctx.tx("add", sqlite, (db) => {
       add(db, "ann", 1);
       calls += 1;
-      if (calls < 3) throw new RetryLater("1 minute");
+      if (calls < 3) throw new RetryLaterError("1 minute");
       return balance(db, "ann");
     });
   });
@@ -168,8 +168,8 @@ test("a worker that was taken over commits neither its entry nor its SQL", async
   const run = await engine.start(once);
   steal = async (store) => {
     const record = (await store.findRun(run.id))!;
-    const [pulse] = await store.pulse([record.run]);
-    await store.write([{ write: "turn-back", run: record.run, token: pulse!.token! }]);
+    const [pulse] = await store.readProgress([record.run]);
+    await store.write([{ write: "return-turn", run: record.run, token: pulse!.token! }]);
   };
   await run.resolve("go");
   expect(await run.result()).toBe(1);
@@ -233,7 +233,7 @@ test("a cancelled run's transaction is not begun again", async () => {
   const patient = workflow("patient", async (ctx) => {
     await ctx.tx("later", sqlite, () => {
       calls += 1;
-      throw new RetryLater("1 minute");
+      throw new RetryLaterError("1 minute");
     });
   });
   await using engine = await createTestEngine({ definitions: [patient] });

@@ -1,7 +1,7 @@
 // Undoing: when the code throws, completed steps are taken back in reverse, durably, each once.
 
 import { expect, test } from "vitest";
-import { CancelledError, FatalError, promise, RetryLater, task, workflow, type RepriseError } from "reprise";
+import { CancelledError, FatalError, promise, RetryLaterError, task, workflow, type RepriseError } from "reprise";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 import { collect, createGate, rejection, storeAround } from "./world.ts";
 
@@ -181,7 +181,7 @@ test("an undo is retried as its step is, its task as the task says, and otherwis
   expect(attempts).toEqual({ step: 2, task: 3, otherwise: 10 });
 });
 
-test("FatalError and RetryLater mean in an undo what they mean in a step", async () => {
+test("FatalError and RetryLaterError mean in an undo what they mean in a step", async () => {
   const tries: string[] = [];
   const saga = workflow("saga", async (ctx) => {
     await ctx.run("fatal", () => 1, {
@@ -193,7 +193,7 @@ test("FatalError and RetryLater mean in an undo what they mean in a step", async
     await ctx.run("later", () => 2, {
       undo: async () => {
         tries.push("later");
-        if (tries.length === 1) throw new RetryLater("1 hour");
+        if (tries.length === 1) throw new RetryLaterError("1 hour");
       },
     });
     throw new Error("why");

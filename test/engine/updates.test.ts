@@ -1,6 +1,17 @@
 // Updates: handled once, at their place in the journal; every sender gets the one answer.
 
-import { createEngine, FatalError, promise, query, signal, task, update, workflow, type Run } from "reprise";
+import {
+  createClient,
+  createEngine,
+  FatalError,
+  promise,
+  query,
+  signal,
+  task,
+  update,
+  workflow,
+  type Run,
+} from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { collect, createFolder, createGate, rejection, storeAround } from "./world.ts";
@@ -121,7 +132,7 @@ test("a run that waits for updates alone is not stalled, and a healthy store say
     return by;
   });
   const { output } = await crashEverywhere(door, undefined, {
-    drive: async (engine, id) => (engine.run(door, id) as Run<typeof door>).update("open", "Eve", { dedupId: "1" }),
+    drive: async (engine, id) => (engine.get(door, id) as Run<typeof door>).update("open", "Eve", { dedupId: "1" }),
   });
   expect(output).toBe("Eve");
   await using engine = await createTestEngine({ definitions: [door] });
@@ -201,7 +212,7 @@ test("changed code that answers otherwise is found by verify", async () => {
     expect(await run.verify()).toMatchObject({ status: "same" });
   }
   await using engine = await createEngine({ store, definitions: [make(3)] });
-  expect(await engine.run("times", "times-1").verify()).toMatchObject({ status: "mismatch", expected: 12, actual: 8 });
+  expect(await engine.get("times", "times-1").verify()).toMatchObject({ status: "mismatch", expected: 12, actual: 8 });
 });
 
 const bill = task("bill", (_ctx, cents: number) => ({ billed: cents }));
@@ -237,7 +248,7 @@ test("a shop of signals, queries and updates ends the same, killed at every comm
   const { output, crashes } = await crashEverywhere(shop, undefined, {
     definitions: [bill],
     drive: async (engine, id) => {
-      const run = engine.run(shop, id) as Run<typeof shop>;
+      const run = engine.get(shop, id) as Run<typeof shop>;
       await run.signal("add", 300, { dedupId: "1" });
       await run.signal("add", 200, { dedupId: "2" });
       expect(await run.query("total")).toBeLessThanOrEqual(500);
@@ -254,9 +265,9 @@ test("an update asked by another engine is answered by the one that holds the ru
   using folder = createFolder();
   const store = `sqlite:${folder.file("account.db")}`;
   await using works = await createEngine({ store, definitions: [account] });
-  await using asks = await createEngine({ store, definitions: [account], worker: false });
+  await using asks = await createClient({ store, definitions: [account] });
   await works.start(account, 100, { id: "account-1" });
-  const there = asks.run(account, "account-1");
+  const there = asks.get(account, "account-1");
   expect(await there.update("withdraw", 30)).toBe(70);
   expect((await rejection(there.update("withdraw", 300))).message).toBe("not enough");
   await there.signal("close");

@@ -28,12 +28,12 @@ describe("a run of a definition with versions", () => {
     await engine.start(one, undefined, { id: "asked" });
     const versions = [];
     for (const id of ["old", "new", "asked"]) {
-      const run = engine.run("checkout", id);
+      const run = engine.get("checkout", id);
       await run.resolve("go");
       versions.push([await run.result(), (await run.info()).version]);
       expect(await run.verify()).toMatchObject({ status: "same" });
       // Whichever version the handle was made with.
-      expect(await engine.run(two, id).verify()).toMatchObject({ status: "same" });
+      expect(await engine.get(two, id).verify()).toMatchObject({ status: "same" });
     }
     expect(versions).toEqual([
       ["version 1", 1],
@@ -54,13 +54,13 @@ describe("a run of a definition with versions", () => {
       const warnings: string[] = [];
       const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
       await using engine = await createTestEngine({ definitions: [two], store, logger });
-      await engine.run(two, "a").resolve("go");
+      await engine.get(two, "a").resolve("go");
       await engine.clock.advance("1 day");
       expect(await engine.find("a")).toMatchObject({ status: "waiting", version: 1 });
       expect(warnings).toEqual([
         "2 live runs of checkout are pinned to version 1, which is not registered here. Add it to `definitions` beside the newer one, or let another worker finish them.",
       ]);
-      const error = (await rejection(engine.run(two, "a").verify())) as RepriseError;
+      const error = (await rejection(engine.get(two, "a").verify())) as RepriseError;
       expect([error.code, error.message]).toEqual([
         "UNKNOWN_DEFINITION",
         "Version 1 of checkout is not registered; registered are: 2. Add it to `definitions` of createEngine, beside the newer one.",
@@ -69,7 +69,7 @@ describe("a run of a definition with versions", () => {
     }
     await using engine = await createTestEngine({ definitions: [two, one], store });
     await engine.clock.advance(0);
-    expect(await engine.run(one, "a").result()).toBe("version 1");
+    expect(await engine.get(one, "a").result()).toBe("version 1");
   });
 
   test("continues as the same version, or as the one it asks for", async () => {
@@ -98,8 +98,8 @@ describe("a run of a definition with versions", () => {
       expect([error.code, error.message.includes("next version 2")]).toEqual(["RUN_BLOCKED", true]);
     }
     await using engine = await createTestEngine({ definitions: [first, next], store });
-    await engine.run(first, "run-1").resume();
-    expect(await engine.run(first, "run-1").result()).toBe("second");
+    await engine.get(first, "run-1").resume();
+    expect(await engine.get(first, "run-1").result()).toBe("second");
   });
 
   test("starts a child in the version of the definition it names", async () => {
@@ -111,7 +111,7 @@ describe("a run of a definition with versions", () => {
     await using engine = await createTestEngine({ definitions: [parent, one, two] });
     const run = await engine.start(parent);
     await engine.clock.advance(1);
-    await engine.run(one, "child").resolve("go");
+    await engine.get(one, "child").resolve("go");
     expect(await run.result()).toBe("version 1");
   });
 
@@ -131,7 +131,7 @@ describe("a run of a definition with versions", () => {
     expect((await run.info()).status).toBe("completed");
     expect((await engine.find("young"))?.status).toBe("queued");
     await using other = await createTestEngine({ definitions: [old, young], store, now: engine.clock.now() });
-    expect(await other.run(young, "young").result()).toBe(2);
+    expect(await other.get(young, "young").result()).toBe(2);
   });
 
   test("is refused twice with one version and different code", async () => {

@@ -196,7 +196,7 @@ test("ACCEPTANCE 42: an arrival in the same batch as the end of the turn wakes t
     });
     await using engine = await createTestEngine({ definitions: [waiter], store: source });
     const started = engine.start(waiter, false, { id: "run-1" });
-    resolve = () => engine.run(waiter, "run-1").resolve("go", turns);
+    resolve = () => engine.get(waiter, "run-1").resolve("go", turns);
     const run = await started;
     await engine.clock.advance(0);
     await (resolved ??= resolve());
@@ -235,7 +235,7 @@ test("ACCEPTANCE 42: an arrival while the run is being replayed is heard at once
     if (!armed || !claimed) return outcomes;
     // The next process may find the run before it has told the test that it has begun.
     await until(() => engine.find("run-1").then(Boolean, () => false));
-    resolved ??= engine.run(opener, "run-1").resolve("go", 3);
+    resolved ??= engine.get(opener, "run-1").resolve("go", 3);
     return outcomes;
   });
   const gate = createGate();

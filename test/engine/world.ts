@@ -92,8 +92,8 @@ export function createFreezer(path: string): StoreSource & { freeze(): void; tha
         get(target, key) {
           const value: unknown = Reflect.get(target, key);
           if (typeof value !== "function") return value;
-          if (key === "now" || key === "takeNews" || key === "onNews") return value.bind(target) as unknown;
-          if (key === "hasChanged") return () => gate === undefined && target.hasChanged();
+          if (key === "now" || key === "takeNotice" || key === "onNotice") return value.bind(target) as unknown;
+          if (key === "pollChanges") return () => gate === undefined && target.pollChanges();
           return async (...args: unknown[]) => {
             await gate?.wait();
             return value.apply(target, args) as unknown;

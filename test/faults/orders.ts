@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEngine, RepriseError, type Engine, type Run } from "reprise";
+import { createClient, RepriseError, type Client, type Run } from "reprise";
 import type { Store } from "../../src/kernel/index.ts";
 import { order, ORDERS, resultOf } from "./order-definitions.ts";
 import { openStore } from "./subject.ts";
@@ -37,7 +37,7 @@ interface Known {
 export class OrderLoad implements AsyncDisposable {
   readonly #world: World;
   readonly #url: string;
-  readonly #clients: Engine<any>[] = [];
+  readonly #clients: Client<any>[] = [];
   readonly #known = new Map<string, Known>();
   #feeding: Promise<void>[] = [];
   #stop = false;
@@ -57,7 +57,7 @@ export class OrderLoad implements AsyncDisposable {
   static async begin(world: World, url: string): Promise<OrderLoad> {
     const load = new OrderLoad(world, url);
     for (let n = 0; n < CLIENTS; n += 1)
-      load.#clients.push(await createEngine({ store: url, definitions: ORDERS, worker: false, logger: SILENT }));
+      load.#clients.push(await createClient({ store: url, definitions: ORDERS, logger: SILENT }));
     load.#feeding = Array.from({ length: FEEDERS }, (_, n) => load.#feed(load.#clients[n % CLIENTS]!));
     // Whoever fails is heard by `finish`.
     for (const each of load.#feeding) each.catch(() => undefined);
@@ -78,7 +78,7 @@ export class OrderLoad implements AsyncDisposable {
     this.#world.tally.add("cuts");
   }
 
-  async #feed(client: Engine<any>): Promise<void> {
+  async #feed(client: Client<any>): Promise<void> {
     while (!this.#stop) {
       const id = `order-${this.#next++}`;
       const known: Known = {};
@@ -150,9 +150,9 @@ export class OrderLoad implements AsyncDisposable {
     this.#stop = true;
     await Promise.all(this.#feeding);
     // Runs that had ended may wait for their signal again: their clients are gone, so one more client repeats it.
-    const [client] = this.#clients as [Engine<any>];
+    const [client] = this.#clients as [Client<any>];
     const left = [...this.#known].filter(([, { isGone, toldAfter }]) => isGone !== true && toldAfter !== this.#cuts);
-    await Promise.all(left.map(([id, known]) => this.#untilEnded(client.run(order, id), id, { ...known })));
+    await Promise.all(left.map(([id, known]) => this.#untilEnded(client.get(order, id), id, { ...known })));
   }
 
   /** When nobody works any more. */
@@ -188,7 +188,7 @@ export class OrderLoad implements AsyncDisposable {
   /** As `reprise doctor` says it: that history went back, and when. */
   async #checkHistory(store: Store): Promise<void> {
     if (this.#cuts === 0) return;
-    const last = (await store.readHistory()).find(({ kind }) => kind === "rolled-back");
+    const last = (await store.readHistory()).find(({ kind }) => kind === "rolled_back");
     if (last === undefined) return this.#world.tally.broken("the store does not say that history went back");
     const sinceMs = Date.now() - (performance.now() - this.#lastCutAt);
     if (last.at < sinceMs - CLOCK_MS)

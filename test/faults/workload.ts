@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEngine, RepriseError, type Engine } from "reprise";
+import { createClient, RepriseError, type Client } from "reprise";
 import { decode } from "../../src/base/index.ts";
 import { findJournalFault, isTerminal, type Store } from "../../src/kernel/index.ts";
 import { expectedOf, load } from "../slow/sigkill/definitions.ts";
@@ -31,8 +31,8 @@ export async function insist<T>(ask: () => Promise<T>, trouble: (error: unknown)
 
 export const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
-export async function openClient(url: string): Promise<Engine<any>> {
-  return createEngine({ store: url, definitions: definitionsOf(url), worker: false, logger: SILENT });
+export async function openClient(url: string): Promise<Client<any>> {
+  return createClient({ store: url, definitions: definitionsOf(url), logger: SILENT });
 }
 
 export interface LoadOptions {
@@ -49,14 +49,14 @@ const LIMIT = "300 s";
 export class Workload implements AsyncDisposable {
   readonly #world: World;
   readonly #subject: Subject;
-  readonly #client: Engine<any>;
+  readonly #client: Client<any>;
   readonly #loads: { readonly id: string; readonly n: number }[] = [];
   readonly #transfers: string[] = [];
   #feeding: Promise<void>[] = [];
   #stop = false;
   #next = 0;
 
-  private constructor(world: World, subject: Subject, client: Engine<any>) {
+  private constructor(world: World, subject: Subject, client: Client<any>) {
     this.#world = world;
     this.#subject = subject;
     this.#client = client;

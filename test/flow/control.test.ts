@@ -31,9 +31,9 @@ test("a paused flow starts no node; what was at work ends and counts; resumed, i
 test("a node waiting for its next attempt while the flow is paused does not run before it is resumed", async () => {
   const attempts: number[] = [];
   const flaky = flow("flaky", { input: typed<number>() })
-    .action("a", { needs: ["input"], retry: { maxAttempts: 3, baseDelay: 1_000, maxDelay: 1_000 } }, (ctx) => {
+    .action("a", ["input"], { retry: { maxAttempts: 3, baseDelay: 1_000, maxDelay: 1_000 } }, (ctx) => {
       attempts.push(ctx.attempt);
-      if (ctx.attempt === 0) throw new Error("once");
+      if (ctx.attempt === 1) throw new Error("once");
       return 1;
     })
     .output(["a"], ({ a }) => a);
@@ -42,10 +42,10 @@ test("a node waiting for its next attempt while the flow is paused does not run 
   await engine.clock.advance(10);
   await run.pause();
   await engine.clock.advance("1 hour");
-  expect(attempts).toEqual([0]);
+  expect(attempts).toEqual([1]);
   await run.resume();
   expect(await run.result()).toBe(1);
-  expect(attempts).toEqual([0, 1]);
+  expect(attempts).toEqual([1, 2]);
 });
 
 test("a terminated flow ends at once and its children are cancelled", async () => {
@@ -59,7 +59,7 @@ test("a terminated flow ends at once and its children are cancelled", async () =
   await run.terminate("now");
   expect(await rejection(run.result())).toMatchObject({ code: "CANCELLED" });
   await engine.clock.advance(10);
-  expect((await engine.run(child, "p/kid").info()).status).toBe("cancelled");
+  expect((await engine.get(child, "p/kid").info()).status).toBe("cancelled");
 });
 
 test("a flow is a child of a workflow, and cancelling the parent cancels it", async () => {
@@ -78,7 +78,7 @@ test("a flow is a child of a workflow, and cancelling the parent cancels it", as
   await waiting.cancel();
   expect(await rejection(waiting.result())).toMatchObject({ code: "CANCELLED" });
   await engine.clock.advance(10);
-  expect((await engine.run(inner, "inner true").info()).status).toBe("cancelled");
+  expect((await engine.get(inner, "inner true").info()).status).toBe("cancelled");
   gate.open();
 });
 
@@ -89,7 +89,8 @@ test("a schedule starts flows, and a queue limits how many of a node run at once
   const limited = flow("limited", { input: typed<number>() })
     .spread(
       "all",
-      { needs: ["input"], queue: narrow },
+      ["input"],
+      { queue: narrow },
       ({ input }) => Array.from({ length: input }, (_, i) => i),
       async (_ctx, item) => {
         most = Math.max(most, (atWork += 1));
@@ -102,7 +103,7 @@ test("a schedule starts flows, and a queue limits how many of a node run at once
   await using engine = await createTestEngine({ definitions: [limited], worker: { concurrency: 16 } });
   expect(await (await engine.start(limited, 20)).result()).toBe(20);
   expect(most).toBe(2);
-  await engine.schedule("hourly", { every: "1 hour" }, limited, 3);
+  await engine.schedule("hourly", limited, 3, { every: "1 hour" });
   await engine.clock.advance("2 hours");
   const ended = [];
   for await (const info of engine.list({ definition: "limited" })) ended.push(info.status);
@@ -171,7 +172,7 @@ test("a task's own policy and schema hold where a flow calls it", async () => {
   const attempts: number[] = [];
   const flaky = task("flaky", { retry: { maxAttempts: 2, baseDelay: 5, maxDelay: 5 } }, (ctx, n: number) => {
     attempts.push(ctx.attempt);
-    if (ctx.attempt === 0) throw new Error("once");
+    if (ctx.attempt === 1) throw new Error("once");
     return n * 2;
   });
   const calls = flow("calls", { input: typed<number>() })
@@ -182,5 +183,5 @@ test("a task's own policy and schema hold where a flow calls it", async () => {
   const run = await engine.start(calls, 1);
   await engine.clock.advance("1 second");
   expect(await run.result()).toEqual([4, 6]);
-  expect(attempts.toSorted()).toEqual([0, 0, 0, 1, 1, 1]);
+  expect(attempts.toSorted()).toEqual([1, 1, 1, 2, 2, 2]);
 });

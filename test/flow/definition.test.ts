@@ -12,14 +12,45 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
   ["an unknown option", () => (flow as any)("f", { input: typed(), maxSteps: 1 }), "BAD_OPTIONS", /maxSteps/],
   ["a version of 0", () => (flow as any)("f", { input: typed(), version: 0 }), "BAD_OPTIONS", /version/],
   ["an empty name", () => (flow as any)("", { input: typed() }), "BAD_NAME", /flow name/],
-  ["a need that is not above", () => start().action("a", ["b"], () => 1), "BAD_FLOW", /needs b.*There are: input/],
+  [
+    "a need that is not above",
+    () => start().action("a", ["b"], () => 1),
+    "BAD_FLOW",
+    /needs b, which is not defined before it. Names defined before it: input/,
+  ],
   ["a need of itself", () => start().action("a", ["a"], () => 1), "BAD_FLOW", /needs a/],
-  ["needs that are no list", () => start().action("a", "input", () => 1), "BAD_OPTIONS", /options/],
+  [
+    "needs that are not a list",
+    () => start().action("a", "input", () => 1),
+    "BAD_FLOW",
+    /such as \["input"\], got 'input'/,
+  ],
   [
     "options without needs",
     () => start().action("a", { retry: { maxAttempts: 2 } }, () => 1),
     "BAD_FLOW",
-    /list of the names/,
+    /list of names it needs/,
+  ],
+  ...(["action", "inline", "call", "spread", "parallel", "when"] as const).map(
+    (method) =>
+      [
+        `needs among the options of ${method}`,
+        () =>
+          start()[method](
+            "a",
+            { needs: ["input"] },
+            () => 1,
+            () => 1,
+          ),
+        "BAD_FLOW",
+        /needs is not an option.*\.action\("name", \["input"\], \{ retry/,
+      ] as const,
+  ),
+  [
+    "needs in the options as well",
+    () => start().action("a", ["input"], { needs: ["input"] }, () => 1),
+    "BAD_OPTIONS",
+    /before the options/,
   ],
   [
     "a name used twice",
@@ -50,22 +81,22 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
           ),
         ),
     "BAD_FLOW",
-    /y needs x, which stands on the other side of w/,
+    /y needs x, which is on the other side of when w/,
   ],
   ["the name input", () => start().inline("input", [], () => 1), "BAD_FLOW", /there already/],
   ["a name with brackets", () => start().inline("a[0]", ["input"], () => 1), "BAD_NAME", /brackets/],
   ["no function", () => start().action("a", ["input"], 7), "BAD_OPTIONS", /expected a function/],
   [
     "a retry of no attempts",
-    () => start().action("a", { needs: ["input"], retry: { maxAttempts: 0 } }, () => 1),
+    () => start().action("a", ["input"], { retry: { maxAttempts: 0 } }, () => 1),
     "BAD_POLICY",
     /maxAttempts/,
   ],
-  ["a timeout of 0", () => start().action("a", { needs: ["input"], timeout: 0 }, () => 1), "BAD_POLICY", /timeout/],
-  ["a misspelt option", () => start().action("a", { needs: ["input"], retries: 3 }, () => 1), "BAD_OPTIONS", /retries/],
+  ["a timeout of 0", () => start().action("a", ["input"], { timeout: 0 }, () => 1), "BAD_POLICY", /timeout/],
+  ["a misspelt option", () => start().action("a", ["input"], { retries: 3 }, () => 1), "BAD_OPTIONS", /retries/],
   [
     "options for an inline node",
-    () => start().inline("a", { needs: ["input"], retry: { maxAttempts: 2 } }, () => 1),
+    () => start().inline("a", ["input"], { retry: { maxAttempts: 2 } }, () => 1),
     "BAD_OPTIONS",
     /retry/,
   ],
@@ -74,7 +105,8 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
     () =>
       start().spread(
         "a",
-        { needs: ["input"], concurrency: 0 },
+        ["input"],
+        { concurrency: 0 },
         () => [],
         () => 1,
       ),
@@ -86,7 +118,8 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
     () =>
       start().spread(
         "a",
-        { needs: ["input"], settle: "yes" },
+        ["input"],
+        { settle: "yes" },
         () => [],
         () => 1,
       ),
@@ -101,7 +134,8 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
     () =>
       start().call(
         "a",
-        { needs: ["input"], retry: { maxAttempts: 2 } },
+        ["input"],
+        { retry: { maxAttempts: 2 } },
         start().output([], () => 1),
         () => 1,
       ),

@@ -98,7 +98,7 @@ test("a spread with settle keeps failures in their place; without it the run fai
     return item;
   };
   const settled = flow("settled", { input: typed<number[]>() })
-    .spread("all", { needs: ["input"], settle: true, concurrency: 2 }, ({ input }) => input, work)
+    .spread("all", ["input"], { settle: true, concurrency: 2 }, ({ input }) => input, work)
     .output(["all"], ({ all }) =>
       all.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Error).message)),
     );
@@ -138,12 +138,12 @@ test("a failing action is retried by its policy, then caught, or fails the run w
   const attempts: number[] = [];
   const retry = { maxAttempts: 3, baseDelay: 1_000, maxDelay: 4_000 };
   const flaky = flow("flaky", { input: typed<{ fatal: boolean }>() })
-    .action("try", { needs: ["input"], retry }, (ctx) => {
+    .action("try", ["input"], { retry }, (ctx) => {
       attempts.push(ctx.attempt);
-      if (ctx.attempt < 2) throw new Error(`attempt ${ctx.attempt}`);
+      if (ctx.attempt < 3) throw new Error(`attempt ${ctx.attempt}`);
       return "third";
     })
-    .action("safe", { needs: ["input"], catch: (error) => `caught ${error.message}` }, (): string => {
+    .action("safe", ["input"], { catch: (error) => `caught ${error.message}` }, (): string => {
       throw new FatalError("no");
     })
     .action("maybe", ["input"], (_ctx, { input }) => {
@@ -155,7 +155,7 @@ test("a failing action is retried by its policy, then caught, or fails the run w
   const run = await engine.start(flaky, { fatal: false });
   await engine.clock.advance("1 minute");
   expect(await run.result()).toEqual({ try: "third", safe: "caught no", maybe: 1 });
-  expect(attempts).toEqual([0, 1, 2]);
+  expect(attempts).toEqual([1, 2, 3]);
   const failed = await engine.start(flaky, { fatal: true });
   expect(await rejection(failed.result())).toMatchObject({ code: "RUN_FAILED", cause: { message: "fatal" } });
 });
@@ -197,7 +197,7 @@ test("a cancelled flow ends at once, tells its actions and its children, and not
   expect(await rejection(run.result())).toMatchObject({ code: "CANCELLED" });
   expect(told).toEqual(["work"]);
   await engine.clock.advance("1 second");
-  expect((await engine.run(child, "long-1/kid").info()).status).toBe("cancelled");
+  expect((await engine.get(child, "long-1/kid").info()).status).toBe("cancelled");
 });
 
 test("crash everywhere: branches, a spread, retries and children end the same after a crash at every commit", async () => {
@@ -210,11 +210,12 @@ test("crash everywhere: branches, a spread, retries and children end the same af
     .inline("list", ["n"], ({ n }) => Array.from({ length: n }, (_, index) => index))
     .spread(
       "each",
-      { needs: ["list"], concurrency: 3, settle: true, retry: { maxAttempts: 2, baseDelay: 10, maxDelay: 10 } },
+      ["list"],
+      { concurrency: 3, settle: true, retry: { maxAttempts: 2, baseDelay: 10, maxDelay: 10 } },
       ({ list }) => list,
       (ctx, item) => {
         if (item === 1) throw new Error("never");
-        if (item === 2 && ctx.attempt === 0) throw new Error("once");
+        if (item === 2 && ctx.attempt === 1) throw new Error("once");
         return item * 10;
       },
     )

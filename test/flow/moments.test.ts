@@ -15,7 +15,8 @@ for (const what of ["cancel", "terminate", "pause", "crash"] as const)
       const wide = flow("wide", { input: typed<number>() })
         .spread(
           "all",
-          { needs: ["input"], concurrency: 3 },
+          ["input"],
+          { concurrency: 3 },
           ({ input }) => Array.from({ length: input }, (_, index) => index),
           async (_ctx, item) => {
             if (begun === moment) reached.open();

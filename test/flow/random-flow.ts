@@ -218,7 +218,7 @@ function addNode(
   const { name, needs, kind, fails, settle, width, concurrency } = node;
   const attempt = async (what: string, ctx: { attempt: number }, isBad: boolean): Promise<void> => {
     await machine.work(what, ctx.attempt);
-    if (fails === "once" && ctx.attempt === 0) throw new Error("once");
+    if (fails === "once" && ctx.attempt === 1) throw new Error("once");
     if (isBad) throw new Error(what);
   };
   switch (kind) {

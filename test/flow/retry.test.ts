@@ -36,7 +36,8 @@ test("a retried spread runs the items without a result, and keeps the others", a
   const spread = flow("spread", { input: typed<number>() })
     .spread(
       "all",
-      { needs: ["input"], concurrency: 2 },
+      ["input"],
+      { concurrency: 2 },
       ({ input }) => Array.from({ length: input }, (_, i) => i),
       (_ctx, item) => {
         calls.push(item);
@@ -65,7 +66,8 @@ test("the nodes of a retried flow stand in their queues again", async () => {
   const limited = flow("limited", { input: typed<number>() })
     .spread(
       "all",
-      { needs: ["input"], queue: narrow },
+      ["input"],
+      { queue: narrow },
       ({ input }) => Array.from({ length: input }, (_, index) => index),
       async (_ctx, item) => {
         if (broken) throw new Error("broken");
@@ -165,13 +167,13 @@ test("children that a failing flow has cancelled are started anew by a retry, an
   const run = await engine.start(parent, undefined, { id: "p" });
   await engine.clock.advance("2 minutes");
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "one" } });
-  expect((await engine.run(child, "p/kids[0]").info()).status).toBe("cancelled");
+  expect((await engine.get(child, "p/kids[0]").info()).status).toBe("cancelled");
   broken = false;
   await run.retry();
   await engine.clock.advance("2 hours");
   expect(await run.result()).toEqual([0, 10, 20]);
   expect(steps).toEqual([1, 1, 0, 2]);
-  expect((await engine.run(child, "p/kids[0]~2").info()).status).toBe("completed");
+  expect((await engine.get(child, "p/kids[0]~2").info()).status).toBe("completed");
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
@@ -185,14 +187,14 @@ test("a child that is retried after its failure was settled changes nothing of w
     }),
   );
   const parent = flow("parent", { input: typed<void>() })
-    .spread("kids", { needs: ["input"], settle: true }, () => [0, 1], child)
+    .spread("kids", ["input"], { settle: true }, () => [0, 1], child)
     .action("seen", ["kids"], async (_ctx, { kids }) => (await gate.wait(), kids.map(({ status }) => status)))
     .output(["seen", "kids"], ({ seen, kids }) => [seen, kids.map(({ status }) => status)]);
   await using engine = await createTestEngine({ definitions: [parent, child] });
   const run = await engine.start(parent, undefined, { id: "p" });
   await gate.reached;
   broken = false;
-  const one = engine.run(child, "p/kids[1]");
+  const one = engine.get(child, "p/kids[1]");
   await one.retry();
   expect(await one.result()).toBe(1);
   gate.open();

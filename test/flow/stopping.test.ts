@@ -13,7 +13,7 @@ test("a node that the code does not have any more stops its run alone, and goes 
   let broken = true;
   const right = flow("f", { input: typed<string>() })
     .action("a", ["input"], () => 1)
-    .action("b", { needs: ["a"], retry }, (_ctx, { a }) => {
+    .action("b", ["a"], { retry }, (_ctx, { a }) => {
       if (broken) throw new Error("later");
       return a + 1;
     })
@@ -30,7 +30,7 @@ test("a node that the code does not have any more stops its run alone, and goes 
   }
   {
     await using engine = await createTestEngine({ definitions: [wrong], store });
-    const run = engine.run(wrong, "run");
+    const run = engine.get(wrong, "run");
     await engine.clock.advance("5 minutes");
     expect(await run.info()).toMatchObject({ status: "blocked", entries: 2 });
     const error = await rejection(run.result());
@@ -43,7 +43,7 @@ test("a node that the code does not have any more stops its run alone, and goes 
   }
   broken = false;
   await using engine = await createTestEngine({ definitions: [right], store });
-  const run = engine.run(right, "run");
+  const run = engine.get(right, "run");
   await run.resume();
   expect(await run.result()).toBe(2);
 });
@@ -69,10 +69,10 @@ test("the answer of a child to a node that is gone stops the run, and is there w
   {
     await using engine = await createTestEngine({ definitions: [wrong, child], store });
     await engine.clock.advance("5 minutes");
-    expect((await engine.run(wrong, "run").info()).status).toBe("blocked");
+    expect((await engine.get(wrong, "run").info()).status).toBe("blocked");
   }
   await using engine = await createTestEngine({ definitions: [right, child], store });
-  const run = engine.run(right, "run");
+  const run = engine.get(right, "run");
   await run.resume();
   expect(await run.result()).toBe(3);
 });
@@ -93,7 +93,7 @@ test("a call of what is not registered stops the run, and goes on where it is", 
     });
   }
   await using engine = await createTestEngine({ definitions: [calls, child], store });
-  const run = engine.run(calls, "run");
+  const run = engine.get(calls, "run");
   await run.resume();
   expect(await run.result()).toBe(2);
 });

@@ -10,7 +10,7 @@ type Anything = unknown;
 /** A flow whose every function in memory gives what `make` makes, one at a time. */
 function flowOf(make: () => Anything) {
   return flow("any", { input: typed<string>() })
-    .action("caught", { needs: ["input"], catch: () => make() }, (_ctx, { input }): Anything => {
+    .action("caught", ["input"], { catch: () => make() }, (_ctx, { input }): Anything => {
       if (input === "catch") throw new Error("no");
       return 1;
     })
@@ -128,7 +128,8 @@ test("an item is given whole: errors among the items keep what they carry", asyn
   const errors = flow("errors", { input: typed<void>() })
     .spread(
       "tried",
-      { needs: ["input"], settle: true },
+      ["input"],
+      { settle: true },
       () => [1],
       (): number => {
         throw Object.assign(new Error("broken"), { code: "E_PIPE", status: 503 });
@@ -157,10 +158,10 @@ test("what a node does to a value it was given is not seen by other nodes, items
       ["a", "input"],
       (_ctx, { a, input }) => (seen.push(`b ${a.list.join()} ${input.list.join()}`), a.list.sort().length),
     )
-    .action("c", { needs: ["a"], retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, (ctx, { a }) => {
+    .action("c", ["a"], { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, (ctx, { a }) => {
       seen.push(`c ${a.list.join()}`);
       a.list.push(7);
-      if (ctx.attempt === 0) throw new Error("once");
+      if (ctx.attempt === 1) throw new Error("once");
       return a.list.length;
     })
     .inline("kept", ["a"], ({ a }) => ({ list: a.list }))

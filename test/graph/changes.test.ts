@@ -26,7 +26,7 @@ function createSite() {
     const source = storeAround((_writes, apply) => apply(), folder.file("g.db"));
     await using engine = await createTestEngine({ definitions: [code as Definition], store: source });
     if ((await engine.find("r")) === undefined) await engine.start(code.name, {} as never, { id: "r" });
-    await then(engine.run(code as Definition, "r") as Run<D>);
+    await then(engine.get(code as Definition, "r") as Run<D>);
     await engine.clock.advance(0);
     // Whatever the code, the checkpoints say what the journal says.
     expect(await source.store.check()).toEqual([]);

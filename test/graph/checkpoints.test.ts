@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { append, createEngine, END, graph, last, merge, promise, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { rebuildCheckpoints, wholeText, type NewCheckpoint } from "../../src/kernel/index.ts";
+import { rebuildCheckpoints, snapshotText, type NewCheckpoint } from "../../src/kernel/index.ts";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { registerWorker, startHeld, turnWrite } from "../../src/testing/store-cases/moves.ts";
 import { rejection } from "../engine/world.ts";
@@ -128,10 +128,10 @@ test.each(COMPONENTS)(
         ["StepCommitted", "", data],
       ],
       items: [{ item: "Node(2.0)#0/Task(0)", kind: "task", name: "charge", priority: 0, seq: 4 }],
-      emits: [{ stream: "words", number: undefined, data: '"hi"' }],
-      sends: [{ seq: 5, destination: "mail" }],
+      chunks: [{ stream: "words", number: undefined, data: '"hi"' }],
+      outgoing: [{ seq: 5, destination: "mail" }],
     });
-    const state = wholeText([], ['{"n":1}']);
+    const state = snapshotText([], ['{"n":1}']);
     const commit = {
       ...write,
       checkpoints: [{ step: 0, seq: 6, chain: write.chain, key: "sha256:1", label: "start", state }],
@@ -150,7 +150,7 @@ test.each(COMPONENTS)(
     expect(contents()).toEqual(before);
     stores.sql("drop trigger broken");
     expect((await store.write([commit]))[0]).toMatchObject({ status: "committed" });
-    expect((await store.write([commit]))[0]).toMatchObject({ status: "already-committed" });
+    expect((await store.write([commit]))[0]).toMatchObject({ status: "already_committed" });
     expect(await store.check()).toEqual([]);
     await store.close();
   },

@@ -17,7 +17,7 @@ export interface CountingStore {
   reset(): void;
 }
 
-const COUNTED = new Set(["readJournal", "readSteps", "readCheckpoints", "findCheckpoint", "findLabelled"]);
+const COUNTED = new Set(["readJournal", "readSteps", "readCheckpoints", "findCheckpoint", "findLabeledCheckpoint"]);
 
 export function countingStore(source: StoreSource): CountingStore {
   let rows = 0;

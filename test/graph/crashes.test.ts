@@ -27,7 +27,7 @@ const everything = graph("everything", {
   })
   .node("each", { retry: { maxAttempts: 3, baseDelay: 10, maxDelay: 10 } }, async (ctx, _state, item: string) => {
     const cents = await ctx.task(price, item);
-    if (item === "bb" && ctx.attempt === 0) throw new Error("once");
+    if (item === "bb" && ctx.attempt === 1) throw new Error("once");
     return { log: [`${item} ${cents} ${ctx.random()}`] };
   })
   .node("side", async (ctx) => ({ log: [`side ${await ctx.child(sub, {})}`] }))
@@ -54,7 +54,7 @@ test("crash everywhere: a spread, a loop, a join, a retry, a promise and childre
       definitions: [price, audit, sub],
       drive: async (engine, id) => {
         await engine
-          .run(everything, id)
+          .get(everything, id)
           .resolve("approve", { ok: true })
           .catch(() => {});
       },

@@ -106,7 +106,7 @@ test("what is no run, and what is no limit, is refused", async () => {
   expect(await rejection(run.diff(undefined as never))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await rejection(run.diff(run, { limit: 0 }))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await rejection(run.diff(run, { limmit: 1 } as never))).toMatchObject({ code: "BAD_OPTIONS" });
-  expect(await rejection(run.diff(engine.run(counts, "nobody")))).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(run.diff(engine.get(counts, "nobody")))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("runs of two stores can be compared", async () => {

@@ -39,7 +39,7 @@ test("the key is written before anything else of the commit", async () => {
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [counts] });
   await engine.start(counts, { n: 5 }, { id: "first" });
-  await engine.run(counts, "first").result();
+  await engine.get(counts, "first").result();
   // Fails a commit whose entries or head are in when its key comes.
   stores.sql(`create trigger late before insert on checkpoints
     when exists (select 1 from journal where run = new.run and seq >= new.seq)
@@ -59,7 +59,7 @@ test("crash recovery: after steps 1 to 5, step 5 again is recognised as committe
     held = await commitTurn(store, held, step(held, number));
   }
   const contents = stores.sql("select * from checkpoints");
-  expect(await store.write([turnWrite(store, before, step(before, 5))])).toEqual([{ status: "already-committed" }]);
+  expect(await store.write([turnWrite(store, before, step(before, 5))])).toEqual([{ status: "already_committed" }]);
   expect(stores.sql("select * from checkpoints")).toEqual(contents);
   await commitTurn(store, held, step(held, 6));
   expect(stores.sql<{ step: number }>("select step from checkpoints order by step").map((row) => row.step)).toEqual([

@@ -105,7 +105,7 @@ test("runs of workflows, and runs that are only expected, have no checkpoints", 
       code: "USAGE",
       message: expect.stringContaining("only runs of graphs"),
     });
-  expect(await rejection(engine.run(steps, "nobody").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(steps, "nobody").stateAt(0))).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("the same fork again is the same run; the same id with another step, patch or origin is refused", async () => {
@@ -142,7 +142,7 @@ test("of many who make one fork at once one does, and all have it", async () => 
     const run = await engines[0]!.start(steps, {}, { id: "r" });
     await run.result();
     const forks = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => engines[n % 4]!.run(steps, "r").fork({ step: 1, id: "f", patch: { n: 2 } })),
+      Array.from({ length: 20 }, (_, n) => engines[n % 4]!.get(steps, "r").fork({ step: 1, id: "f", patch: { n: 2 } })),
     );
     expect(new Set(forks.map(({ id }) => id))).toEqual(new Set(["f"]));
     const results = await Promise.all(forks.map((fork) => fork.result()));
@@ -287,9 +287,11 @@ test("a channel that has become a list meanwhile fails the run by name, and a fo
   await before.clock.advance(0);
   await before.close();
   await using after = await createTestEngine({ store: `sqlite:${stores.path}`, definitions: [list] });
-  const run = after.run(list, "r");
+  const run = after.get(list, "r");
   await run.resolve("go");
-  expect((await rejection(run.result())).message).toMatch(/log.*append\(\) holds a list, and what was kept is string/);
+  expect((await rejection(run.result())).message).toMatch(
+    /log.*append\(\) expected a list, but the stored value is string/,
+  );
   expect(await run.stateAt(0)).toEqual({ n: 0, log: "text" });
   const fork = await run.fork({ step: 0, patch: { log: ["text"] } });
   await fork.resolve("go");
@@ -376,7 +378,7 @@ test("prune keeps a run while a fork of it is there, and takes them together whe
   const waiting = await run.fork({ step: 1, id: "g" });
   await waiting.result();
   await engine.clock.advance("1 hour");
-  const late = await engine.run(steps, "f").fork({ step: 3, id: "late" });
+  const late = await engine.get(steps, "f").fork({ step: 3, id: "late" });
   await late.result();
   const { store } = stores;
   // The newest fork ended just now: it stays, with the two runs it stands on.
@@ -467,7 +469,7 @@ const rich = graph("rich", {
   .node("fan", async () => {})
   .node("each", { retry: { maxAttempts: 3, baseDelay: 10, maxDelay: 10 } }, async (ctx, _state, item: string) => {
     const cents = await ctx.task(price, item);
-    if (item === "bb" && ctx.attempt === 0) throw new Error("once");
+    if (item === "bb" && ctx.attempt === 1) throw new Error("once");
     return { log: [`${item} ${cents} ${ctx.random()}`] };
   })
   .node("slow", async () => ({ log: ["slow"] }))
@@ -530,7 +532,7 @@ test("a fork that is killed at every commit ends the same", async () => {
     // Whoever asked does not know whether it happened, and asks again.
     await until(async () => (made = await run.fork(options).catch(() => undefined)) !== undefined);
     expect(made?.id).toBe("f");
-    const { log } = await engine.run(world, "f").result();
+    const { log } = await engine.get(world, "f").result();
     expect(await stores.store.check()).toEqual([]);
     expect(stores.sql("select count(*) as count from runs")).toEqual([{ count: 2 }]);
     return { log, commits };

@@ -282,7 +282,7 @@ test("a node that ends, fails an attempt or emits while its run is given back is
   })
     .node("both", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
       tries += 1;
-      if (ctx.attempt > 0) return { n: 7 };
+      if (ctx.attempt > 1) return { n: 7 };
       void ctx.promise("never").catch(() => {});
       await gate.wait();
       ctx.emit("words", "before the failure");
@@ -344,7 +344,7 @@ test("a failed attempt is repeated when it is due, also by another process", asy
   const g = graph("flaky", { state: { n: last(0) } })
     .node("try", { retry: { maxAttempts: 3, baseDelay: "1 minute", maxDelay: "1 minute" } }, async (ctx) => {
       at.push(engine.clock.now().getTime());
-      if (ctx.attempt < 2) throw new Error(`attempt ${ctx.attempt}`);
+      if (ctx.attempt < 3) throw new Error(`attempt ${ctx.attempt}`);
       return { n: ctx.attempt };
     })
     .edge(START, "try");
@@ -353,11 +353,11 @@ test("a failed attempt is repeated when it is due, also by another process", asy
   await engine.clock.advance("30 s");
   await engine.crash();
   await engine.clock.advance("2 minutes");
-  expect(await run.result()).toEqual({ n: 2 });
+  expect(await run.result()).toEqual({ n: 3 });
   expect(at.map((ms) => Math.round(ms / 60_000))).toEqual([0, 1, 2]);
 });
 
-test("MaxAttempts counts the first try: 3 executions with attempt 0, 1, 2, then MAX_ATTEMPTS_EXCEEDED; what is not retryable runs once", async () => {
+test("MaxAttempts counts the first try: 3 executions with attempt 1, 2, 3, then MAX_ATTEMPTS_EXCEEDED; what is not retryable runs once", async () => {
   const seen: string[] = [];
   const g = graph("flaky", { state: {} })
     .node("always", { retry: { maxAttempts: 3, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
@@ -376,7 +376,7 @@ test("MaxAttempts counts the first try: 3 executions with attempt 0, 1, 2, then 
   await engine.clock.advance("1 s");
   expect(await rejection(run.result())).toMatchObject({ cause: { code: "MAX_ATTEMPTS_EXCEEDED" } });
   const key = seen[0]?.split(" ").at(-1);
-  expect(seen).toEqual([0, 1, 2].map((attempt) => `step 1 attempt ${attempt} ${key}`));
+  expect(seen).toEqual([1, 2, 3].map((attempt) => `step 1 attempt ${attempt} ${key}`));
   const [frontier] = (await entriesOf(run)).filter(({ type }) => type === "StepCommitted");
   expect(frontier?.data).toMatchObject({ frontier: [{ node: "always" }] });
   seen.length = 0;
@@ -420,7 +420,7 @@ test("code of an attempt that is over is not heard any more", async () => {
   let late = 0;
   const g = graph("slow", { state: { n: last(0) } })
     .node("works", { timeout: 20, retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
-      if (ctx.attempt === 1) return { n: 1 };
+      if (ctx.attempt === 2) return { n: 1 };
       await gate.wait();
       await ctx.run("late", () => ++late);
       return { n: 0 };
@@ -442,11 +442,11 @@ test("keys for the outside are the same in every attempt and different for every
   const keys: string[][] = [[], []];
   const g = graph("keys", { state: {} })
     .node("calls", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
-      const mine = keys[ctx.attempt]!;
+      const mine = keys[ctx.attempt - 1]!;
       mine.push(ctx.idempotencyKey);
       await ctx.run("a", (op) => void mine.push(op.idempotencyKey));
       await ctx.run("b", (op) => void mine.push(op.idempotencyKey));
-      if (ctx.attempt === 0) throw new Error("again");
+      if (ctx.attempt === 1) throw new Error("again");
     })
     .edge(START, "calls");
   await using engine = await createTestEngine({ definitions: [g] });
@@ -501,7 +501,7 @@ test("a child of a failed attempt is cancelled, and the next attempt starts anot
       const child = ctx.child(slow);
       ids.push(child.id);
       await ctx.run("wait a little", () => undefined);
-      if (ctx.attempt === 0) throw new Error("again");
+      if (ctx.attempt === 1) throw new Error("again");
       await child.catch(() => {});
     })
     .edge(START, "tries");
@@ -510,8 +510,8 @@ test("a child of a failed attempt is cancelled, and the next attempt starts anot
   await engine.clock.advance("1 s");
   expect(ids).toHaveLength(2);
   expect(ids[0]).not.toBe(ids[1]);
-  expect((await engine.run("slow", ids[0]!).info()).status).toBe("cancelled");
-  await engine.run("slow", ids[1]!).cancel();
+  expect((await engine.get("slow", ids[0]!).info()).status).toBe("cancelled");
+  await engine.get("slow", ids[1]!).cancel();
   await run.result();
 });
 
@@ -520,10 +520,10 @@ test("a graph is started by a schedule", async () => {
     .node("count", async (_ctx, state) => ({ n: state.n + 1 }))
     .edge(START, "count");
   await using engine = await createTestEngine({ definitions: [g] });
-  await engine.schedule("each hour", { every: "1 hour" }, g, { n: 4 });
+  await engine.schedule("each hour", g, { n: 4 }, { every: "1 hour" });
   await engine.clock.advance("1 hour");
   const [started] = await collect(engine.list({ definition: "nightly" }));
-  expect(await engine.run(g, started!.id).result()).toEqual({ n: 5 });
+  expect(await engine.get(g, started!.id).result()).toEqual({ n: 5 });
 });
 
 test("a person's decision may come inside try and catch", async () => {
@@ -552,11 +552,11 @@ test("a decision that came while a node ended is still there for a later one, af
   const g = graph("asks", { state: { big: last(""), said: last("") }, ports: { word: promise<string>() } })
     .node("grow", async () => ({ big: "x".repeat(40_000) }))
     .node("grow more", async (ctx) => {
-      await ctx.run("resolve", () => engine.run("asks", ctx.runId).resolve("word", "hello"));
+      await ctx.run("resolve", () => engine.get("asks", ctx.runId).resolve("word", "hello"));
       return { big: "y".repeat(40_000) };
     })
     .node("wait", async (ctx) => {
-      await ctx.run("pause", () => engine.run("asks", ctx.runId).pause());
+      await ctx.run("pause", () => engine.get("asks", ctx.runId).pause());
     })
     .node("ask", async (ctx) => ({ said: await ctx.promise("word") }))
     .edge(START, "grow")
@@ -627,7 +627,7 @@ test("an engine that closes keeps the call a node waits for, and does not wait f
   expect(warnings).toEqual([]);
   expect(called).toEqual(["first"]);
   await using engine = await createEngine({ store, definitions: [g] });
-  expect(await engine.run(g, "run-1").result()).toEqual(["one", "two"]);
+  expect(await engine.get(g, "run-1").result()).toEqual(["one", "two"]);
   expect(called).toEqual(["first", "second"]);
 });
 

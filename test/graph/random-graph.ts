@@ -126,7 +126,7 @@ async function perform(ctx: NodeContext, world: GraphWorld, program: Program, ta
         .then(() => call("later", tag))
         .catch(() => {});
   }
-  const isRetried = ctx.attempt < program.failures;
+  const isRetried = ctx.attempt <= program.failures;
   if (world.broken && program.breaks) throw new FatalError(`${tag} is broken`);
   if (isRetried) throw new Error(`attempt ${ctx.attempt} of ${tag}`);
   if (program.swallows)

@@ -1,7 +1,8 @@
 // Recorded I/O: what nodes asked the outside and what it answered, with hash and duration (seed 000 "RecordedIO").
 
 import { expect, test } from "vitest";
-import { append, END, graph, last, recordedIO, START } from "reprise";
+import { append, END, graph, last, START } from "reprise";
+import { recordedIO } from "reprise/checkpoints";
 import { createTestEngine } from "reprise/testing";
 import { createGate, rejection } from "../engine/world.ts";
 
@@ -44,7 +45,7 @@ test("calls are told apart by step, path, attempt and call index", async () => {
     .node("each", { retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx, _state, item: string) => {
       const first = await ctx.run("ask", item, (_op, asked) => `${asked} ${ctx.attempt}`);
       const second = await ctx.run("ask", () => `${first}!`);
-      if (ctx.attempt === 0) throw new Error("again");
+      if (ctx.attempt === 1) throw new Error("again");
       return { log: [second] };
     })
     .node("end", async (ctx) => {
@@ -56,7 +57,7 @@ test("calls are told apart by step, path, attempt and call index", async () => {
   await using engine = await createTestEngine({ definitions: [g] });
   const run = await engine.start(g, {});
   await engine.clock.advance("1 minute");
-  expect((await run.result()).log).toEqual(["a 1!", "b 1!"]);
+  expect((await run.result()).log).toEqual(["a 2!", "b 2!"]);
   const calls = await recordedIO(run.journal());
   const keys = calls.map(({ step, path, attempt, call }) => `${step} ${path} ${attempt} ${call}`);
   expect(new Set(keys).size).toBe(9);
@@ -68,8 +69,8 @@ test("calls are told apart by step, path, attempt and call index", async () => {
     request,
     response,
   ]);
-  expect(shown).toContainEqual([1, "each", 0, 0, "b", "b 0"]);
-  expect(shown).toContainEqual([1, "each", 1, 1, undefined, "a 1!"]);
+  expect(shown).toContainEqual([1, "each", 0, 0, "b", "b 1"]);
+  expect(shown).toContainEqual([1, "each", 1, 1, undefined, "a 2!"]);
   const failed = calls.at(-1);
   expect(failed).toMatchObject({ step: 2, node: "end", name: "fail", error: { name: "TypeError", message: "no" } });
   expect(failed).not.toHaveProperty("request");

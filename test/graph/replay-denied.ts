@@ -32,11 +32,11 @@ deny(dgram, ["createSocket"]);
 deny(childProcess, ["spawn", "exec", "execFile", "fork", "spawnSync", "execSync", "execFileSync"]);
 syncBuiltinESMExports();
 
-const { createEngine } = await import("reprise");
+const { createClient } = await import("reprise");
 const { asking } = await import("./replay-asking.ts");
 const [path, id] = process.argv.slice(2) as [string, string];
-await using engine = await createEngine({ store: `sqlite:${path}`, definitions: [asking("")], worker: false });
-const run = engine.run("asking", id);
+await using engine = await createClient({ store: `sqlite:${path}`, definitions: [asking("")] });
+const run = engine.get("asking", id);
 const replay = await run.replay();
 const end = replay.status === "same" && replay.end?.status === "completed" ? replay.end.output : undefined;
 const { digest } = await run.info();

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import {
   append,
+  createClient,
   createEngine,
   END,
   goto,
@@ -86,12 +87,11 @@ async function replay(
   options?: ReplayOptions,
   more: readonly AnyTask[] = [price],
 ): Promise<Replay> {
-  await using engine = await createEngine({
+  await using engine = await createClient({
     store: `sqlite:${stores.path}`,
     definitions: [definition, ...more],
-    worker: false,
   });
-  return await engine.run(definition as never, "r").replay(options);
+  return await engine.get(definition as never, "r").replay(options);
 }
 
 const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] = [
@@ -303,7 +303,7 @@ test("an attempt whose time was up, a sibling that was told to stop and a cancel
   const g = graph("slow", { state: { n: last(0) } })
     .node("slow", { timeout: 1_000, retry: { maxAttempts: 2, baseDelay: 1, maxDelay: 1 } }, async (ctx) => {
       await ctx.run("first", () => 1);
-      if (ctx.attempt === 0) await hangs.wait();
+      if (ctx.attempt === 1) await hangs.wait();
       return { n: 1 };
     })
     .node("fails", async (ctx) => {
@@ -399,7 +399,7 @@ test("a fork replays from the checkpoint it was made from, and against its own j
 test("options of a replay that make no sense are refused", async () => {
   const definition = build();
   await using engine = await createTestEngine({ definitions: [definition, price] });
-  const run = engine.run(definition, "none");
+  const run = engine.get(definition, "none");
   for (const options of [{ strict: 1 }, { live: "work" }, { live: [1] }, { lenient: true }])
     expect(await rejection(run.replay(options as never))).toMatchObject({ code: "BAD_OPTIONS" });
 });

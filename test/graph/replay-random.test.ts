@@ -44,7 +44,7 @@ async function perform(ctx: NodeContext, { ops, failures, failsAfter }: Program,
       return `${name} ${JSON.stringify(asked)} ${outside.calls}`;
     });
   for (const [index, op] of ops.entries()) {
-    if (ctx.attempt < failures && index === failsAfter) throw new Error(`attempt ${ctx.attempt} of ${tag}`);
+    if (ctx.attempt <= failures && index === failsAfter) throw new Error(`attempt ${ctx.attempt} of ${tag}`);
     if (op === "call") seen.push(await call(`c${index}`, { tag, before: seen.length }));
     else if (op === "failing call")
       seen.push(await call(`f${index}`, tag, true).catch((error: Error) => `${error.name} ${error.message}`));
@@ -56,7 +56,7 @@ async function perform(ctx: NodeContext, { ops, failures, failsAfter }: Program,
     else if (op === "send") ctx.send("mail", { tag, seen: seen.length });
     else await aWhile(chance);
   }
-  if (ctx.attempt < failures && failsAfter >= ops.length) throw new Error(`attempt ${ctx.attempt} of ${tag}`);
+  if (ctx.attempt <= failures && failsAfter >= ops.length) throw new Error(`attempt ${ctx.attempt} of ${tag}`);
   return { log: [`${tag}: ${seen.join(", ")}`] };
 }
 

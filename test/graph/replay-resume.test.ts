@@ -1,7 +1,7 @@
 // Replay in the mode `resume`: recordings up to a checkpoint, live from there, on a copy nobody else sees.
 
 import { expect, test } from "vitest";
-import { append, createEngine, END, graph, last, promise, START, task, workflow } from "reprise";
+import { append, createClient, createEngine, END, graph, last, promise, START, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { rejection } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
@@ -114,12 +114,11 @@ test("resume: code that does not agree with the recorded part goes no further, a
     await (await engine.start("two", {}, { id: "r" })).result();
   }
   const replay = async (definition: ReturnType<typeof build>) => {
-    await using engine = await createEngine({
+    await using engine = await createClient({
       store: `sqlite:${stores.path}`,
       definitions: [definition],
-      worker: false,
     });
-    return await engine.run(definition, "r").replay({ mode: "resume", from: 1 });
+    return await engine.get(definition, "r").replay({ mode: "resume", from: 1 });
   };
   expect(await replay(build("b"))).toMatchObject({ status: "mismatch", step: 1, node: "one", attempt: 0 });
   expect(calls).toBe(2);

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { append, createEngine, END, graph, last, promise, START } from "reprise";
+import { append, createClient, createEngine, END, graph, last, promise, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { createGate } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";
@@ -46,12 +46,12 @@ test("recorded replay: a copy of the store replays with 0 live calls and the ide
     output = await (await engine.start(definition, {}, { id: "r" })).result();
   }
   expect(live.calls).toBe(3);
-  await using copy = await createEngine({ store: `sqlite:${stores.path}`, definitions: [definition], worker: false });
-  const replay = await copy.run(definition, "r").replay();
+  await using copy = await createClient({ store: `sqlite:${stores.path}`, definitions: [definition] });
+  const replay = await copy.get(definition, "r").replay();
   expect(live.calls).toBe(3);
   expect(replay).toEqual({
     status: "same",
-    digest: (await copy.run(definition, "r").info()).digest,
+    digest: (await copy.get(definition, "r").info()).digest,
     calls: { served: 3, live: 0 },
     end: { status: "completed", output },
   });
@@ -79,7 +79,7 @@ test("recorded replay: one changed byte of a response is a mismatch that names s
   expect(live.calls).toBe(3);
 });
 
-test("lookup by attempt: attempt 0 failed, attempt 1 succeeded, and the replay sees the failure, then the success", async () => {
+test("lookup by attempt: attempt 1 failed, attempt 2 succeeded, and the replay sees the failure, then the success", async () => {
   const seen: string[] = [];
   let calls = 0;
   const g = graph("flaky", { state: { text: last("") } })
@@ -87,7 +87,7 @@ test("lookup by attempt: attempt 0 failed, attempt 1 succeeded, and the replay s
       try {
         const text = await ctx.run("ask", { attempt: ctx.attempt }, (_op, { attempt }) => {
           calls += 1;
-          if (attempt === 0) throw new TypeError("not yet");
+          if (attempt === 1) throw new TypeError("not yet");
           return `answer of attempt ${attempt}`;
         });
         seen.push(`${ctx.attempt} ${text}`);
@@ -103,7 +103,7 @@ test("lookup by attempt: attempt 0 failed, attempt 1 succeeded, and the replay s
   await engine.clock.advance("1 minute");
   await run.result();
   const live = seen.splice(0);
-  expect(live).toEqual(["0 TypeError not yet", "1 answer of attempt 1"]);
+  expect(live).toEqual(["1 TypeError not yet", "2 answer of attempt 2"]);
   expect(await run.replay()).toMatchObject({ status: "same", calls: { served: 2, live: 0 } });
   expect(seen).toEqual(live);
   expect(calls).toBe(2);
@@ -118,7 +118,7 @@ test("ctx.now in a node is when it began, then when its last answer came; a repl
       seen.push(`${item} ${ctx.attempt} ${ctx.now().getTime()}`);
       await ctx.run("wait", () => gates[calls++]!.wait());
       seen.push(`${item} ${ctx.attempt} ${ctx.now().getTime()}`);
-      if (item === 1 && ctx.attempt === 0) throw new Error("again");
+      if (item === 1 && ctx.attempt === 1) throw new Error("again");
       return { log: [ctx.now().getTime()] };
     })
     .node("two", async (ctx) => {
@@ -145,7 +145,7 @@ test("ctx.now in a node is when it began, then when its last answer came; a repl
   await run.resolve("go");
   const { log } = await run.result();
   const at = (line: string): number => Number(line.split(" ")[2]);
-  const failed = live.findIndex((line, index) => line.startsWith("1 0") && index % 2 === 1);
+  const failed = live.findIndex((line, index) => line.startsWith("1 1") && index % 2 === 1);
   expect(live.filter((_, index) => index % 2 === 0).map(at)).toEqual(
     live.flatMap((_, index) =>
       index % 2 === 1 ? [] : index === 0 ? [1_000] : [at(live[index - 1]!) + (index === failed + 1 ? 7 : 0)],

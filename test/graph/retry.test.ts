@@ -87,7 +87,7 @@ test("a node run again begins with its first attempt and the same key, and is se
   broken = false;
   await run.retry();
   expect(await run.result()).toEqual({ sum: 3 });
-  expect(seen).toEqual([0, 1, 0].flatMap((attempt) => [`attempt ${attempt}`, "one", "task 2"]));
+  expect(seen).toEqual([1, 2, 1].flatMap((attempt) => [`attempt ${attempt}`, "one", "task 2"]));
   expect(keys.size).toBe(3);
   const commands = (await collect(run.journal())).flatMap(({ type, command }) =>
     type === "OperationCompleted" ? [command] : [],
@@ -152,7 +152,7 @@ test("after MAX_STEPS_EXCEEDED a retry goes on with the code that allows more, f
     expect(ran).toEqual([1, 2, 3]);
   }
   await using engine = await createTestEngine({ definitions: [loop(10)], store });
-  const again = engine.run("loop", "r");
+  const again = engine.get("loop", "r");
   await again.retry();
   expect(await again.result()).toEqual({ n: 5 });
   expect(ran).toEqual([1, 2, 3, 4, 5]);
@@ -287,7 +287,7 @@ test("a failed child of a node: the node runs again and starts another child, th
   await run.retry();
   expect(await run.result()).toEqual({ n: 7 });
   expect(new Set(ids).size).toBe(2);
-  expect((await engine.run(sub, ids[0]!).info()).status).toBe("failed");
+  expect((await engine.get(sub, ids[0]!).info()).status).toBe("failed");
   expect(await run.verify()).toMatchObject({ status: "same" });
   expect(await source.store.check()).toEqual([]);
 });
@@ -374,7 +374,7 @@ test("a retried graph ends the same, killed at every commit", async () => {
         repaired.delete(id);
         await engine.clock.advance(0);
         repaired.add(id);
-        const run = engine.run(g, id);
+        const run = engine.get(g, id);
         if ((await run.info()).status === "failed") await run.retry();
       },
     },

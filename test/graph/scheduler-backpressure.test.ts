@@ -1,7 +1,7 @@
 // Backpressure (G5): the bound is on memory and concurrency, never on completion; and a wait that is too long pauses the run.
 
 import { expect, test } from "vitest";
-import { append, createEngine, graph, last, promise, START, type Duration } from "reprise";
+import { append, createClient, createEngine, graph, last, promise, START, type Duration } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { StoreWithRuns } from "../cli/store-with-runs.ts";
 import { createFolder, createGate, rejection, storeAround, until, watchEvents, type Gate } from "../engine/world.ts";
@@ -187,9 +187,9 @@ test("another process sees the pause and its reason, and can resume the run", as
   const gates = gatesOf(3);
   const g = narrow(gates, { backpressureTimeout: "20 ms" });
   await using worker = await createEngine({ store, definitions: [g] });
-  await using client = await createEngine({ store, definitions: [g], worker: false });
+  await using client = await createClient({ store, definitions: [g] });
   const run = await worker.start(g, {}, { id: "r" });
-  const seen = client.run(g, "r");
+  const seen = client.get(g, "r");
   await until(async () => (await seen.info()).status === "paused");
   expect((await seen.info()).error).toMatchObject({ code: "BACKPRESSURE_TIMEOUT" });
   for (const gate of gates) gate.open();

@@ -103,14 +103,14 @@ test("a policy without `retryable` repeats everything but a FatalError", async (
     .node("each", { retry: { maxAttempts: 3, baseDelay: 1, maxDelay: 1 } }, async (ctx, _state, item: string) => {
       tries.push(`${item} ${ctx.attempt}`);
       if (item === "fatal") throw new FatalError("never");
-      if (ctx.attempt < 2) throw new Error("again");
+      if (ctx.attempt < 3) throw new Error("again");
     })
     .spread(START, "each", () => ["fatal"]);
   await using engine = await createTestEngine({ definitions: [g] });
   const run = await engine.start(g, {});
   await engine.clock.advance("1 s");
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "never" } });
-  expect(tries).toEqual(["fatal 0"]);
+  expect(tries).toEqual(["fatal 1"]);
 });
 
 test("items are dispatched in ascending order key when the frontier has room for all, and never more at once than allowed", async () => {

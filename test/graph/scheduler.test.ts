@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import {
   append,
+  createClient,
   createEngine,
   END,
   FatalError,
@@ -38,9 +39,9 @@ test("bounded concurrency metrics: in a run of 500 nodes no sample shows more at
       counted.calls += 1;
       counted.most = Math.max(counted.most, ++counted.atWork);
       try {
-        if (item % 10 === 0) samples.push((await engine.run(g, ctx.runId).scheduler()).activeNodes);
+        if (item % 10 === 0) samples.push((await engine.get(g, ctx.runId).scheduler()).activeNodes);
         await macrotask();
-        if (item % 25 === 0 && ctx.attempt === 0) {
+        if (item % 25 === 0 && ctx.attempt === 1) {
           counted.retries += 1;
           throw new Error("once");
         }
@@ -123,7 +124,7 @@ test("items are created, queued, executing, completed; after a failed attempt qu
       { retry: { maxAttempts: 3, baseDelay: "1 hour", maxDelay: "1 hour" }, timeout: "1 day" },
       async (ctx, _state, item: number) => {
         await gates[item]!.wait();
-        if (item === 0 && ctx.attempt === 0) throw new Error("once");
+        if (item === 0 && ctx.attempt === 1) throw new Error("once");
         if (item === 3) throw new FatalError("for good");
       },
     )
@@ -163,11 +164,11 @@ test("a process that does not hold the run has its state and figures from the jo
     .edge(START, "first")
     .edge("first", "second");
   await using worker = await createEngine({ store, definitions: [g] });
-  await using client = await createEngine({ store, definitions: [g], worker: false });
+  await using client = await createClient({ store, definitions: [g] });
   const run = await worker.start(g, {}, { id: "r" });
   await gate.reached;
-  await until(async () => (await client.run(g, "r").scheduler()).step === 2);
-  expect(await client.run(g, "r").scheduler()).toMatchObject({
+  await until(async () => (await client.get(g, "r").scheduler()).step === 2);
+  expect(await client.get(g, "r").scheduler()).toMatchObject({
     completedSteps: 1,
     activeNodes: 0,
     held: false,
@@ -177,7 +178,7 @@ test("a process that does not hold the run has its state and figures from the jo
   expect(await run.scheduler()).toMatchObject({ held: true, activeNodes: 1, items: [{ state: "executing" }] });
   gate.open();
   await run.result();
-  expect(await client.run(g, "r").scheduler()).toEqual(await run.scheduler());
+  expect(await client.get(g, "r").scheduler()).toEqual(await run.scheduler());
 });
 
 test("a workflow has no scheduler", async () => {

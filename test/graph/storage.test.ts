@@ -87,7 +87,7 @@ test("label and latest: at 100,000 checkpoints both are found by an index, and n
   using stores = openStores();
   await using engine = await createEngine({ store: stores.source, definitions: [edits] });
   await engine.start(edits, { n: STEPS - 1 }, { id: "r" });
-  await engine.run(edits, "r").result();
+  await engine.get(edits, "r").result();
   const { run } = (await stores.store.findRun("r"))!;
   const db = new DatabaseSync(stores.path);
   db.exec(`with recursive steps (step) as (select 10 union all select step + 1 from steps where step < 100009)
@@ -97,7 +97,7 @@ test("label and latest: at 100,000 checkpoints both are found by an index, and n
     (db.prepare(`explain query plan ${STATEMENT_TEXTS[name]}`).all(...values) as { detail: string }[])
       .map(({ detail }) => detail)
       .join("\n");
-  expect(plan("labelledCheckpoint", run, "l100", 200_000)).toBe(
+  expect(plan("labeledCheckpoint", run, "l100", 200_000)).toBe(
     "SEARCH checkpoints USING INDEX checkpoints_label (run=? AND label=? AND step<?)",
   );
   expect(plan("checkpointUpTo", run, 200_000)).toBe(
@@ -112,6 +112,6 @@ test("label and latest: at 100,000 checkpoints both are found by an index, and n
   );
   db.close();
   expect((await stores.store.findCheckpoint(run, Number.MAX_SAFE_INTEGER, false))?.step).toBe(100_009);
-  expect((await stores.store.findLabelled(run, "l100", Number.MAX_SAFE_INTEGER))?.step).toBe(99_500);
-  expect((await stores.store.findLabelled(run, "l100", 50_000))?.step).toBe(49_800);
+  expect((await stores.store.findLabeledCheckpoint(run, "l100", Number.MAX_SAFE_INTEGER))?.step).toBe(99_500);
+  expect((await stores.store.findLabeledCheckpoint(run, "l100", 50_000))?.step).toBe(49_800);
 });

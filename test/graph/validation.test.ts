@@ -1,20 +1,8 @@
 // What is refused before a run starts, and what a node, a rule or a condition gets wrong while it goes on.
 
 import { expect, test } from "vitest";
-import {
-  append,
-  channel,
-  checkpointFromJson,
-  END,
-  goto,
-  graph,
-  last,
-  max,
-  merge,
-  START,
-  workItemFromJson,
-  type Channel,
-} from "reprise";
+import { append, channel, END, goto, graph, last, max, merge, START, type Channel } from "reprise";
+import { checkpointFromJson, workItemFromJson } from "reprise/checkpoints";
 import { createTestEngine } from "reprise/testing";
 import { rejection } from "../engine/world.ts";
 
@@ -549,7 +537,7 @@ test("a key function is called once per item, before its node, and every attempt
       },
       async (ctx, _state, item: { cents: number }) => {
         seen.push(`${ctx.attempt} ${ctx.idempotencyKey}`);
-        if (ctx.attempt === 0) throw new Error(`once ${item.cents}`);
+        if (ctx.attempt === 1) throw new Error(`once ${item.cents}`);
       },
     )
     .spread(START, "pay", () => [{ cents: 1 }, { cents: 2 }]);
@@ -557,7 +545,7 @@ test("a key function is called once per item, before its node, and every attempt
   const run = await engine.start(g, { order: "o-1" });
   await engine.clock.advance("1 s");
   await run.result();
-  expect(seen.toSorted()).toEqual(["0 o-1/1", "0 o-1/2", "1 o-1/1", "1 o-1/2"]);
+  expect(seen.toSorted()).toEqual(["1 o-1/1", "1 o-1/2", "2 o-1/1", "2 o-1/2"]);
   expect(calls.toSorted()).toEqual(["1", "2"]);
 });
 

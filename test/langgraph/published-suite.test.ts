@@ -8,7 +8,7 @@ import {
 } from "@langchain/langgraph-checkpoint-validation";
 import { aesGcm, type PayloadCodec, type StoreSource } from "reprise";
 import { RepriseSaver } from "reprise/langgraph";
-import { simulatedSource } from "../stores/remote-world.ts";
+import { simulatedSource } from "../stores/remote-fixture.ts";
 
 const RUNNER = { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it };
 Object.assign(globalThis, RUNNER);

@@ -61,9 +61,9 @@ test("what was logged is not logged again on replay", async () => {
 
   // A run that has ended is replayed in silence, to its last line.
   const logs: string[] = [];
-  const { facts } = resumed.execution;
+  const { identity: facts } = resumed.execution;
   await replayJournal(workflowBody(logging), {
-    facts,
+    identity: facts,
     entries: resumed.entries,
     chain: resumed.chain,
     host: testHost(logs),

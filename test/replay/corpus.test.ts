@@ -33,7 +33,7 @@ async function play(run: LiveRun, chance: Chance, specimen: Specimen): Promise<v
   while (!run.isOver) {
     run.now += 1 + chance.below(1000);
     if (specimen.cancelled === true && run.entries.length > 4) await run.commit(run.cancels("recorded"));
-    else if (run.execution.facts.id === "corpus-early" && !run.types.includes("PromiseResolved"))
+    else if (run.execution.identity.id === "corpus-early" && !run.types.includes("PromiseResolved"))
       await run.commit(run.settles("reply", { value: 7 }));
     else await step(run, chance.pick(run.open()), chance);
   }
@@ -78,7 +78,7 @@ async function record(name: string, specimen: Specimen): Promise<Recording> {
 function replay(specimen: Specimen, runId: string, entries: readonly Entry[], chain: string): Promise<Replay> {
   const facts = { id: runId, generation: 0 };
   return replayJournal(workflowBody(specimen.definition), {
-    facts,
+    identity: facts,
     entries,
     chain,
     host: testHost([]),

@@ -12,18 +12,19 @@ import { decode, systemTimers, type EpochMs } from "../../src/base/index.ts";
 import {
   CHAIN_START,
   chainAfter,
+  decodeEntry,
   isCancel,
   markOf,
   parseNow,
   taskBody,
   type AnyTask,
+  type DecodedEntry,
   type Definition,
   type Entry,
   type EntryType,
 } from "../../src/kernel/index.ts";
 import {
   CURRENT_FLAGS,
-  decodeEntry,
   driveThrough,
   entryData,
   Execution,
@@ -31,13 +32,12 @@ import {
   indexJournal,
   isWorkflow,
   workflowBody,
-  type Ask,
+  type CommandRequest,
   type Determinism,
   type ExecutionHost,
-  type OperationAsk,
+  type OperationRequest,
   type OperationContext,
-  type Recorded,
-  type RecordedEntry,
+  type RecordedJournal,
   type Stop,
 } from "../../src/workflow/index.ts";
 
@@ -58,7 +58,7 @@ export interface Commit {
 export type Answer = { readonly value?: unknown } | { readonly error: unknown };
 
 /** Gives an execution everything its journal holds; the real one unless a test tries a wrong one. */
-export type Drive = (execution: Execution, recorded: Recorded) => Promise<void>;
+export type Drive = (execution: Execution, recorded: RecordedJournal) => Promise<void>;
 
 export interface LiveRunOptions {
   readonly id?: string;
@@ -109,13 +109,18 @@ export class LiveRun {
   /** Journal lengths at which a crash may cut: an append that is not in the middle of one commit's arrivals. */
   readonly cuts: number[] = [];
   readonly execution: Execution;
-  readonly #operations = new Map<string, OperationAsk>();
-  readonly #created = new Map<string, RecordedEntry>();
+  readonly #operations = new Map<string, OperationRequest>();
+  readonly #created = new Map<string, DecodedEntry>();
   readonly #tasks = new Map<string, AnyTask>();
   readonly #settledPorts = new Set<string>();
   #ended = false;
 
-  private constructor(definition: Definition, entries: readonly Entry[], options: LiveRunOptions, recorded: Recorded) {
+  private constructor(
+    definition: Definition,
+    entries: readonly Entry[],
+    options: LiveRunOptions,
+    recorded: RecordedJournal,
+  ) {
     for (const entry of entries) this.#keep(entry);
     this.now = entries.at(-1)?.at ?? STARTED_AT;
     this.#ended = recorded.end !== undefined;
@@ -163,7 +168,7 @@ export class LiveRun {
   }
 
   /** What the code asked for by `ctx.run`. */
-  operation(command: string): OperationAsk | undefined {
+  operation(command: string): OperationRequest | undefined {
     return this.#operations.get(command);
   }
 
@@ -181,7 +186,8 @@ export class LiveRun {
           ? make("TaskFailed", entryData.taskFailedData(0, answer.error, undefined))
           : make("TaskCompleted", entryData.taskCompletedData(0, result, undefined));
       case "ChildWorkflow": {
-        const id = String(this.#created.get(command)?.data["childExecutionId"]);
+        const created = this.#created.get(command);
+        const id = created?.type === "ChildWorkflowInitiated" ? created.data.childExecutionId : "";
         return failed
           ? make("ChildWorkflowFailed", entryData.childFailedData(id, answer.error))
           : make("ChildWorkflowCompleted", entryData.childCompletedData(id, result));
@@ -236,7 +242,8 @@ export class LiveRun {
   async perform(command: string): Promise<Arrival> {
     const operation = this.#operations.get(command);
     const created = this.#created.get(command);
-    const task = this.#tasks.get(String(created?.data["taskType"]));
+    const scheduled = created?.type === "TaskScheduled" ? created.data : undefined;
+    const task = this.#tasks.get(scheduled?.taskType ?? "");
     try {
       if (operation !== undefined) {
         const input = operation.input === undefined ? undefined : decode(operation.input);
@@ -244,7 +251,7 @@ export class LiveRun {
       }
       if (task === undefined) throw new Error(`No function is known for ${command}.`);
       return this.answerOf(command, {
-        value: await taskBody(task).run(this.#callContext(command), created?.data["input"]),
+        value: await taskBody(task).run(this.#callContext(command), scheduled?.input),
       });
     } catch (error) {
       return this.answerOf(command, { error });
@@ -290,8 +297,8 @@ export class LiveRun {
     return taken.length + further.length;
   }
 
-  async #deliver({ type, command, data, at, ...entry }: Entry): Promise<void> {
-    this.execution.deliver(type, command, decodeEntry({ type, command, data, at, ...entry }).data, at);
+  async #deliver(entry: Entry): Promise<void> {
+    this.execution.deliver(decodeEntry(entry));
     await drained();
     this.#afterDrain();
   }
@@ -350,21 +357,21 @@ export class LiveRun {
   /** L3, L5 */
   #afterDrain(): void {
     if (this.isOver) return;
-    const asks = this.execution.asks;
-    this.execution.asks = [];
+    const asks = this.execution.requests;
+    this.execution.requests = [];
     for (const ask of asks) this.#ask(ask);
     if (this.execution.outcome !== undefined) this.#end();
   }
 
-  #ask(ask: Ask): void {
-    if (ask.ask === "emit" || ask.ask === "step" || ask.ask === "stop-nodes" || ask.ask === "limit-wait") return;
+  #ask(ask: CommandRequest): void {
+    if (ask.kind === "emit" || ask.kind === "step" || ask.kind === "stop-nodes" || ask.kind === "limit-wait") return;
     this.asked.push(labelOf(ask));
-    if (ask.ask === "operation") {
+    if (ask.kind === "operation") {
       this.#operations.set(ask.command, ask);
       return;
     }
-    if (ask.ask === "task") this.#tasks.set(ask.task.name, ask.task);
-    this.#append("type" in ask ? ask.type : ASK_ENTRIES[ask.ask], ask.command, ask.data);
+    if (ask.kind === "task") this.#tasks.set(ask.task.name, ask.task);
+    this.#append("type" in ask ? ask.type : ASK_ENTRIES[ask.kind], ask.command, ask.data);
     this.cuts.push(this.entries.length);
   }
 
@@ -396,7 +403,7 @@ export class LiveRun {
   }
 
   #callContext(command: string): OperationContext {
-    const { id, generation } = this.execution.facts;
+    const { id, generation } = this.execution.identity;
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     return {
       runId: id,
@@ -415,10 +422,10 @@ function arrivalOf({ type, command, data, at }: Entry): Arrival {
 }
 
 /** One for each thing that can be asked for: some share a command. */
-function labelOf(ask: Exclude<Ask, { ask: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
-  if (ask.ask === "cancel-timer") return `${ask.command} cancel`;
-  if (ask.ask === "answer") return `${ask.command} answer`;
-  return ask.ask === "child-message" ? `${ask.command} ${ask.data}` : ask.command;
+function labelOf(ask: Exclude<CommandRequest, { kind: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
+  if (ask.kind === "cancel-timer") return `${ask.command} cancel`;
+  if (ask.kind === "answer") return `${ask.command} answer`;
+  return ask.kind === "child-message" ? `${ask.command} ${ask.data}` : ask.command;
 }
 
 const ASK_ENTRIES = {

@@ -74,7 +74,7 @@ async function expectViolation(
     await drained();
     expect(run.stop).toMatchObject({ status: "determinism_violation", code: "DETERMINISM_VIOLATION", message, where });
     expect(run.execution.outcome).toBeUndefined();
-    expect(run.execution.asks).toEqual([]);
+    expect(run.execution.requests).toEqual([]);
     expect(run.entries).toEqual(entries);
     expect(seen).toEqual([]);
   }
@@ -291,8 +291,8 @@ test("after a violation nothing settles, and no other branch gets anything any m
     seen,
   );
   const run = await LiveRun.resume(branches, entries);
-  run.execution.deliver("TaskCompleted", "Task(0)", { result: 1 }, 0);
-  run.execution.deliver("CancelRequested", "", {}, 0);
+  run.execution.deliver({ type: "TaskCompleted", command: "Task(0)", data: { result: 1 }, at: 0 });
+  run.execution.deliver({ type: "CancelRequested", command: "", data: {}, at: 0 });
   await drained();
   expect(seen).toEqual([]);
 });
@@ -303,7 +303,7 @@ test("a task nobody has registered blocks the run before anything is written", a
   const run = await LiveRun.start(asking, undefined, { unregistered: ["TaskA"] });
   expect(run.stop).toMatchObject({ status: "blocked", code: "UNKNOWN_TASK", where: "Task(0)", expected: "TaskA" });
   expect(run.types).toEqual(["RunStarted"]);
-  expect(run.execution.asks).toEqual([]);
+  expect(run.execution.requests).toEqual([]);
   expect(seen).toEqual([]);
   const child = await LiveRun.start(parent, undefined, { unregistered: ["invoice"] });
   expect(child.stop).toMatchObject({ status: "blocked", code: "UNKNOWN_DEFINITION", where: "ChildWorkflow(0)" });
@@ -343,7 +343,7 @@ test("ACCEPTANCE 25: a loop of 3 shortened to 2 completes and reports Task(2); s
   const lenient = await LiveRun.resume(loop(2), await threeTurns(), PER_TYPE);
   expect(lenient.stop).toBeUndefined();
   expect(lenient.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1"] });
-  expect(lenient.execution.leftovers).toEqual([orphan]);
+  expect(lenient.execution.orphanWarnings).toEqual([orphan]);
   expect(lenient.logs).toEqual([`warn: ${orphan}`]);
   const strict = await LiveRun.resume(loop(2), await threeTurns());
   expect(strict.stop).toMatchObject({ status: "determinism_violation", message: orphan, where: "Task(2)", seq: 6 });
@@ -362,7 +362,7 @@ test("ACCEPTANCE 25: a timer the code no longer cancels is reported too", async 
   const run = await LiveRun.start(before);
   await run.finish("Task(0)");
   const lenient = await LiveRun.resume(after, run.entries, PER_TYPE);
-  expect(lenient.execution.leftovers).toEqual([
+  expect(lenient.execution.orphanWarnings).toEqual([
     "Orphaned command at Timer(0): the journal has 'TimerCancelled', the code ended without asking for it",
   ]);
 });
@@ -399,7 +399,7 @@ test("ACCEPTANCE 25: an orphan is reported also when the code ends long after it
   const lenient = await LiveRun.resume(after, await threeTurns(), PER_TYPE);
   await lenient.commit(lenient.fires("Timer(0)"));
   expect(lenient.execution.outcome).toEqual({ status: "returned", value: "a0" });
-  expect(lenient.execution.leftovers.map((text) => text.slice(0, 27))).toEqual([
+  expect(lenient.execution.orphanWarnings.map((text) => text.slice(0, 27))).toEqual([
     "Orphaned command at Task(1)",
     "Orphaned command at Task(2)",
   ]);
@@ -619,7 +619,7 @@ test("replayJournal says whether the code still ends as the journal does", async
   await run.finish("Task(0)");
   const replay = (definition: Definition) =>
     replayJournal(workflowBody(definition), {
-      facts: run.execution.facts,
+      identity: run.execution.identity,
       entries: run.entries,
       chain: run.chain,
       host: testHost([]),
@@ -653,7 +653,7 @@ test("a run that ended because its output is not data replays to the same end", 
   await run.finish("Task(0)");
   expect(run.types.at(-1)).toBe("RunFailed");
   const verdict = await replayJournal(workflowBody(wrong), {
-    facts: run.execution.facts,
+    identity: run.execution.identity,
     entries: run.entries,
     chain: run.chain,
     host: testHost([]),

@@ -66,11 +66,11 @@ test("a wait made while its signal is on its way is closing at once, and gets no
   expect(execution.signals.announce(execution, "a", 1)?.command).toBe("Promise(0)");
   execution.close("Promise(0)");
   expect(execution.signals.announce(execution, "a", 2)).toBeUndefined();
-  execution.deliver("SignalReceived", "Promise(0)", { name: "a", value: 1 }, run.now);
+  execution.deliver({ type: "SignalReceived", command: "Promise(0)", data: { name: "a", value: 1 }, at: run.now });
   await drained();
   expect(execution.isOpen("Promise(1)")).toBe(false);
-  expect(execution.asks).toMatchObject([{ ask: "promise", command: "Promise(1)", timeoutMs: undefined }]);
-  execution.deliver("SignalReceived", "", { name: "a", value: 2 }, run.now);
+  expect(execution.requests).toMatchObject([{ kind: "promise", command: "Promise(1)", timeoutMs: undefined }]);
+  execution.deliver({ type: "SignalReceived", command: "", data: { name: "a", value: 2 }, at: run.now });
   await drained();
   expect(execution.outcome).toEqual({ status: "returned", value: [1, 2] });
 });

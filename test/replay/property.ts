@@ -53,7 +53,7 @@ export async function divergenceAt(
   drive?: Drive,
 ): Promise<string | undefined> {
   const prefix = run.entries.slice(0, cut);
-  const { id } = run.execution.facts;
+  const { id } = run.execution.identity;
   const resumed = await LiveRun.resume(definition, prefix, drive === undefined ? { id } : { id, drive });
   const stoppedAt = (): string | undefined => resumed.stop && `stopped: ${resumed.stop.message}`;
   const stopped = stoppedAt();

@@ -2,14 +2,8 @@
 
 import { expect, test } from "vitest";
 import { systemTimers } from "../../src/base/index.ts";
-import { findJournalFault, type EntryType } from "../../src/kernel/index.ts";
-import {
-  replayJournal,
-  workflowBody,
-  type Execution,
-  type Recorded,
-  type RecordedEntry,
-} from "../../src/workflow/index.ts";
+import { findJournalFault, type DecodedEntry, type EntryType } from "../../src/kernel/index.ts";
+import { replayJournal, workflowBody, type RecordedJournal } from "../../src/workflow/index.ts";
 import { drained, LiveRun, testHost, type Drive } from "./live-run.ts";
 import { definitionOf, programOf, type Program } from "./programs.ts";
 import { divergenceAt } from "./property.ts";
@@ -100,9 +94,9 @@ test("a random program cut anywhere and taken up again is the program it was", L
     if (only !== undefined) console.log(JSON.stringify(program), run.entries);
     const fault = findJournalFault(run.entries, { head: run.entries.length, chain: run.chain });
     if (fault !== undefined) return [reproduction(seed, 0, fault.problem)];
-    const { facts } = run.execution;
+    const { identity: facts } = run.execution;
     const verdict = await replayJournal(workflowBody(definition), {
-      facts,
+      identity: facts,
       entries: run.entries,
       chain: run.chain,
       host: testHost([]),
@@ -126,7 +120,7 @@ test("a random program cut anywhere and taken up again is the program it was", L
 /** Nothing arrives together here, so that only the way of delivering can make a difference. */
 const STEADY: Weather = { ...ROUGH, together: 0, overlaps: 0, cancels: 0 };
 
-type Choice = (available: readonly RecordedEntry[], recorded: Recorded) => readonly RecordedEntry[];
+type Choice = (available: readonly DecodedEntry[], recorded: RecordedJournal) => readonly DecodedEntry[];
 
 /** Replays in rounds: of what has been asked for and has an answer, `choose` says what is delivered before the next drain. */
 function inRounds(choose: Choice): Drive {
@@ -144,20 +138,17 @@ function inRounds(choose: Choice): Drive {
       );
       if (available.length === 0) break;
       const delivered = new Set(choose(available, recorded));
-      for (const entry of delivered) deliver(execution, entry);
+      for (const entry of delivered) execution.deliver(entry);
       await drained();
       waiting = waiting.filter((entry) => !delivered.has(entry));
     }
-    execution.checkLeftovers();
+    execution.checkOrphans();
   };
 }
 
-function deliver(execution: Execution, { type, command, data, at }: RecordedEntry): void {
-  execution.deliver(type, command, data, at);
-}
-
-function firstByCommand(available: readonly RecordedEntry[], { byCommand }: Recorded): readonly RecordedEntry[] {
-  const indexOf = ({ command }: RecordedEntry): number => Number(byCommand.get(command)?.data["index"] ?? -1);
+function firstByCommand(available: readonly DecodedEntry[], { byCommand }: RecordedJournal): readonly DecodedEntry[] {
+  const indexOf = ({ command }: DecodedEntry): number =>
+    (byCommand.get(command)?.data as { index?: number } | undefined)?.index ?? -1;
   return available.toSorted((left, right) => indexOf(left) - indexOf(right)).slice(0, 1);
 }
 
@@ -168,11 +159,11 @@ const MUTANTS: Readonly<Record<string, Drive>> = {
     execution.start();
     await drained();
     for (const entry of recorded.deliveries) {
-      deliver(execution, entry);
+      execution.deliver(entry);
       await Promise.resolve();
     }
     await drained();
-    execution.checkLeftovers();
+    execution.checkOrphans();
   },
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ask } from "./ask.ts";
+import { runQuery } from "./run-query.ts";
 import { describeOn, freshDatabase, startCluster } from "./index.ts";
 
 const TIMEOUT = 240_000;
@@ -11,13 +11,13 @@ for (const kind of ["postgres", "mysql"] as const) {
       await using database = await freshDatabase(cluster);
       await database.run("create table notes (body text)", "insert into notes values ('early')");
       await cluster.catchUp();
-      expect(await ask(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["early"]);
+      expect(await runQuery(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["early"]);
       await cluster.pauseReplication();
       await database.run("insert into notes values ('late')");
       const { diedAt, promotedAt } = await cluster.failOver();
       expect(promotedAt).toBeGreaterThan(diedAt);
       await database.run("insert into notes values ('after')");
-      expect(await ask(database.url, "select body from notes order by body")).toEqual(["after", "early"]);
+      expect(await runQuery(database.url, "select body from notes order by body")).toEqual(["after", "early"]);
     });
 
     test("a synchronous failover loses nothing, and the next one has a standby", { timeout: TIMEOUT }, async () => {
@@ -30,7 +30,7 @@ for (const kind of ["postgres", "mysql"] as const) {
         await cluster.failOver();
         await cluster.addStandby();
       }
-      expect(await ask(database.url, "select body from notes order by body")).toEqual(["a", "b", "c"]);
+      expect(await runQuery(database.url, "select body from notes order by body")).toEqual(["a", "b", "c"]);
       expect([cluster.url, cluster.hostsUrl]).toEqual([url, hostsUrl]);
     });
 
@@ -39,7 +39,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       await using database = await freshDatabase(cluster);
       await database.run("create table notes (body text)", "insert into notes values ('kept')");
       await cluster.failOver({ primary: "stop" });
-      expect(await ask(database.url, "select body from notes")).toEqual(["kept"]);
+      expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
     });
 
     test("a primary that is left alive takes writes beside the new one", { timeout: TIMEOUT }, async () => {
@@ -50,10 +50,10 @@ for (const kind of ["postgres", "mysql"] as const) {
       await cluster.failOver({ primary: "leave" });
       await database.run("insert into notes values ('new')");
       const former = cluster.former!.urlOf(database.name);
-      expect(await ask(former, "select body from notes")).toEqual([]);
+      expect(await runQuery(former, "select body from notes")).toEqual([]);
       await cluster.addStandby();
       await cluster.catchUp();
-      expect(await ask(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["new"]);
+      expect(await runQuery(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["new"]);
     });
 
     test("replication that was paused catches up when it is resumed", { timeout: TIMEOUT }, async () => {
@@ -63,7 +63,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       await database.run("create table notes (body text)", "insert into notes values ('late')");
       await cluster.resumeReplication();
       await cluster.catchUp();
-      expect(await ask(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["late"]);
+      expect(await runQuery(cluster.standby!.urlOf(database.name), "select body from notes")).toEqual(["late"]);
     });
   });
 }

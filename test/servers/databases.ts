@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { Cluster } from "./cluster.ts";
-import { sharedServer } from "./desk.ts";
+import { sharedServer } from "./shared-servers.ts";
 import { KINDS, type ServerKind } from "./kinds.ts";
 import type { TestServer } from "./server.ts";
 

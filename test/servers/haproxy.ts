@@ -4,8 +4,8 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onPath } from "../../scripts/servers.mjs";
-import { ask } from "./ask.ts";
-import { freePort, KeptProcess } from "./kept-process.ts";
+import { runQuery } from "./run-query.ts";
+import { freePort, SupervisedProcess } from "./supervised-process.ts";
 import { whyNot } from "./kinds.ts";
 import { fastFolder } from "./server.ts";
 
@@ -27,7 +27,7 @@ export function whyNoHaProxy(): string | undefined {
 export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy> {
   const servers = urls.map((url) => new URL(url));
   const port = await freePort();
-  const kept = new KeptProcess({
+  const kept = new SupervisedProcess({
     name: "HAProxy",
     accounts: ["postgres", "nobody"],
     stopSignal: "SIGUSR1",
@@ -71,7 +71,7 @@ export async function startHaProxy(...urls: readonly string[]): Promise<HaProxy>
     // It takes every server for a primary until the first checks are over.
     await kept.untilReady(async () => {
       if (!kept.log().includes("is DOWN")) throw new Error("it has not found the standby yet");
-      await ask(urlOf("postgres"), "select 1");
+      await runQuery(urlOf("postgres"), "select 1");
     });
   } catch (error) {
     await kept[Symbol.asyncDispose]();

@@ -38,7 +38,7 @@ export {
 } from "./cluster.ts";
 export { freshDatabase, type FreshDatabase } from "./databases.ts";
 export { describeOn } from "./describe.ts";
-export { sharedServer, type SharedServer } from "./desk.ts";
+export { sharedServer, type SharedServer } from "./shared-servers.ts";
 export { whyNot, type ServerKind, type Settings } from "./kinds.ts";
 export { startHaProxy, whyNoHaProxy, type HaProxy } from "./haproxy.ts";
 export { startPgBouncer, whyNoPgBouncer, type PgBouncer } from "./pgbouncer.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { findMariadb, findPostgres } from "../../scripts/servers.mjs";
-import type { Command } from "./kept-process.ts";
+import type { Command } from "./supervised-process.ts";
 
 export type ServerKind = "postgres" | "mysql";
 

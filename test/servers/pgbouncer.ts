@@ -3,8 +3,8 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onPath } from "../../scripts/servers.mjs";
-import { ask } from "./ask.ts";
-import { freePort, KeptProcess } from "./kept-process.ts";
+import { runQuery } from "./run-query.ts";
+import { freePort, SupervisedProcess } from "./supervised-process.ts";
 import { whyNot, type Settings } from "./kinds.ts";
 import { fastFolder } from "./server.ts";
 
@@ -31,7 +31,7 @@ export async function startPgBouncer(
 ): Promise<PgBouncer> {
   const target = new URL(url);
   const port = await freePort();
-  const kept = new KeptProcess({
+  const kept = new SupervisedProcess({
     name: "PgBouncer",
     accounts: ["postgres", "nobody"],
     stopSignal: "SIGINT",
@@ -56,7 +56,7 @@ export async function startPgBouncer(
   through.port = String(port);
   const start = async (): Promise<void> => {
     await kept.launch({ command: onPath("pgbouncer")!, args: ["-q", path] });
-    await kept.untilReady(() => ask(through.href, "select 1"));
+    await kept.untilReady(() => runQuery(through.href, "select 1"));
   };
   try {
     await start();

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline/promises";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { ask } from "./ask.ts";
+import { runQuery } from "./run-query.ts";
 import { describeOn, fastFolder, freshDatabase, sharedServer, startServer } from "./index.ts";
 import { isAlive, treeOf } from "./processes.ts";
 
@@ -26,9 +26,9 @@ for (const kind of ["postgres", "mysql"] as const) {
       await server.kill();
       expect(processes.filter(isAlive)).toEqual([]);
       expect(server.pid).toBeUndefined();
-      await expect(ask(database.url, "select 1")).rejects.toThrow("ECONNREFUSED");
+      await expect(runQuery(database.url, "select 1")).rejects.toThrow("ECONNREFUSED");
       await server.start();
-      expect(await ask(database.url, "select body from notes")).toEqual(["kept"]);
+      expect(await runQuery(database.url, "select body from notes")).toEqual(["kept"]);
     });
 
     test("a private server takes settings, and others when it is started again", { timeout: TIMEOUT }, async () => {
@@ -37,18 +37,18 @@ for (const kind of ["postgres", "mysql"] as const) {
       const query = isMysql ? "select @@innodb_flush_log_at_trx_commit" : "show fsync";
       const [weak, strong] = isMysql ? [2, 1] : ["off", "on"];
       await using server = await startServer(kind, { settings: { [name]: weak }, under: fastFolder() });
-      expect(await ask(server.url, query)).toEqual([weak]);
+      expect(await runQuery(server.url, query)).toEqual([weak]);
       await server.stop();
       expect(server.pid).toBeUndefined();
       await server.start({});
-      expect(await ask(server.url, query)).toEqual([strong]);
+      expect(await runQuery(server.url, query)).toEqual([strong]);
     });
 
     test("a server can be run by another program, in another environment", { timeout: TIMEOUT }, async () => {
       const script = 'echo "wrapped in $MOOD"; exec "$@"';
       const options = { wrap: ["/bin/sh", "-c", script, "sh"], env: { MOOD: "silk" }, under: fastFolder() };
       await using server = await startServer(kind, options);
-      expect(await ask(server.url, "select 1")).toEqual([1]);
+      expect(await runQuery(server.url, "select 1")).toEqual([1]);
       expect(server.log()).toContain("wrapped in silk");
     });
 
@@ -62,11 +62,11 @@ for (const kind of ["postgres", "mysql"] as const) {
       await using server = await startServer(kind, { under: fastFolder() });
       server.signal("SIGSTOP");
       let isAnswered = false;
-      const answer = ask(server.url, "select 1").finally(() => {
+      const answer = runQuery(server.url, "select 1").finally(() => {
         isAnswered = true;
       });
       // Whoever is not deaf has answered by then.
-      await ask((await sharedServer(kind)).url, "select 1");
+      await runQuery((await sharedServer(kind)).url, "select 1");
       expect(isAnswered).toBe(false);
       server.signal("SIGCONT");
       expect(await answer).toEqual([1]);

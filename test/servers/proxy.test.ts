@@ -1,7 +1,7 @@
 import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ask } from "./ask.ts";
+import { runQuery } from "./run-query.ts";
 import { describeOn, freshDatabase, isCommit, startProxy, type ProxyMessage } from "./index.ts";
 import { wireOf } from "./wire/wire.ts";
 
@@ -36,7 +36,7 @@ async function openTable(kind: "postgres" | "mysql") {
   await database.run("create table notes (body varchar(99))");
   const proxy = await startProxy(database.url);
   onTestFinished(() => proxy[Symbol.asyncDispose]());
-  return { database, proxy, bodies: () => ask(database.url, "select body from notes") };
+  return { database, proxy, bodies: () => runQuery(database.url, "select body from notes") };
 }
 
 /** What a client does to commit a row: the three forms in which the last word is said. */
@@ -149,7 +149,7 @@ for (const kind of ["postgres", "mysql"] as const) {
       const session = await open(proxy.url);
       proxy.cutAll();
       await expect(session.query("select 1")).rejects.toThrow();
-      expect(await ask(proxy.url, "select 2")).toEqual([2]);
+      expect(await runQuery(proxy.url, "select 2")).toEqual([2]);
       expect(proxy.opened).toBe(2);
     });
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { findPostgres } from "../../scripts/servers.mjs";
-import { ask } from "./ask.ts";
+import { runQuery } from "./run-query.ts";
 import type { ServerKind, Settings } from "./kinds.ts";
 import { startServer, type ServerOptions, type TestServer } from "./server.ts";
 
@@ -55,30 +55,30 @@ const postgres: Replication = {
       ],
     });
     const standby = await startServer("postgres", { ...withSettings(options, PG_MEMBER), makeData: copy });
-    await until("a standby that streams", async () => (await ask(primary.url, SENDERS))[0] === 1);
+    await until("a standby that streams", async () => (await runQuery(primary.url, SENDERS))[0] === 1);
     if (mode === "sync")
       await primary.run("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()");
     if (mode === "sync")
       await until("a synchronous standby", async () =>
-        (await ask(primary.url, "select sync_state from pg_stat_replication")).includes("sync"),
+        (await runQuery(primary.url, "select sync_state from pg_stat_replication")).includes("sync"),
       );
     return standby;
   },
   pause: async (standby) => {
     await standby.run(`${FOLLOW} = ''`, "select pg_reload_conf()");
-    await until("the standby to stop receiving", async () => (await ask(standby.url, RECEIVERS))[0] === 0);
+    await until("the standby to stop receiving", async () => (await runQuery(standby.url, RECEIVERS))[0] === 0);
   },
   resume: async (standby, primary) => {
     await standby.run(`${FOLLOW} = '${conninfo(primary)}'`, "select pg_reload_conf()");
-    await until("the standby to receive", async () => (await ask(standby.url, RECEIVERS))[0] === 1);
+    await until("the standby to receive", async () => (await runQuery(standby.url, RECEIVERS))[0] === 1);
   },
   catchUp: async (standby, primary) => {
-    const [end] = await ask(primary.url, "select pg_current_wal_flush_lsn()::text");
+    const [end] = await runQuery(primary.url, "select pg_current_wal_flush_lsn()::text");
     const hasAll = `select coalesce(pg_last_wal_replay_lsn() >= '${String(end)}', false)`;
-    await until("the standby to catch up", async () => (await ask(standby.url, hasAll))[0] === true);
+    await until("the standby to catch up", async () => (await runQuery(standby.url, hasAll))[0] === true);
   },
   promote: async (standby) => {
-    const [isPromoted] = await ask(standby.url, "select pg_promote(true, 60)");
+    const [isPromoted] = await runQuery(standby.url, "select pg_promote(true, 60)");
     if (isPromoted !== true) throw new Error(`PostgreSQL could not be promoted:\n${standby.log().slice(-2_000)}`);
   },
   // A clean shutdown sends everything to the standby before it ends.
@@ -121,7 +121,7 @@ async function slaveStatus(standby: TestServer): Promise<RowDataPacket> {
 }
 
 async function waitForGtid(standby: TestServer, gtid: string): Promise<void> {
-  const [waited] = await ask(standby.url, `select master_gtid_wait('${gtid}', ${FOLLOWS_MS / 1_000})`);
+  const [waited] = await runQuery(standby.url, `select master_gtid_wait('${gtid}', ${FOLLOWS_MS / 1_000})`);
   if (waited !== 0)
     throw new Error(`MariaDB did not apply ${gtid}: ${String((await slaveStatus(standby))["Last_SQL_Error"])}`);
 }
@@ -139,7 +139,7 @@ const mysql: Replication = {
     if (mode === "sync") {
       const clients = "select variable_value from information_schema.global_status where variable_name = ";
       await until("a semi-synchronous standby", async () =>
-        (await ask(primary.url, `${clients} 'rpl_semi_sync_master_clients'`)).includes("1"),
+        (await runQuery(primary.url, `${clients} 'rpl_semi_sync_master_clients'`)).includes("1"),
       );
       await primary.run("set global rpl_semi_sync_master_enabled = 1");
     }
@@ -155,7 +155,7 @@ const mysql: Replication = {
     );
   },
   catchUp: async (standby, primary) => {
-    const [end] = await ask(primary.url, "select @@gtid_binlog_pos");
+    const [end] = await runQuery(primary.url, "select @@gtid_binlog_pos");
     await waitForGtid(standby, String(end));
   },
   promote: async (standby) => {

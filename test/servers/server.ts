@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort, KeptProcess, type Command } from "./kept-process.ts";
+import { freePort, SupervisedProcess, type Command } from "./supervised-process.ts";
 import { KINDS, versionOn, whyNot, type ServerKind, type Settings } from "./kinds.ts";
 
 export interface ServerOptions {
@@ -69,7 +69,7 @@ class KeptServer implements TestServer {
   port = 0;
 
   readonly #options: ServerOptions;
-  readonly #process: KeptProcess;
+  readonly #process: SupervisedProcess;
   #settings: Settings;
 
   constructor(kind: ServerKind, options: ServerOptions) {
@@ -78,7 +78,7 @@ class KeptServer implements TestServer {
     this.#settings = options.settings ?? {};
     const { accounts, stopSignal, endSignal, name } = KINDS[kind];
     const { under, env } = options;
-    this.#process = new KeptProcess({ name, accounts, stopSignal, endSignal, under, env });
+    this.#process = new SupervisedProcess({ name, accounts, stopSignal, endSignal, under, env });
   }
 
   get folder(): string {

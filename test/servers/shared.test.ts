@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import { ask } from "./ask.ts";
+import { runQuery } from "./run-query.ts";
 import { describeOn, freshDatabase, sharedServer, type ServerKind } from "./index.ts";
 
 const TIMEOUT = 120_000;
@@ -24,13 +24,14 @@ for (const kind of ["postgres", "mysql"] as const) {
   describeOn(kind, kind, () => {
     test("the shared server answers, at the durability of production", { timeout: TIMEOUT }, async () => {
       const { url, version } = await sharedServer(kind);
-      expect((await ask(url, "select version()"))[0]).toContain(version);
-      for (const [query, answer] of DURABLE[kind]) expect([query, await ask(url, query)]).toEqual([query, [answer]]);
+      expect((await runQuery(url, "select version()"))[0]).toContain(version);
+      for (const [query, answer] of DURABLE[kind])
+        expect([query, await runQuery(url, query)]).toEqual([query, [answer]]);
     });
 
     test("every process of a test run is given the same server", { timeout: TIMEOUT }, async () => {
-      const desk = JSON.stringify(import.meta.resolve("./desk.ts"));
-      const script = `import(${desk}).then(async (it) => console.log((await it.sharedServer("${kind}")).url))`;
+      const module = JSON.stringify(import.meta.resolve("./shared-servers.ts"));
+      const script = `import(${module}).then(async (it) => console.log((await it.sharedServer("${kind}")).url))`;
       const child = spawnSync(process.execPath, ["-e", script], { encoding: "utf8" });
       expect(child.stdout.trim()).toBe((await sharedServer(kind)).url);
     });
@@ -44,10 +45,10 @@ for (const kind of ["postgres", "mysql"] as const) {
         names.push(first.name, second.name);
         await first.run("create table notes (body text)", "insert into notes values ('first')");
         await second.run("create table notes (body text)", "insert into notes values ('second')");
-        expect(await ask(first.url, "select body from notes")).toEqual(["first"]);
-        expect(await ask(second.url, "select body from notes")).toEqual(["second"]);
+        expect(await runQuery(first.url, "select body from notes")).toEqual(["first"]);
+        expect(await runQuery(second.url, "select body from notes")).toEqual(["second"]);
       }
-      const all = await ask(url, kind === "mysql" ? "show databases" : "select datname from pg_database");
+      const all = await runQuery(url, kind === "mysql" ? "show databases" : "select datname from pg_database");
       expect(names.filter((name) => all.includes(name))).toEqual([]);
     });
 
@@ -55,13 +56,13 @@ for (const kind of ["postgres", "mysql"] as const) {
       const database = await freshDatabase(kind);
       await using _ = await stayConnected(database.url);
       await database[Symbol.asyncDispose]();
-      await expect(ask(database.url, "select 1")).rejects.toThrow(database.name);
+      await expect(runQuery(database.url, "select 1")).rejects.toThrow(database.name);
     });
 
     test("text is not compared as bytes unless that is asked for", { timeout: TIMEOUT }, async () => {
       await using database = await freshDatabase(kind);
       await database.run("create table notes (body varchar(9))", "insert into notes values ('B'), ('a')");
-      expect(await ask(database.url, "select body from notes order by body")).toEqual(["a", "B"]);
+      expect(await runQuery(database.url, "select body from notes order by body")).toEqual(["a", "B"]);
     });
   });
 }

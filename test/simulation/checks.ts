@@ -54,7 +54,7 @@ export class Ledger implements Witness {
     if (!("status" in outcome) || outcome.status !== "committed") return;
     if (write.write === "turn")
       for (const { item, claim } of write.items) if (claim !== undefined) issue(write.run, item, claim.token);
-    if (write.write !== "item-end" && write.write !== "turn") return;
+    if (write.write !== "end-item" && write.write !== "turn") return;
     for (const { item, token } of write.write === "turn" ? write.finished : [write]) {
       const tokens = this.#issued.get(`${write.run} ${item}`) ?? [];
       if (tokens.includes(token) && tokens.at(-1) !== token)

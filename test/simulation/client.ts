@@ -167,7 +167,7 @@ export class Client {
       if (process?.core !== undefined) {
         const sinceMs = this.#now();
         try {
-          return { value: await process.answer(process.core.run(definition as never, id).result()), sinceMs };
+          return { value: await process.answer(process.core.get(definition as never, id).result()), sinceMs };
         } catch (error) {
           const { code = "", message } = error as { code?: string; message: string };
           this.#lane.tell(`wait for ${id}: ${code || message} from ${process.name}`);

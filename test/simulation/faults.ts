@@ -4,7 +4,7 @@
 // allowing only some of them.
 
 import type { Chance } from "../replay/seeded.ts";
-import { stream } from "./chance.ts";
+import { stream } from "./random.ts";
 
 /**
  * `slow`: a call takes long. `kill`: a process is killed, anywhere or right before or after a write. `pause`: it stands still

@@ -1,7 +1,7 @@
 // npm run sim: seeds, one after the other, until there have been enough or the time is up.
 
 import { parseArgs } from "node:util";
-import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
+import type { Isolation } from "./store/sim-database.ts";
 import { Coverage } from "./coverage.ts";
 import { FAULTS, type Fault } from "./faults.ts";
 import { findMutant, type Found } from "./find-mutants.ts";

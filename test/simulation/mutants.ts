@@ -2,8 +2,8 @@
 // goes in or comes out; production code has no switch for any of this.
 
 import type { Outcome, OutcomeOf, Store, TurnWrite, Write } from "../../src/kernel/index.ts";
-import type { Lock, Question } from "../../src/stores/remote/query.ts";
-import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
+import type { Lock, Query } from "../../src/stores/remote/query.ts";
+import type { SimBackend, SimLink } from "./store/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Life } from "./process.ts";
 import { ROLLBACK_MUTANTS } from "./rollback-mutants.ts";
@@ -49,36 +49,36 @@ function backendMutant(name: string, scenario: readonly string[], change: (backe
 }
 
 /** Every connection a process makes, changed. */
-function linkMutant(name: string, scenario: readonly string[], change: (link: SimLink) => void): SimMutant {
+function linkMutant(name: string, scenario: readonly string[], change: (connection: SimLink) => void): SimMutant {
   return backendMutant(name, scenario, (backend) => {
     const connect = backend.connect.bind(backend);
     backend.connect = async () => {
-      const link = await connect();
-      change(link);
-      return link;
+      const connection = await connect();
+      change(connection);
+      return connection;
     };
   });
 }
 
 /** On a database that is left at MySQL's default. */
-function rrMutant(name: string, scenario: readonly string[], change: (link: SimLink) => void): SimMutant {
+function rrMutant(name: string, scenario: readonly string[], change: (connection: SimLink) => void): SimMutant {
   const one = linkMutant(name, scenario, change);
   return { ...one, options: { ...one.options, mode: "rr" } };
 }
 
 /** A plain read: from then on a transaction sees that moment. */
-const ANYTHING: Question = { ask: "select", table: "meta", where: [], limit: 1, lock: "none" };
+const ANYTHING: Query = { kind: "select", table: "meta", where: [], limit: 1, lock: "none" };
 
-/** Questions as they should not be asked. */
-function asking(change: (question: Question) => Question): (link: SimLink) => void {
-  return (link) => {
-    const ask = link.ask.bind(link);
-    link.ask = (questions) => ask(questions.map(change));
+/** Queries as they should not be asked. */
+function asking(change: (query: Query) => Query): (connection: SimLink) => void {
+  return (connection) => {
+    const ask = connection.query.bind(connection);
+    connection.query = (queries) => ask(queries.map(change));
   };
 }
 
-function withLock(question: Question, was: Lock, is: Lock): Question {
-  return "lock" in question && question.lock === was ? { ...question, lock: is } : question;
+function withLock(query: Query, was: Lock, is: Lock): Query {
+  return "lock" in query && query.lock === was ? { ...query, lock: is } : query;
 }
 
 const isOf = <K extends Write["write"]>(write: Write, kind: K): write is Extract<Write, { write: K }> =>
@@ -110,8 +110,8 @@ const EFFECTS = { items: [], children: [], messages: [], sends: [], dropped: [] 
 export const MUTANTS: readonly SimMutant[] = [
   mutant("a result is taken without looking at its token", ["tasks"], (store) =>
     writing(store, async (write) => {
-      if (!isOf(write, "item-end")) return write;
-      const [token] = await store.itemTokens([write]);
+      if (!isOf(write, "end-item")) return write;
+      const [token] = await store.readItemTokens([write]);
       return token === undefined ? write : { ...write, token };
     }),
   ),
@@ -120,7 +120,7 @@ export const MUTANTS: readonly SimMutant[] = [
       store,
       (write) => write,
       (outcome, write) =>
-        isOf(write, "turn") && "status" in outcome && outcome.status === "lease-lost"
+        isOf(write, "turn") && "status" in outcome && outcome.status === "lease_lost"
           ? { status: "committed", more: false, children: [] }
           : outcome,
     ),
@@ -170,8 +170,8 @@ export const MUTANTS: readonly SimMutant[] = [
       (write) => write,
       async (outcome, write) => {
         if (!isOf(write, "claim-messages")) return outcome;
-        for (const { line, run, seq, token } of (outcome as OutcomeOf<typeof write>).messages)
-          await store.write([{ write: "message-delivered", line, run, seq, token }]);
+        for (const { firstRun, run, seq, token } of (outcome as OutcomeOf<typeof write>).messages)
+          await store.write([{ write: "message-delivered", firstRun, run, seq, token }]);
         return outcome;
       },
     ),
@@ -211,7 +211,7 @@ export const MUTANTS: readonly SimMutant[] = [
   mutant("a message that came meanwhile is taken for read", ["collect"], (store) =>
     writing(store, async (write) => {
       if (!isOf(write, "turn") || write.entries.length === 0) return write;
-      const [pulse] = await store.pulse([write.run]);
+      const [pulse] = await store.readProgress([write.run]);
       return { ...write, read: Math.max(write.read, pulse?.arrivals ?? 0) };
     }),
   ),
@@ -228,16 +228,16 @@ export const MUTANTS: readonly SimMutant[] = [
   linkMutant(
     "rows are read without a lock, and written as they were",
     ["programs", "collect"],
-    asking((question) => withLock(question, "update", "none")),
+    asking((query) => withLock(query, "update", "none")),
   ),
   linkMutant(
     "a claim takes what others are taking",
     ["programs", "flows"],
-    asking((question) => withLock(question, "skip", "none")),
+    asking((query) => withLock(query, "skip", "none")),
   ),
-  linkMutant("what was taken for granted is not looked at again", ["programs", "collect"], (link) => {
-    const commit = link.commit.bind(link);
-    link.commit = (batch, mark, changes) =>
+  linkMutant("what was taken for granted is not looked at again", ["programs", "collect"], (connection) => {
+    const commit = connection.commit.bind(connection);
+    connection.commit = (batch, mark, changes) =>
       commit(
         batch,
         mark,
@@ -251,9 +251,9 @@ export const MUTANTS: readonly SimMutant[] = [
     backend.lastBatch = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
   }),
   backendMutant("a commit that was given up may still get in", ["flows"], (backend) => {
-    backend.lastBatch = async (link, writer) => {
-      const [rows] = await link.read([
-        { ask: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "none" },
+    backend.lastBatch = async (connection, writer) => {
+      const [rows] = await connection.read([
+        { kind: "lookup", table: "writers", columns: ["writer"], keys: [[writer]], lock: "none" },
       ]);
       return (rows?.[0]?.["batch"] as number | undefined) ?? 0;
     };
@@ -261,9 +261,9 @@ export const MUTANTS: readonly SimMutant[] = [
   rrMutant(
     "plain reads see the moment before the locks were granted (REPEATABLE READ)",
     ["flows", "collect"],
-    (link) => {
-      const ask = link.ask.bind(link);
-      link.ask = async (questions) => (await ask([ANYTHING, ...questions])).slice(1);
+    (connection) => {
+      const ask = connection.query.bind(connection);
+      connection.query = async (queries) => (await ask([ANYTHING, ...queries])).slice(1);
     },
   ),
   ...ROLLBACK_MUTANTS,

@@ -69,19 +69,19 @@ export function processStore(raw: Store, life: Life, passage: Passage, witness: 
     get(_target, key) {
       if (key === "kind") return raw.kind;
       if (key === "now") return () => raw.now();
-      if (key === "hasChanged") return () => passage.hasChanged();
+      if (key === "pollChanges") return () => passage.hasChanged();
       if (key === "close") return () => passage.close();
-      if (key === "takeNews") return raw.takeNews && (() => raw.takeNews!());
+      if (key === "takeNotice") return raw.takeNotice && (() => raw.takeNotice!());
       if (key === "onHistoryBreak")
         return (listener: Parameters<NonNullable<Store["onHistoryBreak"]>>[0]) =>
           raw.onHistoryBreak?.((change) => {
             if (life.lane.isDead) return;
             life.lane.tell(`notices: ${change.kind} ${change.detail}`);
-            if (change.kind === "rolled-back") witness.noticed(life.lane);
+            if (change.kind === "rolled_back") witness.noticed(life.lane);
             listener(change);
           });
-      if (key === "onNews")
-        return raw.onNews && ((heard: () => void) => raw.onNews!(() => life.lane.isDead || heard()));
+      if (key === "onNotice")
+        return raw.onNotice && ((heard: () => void) => raw.onNotice!(() => life.lane.isDead || heard()));
       const value: unknown = raw[key as keyof Store];
       return typeof key === "string" && typeof value === "function" ? callOf(key) : value;
     },

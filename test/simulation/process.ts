@@ -4,11 +4,12 @@
 // P2. A paused process stands still wherever it is; when it goes on it does not know that time has passed.
 
 import { RepriseError, type Random } from "../../src/base/index.ts";
-import { EngineCore, registryOf } from "../../src/engine/index.ts";
+import { EngineCore } from "../../src/engine/engine.ts";
+import { registryOf } from "../../src/engine/index.ts";
 import { Labels, Redaction, type AnyTask, type Definition, type Store } from "../../src/kernel/index.ts";
 import type { OutboxHandler } from "../../src/worker/index.ts";
 import type { Chance } from "../replay/seeded.ts";
-import { stream } from "./chance.ts";
+import { stream } from "./random.ts";
 import type { Lane, Scheduler } from "./scheduler.ts";
 
 /** What user code of one process has of the world. */

@@ -1,16 +1,11 @@
 // RemoteStore in the simulation: each process has its own, and its own connections, to one simulated database.
 
 import type { Database, Store } from "../../src/kernel/index.ts";
-import { LinkError } from "../../src/stores/remote/backend.ts";
+import { ConnectionError } from "../../src/stores/remote/backend.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import type { RemoteStoreOptions } from "../../src/stores/remote/session.ts";
-import {
-  SimServer,
-  type SimBackend,
-  type SimUserHandle,
-  type SimWire,
-} from "../../src/testing/simulation/sim-backend.ts";
-import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
+import { SimServer, type SimBackend, type SimUserHandle, type SimWire } from "./store/sim-backend.ts";
+import type { Isolation } from "./store/sim-database.ts";
 import type { Chance } from "../replay/seeded.ts";
 import { processStore, type Passage } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
@@ -66,7 +61,7 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
       const passage: Passage = {
         before: () => {},
         after: () => {},
-        hasChanged: () => store.hasChanged(),
+        hasChanged: () => store.pollChanges(),
         close: () => store.close(),
       };
       const wrapped = host.wrap?.(store, life) ?? store;
@@ -96,9 +91,9 @@ export async function openRemoteStores(host: RemoteHost): Promise<SimStores> {
 /** Between a process and the database. What happens in the database takes its time whether the process stands still or not. */
 function wireOf(host: RemoteHost, life: Life): SimWire {
   const { faults, lane } = host;
-  const lost = (where: string): LinkError => {
+  const lost = (where: string): ConnectionError => {
     life.lane.tell(`connection lost ${where}`);
-    return new LinkError("lost");
+    return new ConnectionError("lost");
   };
   return {
     async pass(call, place) {
@@ -110,7 +105,7 @@ function wireOf(host: RemoteHost, life: Life): SimWire {
         return;
       }
       if (isWrite && place !== "statement" && faults.happens("kill", 0.01)) life.die(`while ${call}: ${place}`);
-      if (call === "ask" && faults.happens("abort", 0.01)) throw new LinkError("again");
+      if (call === "query" && faults.happens("abort", 0.01)) throw new ConnectionError("retry");
       const ms = latencyMs(host);
       if (ms > 0) await lane.sleep(ms);
     },
@@ -120,7 +115,7 @@ function wireOf(host: RemoteHost, life: Life): SimWire {
         life.lane.tell(`commit: ${fate}`);
         return fate;
       }
-      return faults.happens("abort", 0.04) ? "again" : "ok";
+      return faults.happens("abort", 0.04) ? "retry" : "ok";
     },
     late: () => lane.sleep(faults.draw("unknown").unit() * LATE_MS),
     finishesAlone: () => host.chance.happens(0.5),

@@ -5,7 +5,7 @@
 // given twice, the comparison of what is held (reconcile), the identity of a run that is in memory.
 
 import type { OutcomeOf, RunRecord, Store } from "../../src/kernel/index.ts";
-import type { SimBackend, SimLink } from "../../src/testing/simulation/sim-backend.ts";
+import type { SimBackend, SimLink } from "./store/sim-backend.ts";
 import { changed, writing } from "../stores/mutants/mutant.ts";
 import type { Fault } from "./faults.ts";
 import type { SimMutant } from "./mutants.ts";
@@ -14,32 +14,32 @@ type Change = (backend: SimBackend) => void;
 
 /** No commit looks at history any more, and every server looks the same. */
 const UNCHECKED: Change = (backend) =>
-  changeLinks(backend, (link) => {
-    const commit = link.commit.bind(link);
-    link.commit = (batch, mark, changes) => commit(batch, mark, changes);
-    Object.defineProperty(link, "server", { value: "the only one" });
+  changeLinks(backend, (connection) => {
+    const commit = connection.commit.bind(connection);
+    connection.commit = (batch, mark, changes) => commit(batch, mark, changes);
+    Object.defineProperty(connection, "server", { value: "the only one" });
   });
 
 /** Lines of writers are looked at, the incarnation is not. */
 const UNCHECKED_INCARNATION: Change = (backend) =>
-  changeLinks(backend, (link) => {
-    const commit = link.commit.bind(link);
-    link.commit = (batch, mark, changes, check) =>
+  changeLinks(backend, (connection) => {
+    const commit = connection.commit.bind(connection);
+    connection.commit = (batch, mark, changes, check) =>
       commit(batch, mark, changes, check && { ...check, incarnation: undefined });
   });
 
 /** Numbers of runs follow the counter alone. */
 const COUNTED: Change = (backend) => {
   const reserve = backend.reserve.bind(backend);
-  backend.reserve = (link, counter, count) => reserve(link, counter, count, 0);
+  backend.reserve = (connection, counter, count) => reserve(connection, counter, count, 0);
 };
 
-function changeLinks(backend: SimBackend, change: (link: SimLink) => void): void {
+function changeLinks(backend: SimBackend, change: (connection: SimLink) => void): void {
   const connect = backend.connect.bind(backend);
   backend.connect = async () => {
-    const link = await connect();
-    change(link);
-    return link;
+    const connection = await connect();
+    change(connection);
+    return connection;
   };
 }
 

@@ -6,7 +6,7 @@
 
 import type { Clock, Timers } from "../../src/base/index.ts";
 import type { Chance } from "../replay/seeded.ts";
-import { hash } from "./chance.ts";
+import { hash } from "./random.ts";
 
 /** Some moment; its only merit is that nobody takes it for the real time. */
 export const START_MS = 1_893_456_000_000; // 2030-01-01

@@ -6,9 +6,9 @@
 
 import type { Random } from "../../src/base/index.ts";
 import { hasEnded } from "../../src/kernel/index.ts";
-import type { Isolation } from "../../src/testing/simulation/sim-database.ts";
+import type { Isolation } from "./store/sim-database.ts";
 import type { Chance } from "../replay/seeded.ts";
-import { stream } from "./chance.ts";
+import { stream } from "./random.ts";
 import { endsOf, journalProblems, Ledger, Outside, readAll, strangers } from "./checks.ts";
 import { Client } from "./client.ts";
 import { Faults, type Fault } from "./faults.ts";
@@ -262,7 +262,7 @@ class World {
       // Taken over too often: somebody has to say that it was not its fault.
       for (const { definition, id } of blocked)
         await client
-          .ask(`resume ${id}`, async (core) => (await core.run(definition as never, id).resume(), true))
+          .ask(`resume ${id}`, async (core) => (await core.get(definition as never, id).resume(), true))
           .catch(() => {});
       if (live.length === 0 && (await calm.info()).outbox.pending === 0 && !isWaitedFor()) return;
       await this.lane.sleep(live.length === 0 && !isWaitedFor() ? 100 : 500);
@@ -291,7 +291,7 @@ class World {
     if (this.problems.length > 0) return this.#tellLive(stores, all);
     for (const { id, definition, generation } of all.keys()) {
       const verdict = await client.ask(`verify ${id}`, (core) =>
-        core.run(definition as never, id).verify({ generation }),
+        core.get(definition as never, id).verify({ generation }),
       );
       if (verdict.status !== "same") this.problems.push(`I25 run ${id}: ${JSON.stringify(verdict).slice(0, 300)}`);
     }
@@ -304,7 +304,7 @@ class World {
       this.scheduler.tell("store", `worker ${worker} ${name} until ${until - START_MS}`);
     for (const [{ run, id, status, read, arrivals }, journal] of all) {
       if (hasEnded(status) && !this.problems.some((problem) => problem.includes(` ${id} `))) continue;
-      const [pulse] = await calm.pulse([run]);
+      const [pulse] = await calm.readProgress([run]);
       this.scheduler.tell("store", `${id} ${status} token ${pulse?.token ?? "none"} read ${read} of ${arrivals}`);
       for (const { seq, type, command, data } of journal.slice(0, SHOWN_ENTRIES))
         this.scheduler.tell(id, `${seq} ${type} ${command} ${data.slice(0, 80)}`);

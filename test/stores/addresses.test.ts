@@ -38,7 +38,7 @@ test.each(["sqlite:shop.db?mode=ro", "sqlite://shop.db?cache=shared", "sqlite::m
   },
 );
 
-test("a question mark in a file's name is written as %3F", () => {
+test("a query mark in a file's name is written as %3F", () => {
   expect(() => storeOf("sqlite://what%3F.db")).not.toThrow();
 });
 

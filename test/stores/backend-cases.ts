@@ -1,8 +1,14 @@
 // What every backend promises (src/stores/remote/backend.ts), as plain data: run on each database, and on the simulated one.
 
 import assert from "node:assert/strict";
-import { LinkError, type Backend, type Change, type Link, type WireRow } from "../../src/stores/remote/backend.ts";
-import type { Question } from "../../src/stores/remote/query.ts";
+import {
+  ConnectionError,
+  type Backend,
+  type Change,
+  type Connection,
+  type WireRow,
+} from "../../src/stores/remote/backend.ts";
+import type { Query } from "../../src/stores/remote/query.ts";
 import { columnsOf, TABLES, type TableName } from "../../src/stores/remote/tables.ts";
 import { entryRow, itemRow, runRow } from "./rows.ts";
 
@@ -11,7 +17,7 @@ export interface BackendWorld {
   /** Another process: a second backend on the same database. */
   readonly other: Backend;
   /** Closed after the case. */
-  connect(backend?: Backend): Promise<Link>;
+  connect(backend?: Backend): Promise<Connection>;
 }
 
 export interface BackendCase {
@@ -21,17 +27,17 @@ export interface BackendCase {
 
 let lastBatch = 0;
 
-async function put(link: Link, table: TableName, rows: readonly WireRow[]): Promise<void> {
-  await written(link, [{ change: "insert", table, rows }]);
+async function put(connection: Connection, table: TableName, rows: readonly WireRow[]): Promise<void> {
+  await written(connection, [{ change: "insert", table, rows }]);
 }
 
-async function written(link: Link, changes: readonly Change[]): Promise<void> {
-  assert.equal(await link.commit((lastBatch += 1), 0, changes), "committed");
+async function written(connection: Connection, changes: readonly Change[]): Promise<void> {
+  assert.equal(await connection.commit((lastBatch += 1), 0, changes), "committed");
 }
 
 /** Outside of any transaction, payloads as text. */
-async function readOne(link: Link, question: Question): Promise<readonly WireRow[]> {
-  const [answer = []] = await link.read([question]);
+async function readOne(connection: Connection, query: Query): Promise<readonly WireRow[]> {
+  const [answer = []] = await connection.read([query]);
   return answer.map(readable);
 }
 
@@ -44,9 +50,9 @@ function readable(row: WireRow): WireRow {
   );
 }
 
-const allOf = (table: TableName): Question => ({ ask: "select", table, where: [], lock: "none" });
-const runs = (numbers: readonly number[], lock: "none" | "share" | "update" | "skip"): Question => ({
-  ask: "lookup",
+const allOf = (table: TableName): Query => ({ kind: "select", table, where: [], lock: "none" });
+const runs = (numbers: readonly number[], lock: "none" | "share" | "update" | "skip"): Query => ({
+  kind: "lookup",
   table: "runs",
   columns: ["run"],
   keys: numbers.map((run) => [run]),
@@ -61,19 +67,19 @@ const headTo = (run: number, head: number): Change => ({
 });
 
 /** Whether it has not answered before everything that could answer by itself has. */
-async function isWaiting(answer: Promise<unknown>, link: Link): Promise<boolean> {
+async function isWaiting(answer: Promise<unknown>, connection: Connection): Promise<boolean> {
   let isSettled = false;
   const settle = (): void => {
     isSettled = true;
   };
   answer.then(settle, settle);
   // Round trips on another connection: the time in which the other would have answered.
-  for (let trip = 0; trip < 20; trip += 1) await link.read([{ ask: "count", table: "meta", where: [] }]);
+  for (let trip = 0; trip < 20; trip += 1) await connection.read([{ kind: "count", table: "meta", where: [] }]);
   return !isSettled;
 }
 
 async function expectLost(act: Promise<unknown>): Promise<void> {
-  await assert.rejects(act, (error) => error instanceof LinkError && error.reason === "lost");
+  await assert.rejects(act, (error) => error instanceof ConnectionError && error.reason === "lost");
 }
 
 // ── cases ──
@@ -82,30 +88,34 @@ const READING: readonly BackendCase[] = [
   {
     name: "what is inserted is read back as it was: numbers, texts, bytes and nulls",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       const bytes = Buffer.from([0, 255, 10, 92, 39, 128]);
       const texts = ["", "it's", 'a "quote"', "back\\slash", "é\u{1f600}", "{a,b}", "NULL", "$1", "line\nbreak"];
-      await put(link, "runs", [
+      await put(connection, "runs", [
         runRow(1, { created_at: 2 ** 53 - 1, head: -5, evidence: "text as bytes" }),
         runRow(2 ** 40, { id: "x".repeat(255), turn_worker: 0, turn_token: "" }),
       ]);
-      await put(link, "journal", [entryRow(1, 1, bytes), entryRow(1, 2, ""), entryRow(1, 3, "x".repeat(100_000))]);
+      await put(connection, "journal", [
+        entryRow(1, 1, bytes),
+        entryRow(1, 2, ""),
+        entryRow(1, 3, "x".repeat(100_000)),
+      ]);
       await put(
-        link,
+        connection,
         "tags",
         texts.map((tag, position) => ({ run: 1, tag, position })),
       );
-      const [first, second] = await readOne(link, runs([1, 2 ** 40], "none"));
+      const [first, second] = await readOne(connection, runs([1, 2 ** 40], "none"));
       assert.deepEqual({ ...first }, runRow(1, { created_at: 2 ** 53 - 1, head: -5, evidence: "text as bytes" }));
       assert.deepEqual({ ...second }, runRow(2 ** 40, { id: "x".repeat(255), turn_worker: 0, turn_token: "" }));
-      const [entries = []] = await link.read([
-        { ask: "select", table: "journal", where: [], order: [["seq", "asc"]], lock: "none" },
+      const [entries = []] = await connection.read([
+        { kind: "select", table: "journal", where: [], order: [["seq", "asc"]], lock: "none" },
       ]);
       assert.deepEqual(Buffer.from(entries[0]?.["data"] as Uint8Array), bytes);
       assert.ok(entries[1]?.["data"] instanceof Uint8Array && entries[1]["data"].length === 0);
       assert.equal((entries[2]!["data"] as Uint8Array).length, 100_000);
-      const tags = await readOne(link, {
-        ask: "select",
+      const tags = await readOne(connection, {
+        kind: "select",
         table: "tags",
         where: [],
         order: [["position", "asc"]],
@@ -118,7 +128,7 @@ const READING: readonly BackendCase[] = [
   {
     name: "every table can be written, read, changed and emptied",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       for (const [name, shape] of Object.entries(TABLES)) {
         const table = name as TableName;
         const key: readonly string[] = shape.key;
@@ -132,15 +142,15 @@ const READING: readonly BackendCase[] = [
             columns.map(([column, { type, nullable }]) => [column, nullable ? null : type === "int" ? int : text]),
           );
         const bare = bareWith(9, "w");
-        await put(link, table, [row, bare]);
+        await put(connection, table, [row, bare]);
         const found = async (): Promise<readonly WireRow[]> =>
-          readOne(link, {
-            ask: "lookup",
+          readOne(connection, {
+            kind: "lookup",
             table,
             columns: key,
             keys: [row, bare].map((it) => key.map((column) => it[column] as string)),
             lock: "none",
-          } as Question);
+          } as Query);
         assert.deepEqual(
           new Set((await found()).map((it) => JSON.stringify(it))),
           new Set([row, bare].map((it) => JSON.stringify(it))),
@@ -149,13 +159,15 @@ const READING: readonly BackendCase[] = [
         const keys = (it: WireRow): WireRow => Object.fromEntries(key.map((column) => [column, it[column] ?? null]));
         if (set.length > 0) {
           const changed = { ...bareWith(11, "x"), ...keys(row) };
-          await written(link, [{ change: "update", table, columns: set, rows: [changed], expect: set, old: [row] }]);
+          await written(connection, [
+            { change: "update", table, columns: set, rows: [changed], expect: set, old: [row] },
+          ]);
           assert.ok(
             (await found()).some((it) => JSON.stringify(it) === JSON.stringify(changed)),
             table,
           );
         }
-        await written(link, [{ change: "delete", table, rows: [keys(row), keys(bare)] }]);
+        await written(connection, [{ change: "delete", table, rows: [keys(row), keys(bare)] }]);
         assert.deepEqual(await found(), []);
       }
     },
@@ -163,24 +175,24 @@ const READING: readonly BackendCase[] = [
   {
     name: "conditions choose rows, and an order and a limit are kept",
     async run({ connect }) {
-      const link = await connect();
-      await put(link, "queue", [
+      const connection = await connect();
+      await put(connection, "queue", [
         itemRow(1, "a", { priority: 5, available_at: 30 }),
         itemRow(1, "b", { priority: 5, available_at: 10, worker: 7, state: 2 }),
         itemRow(2, "a", { priority: 9, available_at: 20, queue: "mail", key: "k" }),
         itemRow(3, "a", { priority: 1, available_at: 40, name: "ship" }),
       ]);
-      const found = async (question: Omit<Extract<Question, { ask: "select" }>, "ask" | "table" | "lock">) =>
+      const found = async (query: Omit<Extract<Query, { kind: "select" }>, "kind" | "table" | "lock">) =>
         (
-          await readOne(link, {
-            ask: "select",
+          await readOne(connection, {
+            kind: "select",
             table: "queue",
             lock: "none",
             order: [
               ["run", "asc"],
               ["item", "asc"],
             ],
-            ...question,
+            ...query,
           })
         ).map((row) => `${String(row["run"])}${String(row["item"])}`);
       assert.deepEqual(await found({ where: [] }), ["1a", "1b", "2a", "3a"]);
@@ -230,35 +242,35 @@ const READING: readonly BackendCase[] = [
   {
     name: "texts are told apart, compared and ordered byte by byte",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       // "\uffff" before "\u{10000}": the order of bytes, which is not that of UTF-16.
       const tags = ["A", "B", "a", "a ", "a\u0301", "b", "ß", "ä", "\uffff", "\u{10000}"];
       await put(
-        link,
+        connection,
         "tags",
         tags.toReversed().map((tag, position) => ({ run: 1, tag, position })),
       );
-      const ordered: Question = { ask: "select", table: "tags", where: [], order: [["tag", "asc"]], lock: "none" };
-      assert.deepEqual(column(await readOne(link, ordered), "tag"), tags);
-      const looked: Question = {
-        ask: "lookup",
+      const ordered: Query = { kind: "select", table: "tags", where: [], order: [["tag", "asc"]], lock: "none" };
+      assert.deepEqual(column(await readOne(connection, ordered), "tag"), tags);
+      const looked: Query = {
+        kind: "lookup",
         table: "tags",
         columns: ["run", "tag"],
         keys: tags.map((tag) => [1, tag]),
         lock: "none",
       };
-      assert.deepEqual(column(await readOne(link, looked), "tag"), tags);
-      const after: Question = {
-        ask: "select",
+      assert.deepEqual(column(await readOne(connection, looked), "tag"), tags);
+      const after: Query = {
+        kind: "select",
         table: "tags",
         where: [{ column: "tag", is: ">", value: "a" }],
         order: [["tag", "asc"]],
         limit: 2,
         lock: "none",
       };
-      assert.deepEqual(column(await readOne(link, after), "tag"), ["a ", "a\u0301"]);
+      assert.deepEqual(column(await readOne(connection, after), "tag"), ["a ", "a\u0301"]);
       assert.deepEqual(
-        column(await readOne(link, { ask: "distinct", table: "tags", columns: ["tag"], where: [] }), "tag"),
+        column(await readOne(connection, { kind: "distinct", table: "tags", columns: ["tag"], where: [] }), "tag"),
         tags,
       );
     },
@@ -266,21 +278,21 @@ const READING: readonly BackendCase[] = [
   {
     name: "a lookup answers each row that is there once, in the order of the key",
     async run({ connect }) {
-      const link = await connect();
-      await put(link, "runs", [runRow(3), runRow(1), runRow(2, { definition: "mail" }), runRow(10)]);
-      await put(link, "queue", [itemRow(2, "b"), itemRow(1, "c"), itemRow(2, "a"), itemRow(1, "a")]);
-      assert.deepEqual(column(await readOne(link, runs([10, 2, 77, 2, 1], "none")), "run"), [1, 2, 10]);
-      assert.deepEqual(await readOne(link, runs([], "none")), []);
-      const byDefinition: Question = {
-        ask: "lookup",
+      const connection = await connect();
+      await put(connection, "runs", [runRow(3), runRow(1), runRow(2, { definition: "mail" }), runRow(10)]);
+      await put(connection, "queue", [itemRow(2, "b"), itemRow(1, "c"), itemRow(2, "a"), itemRow(1, "a")]);
+      assert.deepEqual(column(await readOne(connection, runs([10, 2, 77, 2, 1], "none")), "run"), [1, 2, 10]);
+      assert.deepEqual(await readOne(connection, runs([], "none")), []);
+      const byDefinition: Query = {
+        kind: "lookup",
         table: "runs",
         columns: ["definition"],
         keys: [["order"], ["order"]],
         lock: "none",
       };
-      assert.deepEqual(column(await readOne(link, byDefinition), "run"), [1, 3, 10]);
-      const items: Question = {
-        ask: "lookup",
+      assert.deepEqual(column(await readOne(connection, byDefinition), "run"), [1, 3, 10]);
+      const items: Query = {
+        kind: "lookup",
         table: "queue",
         columns: ["run", "item"],
         keys: [
@@ -293,45 +305,45 @@ const READING: readonly BackendCase[] = [
         lock: "none",
       };
       assert.deepEqual(
-        (await readOne(link, items)).map((row) => [row["run"], row["item"]]),
+        (await readOne(connection, items)).map((row) => [row["run"], row["item"]]),
         [
           [1, "c"],
           [2, "a"],
           [2, "b"],
         ],
       );
-      const byRun: Question = { ask: "lookup", table: "queue", columns: ["run"], keys: [[2]], lock: "none" };
-      assert.deepEqual(column(await readOne(link, byRun), "item"), ["a", "b"]);
+      const byRun: Query = { kind: "lookup", table: "queue", columns: ["run"], keys: [[2]], lock: "none" };
+      assert.deepEqual(column(await readOne(connection, byRun), "item"), ["a", "b"]);
     },
   },
   {
     name: "rows are counted, by group, with the least and the most, and no further than asked",
     async run({ connect }) {
-      const link = await connect();
-      const none = { ask: "count", table: "queue", where: [] } as const;
-      assert.deepEqual(await readOne(link, none), [{ count: 0 }]);
-      assert.deepEqual(await readOne(link, { ...none, least: "available_at", most: "name" }), [
+      const connection = await connect();
+      const none = { kind: "count", table: "queue", where: [] } as const;
+      assert.deepEqual(await readOne(connection, none), [{ count: 0 }]);
+      assert.deepEqual(await readOne(connection, { ...none, least: "available_at", most: "name" }), [
         { count: 0, least: null, most: null },
       ]);
-      await put(link, "queue", [
+      await put(connection, "queue", [
         itemRow(1, "a", { available_at: 5 }),
         itemRow(1, "b", { available_at: 3, name: "ship" }),
         itemRow(2, "a", { available_at: 4, state: 2, worker: 1 }),
       ]);
-      assert.deepEqual(await readOne(link, { ...none, where: [{ column: "state", is: "=", value: 1 }] }), [
+      assert.deepEqual(await readOne(connection, { ...none, where: [{ column: "state", is: "=", value: 1 }] }), [
         { count: 2 },
       ]);
-      assert.deepEqual(await readOne(link, { ...none, upTo: 2 }), [{ count: 2 }]);
-      assert.deepEqual(await readOne(link, { ...none, least: "available_at", most: "available_at" }), [
+      assert.deepEqual(await readOne(connection, { ...none, upTo: 2 }), [{ count: 2 }]);
+      assert.deepEqual(await readOne(connection, { ...none, least: "available_at", most: "available_at" }), [
         { count: 3, least: 3, most: 5 },
       ]);
-      assert.deepEqual(await readOne(link, { ...none, by: ["name", "state"], least: "available_at" }), [
+      assert.deepEqual(await readOne(connection, { ...none, by: ["name", "state"], least: "available_at" }), [
         { name: "charge", state: 1, count: 1, least: 5 },
         { name: "charge", state: 2, count: 1, least: 4 },
         { name: "ship", state: 1, count: 1, least: 3 },
       ]);
       assert.deepEqual(
-        await readOne(link, { ...none, by: ["name"], where: [{ column: "run", is: ">", value: 9 }] }),
+        await readOne(connection, { ...none, by: ["name"], where: [{ column: "run", is: ">", value: 9 }] }),
         [],
       );
     },
@@ -339,9 +351,9 @@ const READING: readonly BackendCase[] = [
   {
     name: "every combination of values is found once",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       const lined = (run: number, queue: string, name: string): WireRow => itemRow(run, "a", { queue, name });
-      await put(link, "queue", [
+      await put(connection, "queue", [
         lined(1, "mail", "send"),
         lined(2, "mail", "send"),
         lined(3, "mail", "archive"),
@@ -350,8 +362,8 @@ const READING: readonly BackendCase[] = [
         itemRow(6, "a", { name: "busy", state: 2, worker: 3 }),
       ]);
       assert.deepEqual(
-        await readOne(link, {
-          ask: "distinct",
+        await readOne(connection, {
+          kind: "distinct",
           table: "queue",
           columns: ["queue", "name"],
           where: [
@@ -367,42 +379,42 @@ const READING: readonly BackendCase[] = [
         ],
       );
       assert.deepEqual(
-        await readOne(link, {
-          ask: "distinct",
+        await readOne(connection, {
+          kind: "distinct",
           table: "queue",
           columns: ["worker"],
           where: [{ column: "state", is: "=", value: 2, fixed: true }],
         }),
         [{ worker: 3 }],
       );
-      const nothing: Question = { ask: "distinct", table: "runs", columns: ["definition"], where: [] };
-      assert.deepEqual(await readOne(link, nothing), []);
+      const nothing: Query = { kind: "distinct", table: "runs", columns: ["definition"], where: [] };
+      assert.deepEqual(await readOne(connection, nothing), []);
     },
   },
   {
-    name: "several questions are answered in their order, in a transaction and outside",
+    name: "several queries are answered in their order, in a transaction and outside",
     async run({ connect }) {
-      const link = await connect();
-      await put(link, "runs", [runRow(1), runRow(2)]);
-      const questions: readonly Question[] = [
+      const connection = await connect();
+      await put(connection, "runs", [runRow(1), runRow(2)]);
+      const queries: readonly Query[] = [
         runs([2], "none"),
-        { ask: "count", table: "runs", where: [] },
+        { kind: "count", table: "runs", where: [] },
         runs([1], "none"),
       ];
-      for (const answers of [await link.read(questions), await link.ask(questions)]) {
+      for (const answers of [await connection.read(queries), await connection.query(queries)]) {
         assert.equal(answers.length, 3);
         assert.deepEqual(
           [column(answers[0]!, "run"), answers[1], column(answers[2]!, "run")],
           [[2], [{ count: 2 }], [1]],
         );
       }
-      await link.rollback();
+      await connection.rollback();
     },
   },
   {
-    name: "the same question about many is answered for each of them",
+    name: "the same query about many is answered for each of them",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       const numbers = Array.from({ length: 12 }, (_, index) => index + 1);
       // Run 3 has three items, run 4 none.
       const names = (run: number): string[] => ["a", "b", "c"].slice(0, run % 4);
@@ -411,22 +423,22 @@ const READING: readonly BackendCase[] = [
           .toReversed()
           .map((item) => itemRow(run, item)),
       );
-      await put(link, "queue", items);
+      await put(connection, "queue", items);
       await put(
-        link,
+        connection,
         "inbox",
         numbers.map((run) => ({ run, arrival: run, type: "Signal", target: "t", data: `from ${run}` })),
       );
-      const itemsOf = (run: number, lock: "none" | "update" | "skip", limit?: number): Question => ({
-        ask: "select",
+      const itemsOf = (run: number, lock: "none" | "update" | "skip", limit?: number): Query => ({
+        kind: "select",
         table: "queue",
         where: [{ column: "run", is: "=", value: run }],
         order: [["item", "asc"]],
         ...(limit !== undefined && { limit }),
         lock,
       });
-      const inboxOf = (run: number): Question => ({
-        ask: "select",
+      const inboxOf = (run: number): Query => ({
+        kind: "select",
         table: "inbox",
         where: [
           { column: "run", is: "=", value: run },
@@ -434,13 +446,13 @@ const READING: readonly BackendCase[] = [
         ],
         lock: "none",
       });
-      const countOf = (run: number): Question => ({
-        ask: "count",
+      const countOf = (run: number): Query => ({
+        kind: "count",
         table: "queue",
         where: [{ column: "run", is: "=", value: run }],
         most: "item",
       });
-      const answers = await link.ask(
+      const answers = await connection.query(
         numbers.flatMap((run) => [
           itemsOf(run, "update", 2),
           inboxOf(run),
@@ -449,7 +461,7 @@ const READING: readonly BackendCase[] = [
           itemsOf(run, "skip", run),
         ]),
       );
-      await link.rollback();
+      await connection.rollback();
       for (const [index, run] of numbers.entries()) {
         const [some = [], inbox = [], all = [], count = [], skipping = []] = answers.slice(index * 5, index * 5 + 5);
         assert.deepEqual(column(some, "item"), names(run).slice(0, 2));
@@ -458,7 +470,7 @@ const READING: readonly BackendCase[] = [
         assert.deepEqual(count, [{ count: run % 4, most: names(run).at(-1) ?? null }]);
         assert.deepEqual(column(skipping, "item"), names(run).slice(0, run));
       }
-      const counts = await link.read(numbers.map(countOf));
+      const counts = await connection.read(numbers.map(countOf));
       assert.deepEqual(
         counts.map(([answer]) => answer?.["count"]),
         numbers.map((run) => run % 4),
@@ -471,9 +483,9 @@ const WRITING: readonly BackendCase[] = [
   {
     name: "updates and deletes touch the rows they name and the columns they name",
     async run({ connect }) {
-      const link = await connect();
-      await put(link, "runs", [runRow(1), runRow(2), runRow(3)]);
-      await written(link, [
+      const connection = await connect();
+      await put(connection, "runs", [runRow(1), runRow(2), runRow(3)]);
+      await written(connection, [
         {
           change: "update",
           table: "runs",
@@ -485,7 +497,7 @@ const WRITING: readonly BackendCase[] = [
         },
         { change: "delete", table: "runs", rows: [{ run: 2 }, { run: 99 }] },
       ]);
-      assert.deepEqual(await readOne(link, runs([1, 2, 3], "none")), [
+      assert.deepEqual(await readOne(connection, runs([1, 2, 3], "none")), [
         runRow(1, { head: 10 }),
         runRow(3, { head: 30, turn_token: "t3" }),
       ]);
@@ -494,9 +506,9 @@ const WRITING: readonly BackendCase[] = [
   {
     name: "a row that is not as expected: nothing of the commit is written",
     async run({ backend, connect }) {
-      const link = await connect();
-      await put(link, "runs", [runRow(1, { turn_token: "mine" }), runRow(2)]);
-      await put(link, "queue", [itemRow(1, "a")]);
+      const connection = await connect();
+      await put(connection, "runs", [runRow(1, { turn_token: "mine" }), runRow(2)]);
+      await put(connection, "queue", [itemRow(1, "a")]);
       const before = lastBatch;
       const update = (old: readonly WireRow[]): Change => ({
         change: "update",
@@ -515,9 +527,9 @@ const WRITING: readonly BackendCase[] = [
       ];
       const entry: Change = { change: "insert", table: "journal", rows: [entryRow(1, 2)] };
       const moved = async (...changes: readonly Change[]): Promise<void> => {
-        assert.equal(await link.commit((lastBatch += 1), 0, changes), "moved");
-        assert.deepEqual(column(await readOne(link, allOf("runs")), "head"), [1, 1]);
-        assert.deepEqual(await readOne(link, allOf("journal")), []);
+        assert.equal(await connection.commit((lastBatch += 1), 0, changes), "conflict");
+        assert.deepEqual(column(await readOne(connection, allOf("runs")), "head"), [1, 1]);
+        assert.deepEqual(await readOne(connection, allOf("journal")), []);
       };
       await moved(entry, update([asIs[0]!, { head: 2, turn_token: null }]));
       await moved(update([asIs[0]!, { head: 1, turn_token: "stolen" }]), entry);
@@ -538,7 +550,7 @@ const WRITING: readonly BackendCase[] = [
         old: [{ head: 1 }],
       });
       // In the order of the rows, whatever that is.
-      await written(link, [
+      await written(connection, [
         {
           change: "update",
           table: "runs",
@@ -560,20 +572,20 @@ const WRITING: readonly BackendCase[] = [
         entry,
       ]);
       assert.deepEqual(
-        (await readOne(link, runs([1, 2], "none"))).map((row) => row["head"]),
+        (await readOne(connection, runs([1, 2], "none"))).map((row) => row["head"]),
         [10, 20],
       );
-      assert.deepEqual(await readOne(link, allOf("queue")), []);
+      assert.deepEqual(await readOne(connection, allOf("queue")), []);
       const looker = await connect();
-      assert.equal(await backend.lastBatch(looker, link.writer), lastBatch);
+      assert.equal(await backend.lastBatch(looker, connection.writer), lastBatch);
       assert.ok(before < lastBatch);
     },
   },
   {
     name: "what is there already is not written again, and nothing beside it",
     async run({ connect }) {
-      const link = await connect();
-      await put(link, "runs", [runRow(1)]);
+      const connection = await connect();
+      await put(connection, "runs", [runRow(1)]);
       const twice: readonly Change[][] = [
         [{ change: "insert", table: "runs", rows: [runRow(2), runRow(1, { id: "new" })] }],
         [
@@ -583,12 +595,12 @@ const WRITING: readonly BackendCase[] = [
         [{ change: "insert", table: "journal", rows: [entryRow(1, 1), entryRow(1, 1)] }],
       ];
       for (const changes of twice) {
-        assert.equal(await link.commit((lastBatch += 1), 0, changes), "moved");
-        assert.equal(link.isUsable, true);
+        assert.equal(await connection.commit((lastBatch += 1), 0, changes), "conflict");
+        assert.equal(connection.isUsable, true);
       }
-      assert.deepEqual(column(await readOne(link, allOf("runs")), "run"), [1]);
-      assert.deepEqual(await readOne(link, allOf("journal")), []);
-      await put(link, "runs", [runRow(5, { id: "run-1", generation: 1 })]);
+      assert.deepEqual(column(await readOne(connection, allOf("runs")), "run"), [1]);
+      assert.deepEqual(await readOne(connection, allOf("journal")), []);
+      await put(connection, "runs", [runRow(5, { id: "run-1", generation: 1 })]);
     },
   },
   {
@@ -596,42 +608,42 @@ const WRITING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       const changes: readonly Change[] = [{ change: "insert", table: "runs", rows: [runRow(1)] }];
-      for (const link of [one, two]) await link.ask([runs([1], "update")]);
+      for (const connection of [one, two]) await connection.query([runs([1], "update")]);
       const outcomes = await Promise.all([
         one.commit((lastBatch += 1), 0, changes),
         two.commit((lastBatch += 1), 0, changes),
       ]);
-      assert.deepEqual(outcomes.toSorted(), ["committed", "moved"]);
+      assert.deepEqual(outcomes.toSorted(), ["committed", "conflict"]);
     },
   },
   {
     name: "a commit without changes is stamped too",
     async run({ backend, connect }) {
-      const [link, looker] = [await connect(), await connect()];
-      assert.equal(await link.commit(41, 7, []), "committed");
-      assert.equal(await link.commit(42, 7, [{ change: "insert", table: "runs", rows: [] }]), "committed");
+      const [connection, looker] = [await connect(), await connect()];
+      assert.equal(await connection.commit(41, 7, []), "committed");
+      assert.equal(await connection.commit(42, 7, [{ change: "insert", table: "runs", rows: [] }]), "committed");
       const [writer] = await readOne(looker, {
-        ask: "lookup",
+        kind: "lookup",
         table: "writers",
         columns: ["writer"],
-        keys: [[link.writer]],
+        keys: [[connection.writer]],
         lock: "none",
       });
       assert.equal(writer?.["mark"], 7);
-      assert.equal(await backend.lastBatch(looker, link.writer), 42);
+      assert.equal(await backend.lastBatch(looker, connection.writer), 42);
     },
   },
   {
     name: "a large batch is written and read whole",
     async run({ connect }) {
-      const link = await connect();
+      const connection = await connect();
       const numbers = Array.from({ length: 5_000 }, (_, index) => index + 1);
       await put(
-        link,
+        connection,
         "runs",
         numbers.map((run) => runRow(run)),
       );
-      await written(link, [
+      await written(connection, [
         {
           change: "update",
           table: "runs",
@@ -642,17 +654,17 @@ const WRITING: readonly BackendCase[] = [
         },
         { change: "insert", table: "journal", rows: numbers.map((run) => entryRow(run, 2, `{"run":${run}}`)) },
       ]);
-      const [found = [], entries = []] = await link.ask([
+      const [found = [], entries = []] = await connection.query([
         runs(numbers, "update"),
         {
-          ask: "lookup",
+          kind: "lookup",
           table: "journal",
           columns: ["run", "seq"],
           keys: numbers.map((run) => [run, 2]),
           lock: "none",
         },
       ]);
-      await link.rollback();
+      await connection.rollback();
       assert.deepEqual(column(found, "head"), numbers);
       assert.deepEqual(
         entries.map(({ data }) => Buffer.from(data as Uint8Array).toString()),
@@ -668,8 +680,8 @@ const LOCKING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "runs", [runRow(1), runRow(2)]);
-      await one.ask([runs([1], "update")]);
-      const waiting = two.ask([runs([1, 2], "update"), allOf("journal")]);
+      await one.query([runs([1], "update")]);
+      const waiting = two.query([runs([1, 2], "update"), allOf("journal")]);
       assert.equal(await isWaiting(waiting, looker), true);
       await written(one, [headTo(1, 9), { change: "insert", table: "journal", rows: [entryRow(1, 2)] }]);
       const [locked = [], entries = []] = await waiting;
@@ -683,8 +695,8 @@ const LOCKING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "queue", [itemRow(1, "a"), itemRow(2, "a")]);
-      const ready: Question = {
-        ask: "select",
+      const ready: Query = {
+        kind: "select",
         table: "queue",
         where: [{ column: "state", is: "=", value: 1, fixed: true }],
         order: [
@@ -693,8 +705,8 @@ const LOCKING: readonly BackendCase[] = [
         ],
         lock: "update",
       };
-      await one.ask([ready]);
-      const waiting = two.ask([ready]);
+      await one.query([ready]);
+      const waiting = two.query([ready]);
       assert.equal(await isWaiting(waiting, looker), true);
       await written(one, [
         {
@@ -718,8 +730,8 @@ const LOCKING: readonly BackendCase[] = [
         "queue",
         [1, 2, 3, 4, 5, 6].map((run) => itemRow(run, "a", { priority: run % 2 })),
       );
-      const claim = (limit: number): Question => ({
-        ask: "select",
+      const claim = (limit: number): Query => ({
+        kind: "select",
         table: "queue",
         where: [
           { column: "state", is: "=", value: 1, fixed: true },
@@ -735,8 +747,8 @@ const LOCKING: readonly BackendCase[] = [
         limit,
         lock: "skip",
       });
-      const [mine = []] = await one.ask([claim(2)]);
-      const [theirs = []] = await two.ask([claim(3)]);
+      const [mine = []] = await one.query([claim(2)]);
+      const [theirs = []] = await two.query([claim(3)]);
       assert.deepEqual(
         [column(mine, "run"), column(theirs, "run")],
         [
@@ -744,7 +756,7 @@ const LOCKING: readonly BackendCase[] = [
           [5, 2, 4],
         ],
       );
-      const [rest = []] = await one.ask([claim(5)]);
+      const [rest = []] = await one.query([claim(5)]);
       assert.deepEqual(new Set(column(rest, "run")), new Set([1, 3, 6]));
       await one.rollback();
       await two.rollback();
@@ -755,8 +767,8 @@ const LOCKING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two, three, looker] = [await connect(), await connect(other), await connect(), await connect()];
       await put(one, "runs", [runRow(1)]);
-      await one.ask([runs([1], "share")]);
-      await two.ask([runs([1], "share")]);
+      await one.query([runs([1], "share")]);
+      await two.query([runs([1], "share")]);
       const waiting = three.commit((lastBatch += 1), 0, [headTo(1, 4)]);
       assert.equal(await isWaiting(waiting, looker), true);
       await one.rollback();
@@ -766,17 +778,17 @@ const LOCKING: readonly BackendCase[] = [
     },
   },
   {
-    name: "a rollback frees what was locked, and the link begins anew",
+    name: "a rollback frees what was locked, and the connection begins anew",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1)]);
-      await one.ask([runs([1], "update")]);
+      await one.query([runs([1], "update")]);
       await one.rollback();
       await one.rollback();
-      const [locked = []] = await two.ask([runs([1], "skip")]);
+      const [locked = []] = await two.query([runs([1], "skip")]);
       assert.equal(locked.length, 1);
       await written(two, [headTo(1, 3)]);
-      const [seen = []] = await one.ask([runs([1], "update")]);
+      const [seen = []] = await one.query([runs([1], "update")]);
       assert.deepEqual(column(seen, "head"), [3]);
       await one.rollback();
     },
@@ -786,12 +798,12 @@ const LOCKING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1), runRow(2)]);
-      await one.ask([runs([1], "update")]);
+      await one.query([runs([1], "update")]);
       assert.equal(
         await one.commit((lastBatch += 1), 0, [{ change: "insert", table: "runs", rows: [runRow(2)] }]),
-        "moved",
+        "conflict",
       );
-      const [locked = []] = await two.ask([runs([1], "skip")]);
+      const [locked = []] = await two.query([runs([1], "skip")]);
       assert.equal(locked.length, 1);
       await two.rollback();
     },
@@ -801,23 +813,23 @@ const LOCKING: readonly BackendCase[] = [
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1), runRow(2)]);
-      await one.ask([runs([1], "update")]);
-      await two.ask([runs([2], "update")]);
-      const attempt = async (link: Link, run: number): Promise<string> => {
+      await one.query([runs([1], "update")]);
+      await two.query([runs([2], "update")]);
+      const attempt = async (connection: Connection, run: number): Promise<string> => {
         try {
-          await link.ask([runs([run], "update")]);
-          return await link.commit((lastBatch += 1), 0, [headTo(run, 5)]);
+          await connection.query([runs([run], "update")]);
+          return await connection.commit((lastBatch += 1), 0, [headTo(run, 5)]);
         } catch (error) {
-          assert.ok(error instanceof LinkError);
+          assert.ok(error instanceof ConnectionError);
           return error.reason;
         }
       };
       const outcomes = await Promise.all([attempt(one, 2), attempt(two, 1)]);
-      assert.deepEqual(outcomes.toSorted(), ["again", "committed"]);
-      for (const link of [one, two]) {
-        assert.equal(link.isUsable, true);
-        await link.ask([runs([1, 2], "update")]);
-        await link.rollback();
+      assert.deepEqual(outcomes.toSorted(), ["committed", "retry"]);
+      for (const connection of [one, two]) {
+        assert.equal(connection.isUsable, true);
+        await connection.query([runs([1, 2], "update")]);
+        await connection.rollback();
       }
     },
   },
@@ -825,18 +837,18 @@ const LOCKING: readonly BackendCase[] = [
 
 const LOSING: readonly BackendCase[] = [
   {
-    name: "a link that is destroyed answers nothing more, and what it had locked is free",
+    name: "a connection that is destroyed answers nothing more, and what it had locked is free",
     async run({ connect, other }) {
       const [one, two] = [await connect(), await connect(other)];
       await put(one, "runs", [runRow(1)]);
-      await one.ask([runs([1], "update")]);
+      await one.query([runs([1], "update")]);
       assert.equal(one.isUsable, true);
       one.destroy();
       assert.equal(one.isUsable, false);
-      await expectLost(one.ask([runs([1], "none")]));
+      await expectLost(one.query([runs([1], "none")]));
       await expectLost(one.read([runs([1], "none")]));
       await expectLost(one.commit((lastBatch += 1), 0, []));
-      const [free = []] = await two.ask([runs([1], "update")]);
+      const [free = []] = await two.query([runs([1], "update")]);
       assert.equal(free.length, 1);
       await two.rollback();
     },
@@ -847,11 +859,11 @@ const LOSING: readonly BackendCase[] = [
       const [one, looker, another] = [await connect(), await connect(), await connect(other)];
       assert.equal(await backend.lastBatch(looker, (await connect()).writer), 0);
       assert.equal(await one.commit(5, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]), "committed");
-      assert.equal(await one.commit(6, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]), "moved");
+      assert.equal(await one.commit(6, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]), "conflict");
       assert.equal(await backend.lastBatch(looker, one.writer), 5);
       const late = one.commit(7, 0, [{ change: "insert", table: "runs", rows: [runRow(2)] }]);
-      const outcome = await late.catch((error: unknown) => (error instanceof LinkError ? error.reason : error));
-      assert.ok(outcome === "moved" || outcome === "lost", String(outcome));
+      const outcome = await late.catch((error: unknown) => (error instanceof ConnectionError ? error.reason : error));
+      assert.ok(outcome === "conflict" || outcome === "lost", String(outcome));
       assert.equal(await other.lastBatch(another, one.writer), 5);
       assert.deepEqual(column(await readOne(looker, allOf("runs")), "run"), [1]);
     },
@@ -861,9 +873,9 @@ const LOSING: readonly BackendCase[] = [
     async run({ backend, connect, other }) {
       const [one, holder, looker] = [await connect(), await connect(other), await connect()];
       await put(one, "runs", [runRow(1)]);
-      await holder.ask([runs([1], "update")]);
+      await holder.query([runs([1], "update")]);
       const commit = one.commit(1_000_000, 0, [headTo(1, 2)]);
-      const settled = commit.catch((error: unknown) => (error instanceof LinkError ? error.reason : error));
+      const settled = commit.catch((error: unknown) => (error instanceof ConnectionError ? error.reason : error));
       assert.equal(await isWaiting(commit, looker), true);
       const asked = backend.lastBatch(looker, one.writer);
       await isWaiting(asked, await connect());
@@ -881,7 +893,7 @@ function insertRuns(run: number): readonly Change[] {
   return [{ change: "insert", table: "runs", rows: [runRow(run)] }];
 }
 
-function line(of: Link, batch: number): WireRow {
+function line(of: Connection, batch: number): WireRow {
   return { writer: of.writer, batch, mark: 1 };
 }
 
@@ -911,10 +923,10 @@ const SMALL: readonly BackendCase[] = [
   {
     name: "numbers of a counter that went back are not handed out again: time is their floor",
     async run({ backend, connect }) {
-      const link = await connect();
-      assert.equal(await backend.reserve(link, "runs", 3, 500), 501);
-      assert.equal(await backend.reserve(link, "runs", 2, 400), 504);
-      assert.equal(await backend.reserve(link, "runs", 1, 9_000_000_000_000), 9_000_000_000_001);
+      const connection = await connect();
+      assert.equal(await backend.reserve(connection, "runs", 3, 500), 501);
+      assert.equal(await backend.reserve(connection, "runs", 2, 400), 504);
+      assert.equal(await backend.reserve(connection, "runs", 1, 9_000_000_000_000), 9_000_000_000_001);
     },
   },
   {
@@ -926,7 +938,7 @@ const SMALL: readonly BackendCase[] = [
       assert.equal(await one.commit(3, 1, insertRuns(2), { ...check, previous: 1 }), "committed");
       // As after a restore: the line is as it was before.
       await two.commit(1, 1, [{ change: "update", table: "writers", columns: ["batch"], rows: [line(one, 1)] }]);
-      assert.equal(await one.commit(4, 1, insertRuns(3), { ...check, previous: 3 }), "rolled-back");
+      assert.equal(await one.commit(4, 1, insertRuns(3), { ...check, previous: 3 }), "rolled_back");
       await two.commit(2, 1, [{ change: "delete", table: "writers", rows: [line(one, 1)] }]);
       const again = await connect();
       assert.deepEqual(column(await readOne(again, allOf("runs")), "run"), [1, 2]);
@@ -943,9 +955,9 @@ const SMALL: readonly BackendCase[] = [
       const more = { ...check, previous: 1, others: [...others, { writer: three.writer, batch: 0 }] };
       assert.equal(await two.commit(2, 1, insertRuns(3), more), "committed");
       const lost = { ...more, previous: 2, others: [...others, { writer: three.writer, batch: 1 }] };
-      assert.equal(await two.commit(3, 1, insertRuns(4), lost), "rolled-back");
+      assert.equal(await two.commit(3, 1, insertRuns(4), lost), "rolled_back");
       const unknown = { previous: 0, others: [{ writer: "nobody", batch: 0 }], incarnation: undefined };
-      assert.equal(await three.commit(1, 1, insertRuns(5), unknown), "rolled-back");
+      assert.equal(await three.commit(1, 1, insertRuns(5), unknown), "rolled_back");
       assert.deepEqual(column(await readOne(await connect(), allOf("runs")), "run"), [1, 2, 3]);
     },
   },
@@ -963,11 +975,14 @@ const SMALL: readonly BackendCase[] = [
   {
     name: "a commit finds that another incarnation of the store is there, and writes nothing",
     async run({ connect }) {
-      const link = await connect();
-      await link.commit(1, 1, [{ change: "insert", table: "meta", rows: [{ key: "incarnation", value: "a" }] }]);
+      const connection = await connect();
+      await connection.commit(1, 1, [{ change: "insert", table: "meta", rows: [{ key: "incarnation", value: "a" }] }]);
       const check = { previous: 1, others: [], incarnation: "a" };
-      assert.equal(await link.commit(2, 1, insertRuns(1), check), "committed");
-      assert.equal(await link.commit(3, 1, insertRuns(2), { ...check, previous: 2, incarnation: "b" }), "rolled-back");
+      assert.equal(await connection.commit(2, 1, insertRuns(1), check), "committed");
+      assert.equal(
+        await connection.commit(3, 1, insertRuns(2), { ...check, previous: 2, incarnation: "b" }),
+        "rolled_back",
+      );
       assert.deepEqual(column(await readOne(await connect(), allOf("runs")), "run"), [1]);
     },
   },
@@ -982,9 +997,9 @@ const SMALL: readonly BackendCase[] = [
   {
     name: "the server tells its time, where it is and how large",
     async run({ backend, connect }) {
-      const link = await connect();
-      assert.ok(Number.isSafeInteger(await backend.serverTime(link)));
-      const { location, server, bytes } = await backend.info(link);
+      const connection = await connect();
+      assert.ok(Number.isSafeInteger(await backend.serverTime(connection)));
+      const { location, server, bytes } = await backend.info(connection);
       assert.ok(location !== "" && server !== "" && bytes >= 0);
       assert.ok(!location.includes("secret"));
     },
@@ -993,7 +1008,7 @@ const SMALL: readonly BackendCase[] = [
     name: "others hear of what is made known, and nobody hears of its own",
     async run({ backend, other, connect }) {
       if (backend.notify === undefined || backend.listen === undefined || other.listen === undefined) return;
-      const link = await connect();
+      const connection = await connect();
       const heard: string[] = [];
       let tell: () => void = () => {};
       const once = new Promise<void>((resolve) => (tell = resolve));
@@ -1002,7 +1017,7 @@ const SMALL: readonly BackendCase[] = [
         heard.push(`theirs: ${text}`);
         tell();
       });
-      await backend.notify(link, "turns 1,2");
+      await backend.notify(connection, "turns 1,2");
       await once;
       await Promise.all([own.close(), theirs.close()]);
       assert.deepEqual(heard, ["theirs: turns 1,2"]);

@@ -7,7 +7,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { ClaimedItem, CompleteWrite, Problem, Store } from "../../src/kernel/index.ts";
-import { Session } from "../../src/stores/sqlite/session.ts";
+import { SqliteSession } from "../../src/stores/sqlite/sqlite-session.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { STATEMENT_TEXTS } from "../../src/stores/sqlite/statements.ts";
 import {
@@ -27,7 +27,7 @@ import {
 
 let folder: string;
 let path: string;
-let session: Session;
+let session: SqliteSession;
 let store: Store;
 let worker: number;
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "reprise-completions-"));
   path = join(folder, "store.db");
   const ports = { clock: systemClock, timers: systemTimers, random: systemRandom };
-  session = await Session.open({ path, durability: "full", migrate: true, ...ports });
+  session = await SqliteSession.open({ path, durability: "full", migrate: true, ...ports });
   store = new SqliteStore(session);
   worker = await store.registerWorker("tester", 3_600_000);
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { openMysqlBackend } from "../../src/stores/mysql/backend.ts";
 import { openPostgresBackend } from "../../src/stores/postgres/backend.ts";
-import { LinkError, type Backend } from "../../src/stores/remote/backend.ts";
+import { ConnectionError, type Backend } from "../../src/stores/remote/backend.ts";
 import { storeOf } from "../../src/stores/store-url.ts";
 import { describeOn, freshDatabase, startCluster, type ServerKind } from "../servers/index.ts";
 import { runRow } from "./rows.ts";
@@ -21,12 +21,12 @@ async function open(kind: ServerKind, url: string): Promise<Backend> {
     : openMysqlBackend({ url, random: systemRandom, timers: systemTimers, durability: "full" });
 }
 
-async function errorOf(act: Promise<unknown>): Promise<LinkError | RepriseError> {
+async function errorOf(act: Promise<unknown>): Promise<ConnectionError | RepriseError> {
   const error = await act.then(
     () => undefined,
     (cause: unknown) => cause,
   );
-  if (error instanceof LinkError || error instanceof RepriseError) return error;
+  if (error instanceof ConnectionError || error instanceof RepriseError) return error;
   throw new Error(`expected an error of ours, got ${String(error)}`);
 }
 
@@ -43,10 +43,10 @@ for (const kind of ["postgres", "mysql"] as const) {
       const lists = [`${primary},${standby}`, `${standby},${primary}`, `${NOWHERE},${standby},${primary}`];
       for (const [at, hosts] of lists.entries()) {
         const backend = await open(kind, `${scheme}${hosts}/${database.name}`);
-        const links = await Promise.all([1, 2, 3].map(() => backend.connect()));
+        const pool = await Promise.all([1, 2, 3].map(() => backend.connect()));
         const rows = [runRow(at + 1)];
-        expect(await links[0]!.commit(1, 0, [{ change: "insert", table: "runs", rows }])).toBe("committed");
-        await Promise.all(links.map((link) => link.close()));
+        expect(await pool[0]!.commit(1, 0, [{ change: "insert", table: "runs", rows }])).toBe("committed");
+        await Promise.all(pool.map((connection) => connection.close()));
         await backend.close();
       }
     });
@@ -113,9 +113,9 @@ describeOn("postgres", "a primary of PostgreSQL that was left behind", () => {
     cluster.primary.signal("SIGCONT");
     expect(error).toMatchObject({ reason: "lost" });
     expect(causesOf(error)).toContain("is on timeline 1");
-    const link = await backend.connect();
-    expect(await link.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
-    await link.close();
+    const connection = await backend.connect();
+    expect(await connection.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
+    await connection.close();
   });
 });
 
@@ -134,7 +134,7 @@ describeOn("mysql", "a switchover of MariaDB", () => {
     expect(writer.isUsable).toBe(false);
     expect(await errorOf(backend.connect())).toMatchObject({ reason: "lost" });
     await cluster.run("set global read_only = 0");
-    expect(await reader.read([{ ask: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
+    expect(await reader.read([{ kind: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
     await reader.close();
   });
 });

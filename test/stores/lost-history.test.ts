@@ -34,7 +34,7 @@ for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[
       await cluster.catchUp();
       await cluster.failOver();
       await start(store, "after");
-      expect([breaks, await ids(store)]).toEqual([["failed-over"], ["after", "kept"]]);
+      expect([breaks, await ids(store)]).toEqual([["failed_over"], ["after", "kept"]]);
       expect(await store.readHistory()).toEqual([]);
       await store.close();
     });
@@ -52,11 +52,11 @@ for (const kind of ["postgres", "mysql"] as const satisfies readonly ServerKind[
       const after = await start(first.store, "after");
       await start(second.store, "after that");
       expect(after).toBeGreaterThan(lost);
-      expect([first.breaks, second.breaks]).toEqual([["rolled-back"], expect.any(Array)]);
+      expect([first.breaks, second.breaks]).toEqual([["rolled_back"], expect.any(Array)]);
       expect(await ids(second.store)).toEqual(["after", "after that", "kept", "kept, too"]);
       await expect
         .poll(async () => (await second.store.readHistory()).map(({ kind }) => kind))
-        .toEqual(["rolled-back"]);
+        .toEqual(["rolled_back"]);
       await first.store.close();
       await second.store.close();
     });
@@ -80,7 +80,7 @@ describeOn("postgres", "a primary that was left behind", () => {
     });
     cluster.address.pointTo(cluster.primary.url);
     await start(store, "again on the new one");
-    expect([breaks[0], await ids(store)]).toEqual(["failed-over", ["again on the new one", "kept", "on the new one"]]);
+    expect([breaks[0], await ids(store)]).toEqual(["failed_over", ["again on the new one", "kept", "on the new one"]]);
     await store.close();
   });
 });

@@ -1,5 +1,5 @@
 // Every promise of a store, on a real MariaDB.
 
-import { testStoreOn } from "./server-world.ts";
+import { testStoreOn } from "./server-fixture.ts";
 
 testStoreOn("mysql", "a store on MariaDB");

@@ -4,7 +4,7 @@ import { describe, test } from "vitest";
 import { createStoreTest } from "../../src/testing/store-test.ts";
 import { storeCases } from "../../src/testing/store-cases.ts";
 import { createFolder } from "../engine/world.ts";
-import { simulatedSource, simUserSql } from "./remote-world.ts";
+import { simulatedSource, simUserSql } from "./remote-fixture.ts";
 
 for (const optimistic of [true, false])
   describe(`a store behind a network${optimistic ? "" : ", which remembers nothing"}`, () => {

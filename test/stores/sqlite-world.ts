@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRandom, systemTimers, type PayloadCodec } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
-import { NOTES } from "../../src/stores/care/notes.ts";
+import { NOTES } from "../../src/stores/maintenance/notes.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import type { StoreTest } from "../../src/testing/store-cases.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";

@@ -34,7 +34,7 @@ const chunk = (number: number | undefined, data: string) => ({ stream: "words", 
 
 test("check names a stream that has lost a chunk, and chunks of nobody", async () => {
   const held = await startHeld(store, await registerWorker(store), "order-1");
-  await commitTurn(store, held, { ...COMPLETES, emits: [chunk(0, "a"), chunk(1, "b"), chunk(2, "c")] });
+  await commitTurn(store, held, { ...COMPLETES, chunks: [chunk(0, "a"), chunk(1, "b"), chunk(2, "c")] });
   expect(await store.check()).toEqual([]);
   damage("delete from chunks where position = 2");
   expect(await store.check()).toMatchObject([{ invariant: "I7 streams gap-free", run: "order-1" }]);
@@ -49,10 +49,10 @@ test("check names a stream that has lost a chunk, and chunks of nobody", async (
 test("a later generation goes on with the offsets of the first and counts its own chunks", async () => {
   const worker = await registerWorker(store);
   const first = await startHeld(store, worker, "order-1");
-  await commitTurn(store, first, { ...COMPLETES, emits: [chunk(0, "a"), chunk(1, "b")] });
+  await commitTurn(store, first, { ...COMPLETES, chunks: [chunk(0, "a"), chunk(1, "b")] });
   const next = await startHeld(store, worker, "order-2");
   damage("update runs set id = 'order-1', generation = 1 where id = 'order-2'");
-  await commitTurn(store, { ...next, id: "order-1" }, { ...COMPLETES, emits: [chunk(0, "c")] });
+  await commitTurn(store, { ...next, id: "order-1" }, { ...COMPLETES, chunks: [chunk(0, "c")] });
   for (const { run } of [first, next])
     expect((await store.readStream(run, "words", 1, 10)).map(({ offset, data }) => [offset, data])).toEqual([
       [2, "b"],

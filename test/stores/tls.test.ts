@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { storeOf } from "../../src/stores/store-url.ts";
-import { ask } from "../servers/ask.ts";
+import { runQuery } from "../servers/run-query.ts";
 import { makeCertificates, type Certificates } from "../servers/certificates.ts";
 import { describeOn, fastFolder, startServer, type ServerKind, type TestServer } from "../servers/index.ts";
 
@@ -121,7 +121,7 @@ describeOn("postgres", "TLS with postgres, in libpq's modes", () => {
     expect(await refusal(`${url}?sslmode=require&sslrootcert=${others.ca}`)).toMatchObject({ code: "STORE_IO" });
     const count = "select count(*)::int from pg_stat_ssl s join pg_stat_activity a using (pid) where s.ssl";
     const store = await storeOf(`${url}?sslmode=prefer`)["~open"](MACHINE);
-    expect((await ask(url, `${count} and application_name like 'reprise %'`))[0]).toBeGreaterThan(0);
+    expect((await runQuery(url, `${count} and application_name like 'reprise %'`))[0]).toBeGreaterThan(0);
     await store.close();
     await server.stop();
     await server.start({});

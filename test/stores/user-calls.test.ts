@@ -12,7 +12,7 @@ function world() {
   const time = createVirtualTime();
   const calls = new Calls(time.timers, 10_000);
   let said: unknown;
-  calls.silence.catch((error: unknown) => (said = error));
+  calls.idleTimeout.catch((error: unknown) => (said = error));
   return { time, calls, said: () => said };
 }
 
@@ -49,7 +49,7 @@ test("a function that asks for nothing for too long is given up, not one that wa
   time.advanceTo(time.now() + 9_999);
   expect(said()).toBeUndefined();
   time.advanceTo(time.now() + 1);
-  await expect(calls.silence).rejects.toThrow();
+  await expect(calls.idleTimeout).rejects.toThrow();
   expect(said()).toMatchObject({ code: "ATTEMPT_TIMEOUT" });
 });
 

@@ -1,6 +1,7 @@
 // What `describeFlow` takes and gives. Compiled, never run.
 
-import { describeFlow, flow, typed, workflow, type FlowDescription, type FlowNodeKind } from "reprise";
+import { flow, typed, workflow } from "reprise";
+import { describeFlow, type FlowDescription, type FlowNodeKind } from "reprise/describe";
 
 const made = flow("made", { input: typed<number>() })
   .spread(

@@ -31,14 +31,15 @@ declare function zip(rows: readonly Row[]): Promise<Uint8Array>;
 export const csvImport = flow("csv-import", {
   input: z.object({ url: z.string(), dry: z.boolean().default(false) }),
 })
-  .action("fetch", { needs: ["input"], retry: { maxAttempts: 3 }, timeout: "30s" }, (_ctx, { input }) => {
+  .action("fetch", ["input"], { retry: { maxAttempts: 3 }, timeout: "30s" }, (_ctx, { input }) => {
     same<typeof input, { url: string; dry: boolean }>();
     return fetchRows(input.url);
   })
   .inline("rows", ["fetch"], ({ fetch }) => fetch.filter((row) => row.live))
   .spread(
     "saved",
-    { needs: ["rows"], concurrency: 50, settle: true },
+    ["rows"],
+    { concurrency: 50, settle: true },
     ({ rows }) => rows,
     (ctx, row, index) => {
       same<typeof ctx, TaskContext>();
@@ -76,15 +77,15 @@ const narrow = queue("narrow", { concurrency: 2 });
 const base = flow("base", { input: typed<{ n: number; names: readonly string[] }>() });
 const all = base
   .parallel("both", ["input"], { one: async () => 1, two: (_ctx, { input }) => input.names })
-  .call("doubled", { needs: ["both"], timeout: "1m" }, double, ({ both }) => {
+  .call("doubled", ["both"], { timeout: "1m" }, double, ({ both }) => {
     same<typeof both, { readonly one: number; readonly two: readonly string[] }>();
     return both.one;
   })
   .call("called", ["input"], child, ({ input }) => input.names[0] ?? "nobody")
   .call("sub", ["input"], csvImport, () => ({ url: "x" }))
   .spread("children", ["input"], ({ input }) => input.names, child)
-  .spread("tasks", { needs: ["input"], queue: narrow, label: "gpu" }, ({ input }) => [input.n], double)
-  .action("caught", { needs: ["input"], label: "eu", catch: (error) => error.message.length }, async () => 1)
+  .spread("tasks", ["input"], { queue: narrow, label: "gpu" }, ({ input }) => [input.n], double)
+  .action("caught", ["input"], { label: "eu", catch: (error) => error.message.length }, async () => 1)
   .inline("nothing", [], () => null)
   .output(["doubled", "called", "sub", "children", "tasks", "caught", "nothing"], (given) => given);
 same<
@@ -99,6 +100,51 @@ same<
     readonly nothing: null;
   }
 >();
+
+// ── one form: name, needs, options, functions; functions among the options do not disturb inference ──
+
+base
+  .action(
+    "x",
+    ["input"],
+    {
+      queue: narrow,
+      catch: (error, { input }) => {
+        same<[typeof error, typeof input], [Error, { n: number; names: readonly string[] }]>();
+        return { n: input.n };
+      },
+    },
+    async (ctx, { input }) => {
+      same<[typeof ctx, typeof input.names], [TaskContext, readonly string[]]>();
+      return { n: 1 };
+    },
+  )
+  .output(["x"], ({ x }) => same<typeof x, { n: number }>());
+base
+  .spread("settled", ["input"], { settle: true }, ({ input }) => input.names, child)
+  .spread(
+    "plain",
+    ["input"],
+    { concurrency: 2 },
+    ({ input }) => input.names,
+    (_ctx, name) => name.length,
+  )
+  .parallel("both", ["settled"], { retry: { maxAttempts: 2 } }, { n: async (_ctx, { settled }) => settled.length })
+  .output(["settled", "plain", "both"], ({ settled, plain, both }) => {
+    same<typeof settled, readonly PromiseSettledResult<{ name: string }>[]>();
+    same<[typeof plain, typeof both], [readonly number[], { readonly n: number }]>();
+  });
+// @ts-expect-error the names come before the options
+base.action("x", { needs: ["input"], retry: { maxAttempts: 2 } }, async () => 1);
+// @ts-expect-error and are not among them
+base.action("x", ["input"], { needs: ["input"] }, async () => 1);
+base.spread(
+  "x",
+  // @ts-expect-error in no method
+  { needs: ["input"], settle: true },
+  () => [1],
+  async () => 1,
+);
 
 // ── branches: one need is skipped with it, several may be missing, the output always comes ──
 
@@ -139,9 +185,9 @@ export const branches = base
 // ── names above only ──
 
 // @ts-expect-error what is derived in memory goes with what it is derived from
-base.inline("label", { needs: ["input"], label: "gpu" }, () => 1);
+base.inline("label", ["input"], { label: "gpu" }, () => 1);
 // @ts-expect-error a child has the label of its own definition
-base.call("label", { needs: ["input"], label: "gpu" }, child, () => "nobody");
+base.call("label", ["input"], { label: "gpu" }, child, () => "nobody");
 // @ts-expect-error nothing of this name stands above
 base.inline("x", ["nobody"], () => 1);
 // @ts-expect-error below, not above
@@ -208,11 +254,11 @@ base.call("x", ["input"], child, ({ input }) => input.n);
 // @ts-expect-error a builder is no definition yet
 base.call("x", ["input"], base, ({ input }) => input);
 // @ts-expect-error catch gives what the action gives
-base.action("x", { needs: ["input"], catch: () => "text" }, async () => 1);
+base.action("x", ["input"], { catch: () => "text" }, async () => 1);
 // @ts-expect-error no such option
-base.action("x", { needs: ["input"], concurrency: 3 }, async () => 1);
+base.action("x", ["input"], { concurrency: 3 }, async () => 1);
 // @ts-expect-error an inline node is not retried
-base.inline("x", { needs: ["input"], retry: { maxAttempts: 2 } }, () => 1);
+base.inline("x", ["input"], { retry: { maxAttempts: 2 } }, () => 1);
 // @ts-expect-error parallel actions are functions
 base.parallel("x", ["input"], { one: 1 });
 // @ts-expect-error a flow says what it takes

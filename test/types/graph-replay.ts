@@ -4,14 +4,13 @@ import {
   createEngine,
   graph,
   last,
-  recordedIO,
   START,
-  type RecordedIO,
   type Replay,
   type ReplayDifference,
   type ReplayEnd,
   type ReplayOptions,
 } from "reprise";
+import { recordedIO, type RecordedIO } from "reprise/checkpoints";
 
 const ask = graph("ask", { state: { text: last("") } })
   .node("think", { effects: { recordable: true } }, async (ctx) => {
@@ -30,7 +29,7 @@ const ask = graph("ask", { state: { text: last("") } })
 
 export async function replays(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [ask] });
-  const run = engine.run(ask, "a");
+  const run = engine.get(ask, "a");
   const full: Replay = await run.replay();
   const options: ReplayOptions = { mode: "resume", from: { label: "asked" }, strict: false };
   const resumed = await run.replay(options);

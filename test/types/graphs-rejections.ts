@@ -4,7 +4,6 @@ import {
   append,
   channel,
   createEngine,
-  describeGraph,
   END,
   goto,
   graph,
@@ -18,6 +17,7 @@ import {
   type Engine,
   type Run,
 } from "reprise";
+import { describeGraph } from "reprise/describe";
 import { crashEverywhere } from "reprise/testing";
 
 const small = graph("small", {
@@ -225,8 +225,8 @@ void createEngine({ store: "sqlite::memory:", definitions: [astray] });
 
 small.node(
   "pay",
-  // @ts-expect-error a key is made of the item the node takes
   { effects: { requiresIdempotency: true }, idempotencyKey: (_state, item: Date) => item.toISOString() },
+  // @ts-expect-error the key function takes another item than the node
   async (_ctx, _state, _item: string) => {},
 );
 // @ts-expect-error there is no such rule for conflicts

@@ -2,13 +2,10 @@
 
 import {
   append,
-  checkpointFromJson,
-  checkpointToJson,
   graph,
   last,
   merge,
   promise,
-  recordedIO,
   START,
   workflow,
   type Checkpoint,
@@ -17,8 +14,8 @@ import {
   type RunDiff,
   type SchedulerState,
   type StateOf,
-  type WorkItem,
 } from "reprise";
+import { checkpointFromJson, checkpointToJson, recordedIO, type WorkItem } from "reprise/checkpoints";
 
 /** Compiles when the two types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -73,7 +70,7 @@ export async function travel(): Promise<void> {
   same<typeof diff, RunDiff>();
   const here: unknown = diff.steps[0]?.channels["answer"]?.here;
   void here;
-  const named = await engine.run("agent", "a").stateAt(0);
+  const named = await engine.get("agent", "a").stateAt(0);
   same<typeof named, State>();
 
   const replay = await run.replay({ strict: false, live: ["think"] });

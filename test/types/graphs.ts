@@ -4,7 +4,6 @@ import {
   append,
   channel,
   createEngine,
-  describeGraph,
   END,
   goto,
   graph,
@@ -23,6 +22,7 @@ import {
   type OutputOf,
   type Start,
 } from "reprise";
+import { describeGraph } from "reprise/describe";
 import { crashEverywhere, createTestEngine, stub } from "reprise/testing";
 
 /** Compiles when the two types are the same. */
@@ -175,6 +175,18 @@ const payments = graph("payments", { state: { order: last({ id: "", cents: 0 }) 
   )
   .edge(START, "pay");
 
+// A key function that leaves its item untyped does not disturb the type of the node's item.
+graph("keyed", { state: { sent: append<string>() } })
+  .node(
+    "send",
+    { effects: { requiresIdempotency: true }, idempotencyKey: (state, item) => `${state.sent.length}-${item.id}` },
+    async (_ctx, state, item: { id: string }) => {
+      same<[typeof state, typeof item], [{ readonly sent: readonly string[] }, { id: string }]>();
+      return { sent: [item.id] };
+    },
+  )
+  .spread(START, "send", () => [{ id: "a" }]);
+
 // ── what a node may ask for; tasks, children, graphs in graphs ──
 
 const double = task("double", (_ctx, n: number) => n * 2);
@@ -216,11 +228,11 @@ export async function useGraphs(): Promise<void> {
   const answer = await run.result();
   same<typeof answer, string | null>();
   // By its name it is the same.
-  await engine.run("agent", "a").resolve("approve", { ok: false });
+  await engine.get("agent", "a").resolve("approve", { ok: false });
   const { n } = await (await engine.start(plain, {})).result();
   same<typeof n, number>();
-  for await (const { value } of engine.run(whole, "w").stream("progress")) same<typeof value, number>();
-  await engine.schedule("nightly", { cron: "0 3 * * *" }, plain, { n: 1 });
+  for await (const { value } of engine.get(whole, "w").stream("progress")) same<typeof value, number>();
+  await engine.schedule("nightly", plain, { n: 1 }, { cron: "0 3 * * *" });
 }
 
 export async function testGraphs(): Promise<void> {

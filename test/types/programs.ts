@@ -3,6 +3,7 @@
 import {
   aesGcm,
   CancelledError,
+  createClient,
   createEngine,
   FatalError,
   promise,
@@ -10,7 +11,7 @@ import {
   query,
   rekey,
   RepriseError,
-  RetryLater,
+  RetryLaterError,
   signal,
   task,
   typed,
@@ -25,10 +26,10 @@ import {
   type QueueInfo,
   type Run,
   type RunInfo,
-  type Schedule,
+  type ScheduleHandle,
   type ScheduleInfo,
   type ScheduleOptions,
-  type Status,
+  type RunStatus,
   type Undo,
   type Task,
 } from "reprise";
@@ -80,13 +81,13 @@ export async function orders(): Promise<void> {
   const { payment, label } = await run.result({ timeout: "1 minute" });
   same<typeof payment, Payment>();
   same<typeof label, string>();
-  const again: Run<typeof checkout> = engine.run(checkout, "order-7");
+  const again: Run<typeof checkout> = engine.get(checkout, "order-7");
   same<Awaited<ReturnType<typeof again.result>>, { payment: Payment; label: string }>();
-  const byName = engine.run("checkout", "order-7");
+  const byName = engine.get("checkout", "order-7");
   same<Awaited<ReturnType<typeof byName.result>>, { payment: Payment; label: string }>();
   await engine.start("checkout", { id: "8", cents: 1 });
   const info: RunInfo | undefined = await engine.find("order-7");
-  const status: Status | undefined = info?.status;
+  const status: RunStatus | undefined = info?.status;
   for await (const { id, tags } of engine.list({ definition: "checkout", status: ["waiting", "failed"], limit: 5 }))
     console.log(id, tags, status);
   for await (const { seq, type, command } of run.journal({ after: 2 })) console.log(seq, type, command);
@@ -126,7 +127,7 @@ export async function tests(): Promise<void> {
   const { output, crashes } = await crashEverywhere(trial, "ann", {
     stubs: [stub(remind, (to) => ({ sent: to })), stub("other", (input) => input)],
     drive: async (driven, id) => {
-      await driven.run(trial, id).info();
+      await driven.get(trial, id).info();
       await driven.clock.advance("1 day");
     },
   });
@@ -175,7 +176,7 @@ export const everything = workflow(
       async (op, { a }) => {
         op.heartbeat();
         op.log.info("at work", { attempt: op.attempt, aborted: op.abortSignal.aborted, key: op.idempotencyKey });
-        if (op.attempt > 3) throw new RetryLater("1 minute", "busy");
+        if (op.attempt > 3) throw new RetryLaterError("1 minute", "busy");
         return a.length;
       },
       { retry: { maxAttempts: 2, retryable: (error) => !(error instanceof TypeError) } },
@@ -254,10 +255,10 @@ export async function queues(): Promise<void> {
   await using _any = await createEngine({ store: "sqlite::memory:", definitions: [inLine], worker: { labels: "any" } });
   await engine.start(inLine, "ann", { delay: "1 hour", singleton: "ann", priority: 1 });
   await engine.start(inLine, "ann", { debounce: { key: "ann", by: "10 s" }, tags: ["x"] });
-  await engine.queue(mail).pause();
-  await engine.queue("mail").resume();
-  await engine.queue(mail).limit({ concurrency: 1, rate: { limit: 1, per: 500 } });
-  const [first] = await engine.queues();
+  await engine.getQueue(mail).pause();
+  await engine.getQueue("mail").resume();
+  await engine.getQueue(mail).limit({ concurrency: 1, rate: { limit: 1, per: 500 } });
+  const [first] = await Array.fromAsync(engine.listQueues());
   same<typeof first, QueueInfo | undefined>();
 }
 
@@ -311,14 +312,13 @@ export async function options(): Promise<void> {
   const run = await memory.start(everything, { id: "x" });
   await run.resolve("bare");
   await run.resolve("checked", { ok: true });
-  await using client = await createEngine({
+  await using client = await createClient({
     store: "sqlite::memory:",
     definitions: [bare],
-    worker: false,
     redact: false,
   });
   try {
-    await client.run(bare, "x").result();
+    await client.get(bare, "x").result();
   } catch (error) {
     if (error instanceof CancelledError) console.log(error.message);
     else if (error instanceof RepriseError) console.log(error.code, error.family, error.cause, durations, codes);
@@ -362,7 +362,7 @@ export async function shopping(): Promise<void> {
   await run.signal("add", { sku: "a", qty: 2 }, { dedupId: "click-1" });
   await run.signal("checkout");
   await run.signal("checkout", undefined, { dedupId: "click-2" });
-  await engine.run(cart, "cart-8").signal("checkout", undefined, { beforeStart: true });
+  await engine.get(cart, "cart-8").signal("checkout", undefined, { beforeStart: true });
   await engine.start(cart, undefined, { signals: { add: { sku: "a", qty: 1 }, checkout: undefined } });
   await engine.start("cart", undefined, { id: "cart-9", signals: { note: "hi" } });
 }
@@ -378,17 +378,18 @@ export const guarded = () => createEngine({ store: "sqlite::memory:", definition
 export async function schedules(): Promise<void> {
   await using engine = await createEngine({ store: "sqlite::memory:", definitions: [child, bare] });
   const timing: ScheduleOptions = { cron: "0 9 * * *", timeZone: "Europe/Berlin", overlap: "queue", catchUp: "all" };
-  const daily: Schedule = await engine.schedule("daily", timing, child, { n: "7" });
-  await engine.schedule("hourly", { every: "1 hour", jitter: "5 minutes", overlap: "allow" }, bare);
-  await engine.schedule("by-name", { every: 5_000, catchUp: "none" }, "child", { n: "7" });
+  const daily: ScheduleHandle = await engine.schedule("daily", child, { n: "7" }, timing);
+  await engine.schedule("hourly", bare, undefined, { every: "1 hour", jitter: "5 minutes", overlap: "allow" });
+  await engine.schedule("by-name", "child", { n: "7" }, { every: 5_000, catchUp: "none" });
   const info: ScheduleInfo = await daily.info();
   same<typeof info.nextAt, Date | undefined>();
   const run: RunInfo = await daily.trigger();
   const { count } = await daily.backfill(new Date(0), new Date(run.createdAt));
   await daily.pause();
   await daily.resume();
-  await (await engine.findSchedule("hourly"))?.remove();
-  for await (const { name, paused, waiting, lastRun } of engine.schedules())
+  const hourly: ScheduleInfo | undefined = await engine.findSchedule("hourly");
+  if (hourly !== undefined) await engine.getSchedule(hourly.name).remove();
+  for await (const { name, paused, waiting, lastRun } of engine.listSchedules())
     console.log(name, paused, waiting.length, lastRun, count);
 }
 

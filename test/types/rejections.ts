@@ -94,14 +94,14 @@ workflow("w", { label: 7 }, async () => 1);
 // @ts-expect-error a worker's labels are a list
 void createEngine({ store: "sqlite::memory:", definitions: [bare], worker: { labels: "gpu" } });
 // @ts-expect-error limits are a record
-void engine.queue("mail").limit(5);
+void engine.getQueue("mail").limit(5);
 
 // ── handles ──
 
 // @ts-expect-error a handle needs an id
-engine.run(checkout);
+engine.get(checkout);
 // @ts-expect-error no definition has this name
-engine.run("nobody", "order-7");
+engine.get("nobody", "order-7");
 // @ts-expect-error no port has this name
 void run.resolve("aproval", { ok: true });
 // @ts-expect-error the payload is missing
@@ -121,7 +121,7 @@ const wrongRun: Run<typeof bare> = run;
 // @ts-expect-error no status has this name
 engine.list({ status: "lost" });
 // @ts-expect-error a run of `bare` has no ports
-void engine.run(bare, "x").resolve("approval", { ok: true });
+void engine.get(bare, "x").resolve("approval", { ok: true });
 
 // ── inside a workflow ──
 
@@ -213,25 +213,29 @@ const code: ErrorCode = "NO_SUCH_CODE";
 // ── schedules ──
 
 // @ts-expect-error the input is missing
-void engine.schedule("daily", { every: "1 day" }, checkout);
+void engine.schedule("daily", checkout, undefined, { every: "1 day" });
 // @ts-expect-error the input has the wrong type
-void engine.schedule("daily", { every: "1 day" }, checkout, { id: 7, cents: 1 });
+void engine.schedule("daily", checkout, { id: 7, cents: 1 }, { every: "1 day" });
 // @ts-expect-error this one takes no input
-void engine.schedule("daily", { every: "1 day" }, bare, 5);
+void engine.schedule("daily", bare, 5, { every: "1 day" });
 // @ts-expect-error no definition has this name
-void engine.schedule("daily", { every: "1 day" }, "chekcout", { id: "7", cents: 1 });
+void engine.schedule("daily", "chekcout", { id: "7", cents: 1 }, { every: "1 day" });
 // @ts-expect-error a task is not a definition
-void engine.schedule("daily", { every: "1 day" }, charge, { id: "7", cents: 1 });
+void engine.schedule("daily", charge, { id: "7", cents: 1 }, { every: "1 day" });
 // @ts-expect-error not a duration
-void engine.schedule("daily", { every: "daily" }, bare);
+void engine.schedule("daily", bare, undefined, { every: "daily" });
 // @ts-expect-error no such policy
-void engine.schedule("daily", { every: "1 day", overlap: "wait" }, bare);
+void engine.schedule("daily", bare, undefined, { every: "1 day", overlap: "wait" });
 // @ts-expect-error an option that is not there
-void engine.schedule("daily", { cron: "@daily", timezone: "UTC" }, bare);
+void engine.schedule("daily", bare, undefined, { cron: "@daily", timezone: "UTC" });
 // @ts-expect-error a schedule may not be there
-void engine.findSchedule("daily").then((schedule) => schedule.pause());
+void engine.findSchedule("daily").then((schedule) => schedule.paused);
 // @ts-expect-error times are Dates
-void engine.findSchedule("daily").then((schedule) => schedule?.backfill("2026-01-01", "2026-01-02"));
+void engine.getSchedule("daily").backfill("2026-01-01", "2026-01-02");
+// @ts-expect-error a queue may not be there
+void engine.findQueue("mail").then((queue) => queue.paused);
+// @ts-expect-error facts have no methods
+void engine.findSchedule("daily").then((schedule) => schedule?.pause());
 
 // ── engines ──
 

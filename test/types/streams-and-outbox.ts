@@ -45,7 +45,7 @@ export async function readers(): Promise<void> {
     const text: string = value.text;
     console.log(offset + 1, text);
   }
-  for await (const { value } of engine.run("chat", "x").stream("progress")) console.log(value.toFixed());
+  for await (const { value } of engine.get("chat", "x").stream("progress")) console.log(value.toFixed());
   // @ts-expect-error no stream has this name
   run.stream("nobody");
   // @ts-expect-error a promise is not a stream
@@ -55,7 +55,7 @@ export async function readers(): Promise<void> {
   // @ts-expect-error an option that is not there
   run.stream("tokens", { from: 5 });
   // @ts-expect-error this workflow has no streams
-  engine.run(silent, "x").stream("tokens");
+  engine.get(silent, "x").stream("tokens");
 }
 
 // ── ctx.tx ──

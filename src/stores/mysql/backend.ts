@@ -7,11 +7,11 @@
 //     answered `select host from information_schema.processlist`.
 
 import { RepriseError, type Random, type Timers } from "../../base/index.ts";
-import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
+import { ConnectionError, type Backend, type BackendInfo, type Connection } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
-import { DEFAULT_TIMEOUTS, Wire, type Timeouts } from "./driver.ts";
+import { DEFAULT_TIMEOUTS, DriverConnection, type Timeouts } from "./driver.ts";
 import { isUnavailable, storeErrorOf } from "./errors.ts";
-import { MysqlLink, mysqlLink } from "./link.ts";
+import { MysqlConnection, mysqlConnection } from "./connection.ts";
 import { migrate } from "./migrate.ts";
 import { PREFIX } from "./schema.ts";
 import { prepareSession, type Server } from "./session.ts";
@@ -62,10 +62,10 @@ class MysqlBackend implements Backend {
     this.#timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   }
 
-  async connect(): Promise<Link> {
+  async connect(): Promise<Connection> {
     const { location } = this.#address;
     const { random, durability, timers } = this.#options;
-    let wire: Wire | undefined;
+    let wire: DriverConnection | undefined;
     try {
       wire = await this.#open();
       this.#server = await prepareSession(wire, location, durability, this.#timeouts);
@@ -80,7 +80,7 @@ class MysqlBackend implements Backend {
       const { maxPacket } = this.#server;
       const { idleInTransactionMs: silentMs } = this.#timeouts;
       const kill = (): void => void this.#kill(thread);
-      return new MysqlLink({
+      return new MysqlConnection({
         wire,
         writer,
         server: this.#identityOf(this.#server, wire.threadId),
@@ -92,9 +92,9 @@ class MysqlBackend implements Backend {
     } catch (error) {
       wire?.destroy();
       const judged = this.#address.hosts.judge(error, this.#server !== undefined);
-      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
+      if (judged instanceof RepriseError || judged instanceof ConnectionError) throw judged;
       // Only what somebody must act on is for good: a wrong password, a database that is not there.
-      if (isUnavailable(error)) throw new LinkError("lost", { cause: error });
+      if (isUnavailable(error)) throw new ConnectionError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);
     }
   }
@@ -110,9 +110,9 @@ class MysqlBackend implements Backend {
   /** Once; over a connection of its own, because making tables may take longer than any answer. */
   async #migrate(): Promise<void> {
     const patient = { ...this.#timeouts, answerMs: this.#timeouts.answerMs + MIGRATION_PATIENCE_S * 1_000 };
-    let wire: Wire | undefined;
+    let wire: DriverConnection | undefined;
     try {
-      wire = await Wire.open(this.#address, this.#options.timers, patient);
+      wire = await DriverConnection.open(this.#address, this.#options.timers, patient);
       await prepareSession(wire, this.#address.location, this.#options.durability, this.#timeouts);
       await migrate(wire, this.#address, {
         migrate: this.#options.migrate ?? true,
@@ -126,16 +126,16 @@ class MysqlBackend implements Backend {
     }
   }
 
-  #open(): Promise<Wire> {
-    return Wire.open(this.#address, this.#options.timers, this.#timeouts);
+  #open(): Promise<DriverConnection> {
+    return DriverConnection.open(this.#address, this.#options.timers, this.#timeouts);
   }
 
   /** B1 */
-  async lastBatch(link: Link, writer: string): Promise<number> {
+  async lastBatch(connection: Connection, writer: string): Promise<number> {
     const thread = this.#threads.get(writer);
     if (thread !== undefined) await this.#kill(thread);
     const line = `where writer=${textLiteral(writer)}`;
-    const [, , found] = await mysqlLink(link).alone([
+    const [, , found] = await mysqlConnection(connection).alone([
       "start transaction",
       `update ${tableOf("writers")} set mark=-1 ${line}`,
       `select batch from ${tableOf("writers")} ${line}`,
@@ -147,7 +147,7 @@ class MysqlBackend implements Backend {
 
   /** B1, B2. That it is gone already, or the server is, is as good. */
   async #kill({ id, lock }: Thread): Promise<void> {
-    let wire: Wire | undefined;
+    let wire: DriverConnection | undefined;
     try {
       wire = await this.#open();
       const [holder] = await wire.run([`select is_used_lock('${lock}')`]);
@@ -159,8 +159,8 @@ class MysqlBackend implements Backend {
     }
   }
 
-  async reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
-    const [, last] = await mysqlLink(link).alone([
+  async reserve(connection: Connection, counter: string, count: number, floor: number): Promise<number> {
+    const [, last] = await mysqlConnection(connection).alone([
       `insert into ${tableOf("counters")} (name, value) values (${textLiteral(counter)}, last_insert_id(${floor + count}))
        on duplicate key update value = last_insert_id(greatest(value, ${floor}) + ${count})`,
       "select last_insert_id()",
@@ -168,13 +168,13 @@ class MysqlBackend implements Backend {
     return Number(last?.rows[0]?.[0]) - count + 1;
   }
 
-  async serverTime(link: Link): Promise<number> {
-    const [now] = await mysqlLink(link).alone(["select cast(unix_timestamp(now(3)) * 1000 as signed)"]);
+  async serverTime(connection: Connection): Promise<number> {
+    const [now] = await mysqlConnection(connection).alone(["select cast(unix_timestamp(now(3)) * 1000 as signed)"]);
     return Number(now?.rows[0]?.[0]);
   }
 
-  async info(link: Link): Promise<BackendInfo> {
-    const [size] = await mysqlLink(link).alone([
+  async info(connection: Connection): Promise<BackendInfo> {
+    const [size] = await mysqlConnection(connection).alone([
       `select cast(coalesce(sum(data_length + index_length), 0) as signed) from information_schema.tables
        where table_schema = database() and table_name like '${PREFIX.replace("_", String.raw`\_`)}%'`,
     ]);

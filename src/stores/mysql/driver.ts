@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import type mysql2 from "mysql2";
 import type { Connection, QueryError, ResultSetHeader } from "mysql2";
 import { InvariantError, RepriseError, type Timers } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { noTlsOffered, tlsErrorOf, tlsOptions } from "../remote/tls.ts";
 import { connectMsWith } from "../remote/url-options.ts";
@@ -54,7 +54,7 @@ const KEEP_ALIVE_MS = 10_000;
 const READ_ONLY = "select @@global.read_only";
 
 /** One connection, statements one after the other. */
-export class Wire {
+export class DriverConnection {
   readonly #connection: Connection;
   readonly #timers: Timers;
   readonly #answerMs: number;
@@ -69,18 +69,18 @@ export class Wire {
   }
 
   /** At the host that serves. Throws as the driver does: nothing is known yet about the server. */
-  static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<Wire> {
+  static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {
     const { hosts } = address;
     const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
     const isPassing = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
     return hosts.connect(async (host) => {
-      const wire = await Wire.#openAt(host, address, timers, { ...timeouts, connectMs });
+      const wire = await DriverConnection.#openAt(host, address, timers, { ...timeouts, connectMs });
       if (hosts.areSeveral) await wire.#refuseReadOnly(address.location);
       return wire;
     }, isPassing);
   }
 
-  static async #openAt(host: Host, address: Address, timers: Timers, timeouts: Timeouts): Promise<Wire> {
+  static async #openAt(host: Host, address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {
     const driver = await loadDriver();
     const { user, password, database, socket, tls, location } = address;
     const ssl = tls === undefined ? false : tlsOptions("mysql", tls);
@@ -100,7 +100,7 @@ export class Wire {
       // `SHOW` and user SQL alike: dates as text are the same on every machine.
       dateStrings: true,
     });
-    const wire = new Wire(connection, timers, timeouts.answerMs);
+    const wire = new DriverConnection(connection, timers, timeouts.answerMs);
     // Whoever waits for an answer hears of it there; without a listener it would end the process.
     connection.on("error", () => (wire.#isUsable = false));
     connection.on("end", () => (wire.#isUsable = false));
@@ -159,7 +159,7 @@ export class Wire {
 
   /** D2 */
   #send(sql: string, values: readonly unknown[] | undefined, rowsAsArray: boolean): Promise<unknown> {
-    if (!this.#isUsable) return Promise.reject(new LinkError("lost"));
+    if (!this.#isUsable) return Promise.reject(new ConnectionError("lost"));
     if (this.#abandon !== undefined)
       return Promise.reject(new InvariantError("Two calls were made on one connection at the same time."));
     return new Promise((resolve, reject) => {
@@ -174,7 +174,7 @@ export class Wire {
       const lose = (cause: unknown): void =>
         end(() => {
           this.destroy();
-          reject(new LinkError("lost", { cause }));
+          reject(new ConnectionError("lost", { cause }));
         });
       this.#abandon = () => lose(new Error("the connection was given up"));
       const stopWaiting = this.#timers.set(this.#answerMs, () =>

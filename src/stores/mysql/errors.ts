@@ -4,7 +4,7 @@
 //     unknown, and looked up (A8).
 
 import { InvariantError, RepriseError, type ErrorCode } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 
 interface ServerError extends Error {
   readonly errno: number;
@@ -66,29 +66,29 @@ export function isLost(error: unknown): boolean {
   return errno === undefined || LOST.has(errno) || (error as { fatal?: unknown }).fatal === true;
 }
 
-export function isAgain(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   const errno = errnoOf(error) ?? 0;
   return AGAIN.has(errno) || INTERRUPTED.has(errno);
 }
 
 /** The same for user SQL, where a statement that takes too long is the user's own affair. */
-export function isGivenUp(error: unknown): boolean {
+export function isTransactionAborted(error: unknown): boolean {
   return AGAIN.has(errnoOf(error) ?? 0);
 }
 
 /** The server has ended the whole transaction, or may have. */
 export function endsTransaction(error: unknown): boolean {
-  return isAgain(error) || isLost(error);
+  return isRetryable(error) || isLost(error);
 }
 
 /** Something was not as expected, or there already. */
-export function isMoved(error: unknown): boolean {
+export function isConflict(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === DUPLICATE || errno === OUT_OF_RANGE;
 }
 
 /** The writer's line is gone, or closed (`stampGuard`). */
-export function isUnstamped(error: unknown): boolean {
+export function isStampRefused(error: unknown): boolean {
   return errnoOf(error) === SEVERAL_ROWS;
 }
 
@@ -164,7 +164,7 @@ export function isSettled(error: unknown): boolean {
 
 /** The error to throw for whatever went wrong while doing `what`, once it is clear that nothing was written. */
 export function storeErrorOf(error: unknown, what: string): Error {
-  if (error instanceof RepriseError || error instanceof LinkError) return error;
+  if (error instanceof RepriseError || error instanceof ConnectionError) return error;
   const errno = errnoOf(error);
   const options = { cause: error, ...(errno !== undefined && { details: { errno } }) };
   const text = error instanceof Error ? error.message : String(error);

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { RepriseError } from "../../base/index.ts";
 import { newerSchema, olderSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
-import type { Wire } from "./driver.ts";
+import type { DriverConnection } from "./driver.ts";
 import { MARK, MIGRATIONS, PREFIX, SCHEMA_VERSION } from "./schema.ts";
 import { tableOf, textLiteral } from "./sql-text.ts";
 
@@ -15,7 +15,7 @@ export interface MigrateOptions {
   readonly patienceS: number;
 }
 
-export async function migrate(wire: Wire, address: Address, options: MigrateOptions): Promise<void> {
+export async function migrate(wire: DriverConnection, address: Address, options: MigrateOptions): Promise<void> {
   const { location } = address;
   const found = await readVersion(wire, location);
   if (found === SCHEMA_VERSION) return;
@@ -39,7 +39,7 @@ export async function migrate(wire: Wire, address: Address, options: MigrateOpti
 }
 
 /** The schema a database has, 0 when it has none; a newer one and somebody else's tables are refused. */
-export async function readVersion(wire: Wire, location: string): Promise<number> {
+export async function readVersion(wire: DriverConnection, location: string): Promise<number> {
   const [found] = await wire.run([
     `select table_name, table_comment from information_schema.tables
      where table_schema = database() and table_name like '${PREFIX.replace("_", String.raw`\_`)}%'`,

@@ -1,4 +1,4 @@
-// Pick index: the index a question is answered from, said in the statement itself. The optimizer goes by statistics, which
+// Pick index: the index a query is answered from, said in the statement itself. The optimizer goes by statistics, which
 // of a queue are always of another moment; with the wrong index a claim would lock what it only looks at.
 
 import type { Condition } from "../remote/query.ts";

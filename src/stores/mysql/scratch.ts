@@ -1,12 +1,12 @@
 // A database beside the store's own, for the time of a trial.
 
 import { systemTimers } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 import { withEachHost } from "../remote/hosts.ts";
 import { EMPTIABLE } from "../remote/tables.ts";
-import type { ServerScratch } from "../care/scratch.ts";
+import type { ServerScratch } from "../maintenance/scratch-store.ts";
 import { addressOf } from "./address.ts";
-import { DEFAULT_TIMEOUTS, Wire } from "./driver.ts";
+import { DEFAULT_TIMEOUTS, DriverConnection } from "./driver.ts";
 import { storeErrorOf } from "./errors.ts";
 
 export async function mysqlScratch(url: string, name: string): Promise<ServerScratch> {
@@ -32,17 +32,17 @@ export async function mysqlScratch(url: string, name: string): Promise<ServerScr
   };
 }
 
-async function connectWith(url: string, first: readonly string[]): Promise<Wire> {
+async function connectWith(url: string, first: readonly string[]): Promise<DriverConnection> {
   const address = addressOf(url);
-  let wire: Wire | undefined;
+  let wire: DriverConnection | undefined;
   try {
-    wire = await Wire.open(address, systemTimers, DEFAULT_TIMEOUTS);
+    wire = await DriverConnection.open(address, systemTimers, DEFAULT_TIMEOUTS);
     await wire.run(first);
     return wire;
   } catch (error) {
     wire?.destroy();
     throw storeErrorOf(
-      error instanceof LinkError ? error.cause : error,
+      error instanceof ConnectionError ? error.cause : error,
       `Making a database for trials beside ${address.location}`,
     );
   }

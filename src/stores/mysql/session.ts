@@ -7,7 +7,7 @@
 
 import { RepriseError } from "../../base/index.ts";
 import { StandbyError } from "../remote/hosts.ts";
-import { isOn, type RawRow, type Timeouts, type Wire } from "./driver.ts";
+import { isOn, type RawRow, type Timeouts, type DriverConnection } from "./driver.ts";
 
 export interface Server {
   readonly isMariaDb: boolean;
@@ -49,7 +49,7 @@ function settings(isMariaDb: boolean, { lockMs, idleInTransactionMs }: Timeouts)
 
 /** S1, S3. Checks, and sets what is ours to set; the same on every connection. */
 export async function prepareSession(
-  wire: Wire,
+  wire: DriverConnection,
   location: string,
   durability: "full" | "relaxed",
   timeouts: Timeouts,

@@ -2,7 +2,7 @@
 
 import { systemTimers } from "../../base/index.ts";
 import type { Database } from "../../kernel/index.ts";
-import type { StoreSource } from "../source.ts";
+import type { StoreSource } from "../store-source.ts";
 import { addressOf } from "./address.ts";
 import type { MysqlHandle } from "./user-handle.ts";
 

@@ -1,5 +1,5 @@
-// Translate: questions name the columns of the port; indexes here have some under other names (schema.ts, M2). A translated
-// question means the same, row by row.
+// Translate: queries name the columns of the port; indexes here have some under other names (schema.ts, M2). A translated
+// query means the same, row by row.
 
 import type { Condition } from "../remote/query.ts";
 import type { TableName, Value } from "../remote/tables.ts";

@@ -7,10 +7,10 @@
 //     takes nothing more, and nothing is committed.
 
 import { RepriseError, type Timers } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 import { UserCalls } from "../remote/user-calls.ts";
-import type { Wire } from "./driver.ts";
-import { endsTransaction, isGivenUp } from "./errors.ts";
+import type { DriverConnection } from "./driver.ts";
+import { endsTransaction, isTransactionAborted } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
 /** What a statement answers. */
@@ -30,11 +30,11 @@ export interface MysqlHandle {
 
 export class UserHandle extends UserCalls {
   readonly db: MysqlHandle;
-  readonly #wire: Wire;
+  readonly #wire: DriverConnection;
   #isBroken = false;
-  #gaveUp = false;
+  #shouldRetry = false;
 
-  constructor(wire: Wire, timers: Timers, silentMs: number) {
+  constructor(wire: DriverConnection, timers: Timers, silentMs: number) {
     super(timers, silentMs);
     this.#wire = wire;
     this.db = {
@@ -47,8 +47,8 @@ export class UserHandle extends UserCalls {
     return this.#isBroken;
   }
 
-  get gaveUp(): boolean {
-    return this.#gaveUp;
+  get shouldRetry(): boolean {
+    return this.#shouldRetry;
   }
 
   async #run<Row>(sql: string, values: readonly unknown[]): Promise<MysqlResult<Row>> {
@@ -63,8 +63,8 @@ export class UserHandle extends UserCalls {
       const { rows, written } = await this.#wire.runUser(sql, values);
       return { rows: rows as Row[], affectedRows: written?.affectedRows ?? 0, insertId: written?.insertId ?? 0 };
     } catch (error) {
-      if (error instanceof LinkError || endsTransaction(error)) this.#isBroken = true;
-      this.#gaveUp ||= isGivenUp(error);
+      if (error instanceof ConnectionError || endsTransaction(error)) this.#isBroken = true;
+      this.#shouldRetry ||= isTransactionAborted(error);
       throw error;
     }
   }

@@ -2,12 +2,12 @@
 
 import type { Client } from "pg";
 import { RepriseError, systemRandom, systemTimers, type Random, type Timers } from "../../base/index.ts";
-import { LinkError, type Backend, type BackendInfo, type Link } from "../remote/backend.ts";
+import { ConnectionError, type Backend, type BackendInfo, type Connection } from "../remote/backend.ts";
 import { addressOf, type Address } from "./address.ts";
 import { CLOSE_MS, connectClient, DEFAULT_TIMEOUTS, sessionSettings, within, type Timeouts } from "./driver.ts";
 import { isLost, isUnavailable, storeErrorOf } from "./errors.ts";
-import { PostgresLink, postgresLink } from "./link.ts";
-import { Listener } from "./listen.ts";
+import { PostgresConnection, postgresConnection } from "./connection.ts";
+import { Listener } from "./listener.ts";
 import { migrate } from "./migrate.ts";
 import { literal, Shapes } from "./shapes.ts";
 import { samePid, verifySchema, verifyServer, verifySession, type Identity, type Server } from "./verify.ts";
@@ -23,7 +23,7 @@ export interface PostgresOptions {
   readonly timeouts?: Partial<Timeouts>;
 }
 
-/** Names are told apart from other programs', and a link's process from one that has its number by now. */
+/** Names are told apart from other programs', and a connection's process from one that has its number by now. */
 const nameOf = (writer: string): string => `reprise ${writer}`;
 /** How often `lastBatch` waits for a lock before it says that it could not find out. */
 const PATIENCE = 12;
@@ -53,7 +53,7 @@ class PostgresBackend implements Backend {
   readonly kind = "postgres";
   readonly #parts: Parts;
   readonly #shapes: Shapes;
-  /** Of links that were made here, by writer: what serves them. */
+  /** Of connections that were made here, by writer: what serves them. */
   readonly #pids = new Map<string, number>();
   readonly #listeners = new Set<Listener>();
   readonly #own: string;
@@ -68,16 +68,16 @@ class PostgresBackend implements Backend {
     this.#own = parts.random.token();
   }
 
-  async connect(): Promise<Link> {
+  async connect(): Promise<Connection> {
     const { address } = this.#parts;
     try {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
       const judged = address.hosts.judge(error, this.#isReady);
-      if (judged instanceof RepriseError || judged instanceof LinkError) throw judged;
+      if (judged instanceof RepriseError || judged instanceof ConnectionError) throw judged;
       throw isUnavailable(error)
-        ? new LinkError("lost", { cause: error })
+        ? new ConnectionError("lost", { cause: error })
         : storeErrorOf(error, `Opening ${address.location}`);
     }
   }
@@ -107,7 +107,7 @@ class PostgresBackend implements Backend {
     }
   }
 
-  async #connect(): Promise<Link> {
+  async #connect(): Promise<Connection> {
     const { address, timeouts, timers, random, durability } = this.#parts;
     const writer = random.token();
     const settings = settingsText(sessionSettings(timeouts));
@@ -132,7 +132,7 @@ class PostgresBackend implements Backend {
     const { schema } = address;
     const { answerMs, idleInTransactionMs: silentMs } = timeouts;
     const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, silentMs, tidy };
-    return new PostgresLink({ ...parts, server: server.identity });
+    return new PostgresConnection({ ...parts, server: server.identity });
   }
 
   /** L5. A primary that was left behind when another was promoted still answers, and what it acknowledges is lost. */
@@ -140,7 +140,7 @@ class PostgresBackend implements Backend {
     const { system, timeline, started } = identity;
     const newest = this.#newest;
     if (newest?.system === system && timeline < newest.timeline)
-      throw new LinkError("lost", {
+      throw new ConnectionError("lost", {
         cause: new Error(
           `the server is on timeline ${timeline} and was replaced by one on timeline ${newest.timeline}: let the address lead to the new primary, or restart this process if the old one is meant`,
         ),
@@ -149,8 +149,8 @@ class PostgresBackend implements Backend {
     return `${system} ${timeline} ${started}`;
   }
 
-  async lastBatch(link: Link, writer: string): Promise<number> {
-    const over = postgresLink(link);
+  async lastBatch(connection: Connection, writer: string): Promise<number> {
+    const over = postgresConnection(connection);
     // One that is gone answers nothing. One that may still hold what it had begun is ended; where that is not allowed it
     // ends by itself, and is waited for.
     await over
@@ -162,7 +162,7 @@ class PostgresBackend implements Backend {
         ],
       )
       .catch((error: unknown) => {
-        if (error instanceof LinkError && error.reason === "lost") throw error;
+        if (error instanceof ConnectionError && error.reason === "lost") throw error;
       });
     for (let tries = 1; ; tries += 1)
       try {
@@ -170,13 +170,13 @@ class PostgresBackend implements Backend {
         this.#pids.delete(writer);
         return batch;
       } catch (error) {
-        if (!(error instanceof LinkError) || error.reason === "lost" || tries === PATIENCE) throw error;
+        if (!(error instanceof ConnectionError) || error.reason === "lost" || tries === PATIENCE) throw error;
       }
   }
 
   /** L3. A number below zero stands for a writer that must write nothing more: -1 for 0, -2 for 1. */
-  async #fence(link: PostgresLink, writer: string): Promise<number> {
-    const { rows } = await link.alone(
+  async #fence(connection: PostgresConnection, writer: string): Promise<number> {
+    const { rows } = await connection.alone(
       `insert into ${this.#shapes.table("writers")} as w (writer, batch, mark) values ($1, -1, 0)
         on conflict (writer) do update set batch = least(w.batch, -1 - w.batch) returning batch`,
       [{ type: "text", value: writer }],
@@ -184,8 +184,8 @@ class PostgresBackend implements Backend {
     return -1 - Number(rows[0]?.[0]);
   }
 
-  async reserve(link: Link, counter: string, count: number, floor: number): Promise<number> {
-    const { rows } = await postgresLink(link).alone(
+  async reserve(connection: Connection, counter: string, count: number, floor: number): Promise<number> {
+    const { rows } = await postgresConnection(connection).alone(
       `insert into ${this.#shapes.table("counters")} as c (name, value) values ($1, $3 + $2)
         on conflict (name) do update set value = greatest(c.value, $3) + $2 returning value`,
       [
@@ -197,14 +197,14 @@ class PostgresBackend implements Backend {
     return Number(rows[0]?.[0]) - count + 1;
   }
 
-  async serverTime(link: Link): Promise<number> {
+  async serverTime(connection: Connection): Promise<number> {
     const text = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint";
-    const { rows } = await postgresLink(link).alone(text, []);
+    const { rows } = await postgresConnection(connection).alone(text, []);
     return Number(rows[0]?.[0]);
   }
 
-  async notify(link: Link, text: string): Promise<void> {
-    await postgresLink(link).alone("select pg_notify($1, $2)", [
+  async notify(connection: Connection, text: string): Promise<void> {
+    await postgresConnection(connection).alone("select pg_notify($1, $2)", [
       { type: "text", value: this.#channel },
       { type: "text", value: `${this.#own} ${text}` },
     ]);
@@ -227,9 +227,9 @@ class PostgresBackend implements Backend {
     return `reprise_due_${this.#parts.address.schema}`;
   }
 
-  async info(link: Link): Promise<BackendInfo> {
+  async info(connection: Connection): Promise<BackendInfo> {
     const { address } = this.#parts;
-    const { rows } = await postgresLink(link).alone(
+    const { rows } = await postgresConnection(connection).alone(
       `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint,
           (current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on')::int
         from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -3,7 +3,7 @@
 // D1. READ COMMITTED, also outside of a transaction of ours.
 // D2. Nobody waits for ever: not for a lock, not for an answer, and a transaction whose owner is silent is ended by the server.
 // D3. Our statements are planned once, for any values, and by index: a plan made while a table was empty serves when it is
-//     full (questions.ts, Q3).
+//     full (queries.ts, Q3).
 
 import type { Client } from "pg";
 import { RepriseError, type Timers } from "../../base/index.ts";

@@ -1,7 +1,7 @@
 // Errors of the server, told apart by SQLSTATE; never by text.
 
 import { InvariantError, RepriseError, type ErrorCode } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 
 /** What the server says of an error; the driver's class cannot be imported where the driver may be missing. */
 interface ServerError extends Error {
@@ -43,24 +43,24 @@ export function isUnavailable(error: unknown): boolean {
   return isLost(error) || serverErrorOf(error)?.code === NO_MORE;
 }
 
-export function isAgain(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return AGAIN.has(serverErrorOf(error)?.code ?? "");
 }
 
 /** The same for user SQL, where a statement that takes too long is the user's own affair. */
-export function isGivenUp(error: unknown): boolean {
+export function isTransactionAborted(error: unknown): boolean {
   return ["40001", "40P01", "55P03"].includes(serverErrorOf(error)?.code ?? "");
 }
 
 /** Something of ours was not as expected, or there already. */
-export function isMoved(error: unknown, schema: string): boolean {
+export function isConflict(error: unknown, schema: string): boolean {
   const server = serverErrorOf(error);
   if (server === undefined) return false;
   return server.code === DIVISION_BY_ZERO || (server.code === UNIQUE_VIOLATION && server.schema === schema);
 }
 
 /** The writer's line is not as it was left, or closed (`PostgresLink.#stamp`). */
-export function isUnstamped(error: unknown): boolean {
+export function isStampRefused(error: unknown): boolean {
   return serverErrorOf(error)?.code === NEGATIVE_ROOT;
 }
 
@@ -94,7 +94,7 @@ const BY_CODE: Readonly<Record<string, { code: ErrorCode; text: string }>> = {
 
 /** The error to throw for whatever went wrong while doing `what`, once it is clear that nothing was written. */
 export function storeErrorOf(error: unknown, what: string): Error {
-  if (error instanceof RepriseError || error instanceof LinkError) return error;
+  if (error instanceof RepriseError || error instanceof ConnectionError) return error;
   const code = serverErrorOf(error)?.code;
   const options = { cause: error, ...(code !== undefined && { details: { sqlstate: code } }) };
   if (code === FAILED_TRANSACTION)

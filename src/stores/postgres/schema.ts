@@ -11,7 +11,7 @@
 //
 // PostgreSQL believes a table that was empty when it last looked to be empty still, takes every index for equally good then,
 // and keeps the plan. So no index but the right one may serve what is asked often: an index that leads to the same rows by
-// another way is partial, on a condition that is always true and only its own questions have (`OPT_IN`), or does not have the
+// another way is partial, on a condition that is always true and only its own queries have (`OPT_IN`), or does not have the
 // run's number in it.
 
 import type { TableName } from "../remote/tables.ts";
@@ -311,7 +311,7 @@ create table langgraph_writes (
 );
 `;
 
-/** By table and column: the condition that lets a question about this column use the index for it. */
+/** By table and column: the condition that lets a query about this column use the index for it. */
 export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, string>>>>> = {
   runs: { definition: 'and t."run" > 0' },
   begun: { until: 'and t."count" >= 0' },

@@ -2,9 +2,9 @@
 
 import type { Client } from "pg";
 import { withEachHost } from "../remote/hosts.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 import { EMPTIABLE } from "../remote/tables.ts";
-import type { ServerScratch } from "../care/scratch.ts";
+import type { ServerScratch } from "../maintenance/scratch-store.ts";
 import { addressOf } from "./address.ts";
 import { connectClient, DEFAULT_TIMEOUTS } from "./driver.ts";
 import { storeErrorOf } from "./errors.ts";
@@ -40,7 +40,7 @@ async function connectWith(url: string, first: string): Promise<Client> {
   } catch (error) {
     await client?.end();
     throw storeErrorOf(
-      error instanceof LinkError ? error.cause : error,
+      error instanceof ConnectionError ? error.cause : error,
       `Making a place for trials in ${address.location}`,
     );
   }

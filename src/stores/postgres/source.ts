@@ -1,7 +1,7 @@
 // postgres(url): a store named but not opened.
 
 import type { Database } from "../../kernel/index.ts";
-import type { StoreSource } from "../source.ts";
+import type { StoreSource } from "../store-source.ts";
 import { addressOf } from "./address.ts";
 import type { PostgresHandle } from "./user-handle.ts";
 

@@ -8,7 +8,7 @@
 import type { Client } from "pg";
 import { RepriseError, type Timers } from "../../base/index.ts";
 import { UserCalls } from "../remote/user-calls.ts";
-import { isGivenUp } from "./errors.ts";
+import { isTransactionAborted } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
 /** What a statement answers. */
@@ -30,7 +30,7 @@ export class UserHandle extends UserCalls {
   readonly #client: Client;
   readonly #schema: string;
   readonly #timed: <T>(act: () => Promise<T>) => Promise<T>;
-  #gaveUp = false;
+  #shouldRetry = false;
   /** Not what the client says: its error comes before the server's word on the transaction. */
   #isAborted = false;
 
@@ -50,8 +50,8 @@ export class UserHandle extends UserCalls {
     };
   }
 
-  get gaveUp(): boolean {
-    return this.#gaveUp;
+  get shouldRetry(): boolean {
+    return this.#shouldRetry;
   }
 
   async #run<Row>(text: string, values: readonly unknown[]): Promise<PostgresResult<Row>> {
@@ -60,7 +60,7 @@ export class UserHandle extends UserCalls {
     const config = { text, values: [...values], queryMode: "extended" };
     const { rows, rowCount } = await this.#timed(() => this.#client.query<Row & object>(config)).catch(
       (error: unknown) => {
-        this.#gaveUp ||= isGivenUp(error);
+        this.#shouldRetry ||= isTransactionAborted(error);
         this.#isAborted = true;
         throw error;
       },

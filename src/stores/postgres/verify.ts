@@ -2,7 +2,7 @@
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
-import { LinkError } from "../remote/backend.ts";
+import { ConnectionError } from "../remote/backend.ts";
 import { StandbyError } from "../remote/hosts.ts";
 import { newerSchema } from "../remote/schema-errors.ts";
 import type { Address } from "./address.ts";
@@ -152,7 +152,9 @@ export async function verifySchema(client: Client, address: Address): Promise<vo
   const { value, whole } = rows[0]!;
   // A restore fills the tables first and makes their keys last: a row of ours in between would keep it from ending.
   if (value === null || !whole)
-    throw new LinkError("lost", { cause: new Error(`${address.location} is not whole: a restore may be under way`) });
+    throw new ConnectionError("lost", {
+      cause: new Error(`${address.location} is not whole: a restore may be under way`),
+    });
   const version = Number(value);
   if (version > SCHEMA_VERSION) throw newerSchema(address.location, version, SCHEMA_VERSION);
 }

@@ -1,28 +1,28 @@
-// Backend: the port a database behind a network keeps. Everything above it is the same for all of them.
+// Backend: the port that a database behind a network implements. Everything above it is the same for every database.
 //
-// L1. Lock order: runs by number, then queues by name, then everything else. Whoever changes a row of a run holds that run's
-//     row. Only claims take items without it, and they never wait (`skip`).
-// L2. READ COMMITTED: what is asked after a lock was granted sees everything that was committed before.
-// L3. `commit` stamps the writer's row with the batch's number in the same transaction. A commit whose outcome is not known
-//     is looked up by that number, by locking the row, which waits for whatever is still under way (A8).
-// L4. After any error the transaction is rolled back before anybody decides anything (A9).
-// L5. A server that another one has taken the place of is refused where that can be told: what it acknowledges is lost.
+// remote.L1. Lock order: runs by number, then queues by name, then everything else. A transaction that changes a row of a run
+//   holds the lock of that run's row. Only claims lock items without it, and they never wait (`skip`).
+// remote.L2. READ COMMITTED: a query sent after a lock was granted sees everything committed before.
+// remote.L3. `commit` stamps the writer's row with the batch number in the same transaction. A commit whose outcome is unknown
+//   is resolved by that number, by locking the row, which waits for a transaction still in flight (rules.A8).
+// remote.L4. After any error the transaction is rolled back before the caller decides what to do (rules.A9).
+// remote.L5. A server that was replaced by a promoted one is refused where that can be detected: its commits are lost.
 
 import type { EpochMs } from "../../base/index.ts";
-import type { Question } from "./query.ts";
+import type { Query } from "./query.ts";
 import type { TableName } from "./tables.ts";
 
-/** As it travels: payloads may be bytes. A text for a payload column stands for its UTF-8 bytes. */
+/** A value on the wire: payloads may be bytes. A string in a payload column means its UTF-8 bytes. */
 export type WireValue = number | string | Uint8Array | null;
-/** By column name; a row that comes has payloads as bytes. */
+/** By column name. In rows read from the database, payloads are bytes. */
 export type WireRow = Record<string, WireValue>;
 
-/** The answer to a question, in order: rows, counts as `{ count }`, combinations as rows of the asked columns. */
-export type Answer = readonly WireRow[];
+/** The rows of a query, in order: table rows, counts as `{ count }`, distinct combinations as rows of their columns. */
+export type QueryResult = readonly WireRow[];
 
 /**
- * What changes in one table. `expect` names columns whose values, in `old`, must still be those in the database: if a single
- * row is not as expected, nothing at all is committed and the outcome is `moved`.
+ * A bulk change of one table. `expect` names columns whose values in `old` must still be in the database: if one row differs,
+ * the whole transaction is rolled back and the outcome is `conflict`.
  */
 export type Change =
   | { readonly change: "insert"; readonly table: TableName; readonly rows: readonly WireRow[] }
@@ -31,95 +31,95 @@ export type Change =
       readonly table: TableName;
       /** The columns that are set; key columns never are. */
       readonly columns: readonly string[];
-      /** With key columns and `columns`; there may be others. */
+      /** They contain the key columns and `columns`; other columns are ignored. */
       readonly rows: readonly WireRow[];
       readonly expect?: readonly string[];
-      /** With the columns of `expect`, and perhaps others, in the order of `rows`. */
+      /** They contain the columns of `expect`, in the order of `rows`; other columns are ignored. */
       readonly old?: readonly WireRow[];
     }
   | {
       readonly change: "delete";
       readonly table: TableName;
-      /** With key columns; there may be others. */
+      /** They contain the key columns; other columns are ignored. */
       readonly rows: readonly WireRow[];
       readonly expect?: readonly string[];
       readonly old?: readonly WireRow[];
     };
 
 /**
- * What became of a commit. `moved`: something was not as expected, or already there (a unique key): nothing was written, and
- * whoever wants to try again looks first. `again`: a deadlock or the like: nothing was written, trying again may help.
- * `rolled-back`: the database lacks what it had acknowledged before (history.ts, Y1): nothing was written.
+ * The outcome of a commit. In all cases but `committed` nothing was written. `conflict`: a row differs from what was expected,
+ * or a unique key exists; read again before a retry. `retry`: a deadlock or the like; a retry may succeed. `rolled_back`: the
+ * database lacks a commit that it acknowledged before (remote.Y1).
  */
-export type CommitOutcome = "committed" | "moved" | "again" | "rolled-back";
+export type CommitOutcome = "committed" | "conflict" | "retry" | "rolled_back";
 
-/** A batch of a writer that was acknowledged. */
+/** A batch of a writer that the database acknowledged. */
 export interface Acknowledged {
   readonly writer: string;
   readonly batch: number;
 }
 
-/** Y1. What must still be in the database. */
+/** remote.Y1. What must still be in the database. */
 export interface HistoryCheck {
-  /** The last batch of this link that was acknowledged. */
+  /** The last acknowledged batch of this connection. */
   readonly previous: number;
-  /** Lines of other links: at least these. */
+  /** Rows of other connections in `writers`: their batches must be at least these. */
   readonly others: readonly Acknowledged[];
-  /** Undefined: whatever it is. */
+  /** Undefined: not checked. */
   readonly incarnation: string | undefined;
 }
 
-/** Thrown by `ask` when the database had to give up, and by any call when the connection is gone. */
-export class LinkError extends Error {
-  /** `again`: rolled back, trying again may help. `lost`: the connection is gone; after `commit` was sent nobody knows. */
-  readonly reason: "again" | "lost";
-  constructor(reason: "again" | "lost", options?: ErrorOptions) {
-    super(reason === "again" ? "the database gave up the transaction" : "the connection is gone", options);
+/** Thrown by `query` when the database aborts the transaction, and by any call when the connection is lost. */
+export class ConnectionError extends Error {
+  /** `retry`: rolled back, a retry may succeed. `lost`: after COMMIT was sent, the outcome is unknown. */
+  readonly reason: "retry" | "lost";
+  constructor(reason: "retry" | "lost", options?: ErrorOptions) {
+    super(reason === "retry" ? "the database aborted the transaction" : "the connection is lost", options);
     this.reason = reason;
   }
 }
 
 export interface UserTransaction {
   readonly db: unknown;
-  /** The database had to give up (a deadlock, a lock waited for too long): whatever the function made of it is done again. */
-  readonly gaveUp?: boolean;
-  /** Rejects when the function asks for nothing for too long. */
-  readonly silence?: Promise<never>;
-  /** The function has answered; throws when that cannot be committed. */
+  /** The database aborted the transaction (deadlock, lock timeout): the function is called again, whatever it returned. */
+  readonly shouldRetry?: boolean;
+  /** Rejects when the function sends no statement for too long. */
+  readonly idleTimeout?: Promise<never>;
+  /** Call it when the function has returned. Throws when the transaction cannot be committed. */
   ended?(): Promise<void>;
   close(): void;
 }
 
-/** One connection. One transaction at a time; calls are never made at the same time. */
-export interface Link {
-  /** False once it is of no more use; the pool then makes another. */
+/** One connection to the database. It runs one transaction, and one call, at a time. */
+export interface Connection {
+  /** False once it cannot be used any more; the pool then opens another. */
   readonly isUsable: boolean;
-  /** The line in `writers` that is this link's own. */
+  /** The key of this connection's row in `writers`. */
   readonly writer: string;
-  /** The server it leads to, as long as that has not been restarted: another text is another server, or another history. */
+  /** Identifies the server and its last start: a different text is another server, or the same one after a restart. */
   readonly server: string;
-  /** Asks several questions in one round trip. The first of a transaction begins it. */
-  ask(questions: readonly Question[]): Promise<readonly Answer[]>;
-  /** Outside of any transaction, one snapshot for all questions; locks nothing. */
-  read(questions: readonly Question[]): Promise<readonly Answer[]>;
+  /** Sends several queries in one round trip. The first call begins the transaction. */
+  query(queries: readonly Query[]): Promise<readonly QueryResult[]>;
+  /** Reads outside a transaction, one snapshot for all queries; locks nothing. */
+  read(queries: readonly Query[]): Promise<readonly QueryResult[]>;
   /**
-   * L3. Writes, stamps and commits, beginning a transaction if there is none, in as few round trips as the database can.
-   * `check`: with the stamp, in the same statement.
+   * remote.L3. Writes, stamps and commits in as few round trips as the database can; begins a transaction if none is open.
+   * `check` is verified together with the stamp.
    */
   commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome>;
-  /** Begins a transaction that only reads: whatever is asked in it, without a lock, is of one moment. `rollback` ends it. */
+  /** Begins a read-only transaction: its queries, without locks, see one snapshot. `rollback` ends it. */
   snapshot?(): Promise<void>;
   /** Ends a transaction that wrote nothing. */
   rollback(): Promise<void>;
-  /** The user's handle on this transaction (`ctx.tx`); begins it. It refuses to end it, and our own tables. */
+  /** Begins a transaction and returns the user's handle on it (`ctx.tx`), which refuses COMMIT and Reprise's own tables. */
   userHandle(): Promise<UserTransaction>;
-  /** Never back into the pool; what it was doing is ended in the database as well where that can be asked for. */
+  /** Closes the connection at once and, where the database allows it, ends its statement on the server. */
   destroy(): void;
   close(): Promise<void>;
 }
 
 export interface BackendInfo {
-  /** Shown to people: no password. */
+  /** Without the password. */
   readonly location: string;
   readonly server: string;
   readonly bytes: number;
@@ -128,18 +128,18 @@ export interface BackendInfo {
 
 export interface Backend {
   readonly kind: "postgres" | "mysql" | "simulated";
-  /** Opens a link with a line of its own in `writers`, committed before it is answered (L3). */
-  connect(): Promise<Link>;
-  /** L3. Over another link: the last batch of a writer that is in, once nothing of it is under way any more. */
-  lastBatch(link: Link, writer: string): Promise<number>;
-  /** The next `count` numbers of a counter above `floor`, in a transaction of their own: the first of them. */
-  reserve(link: Link, counter: string, count: number, floor: number): Promise<number>;
-  /** The server's time, in milliseconds; asked now and then, over any link outside a transaction. */
-  serverTime(link: Link): Promise<number>;
-  /** Tells other processes that something has become due; a hint, never the truth. */
-  notify?(link: Link, text: string): Promise<void>;
-  /** Calls back when another process has notified; with an empty text when something may have been missed. */
-  listen?(heard: (text: string) => void): Promise<{ close(): Promise<void> }>;
-  info(link: Link): Promise<BackendInfo>;
+  /** Opens a connection and commits its own row in `writers` (remote.L3). */
+  connect(): Promise<Connection>;
+  /** remote.L3. Over another connection: the last committed batch of a writer, once nothing of it is in flight any more. */
+  lastBatch(connection: Connection, writer: string): Promise<number>;
+  /** Reserves the next `count` numbers of a counter, above `floor`, in its own transaction; returns the first. */
+  reserve(connection: Connection, counter: string, count: number, floor: number): Promise<number>;
+  /** The server's time in milliseconds, over a connection without an open transaction. */
+  serverTime(connection: Connection): Promise<number>;
+  /** Notifies other processes that work may be ready. A hint: they poll anyway. */
+  notify?(connection: Connection, text: string): Promise<void>;
+  /** Calls back when another process notifies; with an empty text when a notification may have been missed. */
+  listen?(onNotify: (text: string) => void): Promise<{ close(): Promise<void> }>;
+  info(connection: Connection): Promise<BackendInfo>;
   close(): Promise<void>;
 }

@@ -1,40 +1,47 @@
 // Backlog: what waits, by the names claims go by. Two round trips: which names, versions and priorities there are, one seek
 // each; then how many of each, no further than asked, and the first of each priority.
 
+import { QueueItemState, TurnDue } from "../../kernel/index.ts";
 import type { Backlog, QueueState } from "../../kernel/index.ts";
-import { backlogOf, queueStates, type QueueCount, type QueueRow, type Waiting } from "../rules/backlog.ts";
-import type { Answer, WireRow } from "./backend.ts";
-import type { Condition, Count, Distinct, Question, Select } from "./query.ts";
+import { backlogOf, queueStates, type QueueCount, type QueueRow, type ClaimableCount } from "../rules/backlog.ts";
+import type { QueryResult, WireRow } from "./backend.ts";
+import type { Condition, Count, Distinct, Query, Select } from "./query.ts";
 
-/** Several questions, one snapshot: `Link.read`. */
-export type Read = (questions: readonly Question[]) => Promise<readonly Answer[]>;
+/** Several queries, one snapshot: `Link.read`. */
+export type Read = (queries: readonly Query[]) => Promise<readonly QueryResult[]>;
 
 const fixed = (column: string, value: number | string): Condition => ({ column, is: "=", value, fixed: true });
 const equal = (column: string, value: number | string): Condition => ({ column, is: "=", value });
 const isNull = (column: string): Condition => ({ column, is: "null" });
 const isSet = (column: string): Condition => ({ column, is: "not null" });
 
-const DUE = [fixed("turn_due", 1), isNull("turn_token")];
-const SUSPECT = [fixed("turn_due", 2), isNull("turn_token")];
-const READY = [fixed("state", 1), isNull("queue")];
-const LINED = [fixed("state", 1), isSet("queue")];
-const BUSY: readonly Condition[] = [{ column: "state", is: "in", values: [2, 6], fixed: true }, isSet("queue")];
-const LATER: readonly Condition[] = [fixed("state", 0), { column: "kind", is: "<>", value: "timer", fixed: true }];
+const DUE = [fixed("turn_due", TurnDue.yes), isNull("turn_token")];
+const SUSPECT = [fixed("turn_due", TurnDue.suspect), isNull("turn_token")];
+const READY = [fixed("state", QueueItemState.ready), isNull("queue")];
+const LINED = [fixed("state", QueueItemState.ready), isSet("queue")];
+const BUSY: readonly Condition[] = [
+  { column: "state", is: "in", values: [QueueItemState.leased, QueueItemState.admitted], fixed: true },
+  isSet("queue"),
+];
+const LATER: readonly Condition[] = [
+  fixed("state", QueueItemState.delayed),
+  { column: "kind", is: "<>", value: "timer", fixed: true },
+];
 
 const distinct = (table: "runs" | "queue", columns: readonly string[], where: readonly Condition[]): Distinct => ({
-  ask: "distinct",
+  kind: "distinct",
   table,
   columns,
   where,
 });
 const count = (table: "runs" | "queue", where: readonly Condition[], more: Partial<Count>): Count => ({
-  ask: "count",
+  kind: "count",
   table,
   where,
   ...more,
 });
 const first = (table: "runs" | "queue", where: readonly Condition[], column: string): Select => ({
-  ask: "select",
+  kind: "select",
   table,
   where,
   order: [[column, "asc"]],
@@ -48,8 +55,8 @@ export async function readBacklog(read: Read, upTo: number): Promise<readonly Ba
     distinct("queue", ["name", "priority"], READY),
     distinct("queue", ["kind", "queue", "name", "priority"], LINED),
     count("runs", SUSPECT, { by: ["definition", "version"] }),
-    count("queue", [fixed("state", 4)], { by: ["name", "queue"], least: "available_at" }),
-    count("queue", [fixed("state", 5)], { by: ["kind", "queue", "name"], least: "available_at" }),
+    count("queue", [fixed("state", QueueItemState.suspect)], { by: ["name", "queue"], least: "available_at" }),
+    count("queue", [fixed("state", QueueItemState.parked)], { by: ["kind", "queue", "name"], least: "available_at" }),
   ]);
   const turns = groups(due, ["definition", "version"]);
   const items = [...groups(ready, ["name"]), ...groups(lined, ["kind", "queue", "name"])];
@@ -70,12 +77,12 @@ export async function readBacklog(read: Read, upTo: number): Promise<readonly Ba
     }),
   );
   let at = 0;
-  const waiting = asked.map(({ key, priorities }): Waiting => {
+  const waiting = asked.map(({ key, priorities }): ClaimableCount => {
     const [counted, ...firsts] = answers.slice(at, (at += 1 + priorities.length));
     const isTurn = "definition" in key;
     const times = firsts.flatMap((rows) => rows.flatMap((row) => sinceOf(row, isTurn)));
     return {
-      kind: isTurn ? "turn" : ((key["kind"] ?? "task") as Waiting["kind"]),
+      kind: isTurn ? "turn" : ((key["kind"] ?? "task") as ClaimableCount["kind"]),
       name: String(isTurn ? key["definition"] : key["name"]),
       ...(isTurn && { version: Number(key["version"]) }),
       queue: "queue" in key ? String(key["queue"]) : null,
@@ -92,17 +99,17 @@ export async function readBacklog(read: Read, upTo: number): Promise<readonly Ba
 
 export async function listQueues(read: Read, upTo: number): Promise<readonly QueueState[]> {
   const [declared = [], busy = [], later = [], leased = [], put = []] = await read([
-    { ask: "select", table: "queues", where: [], lock: "none" },
+    { kind: "select", table: "queues", where: [], lock: "none" },
     distinct("queue", ["kind", "queue"], BUSY),
     distinct("queue", ["queue"], [...LATER, isSet("queue")]),
-    count("queue", [fixed("state", 2), isNull("queue")], { upTo }),
+    count("queue", [fixed("state", QueueItemState.leased), isNull("queue")], { upTo }),
     count("queue", [...LATER, isNull("queue"), equal("kind", "task")], { upTo }),
   ]);
   const counts = await read([
     ...busy.map((row) => count("queue", [...BUSY, ...keysOf(row)], { upTo })),
     ...later.map((row) => count("queue", [...LATER, ...keysOf(row)], { upTo })),
   ]);
-  const countOf = (row: WireRow | undefined, answer: Answer | undefined): QueueCount => ({
+  const countOf = (row: WireRow | undefined, answer: QueryResult | undefined): QueueCount => ({
     queue: row === undefined ? null : String(row["queue"]),
     count: Number(answer?.[0]?.["count"] ?? 0),
   });
@@ -119,7 +126,7 @@ interface Group {
   readonly priorities: readonly number[];
 }
 
-function groups(rows: Answer, columns: readonly string[]): readonly Group[] {
+function groups(rows: QueryResult, columns: readonly string[]): readonly Group[] {
   const found = new Map<string, Group>();
   for (const row of rows) {
     const key = Object.fromEntries(columns.map((column) => [column, row[column] as string | number]));
@@ -139,7 +146,7 @@ function keysOf(row: WireRow): readonly Condition[] {
   return Object.entries(row).map(([column, value]) => equal(column, value as string | number));
 }
 
-function suspectTurn(row: WireRow): Waiting {
+function suspectTurn(row: WireRow): ClaimableCount {
   const version = Number(row["version"]);
   return {
     kind: "turn",
@@ -151,9 +158,9 @@ function suspectTurn(row: WireRow): Waiting {
   };
 }
 
-function waitingItem(row: WireRow, upTo: number): Waiting {
+function waitingItem(row: WireRow, upTo: number): ClaimableCount {
   return {
-    kind: (row["kind"] ?? "task") as Waiting["kind"],
+    kind: (row["kind"] ?? "task") as ClaimableCount["kind"],
     name: String(row["name"]),
     queue: row["queue"] as string | null,
     count: Math.min(Number(row["count"]), upTo),

@@ -1,16 +1,17 @@
-// History: whether the database still has everything that it acknowledged to this process.
+// History: checks that the database still has every commit that it acknowledged to this process.
 //
-// Y1. Each connection has a line in `writers` with the number of its last batch. A commit checks, in the statement that stamps
-//     its own line, that this line has the batch that was acknowledged last, and that the lines of other connections have at
-//     least theirs. A line that is lower or missing means that the database went back to an earlier state.
-// Y2. What a commit has checked is not checked again on its connection: a history without the one is without the other.
-// Y3. `incarnation` in `meta` is unique and checked with every commit. The first process that notices changes it, with a row
-//     that says when, in one transaction: so every other process notices.
-// Y4. Another server than before (a failover), or the same one after a restart, may lack what this process has read of others,
-//     even where its own lines are there. It is a break like any other, without a row in `meta`.
-// Y5. After a break nothing that was read or held before is used: `epoch` counts them, and listeners are called at once.
-// Y6. Nothing is read or written after a break before the incarnation is known: what was read earlier could be of a history that
-//     another process has already found to be lost.
+// remote.Y1. Each connection has a row in `writers` with the number of its last batch. A commit checks, in the statement that
+//   stamps its own row, that this row has the last acknowledged batch and that the rows of other connections have at least
+//   theirs. A lower or missing batch means that the database went back to an earlier state.
+// remote.Y2. A batch that a commit has verified is not verified again on that connection: a history that lacks the batch also
+//   lacks the commit.
+// remote.Y3. `incarnation` in `meta` is unique and verified with every commit. The first process that detects a rollback replaces
+//   it and records the event in one transaction, so that every other process detects it, too.
+// remote.Y4. Another server than before (a failover), or the same one after a restart, may lack commits of other processes that
+//   this process has read, even if its own are there. That is a break, too, without a record in `meta`.
+// remote.Y5. After a break nothing that was read or held before is used: `epoch` counts breaks, and listeners are called at once.
+// remote.Y6. After a break nothing is read or written before the incarnation is known: another process may already have found
+//   that the history this process would read is lost.
 
 import type { Random } from "../../base/index.ts";
 import {
@@ -20,8 +21,8 @@ import {
   otherIncarnation,
   type HistoryBreak,
 } from "../../kernel/index.ts";
-import type { Acknowledged, HistoryCheck, Link } from "./backend.ts";
-import type { WriteLink } from "./links.ts";
+import type { Acknowledged, HistoryCheck, Connection } from "./backend.ts";
+import type { PooledConnection } from "./connection-pool.ts";
 import { lookup } from "./reads.ts";
 import type { WorkingSet } from "./working-set.ts";
 
@@ -29,36 +30,36 @@ export interface HistoryHost {
   readonly random: Random;
   now(): number;
   monotonic(): number;
-  /** Y5. Forgets rows, number blocks and connections; `kept` leads to the right server. */
-  forget(kept: Link | undefined): void;
-  /** Applies `change` to `meta` in a transaction of its own that waits for nothing (Y6). */
+  /** remote.Y5. Drops cached rows, number blocks and connections; `kept` leads to the current server. */
+  forget(kept: Connection | undefined): void;
+  /** Applies `change` to `meta` in its own transaction, without waiting for `settled` (remote.Y6). */
   record(change: (ws: WorkingSet) => void): Promise<void>;
 }
 
-interface Line extends Acknowledged {
+interface WriterState extends Acknowledged {
   readonly at: number;
 }
 
-interface Unnoted {
+interface UnrecordedBreak {
   readonly detail: string;
-  /** The one that was known before: only a later one says that another process has noted the break. */
+  /** The incarnation before the break: only a later one shows that another process has recorded the break. */
   readonly incarnation: string | undefined;
 }
 
-/** Lines of writers are removed after 30 days without a commit; a line that old proves nothing. */
+/** Rows in `writers` are deleted after 30 days without a commit, so the absence of an old row proves nothing. */
 const CHECKED_FOR_MS = 10 * 86_400_000;
 
 export class History {
   readonly #host: HistoryHost;
   readonly #listeners: ((change: HistoryBreak) => void)[] = [];
-  /** By writer: what was acknowledged last. */
-  readonly #lines = new Map<string, Line>();
+  /** By writer: the last acknowledged batch. */
+  readonly #writers = new Map<string, WriterState>();
   #server: string | undefined;
-  /** Undefined until it has been read: then it is not checked. */
+  /** Undefined until it is read; commits do not verify it until then. */
   #incarnation: string | undefined;
-  /** A break that no row of `meta` tells of yet. */
-  #unnoted: Unnoted | undefined;
-  #noting: Promise<void> | undefined;
+  /** A break that is not recorded in `meta` yet. */
+  #unrecorded: UnrecordedBreak | undefined;
+  #recording: Promise<void> | undefined;
   #hasBegun = false;
   #epoch = 0;
 
@@ -74,9 +75,9 @@ export class History {
     this.#listeners.push(listener);
   }
 
-  /** Reads the incarnation, or makes the first one. */
+  /** Reads the incarnation, or creates the first one. */
   async begin(): Promise<void> {
-    // Not before it is in: the commit itself would look for it.
+    // Set only after the commit: the commit itself would verify it.
     let incarnation: string | undefined;
     await this.#host.record((ws) => {
       incarnation = this.#putIncarnation(ws, undefined);
@@ -85,72 +86,79 @@ export class History {
     this.#hasBegun = true;
   }
 
-  /** Y6. What everything but `record` waits for. */
+  /** remote.Y6. Everything but `record` waits for this promise. */
   settled(): Promise<void> | undefined {
-    return this.#noting;
+    return this.#recording;
   }
 
-  /** Y1. What the next commit on a connection checks. */
-  checkFor(on: WriteLink): HistoryCheck {
-    if (this.#incarnation === undefined && this.#hasBegun) this.#note();
+  /** remote.Y1. What the next commit on a connection verifies. */
+  checkFor(on: PooledConnection): HistoryCheck {
+    if (this.#incarnation === undefined && this.#hasBegun) this.#record();
     const others: Acknowledged[] = [];
     const since = this.#host.monotonic() - CHECKED_FOR_MS;
-    for (const line of this.#lines.values())
-      if (line.writer !== on.link.writer && line.at > since && (on.checked.get(line.writer) ?? 0) < line.batch)
-        others.push(line);
+    for (const state of this.#writers.values())
+      if (
+        state.writer !== on.connection.writer &&
+        state.at > since &&
+        (on.checked.get(state.writer) ?? 0) < state.batch
+      )
+        others.push(state);
     return { previous: on.acknowledged, others, incarnation: this.#incarnation };
   }
 
-  /** Y2 */
-  acknowledged(on: WriteLink, batch: number, { others }: HistoryCheck): void {
+  /** remote.Y2 */
+  acknowledged(on: PooledConnection, batch: number, { others }: HistoryCheck): void {
     const at = this.#host.monotonic();
     on.acknowledged = batch;
     for (const { writer, batch: checked } of others) on.checked.set(writer, checked);
-    this.#lines.set(on.link.writer, { writer: on.link.writer, batch, at });
-    if (this.#lines.size > MANY_LINES) this.#tidy(at);
+    this.#writers.set(on.connection.writer, { writer: on.connection.writer, batch, at });
+    if (this.#writers.size > MANY_WRITERS) this.#removeClosed(at);
   }
 
-  /** Lines of connections that are gone stand behind those that have checked them. */
-  #tidy(at: number): void {
-    for (const { writer, at: acknowledgedAt } of this.#lines.values())
-      if (at - acknowledgedAt > TIDY_AFTER_MS) this.#lines.delete(writer);
+  /** Removes the batches of closed connections; open ones have verified them. */
+  #removeClosed(at: number): void {
+    for (const { writer, at: acknowledgedAt } of this.#writers.values())
+      if (at - acknowledgedAt > REMOVE_AFTER_MS) this.#writers.delete(writer);
   }
 
-  /** Whether the line of a connection may have been removed for its age. */
-  isStale({ link }: WriteLink): boolean {
-    const line = this.#lines.get(link.writer);
-    return line !== undefined && this.#host.monotonic() - line.at > CHECKED_FOR_MS;
+  /** Whether a connection's row may have been deleted because of its age. */
+  isStale({ connection }: PooledConnection): boolean {
+    const state = this.#writers.get(connection.writer);
+    return state !== undefined && this.#host.monotonic() - state.at > CHECKED_FOR_MS;
   }
 
-  /** Y1, for a process that commits nothing. */
-  async check(link: Link): Promise<void> {
+  /** remote.Y1, for a process that commits nothing. */
+  async check(connection: Connection): Promise<void> {
     const epoch = this.#epoch;
-    const missing = await this.#findMissing(link);
+    const missing = await this.#findMissing(connection);
     if (missing !== undefined) this.lost(missing, epoch);
   }
 
-  /** Y4. Before a new connection is used. */
-  async connected(link: Link): Promise<void> {
+  /** remote.Y4. Called before a new connection is used. */
+  async connected(connection: Connection): Promise<void> {
     const before = this.#server;
-    if (before === link.server) return;
+    if (before === connection.server) return;
     if (before === undefined) {
-      this.#server = link.server;
+      this.#server = connection.server;
       return;
     }
-    const missing = await this.#findMissing(link);
-    // Others may have looked meanwhile.
-    if (this.#server === link.server) return;
-    this.#server = link.server;
+    const missing = await this.#findMissing(connection);
+    // Another new connection may have been checked meanwhile.
+    if (this.#server === connection.server) return;
+    this.#server = connection.server;
     if (missing === undefined)
-      this.#break({ kind: "failed-over", detail: "another server answers, or the same one after a restart" }, link);
-    else this.#lost(missing, link);
+      this.#break(
+        { kind: "failed_over", detail: "a different server answers, or the same server after a restart" },
+        connection,
+      );
+    else this.#lost(missing, connection);
   }
 
-  /** What this process knows of and the server of a new connection lacks. */
-  async #findMissing(link: Link): Promise<string | undefined> {
+  /** Describes a commit that this process knows of and the server lacks. */
+  async #findMissing(connection: Connection): Promise<string | undefined> {
     const since = this.#host.monotonic() - CHECKED_FOR_MS;
-    const known = [...this.#lines.values()].filter(({ at }) => at > since);
-    const [writers = [], meta = []] = await link.read([
+    const known = [...this.#writers.values()].filter(({ at }) => at > since);
+    const [writers = [], meta = []] = await connection.read([
       lookup(
         "writers",
         ["writer"],
@@ -161,78 +169,78 @@ export class History {
     const found = new Map(writers.map((row) => [row["writer"], row["batch"] as number]));
     for (const { writer, batch } of known) {
       const there = found.get(writer) ?? 0;
-      // A writer that was closed has its batch below zero.
+      // A fenced writer has a negative batch.
       if (Math.max(there, -1 - there) < batch)
-        return `it acknowledged ${batch} commits of a connection and has ${Math.max(there, -1 - there)}`;
+        return `it acknowledged commit ${batch} of a connection, but its last commit of that connection is ${Math.max(there, -1 - there)}`;
     }
     if (this.#incarnation === undefined || meta[0]?.["value"] === this.#incarnation) return undefined;
     return otherIncarnation(this.#incarnation, meta[0]?.["value"] as string | undefined);
   }
 
-  /** Y1. A commit, or the question what became of one, found that history went back. */
+  /** remote.Y1. A commit, or the resolution of one, found that history went back. */
   lost(detail: string, epoch: number): void {
-    // Of several connections that find it, the first one counts.
+    // Several connections may detect one break; the first one reports it.
     if (epoch === this.#epoch) this.#lost(detail, undefined);
   }
 
-  #lost(detail: string, link: Link | undefined): void {
-    // Of several breaks without a row, the first one knows the incarnation that a note must have replaced.
-    this.#unnoted = { detail, incarnation: this.#unnoted?.incarnation ?? this.#incarnation };
+  #lost(detail: string, connection: Connection | undefined): void {
+    // Of several unrecorded breaks, the first one knows the incarnation that a record must have replaced.
+    this.#unrecorded = { detail, incarnation: this.#unrecorded?.incarnation ?? this.#incarnation };
     this.#incarnation = undefined;
-    this.#break({ kind: "rolled-back", detail }, link);
-    this.#note();
+    this.#break({ kind: "rolled_back", detail }, connection);
+    this.#record();
   }
 
-  /** Y3, Y6. Notes the last break, unless another process has, and learns the incarnation. */
-  #note(): void {
-    this.#noting ??= this.#learn().finally(() => {
-      this.#noting = undefined;
+  /** remote.Y3, remote.Y6. Records the last break, unless another process has, and reads the incarnation. */
+  #record(): void {
+    this.#recording ??= this.#recordAndRead().finally(() => {
+      this.#recording = undefined;
     });
   }
 
-  async #learn(): Promise<void> {
+  async #recordAndRead(): Promise<void> {
     for (let epoch = -1; epoch !== this.#epoch;) {
-      // Another break meanwhile: what was written may be gone with it.
+      // After another break meanwhile, the record may be lost: repeat.
       epoch = this.#epoch;
       let incarnation: string | undefined;
       try {
         await this.#host.record((ws) => {
-          incarnation = this.#putIncarnation(ws, this.#unnoted);
+          incarnation = this.#putIncarnation(ws, this.#unrecorded);
         });
       } catch {
-        // The next commit tries again.
+        // The next commit retries.
         return;
       }
       if (epoch !== this.#epoch) continue;
       this.#incarnation = incarnation;
-      this.#unnoted = undefined;
+      this.#unrecorded = undefined;
     }
   }
 
-  #putIncarnation(ws: WorkingSet, unnoted: Unnoted | undefined): string {
+  #putIncarnation(ws: WorkingSet, unrecorded: UnrecordedBreak | undefined): string {
     const row = ws.get("meta", "update", INCARNATION_KEY);
-    // A later one was made by another process since; an earlier one is what the database went back to.
-    const isNoted =
-      unnoted === undefined ||
-      (unnoted.incarnation !== undefined && row !== undefined && row.value > unnoted.incarnation);
-    if (row !== undefined && isNoted) return row.value;
+    // A later incarnation was written by another process; an earlier one is what the database went back to.
+    const isRecorded =
+      unrecorded === undefined ||
+      (unrecorded.incarnation !== undefined && row !== undefined && row.value > unrecorded.incarnation);
+    if (row !== undefined && isRecorded) return row.value;
     const value = newIncarnation(this.#host.random, this.#host.now());
     if (row === undefined) ws.insert("meta", { key: INCARNATION_KEY, value });
     else ws.update("meta", row, { value });
-    if (unnoted === undefined) return value;
-    const event = historyRow({ at: this.#host.now(), kind: "rolled-back", detail: unnoted.detail });
+    if (unrecorded === undefined) return value;
+    const event = historyRow({ at: this.#host.now(), kind: "rolled_back", detail: unrecorded.detail });
     if (ws.get("meta", "update", event.key) === undefined) ws.insert("meta", { ...event });
     return value;
   }
 
-  #break(change: Omit<HistoryBreak, "at">, link: Link | undefined): void {
+  #break(change: Omit<HistoryBreak, "at">, connection: Connection | undefined): void {
     this.#epoch += 1;
-    this.#lines.clear();
-    this.#host.forget(link);
+    this.#writers.clear();
+    this.#host.forget(connection);
     const at = this.#host.now();
     for (const listener of this.#listeners) listener({ ...change, at });
   }
 }
 
-const MANY_LINES = 64;
-const TIDY_AFTER_MS = 60_000;
+const MANY_WRITERS = 64;
+const REMOVE_AFTER_MS = 60_000;

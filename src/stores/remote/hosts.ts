@@ -7,7 +7,7 @@
 //     promoted any moment: the connection counts as lost and is retried as long as patience lasts (patience.ts).
 
 import { RepriseError } from "../../base/index.ts";
-import { LinkError } from "./backend.ts";
+import { ConnectionError } from "./backend.ts";
 
 /** H3. The server only reads. */
 export class StandbyError extends RepriseError {
@@ -74,7 +74,7 @@ export class Hosts<H> {
         failures.push(`${this.#shown(host)}: ${reasonOf(error)}`);
       }
     }
-    throw new LinkError("lost", { cause: new Error(failures.join("; ")) });
+    throw new ConnectionError("lost", { cause: new Error(failures.join("; ")) });
   }
 
   /**
@@ -84,7 +84,7 @@ export class Hosts<H> {
   judge(error: unknown, wasOpen: boolean): unknown {
     this.#served = (this.#served + 1) % this.all.length;
     const isPassing = error instanceof StandbyError && (wasOpen || this.areSeveral);
-    return isPassing ? new LinkError("lost", { cause: error }) : error;
+    return isPassing ? new ConnectionError("lost", { cause: error }) : error;
   }
 }
 

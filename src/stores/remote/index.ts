@@ -1,17 +1,17 @@
-// What a database behind a network has to be: the port of a backend, its questions and changes, and the tables they are about.
+// Remote: the port that a database behind a network implements, its queries and changes, and the tables.
 
 export {
-  LinkError,
+  ConnectionError,
   type Acknowledged,
-  type Answer,
+  type QueryResult,
   type Backend,
   type BackendInfo,
   type Change,
   type CommitOutcome,
   type HistoryCheck,
-  type Link,
+  type Connection,
   type WireRow,
   type WireValue,
 } from "./backend.ts";
-export type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./query.ts";
+export type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
 export { columnsOf, columnType, keyColumns, TABLES, type TableName } from "./tables.ts";

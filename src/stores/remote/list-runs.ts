@@ -1,15 +1,15 @@
 // Runs as people and workers see them: one by its id, or newest first, page by page, by whatever filter is set.
 
-import type { RunFilter, RunRecord, Status } from "../../kernel/index.ts";
-import { taggedRecord } from "../rules/rows.ts";
+import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
+import { taggedRecord } from "../rules/run-rows.ts";
 import type { Condition, Select } from "./query.ts";
 import { equal, lookup } from "./reads.ts";
 import type { Reader } from "./reader.ts";
 import type { RowOf } from "./tables.ts";
-import { asRunRow } from "./words-runs.ts";
+import { asRunRow } from "./statements/runs.ts";
 
 /** In the words of the index over them. */
-const UNHAPPY: readonly Status[] = ["paused", "blocked", "determinism_violation", "failed"];
+const UNHAPPY: readonly RunStatus[] = ["paused", "blocked", "determinism_violation", "failed"];
 const WHAT = "Listing runs";
 
 export async function listRuns(reader: Reader, filter: RunFilter): Promise<readonly RunRecord[]> {
@@ -27,7 +27,7 @@ export async function findRun(reader: Reader, id: string, generation?: number): 
   const what = "Finding a run";
   const where = [equal("id", id), ...(generation === undefined ? [] : [equal("generation", generation)])];
   const newest = { order: [["generation", "desc"]], limit: 1, lock: "none" } as const;
-  const [row] = await reader.rows(what, { ask: "select", table: "runs", where, ...newest });
+  const [row] = await reader.rows(what, { kind: "select", table: "runs", where, ...newest });
   if (row === undefined) return undefined;
   return taggedRecord(asRunRow(row), (await tagsOf(reader, [row.run])).get(row.run) ?? []);
 }
@@ -50,7 +50,7 @@ function conditions({ definition, kind, statuses }: RunFilter): readonly Conditi
 async function select(reader: Reader, filter: RunFilter): Promise<readonly RowOf<"runs">[]> {
   if (filter.statuses?.length === 0) return [];
   return reader.rows(WHAT, {
-    ask: "select",
+    kind: "select",
     table: "runs",
     where: [...before(filter.before), ...conditions(filter)],
     order: [["run", "desc"]],
@@ -70,7 +70,7 @@ async function tagged(reader: Reader, filter: RunFilter, tag: string): Promise<r
   const limit = Math.max(filter.limit, 20);
   for (let last = filter.before; found.length < filter.limit;) {
     const page: Select<"tags"> = {
-      ask: "select",
+      kind: "select",
       table: "tags",
       where: [equal("tag", tag), ...before(last)],
       order: [["run", "desc"]],

@@ -1,34 +1,34 @@
-// Net changes: what has become of the rows of a transaction, as few bulk statements.
+// Net changes: the changes of a working set as few bulk statements.
 //
-// N1. One update per table, whatever was set of each row: a column set to what it was changes nothing. Payloads are left
-//     out of it, and rows of which only some columns are known: they have updates of their own.
-// N2. Rows in the order of their keys, tables in the order they are locked (L1).
+// net-changes.N1. One update per table sets the union of the changed columns of all its rows: setting a column to its old value
+//   changes nothing. Payload columns and rows that are not loaded have their own updates.
+// net-changes.N2. Rows are in key order, tables in lock order (remote.L1).
 
 import type { Change } from "./backend.ts";
 import { compareValues } from "./evaluate.ts";
-import { UNASKED, type Held } from "./held.ts";
+import { NOT_LOADED, type TrackedRow } from "./tracked-row.ts";
 import { bitsOf, columnsOf, columnType, keyColumns, TABLES, type AnyRow, type TableName } from "./tables.ts";
 
-/** What of an assumed row others may change, and whoever changes anything else changes too. */
+/** Columns of an assumed row that the commit verifies: every change by another process changes one of them. */
 export const EXPECTED: Partial<Record<TableName, readonly [string, ...string[]]>> = {
   runs: ["chain", "turn_token", "arrivals", "status"],
   queue: ["token"],
 };
 
-/** What becomes of some rows of a table in one statement. */
-interface Group {
+/** The rows of one table that one statement updates or deletes. */
+interface ChangeGroup {
   readonly expects: boolean;
-  /** Bits of the columns that are set. */
+  /** The columns that are set, as bits. */
   columns: number;
   rows: AnyRow[];
-  /** As they are in the database; only where something is expected. */
+  /** The rows in the database; only where the statement verifies them. */
   old: AnyRow[];
 }
 
-/** Of one table. */
-class Changed {
+/** The changes of one table. */
+class TableChanges {
   readonly table: TableName;
-  readonly #groups = new Map<number, Group>();
+  readonly #groups = new Map<number, ChangeGroup>();
   inserted: AnyRow[] = [];
 
   constructor(table: TableName) {
@@ -39,7 +39,7 @@ class Changed {
     this.#add(base === undefined ? REMOVED : REMOVED_AS_EXPECTED, row, base, 0);
   }
 
-  /** N1. `alone`: what must be the same in all rows of the statement, as bits. */
+  /** net-changes.N1. `alone`: columns, as bits, that must be the same for all rows of one statement. */
   update(set: number, alone: number, row: AnyRow, base: AnyRow | undefined): void {
     this.#add((alone + 1) * 4 + (base === undefined ? UPDATED : UPDATED_AS_EXPECTED), row, base, set);
   }
@@ -53,7 +53,7 @@ class Changed {
     if (base !== undefined) group.old.push(base);
   }
 
-  /** Removals, then updates, then what is new. */
+  /** Deletes, then updates, then inserts. */
   changes(): Change[] {
     const { table } = this;
     const all: Change[] = [];
@@ -80,34 +80,36 @@ const REMOVED_AS_EXPECTED = 1;
 const UPDATED = 2;
 const UPDATED_AS_EXPECTED = 3;
 
-export function netChanges(touched: readonly Held[]): readonly Change[] {
-  const tables = new Map<TableName, Changed>();
-  for (const held of touched) {
-    const { base, row, dirty, patch, dropped, table } = held;
+export function netChanges(touched: readonly TrackedRow[]): readonly Change[] {
+  const tables = new Map<TableName, TableChanges>();
+  for (const tracked of touched) {
+    const { base, row, dirtyColumns, blindUpdate, blindDelete, table } = tracked;
     const { name } = table;
     let changed = tables.get(name);
-    if (changed === undefined) tables.set(name, (changed = new Changed(name)));
-    if (held.firmness === UNASKED) {
-      if (dropped !== undefined) changed.remove(dropped, undefined);
-      if (patch !== undefined) {
-        const set = bitsIn(name, patch);
-        changed.update(set, set, patch, undefined);
+    if (changed === undefined) tables.set(name, (changed = new TableChanges(name)));
+    if (tracked.lockLevel === NOT_LOADED) {
+      if (blindDelete !== undefined) changed.remove(blindDelete, undefined);
+      if (blindUpdate !== undefined) {
+        const set = bitsIn(name, blindUpdate);
+        changed.update(set, set, blindUpdate, undefined);
       }
     }
     if (base === undefined) {
       if (row !== undefined) changed.inserted.push(row);
       continue;
     }
-    const expected = held.assumed ? base : undefined;
+    const expected = tracked.isAssumed ? base : undefined;
     if (row === undefined) changed.remove(expected ?? base, expected);
-    else if (dirty !== 0) changed.update(dirty, dirty & payloadsOf(name), row, expected);
-    // Nothing was changed, and yet something was decided by it.
+    else if (dirtyColumns !== 0) changed.update(dirtyColumns, dirtyColumns & payloadsOf(name), row, expected);
+    // The transaction read this assumed row without changing it; the commit must still verify it.
     else if (expected !== undefined) changed.update(table.bits[EXPECTED[name]![0]]!, 0, row, expected);
   }
-  return [...tables.values()].sort((a, b) => ORDER[a.table] - ORDER[b.table]).flatMap((changed) => changed.changes());
+  return [...tables.values()]
+    .sort((a, b) => TABLE_ORDER[a.table] - TABLE_ORDER[b.table])
+    .flatMap((changed) => changed.changes());
 }
 
-/** Of columns that are set, without the key. */
+/** The columns that are set, without the key, as bits. */
 function bitsIn(table: TableName, row: AnyRow): number {
   const bits = bitsOf(table);
   let set = 0;
@@ -131,7 +133,7 @@ function payloadsOf(table: TableName): number {
   return bits;
 }
 
-/** N2. Mostly they are. */
+/** net-changes.N2. Mostly the rows are sorted already. */
 function inOrder(table: TableName, group: { rows: AnyRow[]; old: AnyRow[] }): void {
   const { rows, old } = group;
   let isSorted = true;
@@ -150,8 +152,8 @@ function byKey(table: TableName, a: AnyRow, b: AnyRow): number {
   return 0;
 }
 
-/** L1 */
-export const ORDER = Object.fromEntries(
+/** remote.L1 */
+export const TABLE_ORDER = Object.fromEntries(
   ["runs", "queues", ...Object.keys(TABLES).filter((name) => name !== "runs" && name !== "queues")].map(
     (name, index) => [name, index],
   ),

@@ -1,17 +1,17 @@
 // Pages: every row of a table in the order of its key, some at a time.
 
-import type { Answer } from "./backend.ts";
-import type { Condition, Question, Select } from "./query.ts";
+import type { QueryResult } from "./backend.ts";
+import type { Condition, Query, Select } from "./query.ts";
 import { keyColumns, type TableName } from "./tables.ts";
 
-/** Asks one question. */
-export type Ask = (question: Question) => Promise<Answer>;
+/** Asks one query. */
+export type Ask = (query: Query) => Promise<QueryResult>;
 
-export async function* pagesOf(ask: Ask, table: TableName, limit: number): AsyncGenerator<Answer> {
+export async function* pagesOf(ask: Ask, table: TableName, limit: number): AsyncGenerator<QueryResult> {
   const key = keyColumns(table);
   const order = key.map((column) => [column, "asc"] as const);
   const select = (where: readonly Condition[], most: number): Select => ({
-    ask: "select",
+    kind: "select",
     table,
     where,
     order,

@@ -6,12 +6,12 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber } from "../../kernel/index.ts";
-import { forgetRun, sweepLeftovers } from "../rules/sweep.ts";
+import { deleteRun, sweepLeftovers } from "../rules/sweep.ts";
 import type { Reader } from "./reader.ts";
 import { equal, lookup } from "./reads.ts";
-import type { Runner, Work } from "./runner.ts";
+import type { TransactionRunner, TransactionWork } from "./runner.ts";
 import type { RowOf } from "./tables.ts";
-import { spoken } from "./spoken.ts";
+import { rulesWork } from "./rules-work.ts";
 import type { WorkingSet } from "./working-set.ts";
 
 /** How many runs one look, and one transaction, is about. */
@@ -21,7 +21,7 @@ const WHAT = "Pruning";
 type RunRow = RowOf<"runs">;
 
 export async function prune(
-  runner: Runner,
+  runner: TransactionRunner,
   reader: Reader,
   highest: RunNumber,
   endedBefore: EpochMs,
@@ -45,7 +45,7 @@ export async function prune(
   }
   if (dryRun) return { runs };
   // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
-  while (await runner.run(spoken(WHAT, sweepLeftovers)));
+  while (await runner.run(rulesWork(WHAT, sweepLeftovers)));
   await forgetStartKeys(runner, reader, [...ids]);
   return { runs };
 }
@@ -55,7 +55,7 @@ type Family = readonly RunRow[];
 /** Newest first. */
 function runsBelow(reader: Reader, upTo: RunNumber): Promise<readonly RunRow[]> {
   return reader.rows(WHAT, {
-    ask: "select",
+    kind: "select",
     table: "runs",
     where: [{ column: "run", is: "<", value: upTo }],
     order: [["run", "desc"]],
@@ -109,14 +109,14 @@ function isOver({ ended_at: endedAt, status, created_at: createdAt }: RunRow, en
 }
 
 /** E1. Answers what has gone. */
-function forgetting(families: readonly Family[], endedBefore: EpochMs): Work<Family> {
-  return spoken(WHAT, (tx, ws) => {
+function forgetting(families: readonly Family[], endedBefore: EpochMs): TransactionWork<Family> {
+  return rulesWork(WHAT, (tx, ws) => {
     const numbers = families.flat().map(({ run }) => run);
-    ws.need(() => ws.wantRows("runs", "update", keysOf(numbers.toSorted((a, b) => a - b))));
+    ws.require(() => ws.prefetchRows("runs", "update", keysOf(numbers.toSorted((a, b) => a - b))));
     const forgotten: RunRow[] = [];
     for (const family of families) {
       if (!family.every(({ run }) => mayGo(ws, run, endedBefore))) continue;
-      for (const row of family) forgetRun(tx, row.run);
+      for (const row of family) deleteRun(tx, row.run);
       forgotten.push(...family);
     }
     return forgotten;
@@ -130,11 +130,11 @@ function mayGo(ws: WorkingSet, run: RunNumber, endedBefore: EpochMs): boolean {
 }
 
 function only<T extends "outbox" | "forks">(table: T, column: string, value: number) {
-  return { ask: "select", table, where: [equal(column, value)], lock: "none" } as const;
+  return { kind: "select", table, where: [equal(column, value)], lock: "none" } as const;
 }
 
 /** Keys of starts whose run is gone. */
-async function forgetStartKeys(runner: Runner, reader: Reader, ids: readonly string[]): Promise<void> {
+async function forgetStartKeys(runner: TransactionRunner, reader: Reader, ids: readonly string[]): Promise<void> {
   for (let from = 0; from < ids.length; from += WINDOW) {
     const some = ids.slice(from, from + WINDOW).map((id) => [id]);
     const [keys = [], runs = []] = await reader.read(WHAT, [
@@ -143,15 +143,15 @@ async function forgetStartKeys(runner: Runner, reader: Reader, ids: readonly str
     ]);
     const there = new Set(runs.map((row) => row["id"]));
     const gone = (keys as unknown as RowOf<"start_keys">[]).filter(({ id }) => !there.has(id));
-    if (gone.length > 0) await runner.run(spoken(WHAT, (_tx, ws) => dropStartKeys(ws, gone)));
+    if (gone.length > 0) await runner.run(rulesWork(WHAT, (_tx, ws) => dropStartKeys(ws, gone)));
   }
 }
 
 /** Only those that still lead to the same run, which did not come back. */
 function dropStartKeys(ws: WorkingSet, gone: readonly RowOf<"start_keys">[]): void {
-  for (const { id } of gone) ws.find("runs", ["id"], [id], "update");
-  ws.need(() =>
-    ws.wantRows(
+  for (const { id } of gone) ws.findBy("runs", ["id"], [id], "update");
+  ws.require(() =>
+    ws.prefetchRows(
       "start_keys",
       "update",
       gone.map(({ definition, kind, key }) => [definition, kind, key]),
@@ -159,6 +159,6 @@ function dropStartKeys(ws: WorkingSet, gone: readonly RowOf<"start_keys">[]): vo
   );
   for (const { definition, kind, key, id } of gone) {
     const row = ws.get("start_keys", "update", definition, kind, key);
-    if (row?.id === id && ws.find("runs", ["id"], [id], "update").length === 0) ws.remove("start_keys", row);
+    if (row?.id === id && ws.findBy("runs", ["id"], [id], "update").length === 0) ws.remove("start_keys", row);
   }
 }

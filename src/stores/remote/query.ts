@@ -1,13 +1,13 @@
-// Query: what the rules may ask a database for, small enough that each database, and the memory of a transaction, can answer
-// it alike.
+// Query: the reads that the rules may send to a database, few enough that every database and a working set in memory answer
+// them alike.
 
 import type { TableName, Value } from "./tables.ts";
 
 export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
 
 /**
- * A condition on one column. Numbers and texts are given separately from the text of the statement, so that a plan serves
- * all of them; `fixed` ones stand in the text itself, because a partial index must find its own condition there.
+ * A condition on one column. Values are bound parameters, so that one plan serves all of them; `fixed` values are written into
+ * the statement, because a partial index is used only when its condition is in the statement.
  */
 export type Condition =
   | { readonly column: string; readonly is: Comparison; readonly value: number | string; readonly fixed?: true }
@@ -20,14 +20,14 @@ export type Condition =
     };
 
 /**
- * How rows are locked. `update` waits for whoever has them; `skip` leaves out what somebody has, so it never waits; `share`
- * only keeps them from being changed. `none` is for rows that never change, or whose run's row is locked already (L1).
+ * How rows are locked. `update` waits for the transaction that holds a row; `skip` leaves out locked rows, so it never waits;
+ * `share` only prevents changes. `none` is for rows that never change, or whose run's row is locked already (remote.L1).
  */
 export type Lock = "none" | "share" | "update" | "skip";
 
-/** Rows of one table. Without an order they come in any. */
+/** Rows of one table; without `order` in any order. */
 export interface Select<T extends TableName = TableName> {
-  readonly ask: "select";
+  readonly kind: "select";
   readonly table: T;
   readonly where: readonly Condition[];
   readonly order?: readonly (readonly [column: string, direction: "asc" | "desc"])[];
@@ -35,9 +35,9 @@ export interface Select<T extends TableName = TableName> {
   readonly lock: Lock;
 }
 
-/** Rows by the values of some columns: in the order of the primary key, which is the order they are locked in. */
+/** Rows by the values of some columns, returned and locked in the order of the primary key. */
 export interface Lookup<T extends TableName = TableName> {
-  readonly ask: "lookup";
+  readonly kind: "lookup";
   readonly table: T;
   readonly columns: readonly string[];
   readonly keys: readonly (readonly Value[])[];
@@ -45,12 +45,12 @@ export interface Lookup<T extends TableName = TableName> {
 }
 
 /**
- * How many rows there are, answered as `count`; never locked. With `by`, one answer per combination of these columns that
- * there is, in their order. With `least` or `most`, also the least or greatest value of a column, under the same names. With
- * `upTo`, and without the others, nothing is counted further than that.
+ * The number of rows, as `count`; never locked. With `by`, one result row per combination of these columns, in their order.
+ * With `least` or `most`, also the smallest or largest value of a column, under the same names. With `upTo`, and without the
+ * others, counting stops there.
  */
 export interface Count<T extends TableName = TableName> {
-  readonly ask: "count";
+  readonly kind: "count";
   readonly table: T;
   readonly where: readonly Condition[];
   readonly upTo?: number;
@@ -59,12 +59,12 @@ export interface Count<T extends TableName = TableName> {
   readonly most?: string;
 }
 
-/** Which combinations of values there are, one seek each however many rows share them; never locked. */
+/** The combinations of values that exist, one index seek each however many rows share them; never locked. */
 export interface Distinct<T extends TableName = TableName> {
-  readonly ask: "distinct";
+  readonly kind: "distinct";
   readonly table: T;
   readonly columns: readonly string[];
   readonly where: readonly Condition[];
 }
 
-export type Question = Select | Lookup | Count | Distinct;
+export type Query = Select | Lookup | Count | Distinct;

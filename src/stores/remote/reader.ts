@@ -1,134 +1,140 @@
-// Reader: looking without changing. One snapshot per round trip; nothing is locked.
+// Reader: reads without locks, one snapshot per round trip.
 //
-// E1. What is asked at the same time, or while all links are at work, is asked together: a process that looks at hundreds of
-//     runs looks at them in a few round trips.
-// E2. Questions that fail together are asked again, each by itself: nobody gets an error that is another's.
+// reader.E1. Reads that are requested at the same time, or while all read connections are busy, share a round trip: a process
+//   that reads hundreds of runs needs a few round trips.
+// reader.E2. When shared queries fail, each caller's queries are sent again alone: no caller gets an error of another one.
 
 import type { Write } from "../../kernel/index.ts";
 import type { Statements } from "../rules/statements.ts";
-import type { Seal } from "../seal.ts";
-import { tryWith } from "./attempt.ts";
-import { opened } from "./border.ts";
-import { LinkError, type Answer } from "./backend.ts";
-import type { Links } from "./links.ts";
-import { patiently, type Waiting } from "./patience.ts";
-import type { Question } from "./query.ts";
+import type { PayloadCipher } from "../payload-cipher.ts";
+import { applyWork } from "./apply-writes.ts";
+import { decodePayloads } from "./encode-payloads.ts";
+import { ConnectionError, type QueryResult } from "./backend.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { withRetry, type RetryOptions } from "./retry.ts";
+import type { Query } from "./query.ts";
 import type { AnyRow, RowOf, TableName } from "./tables.ts";
-import { wordsOf } from "./words.ts";
+import { rowStatements } from "./statements/row-statements.ts";
 import { WorkingSet } from "./working-set.ts";
 
-interface Asked {
-  readonly questions: readonly Question[];
-  readonly resolve: (answers: readonly Answer[]) => void;
+interface PendingRead {
+  readonly queries: readonly Query[];
+  readonly resolve: (results: readonly QueryResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Working sets that are kept, with their words. */
+/** Working sets kept for reuse, with their statements. */
 const MAX_SETS = 8;
-/** In one round trip. */
-const MAX_QUESTIONS = 256;
+/** Queries in one round trip. */
+const MAX_QUERIES = 256;
 
 export class Reader {
-  readonly #links: Links;
-  readonly #waiting: Waiting;
-  readonly #patienceMs: number;
-  readonly #seal: () => Seal | undefined;
+  readonly #pool: ConnectionPool;
+  readonly #options: RetryOptions;
+  readonly #retryForMs: number;
+  readonly #cipher: () => PayloadCipher | undefined;
   readonly #atOnce: number;
   readonly #sets: WorkingSet[] = [];
-  #asked: Asked[] = [];
+  #pending: PendingRead[] = [];
   #running = 0;
 
-  /** `atOnce`: links that read. */
-  constructor(links: Links, atOnce: number, waiting: Waiting, patienceMs: number, seal: () => Seal | undefined) {
-    this.#links = links;
+  /** `atOnce`: the number of read connections. */
+  constructor(
+    pool: ConnectionPool,
+    atOnce: number,
+    options: RetryOptions,
+    retryForMs: number,
+    cipher: () => PayloadCipher | undefined,
+  ) {
+    this.#pool = pool;
     this.#atOnce = atOnce;
-    this.#waiting = waiting;
-    this.#patienceMs = patienceMs;
-    this.#seal = seal;
+    this.#options = options;
+    this.#retryForMs = retryForMs;
+    this.#cipher = cipher;
   }
 
-  /** With the words of the rules; several round trips where one answer leads to the next question. */
-  async speak<T>(
+  /** Runs `body` with row statements; several round trips where one result leads to the next query. */
+  async withStatements<T>(
     what: string,
     body: (sql: Statements, ws: WorkingSet) => T,
     writes: readonly Write[] = [],
   ): Promise<T> {
     const ws = this.#sets.pop() ?? new WorkingSet();
     for (;;) {
-      const tried = tryWith(ws, () => body(wordsOf(ws, "read", { writes }), ws));
+      const tried = applyWork(ws, () => body(rowStatements(ws, "read", { writes }), ws));
       if ("result" in tried) {
         ws.clear();
         if (this.#sets.length < MAX_SETS) this.#sets.push(ws);
         return tried.result;
       }
-      const answers = await this.read(what, tried.questions);
-      for (const [index, question] of tried.questions.entries()) ws.learn(question, answers[index]!);
+      const results = await this.read(what, tried.queries);
+      for (const [index, query] of tried.queries.entries()) ws.addResult(query, results[index]!);
     }
   }
 
-  /** One snapshot for all of them. */
-  read(what: string, questions: readonly Question[]): Promise<readonly (readonly AnyRow[])[]> {
-    if (questions.length === 0) return Promise.resolve([]);
-    return patiently(
-      this.#waiting,
+  /** One snapshot for all queries. */
+  read(what: string, queries: readonly Query[]): Promise<readonly (readonly AnyRow[])[]> {
+    if (queries.length === 0) return Promise.resolve([]);
+    return withRetry(
+      this.#options,
       what,
       async () => {
-        const answers = await this.#ask(questions);
-        return answers.map((answer, index) => opened(this.#seal(), questions[index]!.table, answer));
+        const results = await this.#enqueue(queries);
+        return results.map((result, index) => decodePayloads(this.#cipher(), queries[index]!.table, result));
       },
-      this.#patienceMs,
+      this.#retryForMs,
     );
   }
 
-  /** E1 */
-  #ask(questions: readonly Question[]): Promise<readonly Answer[]> {
+  /** reader.E1 */
+  #enqueue(queries: readonly Query[]): Promise<readonly QueryResult[]> {
     return new Promise((resolve, reject) => {
-      this.#asked.push({ questions, resolve, reject });
-      if (this.#asked.length === 1 && this.#running < this.#atOnce) queueMicrotask(() => this.#pump());
+      this.#pending.push({ queries, resolve, reject });
+      if (this.#pending.length === 1 && this.#running < this.#atOnce) queueMicrotask(() => this.#pump());
     });
   }
 
   #pump(): void {
-    while (this.#running < this.#atOnce && this.#asked.length > 0) {
+    while (this.#running < this.#atOnce && this.#pending.length > 0) {
       this.#running += 1;
-      void this.#answer(this.#next()).finally(() => {
+      void this.#run(this.#next()).finally(() => {
         this.#running -= 1;
         this.#pump();
       });
     }
   }
 
-  #next(): readonly Asked[] {
+  #next(): readonly PendingRead[] {
     let count = 0;
     let upTo = 0;
-    for (const { questions } of this.#asked) {
-      count += questions.length;
-      if (upTo > 0 && count > MAX_QUESTIONS) break;
+    for (const { queries } of this.#pending) {
+      count += queries.length;
+      if (upTo > 0 && count > MAX_QUERIES) break;
       upTo += 1;
     }
-    return this.#asked.splice(0, upTo);
+    return this.#pending.splice(0, upTo);
   }
 
-  async #answer(asked: readonly Asked[]): Promise<void> {
+  async #run(reads: readonly PendingRead[]): Promise<void> {
     try {
-      const answers = await this.#read(asked.flatMap(({ questions }) => questions));
+      const results = await this.#read(reads.flatMap(({ queries }) => queries));
       let from = 0;
-      for (const { questions, resolve } of asked) resolve(answers.slice(from, (from += questions.length)));
+      for (const { queries, resolve } of reads) resolve(results.slice(from, (from += queries.length)));
     } catch (error) {
-      const isTogether = asked.length > 1 && !(error instanceof LinkError && error.reason === "lost");
-      for (const { questions, resolve, reject } of asked)
-        // E2
-        if (isTogether) await this.#read(questions).then(resolve, reject);
+      const wasShared = reads.length > 1 && !(error instanceof ConnectionError && error.reason === "lost");
+      for (const { queries, resolve, reject } of reads)
+        // reader.E2
+        if (wasShared) await this.#read(queries).then(resolve, reject);
         else reject(error);
     }
   }
 
-  #read(questions: readonly Question[]): Promise<readonly Answer[]> {
-    return this.#links.use("read", ({ link }) => link.read(questions));
+  #read(queries: readonly Query[]): Promise<readonly QueryResult[]> {
+    return this.#pool.use("read", ({ connection }) => connection.read(queries));
   }
 
-  async rows<T extends TableName>(what: string, question: Question & { readonly table: T }): Promise<RowOf<T>[]> {
-    const [rows = []] = await this.read(what, [question]);
+  async rows<T extends TableName>(what: string, query: Query & { readonly table: T }): Promise<RowOf<T>[]> {
+    const [rows = []] = await this.read(what, [query]);
     return rows as unknown as RowOf<T>[];
   }
 }

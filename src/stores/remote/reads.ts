@@ -1,20 +1,21 @@
 // Reads: what is asked for often or in large numbers, without the detour over words.
 
+import { TurnDue } from "../../kernel/index.ts";
 import type {
   ArrivalKind,
   Chunk,
   Entry,
   InboxRow,
-  InputsAsked,
-  ItemState,
+  InputsRequest,
+  ItemInfo,
   NodeInput,
   RunNumber,
-  RunPulse,
-  Status,
+  RunProgress,
+  RunStatus,
   VersionCount,
 } from "../../kernel/index.ts";
 import { ARRIVAL_KINDS } from "../rules/flow-reads.ts";
-import { ITEM_STATES } from "../rules/read.ts";
+import { itemStateName } from "../rules/read.ts";
 import type { Condition, Lookup, Select } from "./query.ts";
 import type { Reader } from "./reader.ts";
 import type { AnyRow, RowOf, TableName, Value } from "./tables.ts";
@@ -24,7 +25,7 @@ export function lookup<T extends TableName>(
   columns: readonly string[],
   keys: readonly (readonly Value[])[],
 ): Lookup<T> {
-  return { ask: "lookup", table, columns, keys, lock: "none" };
+  return { kind: "lookup", table, columns, keys, lock: "none" };
 }
 
 export const equal = (column: string, value: number | string): Condition => ({ column, is: "=", value });
@@ -36,7 +37,7 @@ function ordered<T extends TableName>(
   order: string,
   limit: number | undefined,
 ): Select<T> {
-  return { ask: "select", table, where, order: [[order, "asc"]], lock: "none", ...(limit !== undefined && { limit }) };
+  return { kind: "select", table, where, order: [[order, "asc"]], lock: "none", ...(limit !== undefined && { limit }) };
 }
 
 export async function readJournal(
@@ -102,7 +103,7 @@ function chunkOf(row: AnyRow): Chunk {
 /** F7. Two round trips for all of them. */
 export async function readInputs(
   reader: Reader,
-  asked: readonly InputsAsked[],
+  asked: readonly InputsRequest[],
 ): Promise<readonly (readonly NodeInput[])[]> {
   const what = "Reading inputs";
   const targets = asked.flatMap((one) => one.targets.map((target) => [one.run, target]));
@@ -128,7 +129,7 @@ function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-export async function readPulses(reader: Reader, runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
+export async function readPulses(reader: Reader, runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
   if (runs.length === 0) return [];
   const keys = [...new Set(runs)].map((run) => [run]);
   const rows = await reader.rows("Looking at runs", lookup("runs", ["run"], keys));
@@ -136,7 +137,7 @@ export async function readPulses(reader: Reader, runs: readonly RunNumber[]): Pr
   return runs.flatMap((run) => {
     const row = byRun.get(run);
     if (row === undefined) return [];
-    return [{ run, status: row.status as Status, arrivals: row.arrivals, token: row.turn_token ?? undefined }];
+    return [{ run, status: row.status as RunStatus, arrivals: row.arrivals, token: row.turn_token ?? undefined }];
   });
 }
 
@@ -159,26 +160,26 @@ export async function readItems(
   reader: Reader,
   run: RunNumber,
   names: readonly string[],
-): Promise<readonly (ItemState | undefined)[]> {
+): Promise<readonly (ItemInfo | undefined)[]> {
   const items = names.map((item) => ({ run, item }));
   const find = await findItems(reader, items);
   return items.map((item) => {
     const row = find(item);
     if (row === undefined) return undefined;
     const { state, attempt, available_at: availableAt, failures } = row;
-    return { state: ITEM_STATES[state] ?? "leased", attempt, availableAt, failures: failures ?? undefined };
+    return { state: itemStateName(state), attempt, availableAt, failures: failures ?? undefined };
   });
 }
 
 export async function countVersions(reader: Reader): Promise<readonly VersionCount[]> {
   const by = ["definition", "version"];
   const [live = [], due = []] = await reader.read("Counting versions", [
-    { ask: "count", table: "runs", where: [{ column: "ended_at", is: "null" }], by },
+    { kind: "count", table: "runs", where: [{ column: "ended_at", is: "null" }], by },
     {
-      ask: "count",
+      kind: "count",
       table: "runs",
       where: [
-        { column: "turn_due", is: "=", value: 1, fixed: true },
+        { column: "turn_due", is: "=", value: TurnDue.yes, fixed: true },
         { column: "turn_token", is: "null" },
       ],
       by,

@@ -4,13 +4,13 @@
 
 import { RepriseError, unreadableReason } from "../../base/index.ts";
 import type { OnProgress, Rekeyed, RunNumber } from "../../kernel/index.ts";
-import { CODEC_NOTE, type Seal } from "../seal.ts";
-import { PAYLOADS } from "./border.ts";
+import { CODEC_KEY_PREFIX, type PayloadCipher } from "../payload-cipher.ts";
+import { PAYLOAD_COLUMNS } from "./encode-payloads.ts";
 import { readCodecNotes } from "./describe.ts";
 import { pagesOf } from "./pages.ts";
 import type { Reader } from "./reader.ts";
-import type { Runner } from "./runner.ts";
-import { spoken } from "./spoken.ts";
+import type { TransactionRunner } from "./runner.ts";
+import { rulesWork } from "./rules-work.ts";
 import { keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
 import type { WorkingSet } from "./working-set.ts";
 
@@ -18,31 +18,31 @@ const ROWS = 200;
 const WHAT = "Rekeying";
 
 export async function rekey(
-  runner: Runner,
+  runner: TransactionRunner,
   reader: Reader,
-  seal: Seal | undefined,
+  cipher: PayloadCipher | undefined,
   onProgress: OnProgress = () => undefined,
 ): Promise<Rekeyed> {
-  if (seal === undefined)
+  if (cipher === undefined)
     throw new RepriseError("BAD_OPTIONS", "There is nothing to write payloads with: open the store with a `codec`.");
-  if (!seal.isOpen) seal.refuse();
+  if (!cipher.isUnlocked) cipher.refuse();
   const counts = await reader.read(
     WHAT,
-    [...PAYLOADS].map(([table, column]) => ({ ask: "count", table, where: [{ column, is: "not null" }] })),
+    [...PAYLOAD_COLUMNS].map(([table, column]) => ({ kind: "count", table, where: [{ column, is: "not null" }] })),
   );
   const total = counts.reduce((sum, [row]) => sum + Number(row!["count"]), 0);
   let payloads = 0;
   let unreadable = 0;
-  for (const [table, column] of PAYLOADS)
-    for await (const page of pagesOf(async (question) => (await reader.read(WHAT, [question]))[0]!, table, ROWS)) {
+  for (const [table, column] of PAYLOAD_COLUMNS)
+    for await (const page of pagesOf(async (query) => (await reader.read(WHAT, [query]))[0]!, table, ROWS)) {
       const rows = (page as readonly AnyRow[]).filter((row) => row[column] !== null);
       if (rows.length === 0) continue;
-      const done = await runner.run(spoken(WHAT, (_tx, ws) => rewrite(ws, table, column, rows)));
+      const done = await runner.run(rulesWork(WHAT, (_tx, ws) => rewrite(ws, table, column, rows)));
       payloads += done.payloads;
       unreadable += done.unreadable;
       onProgress(Math.min(payloads + unreadable, total), total);
     }
-  if (unreadable === 0) await forgetOthers(runner, reader, seal);
+  if (unreadable === 0) await forgetOthers(runner, reader, cipher);
   return { payloads, unreadable };
 }
 
@@ -52,8 +52,8 @@ function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonl
   const isOfRuns = keyColumns(table)[0] === "run";
   if (isOfRuns) {
     const runs = [...new Set(keys.map(([run]) => run as RunNumber))].toSorted((a, b) => a - b);
-    ws.need(() =>
-      ws.wantRows(
+    ws.require(() =>
+      ws.prefetchRows(
         "runs",
         "update",
         runs.map((run) => [run]),
@@ -61,7 +61,7 @@ function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonl
     );
   }
   const lock = isOfRuns && table !== "runs" ? "none" : "update";
-  ws.need(() => ws.wantRows(table, lock, keys));
+  ws.require(() => ws.prefetchRows(table, lock, keys));
   let payloads = 0;
   let unreadable = 0;
   for (const key of keys) {
@@ -78,12 +78,12 @@ function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonl
 }
 
 /** The old keys are not needed any more. */
-async function forgetOthers(runner: Runner, reader: Reader, seal: Seal): Promise<void> {
-  const others = (await readCodecNotes(reader)).filter(({ name }) => name !== seal.codec.name);
+async function forgetOthers(runner: TransactionRunner, reader: Reader, cipher: PayloadCipher): Promise<void> {
+  const others = (await readCodecNotes(reader)).filter(({ name }) => name !== cipher.codec.name);
   await runner.run(
-    spoken(WHAT, (_tx, ws) => {
+    rulesWork(WHAT, (_tx, ws) => {
       for (const { name } of others) {
-        const row = ws.get("meta", "update", CODEC_NOTE + name) as RowOf<"meta"> | undefined;
+        const row = ws.get("meta", "update", CODEC_KEY_PREFIX + name) as RowOf<"meta"> | undefined;
         if (row !== undefined) ws.remove("meta", row);
       }
     }),

@@ -3,7 +3,7 @@
 //
 // S1. A list of writes is one transaction, perhaps together with other lists (batches.ts); claims are their own.
 // S2. A call whose connection breaks is done again where that is safe, and looked up where it is not (outcomes.ts, A8).
-// S3. Heartbeats have a link of their own.
+// S3. Heartbeats have a connection of their own.
 
 import type { EpochMs } from "../../base/index.ts";
 import type {
@@ -15,8 +15,8 @@ import type {
   HistoryBreak,
   HistoryEvent,
   InboxRow,
-  InputsAsked,
-  ItemState,
+  InputsRequest,
+  ItemInfo,
   NewCheckpoint,
   ChangeNotice,
   NodeInput,
@@ -30,7 +30,7 @@ import type {
   RunFilter,
   RunHolder,
   RunNumber,
-  RunPulse,
+  RunProgress,
   RunRecord,
   ScheduleRecord,
   Store,
@@ -44,7 +44,7 @@ import type {
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
 import { readReadiness } from "../rules/flow-reads.ts";
 import {
-  drawWorker,
+  randomWorkerNumber,
   hasNothingToReap,
   listWorkers,
   readHeld,
@@ -53,22 +53,28 @@ import {
   releaseWorker,
   renewLease,
   type Reaped,
-} from "../rules/reap.ts";
+} from "../rules/worker-leases.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
 import { readEmitted } from "../rules/streams.ts";
-import type { Threads, ThreadStore } from "../threads.ts";
+import type { Threads, ThreadStore } from "../thread-store.ts";
 import type { Backend } from "./backend.ts";
 import { listQueues, readBacklog, type Read } from "./backlog.ts";
 import { describe } from "./describe.ts";
-import { readHistory, readHolders } from "./holders.ts";
+import { readHistory, readHolders } from "./run-holders.ts";
 import { findRun, listRuns } from "./list-runs.ts";
 import { prune } from "./prune.ts";
 import * as reads from "./reads.ts";
 import { rekey } from "./rekey.ts";
 import { backUp, check } from "./scratch-copy.ts";
-import { OVERLAP_FROM, Session, USER_LINKS, WRITE_LINKS, type RemoteStoreOptions } from "./session.ts";
-import { spoken } from "./spoken.ts";
-import { RemoteThreads } from "./threads.ts";
+import {
+  OVERLAP_FROM,
+  RemoteSession,
+  USER_CONNECTIONS,
+  WRITE_CONNECTIONS,
+  type RemoteStoreOptions,
+} from "./session.ts";
+import { rulesWork } from "./rules-work.ts";
+import { RemoteThreads } from "./remote-threads.ts";
 import { transact } from "./transact.ts";
 
 /** More than any run has. */
@@ -76,21 +82,21 @@ const EVERYTHING = Number.MAX_SAFE_INTEGER;
 
 /** Opens a store on a database that a backend reaches; both are closed together. */
 export async function openRemoteStore(backend: Backend, options: RemoteStoreOptions): Promise<RemoteStore> {
-  return new RemoteStore(await Session.open(backend, options));
+  return new RemoteStore(await RemoteSession.open(backend, options));
 }
 
 export class RemoteStore implements Store, ThreadStore {
   readonly kind: string;
-  readonly pollsApart = true;
-  readonly overlap: NonNullable<Store["overlap"]>;
-  readonly #session: Session;
+  readonly pollsSeparately = true;
+  readonly pipeline: NonNullable<Store["pipeline"]>;
+  readonly #session: RemoteSession;
   readonly #threads: RemoteThreads;
 
-  constructor(session: Session) {
+  constructor(session: RemoteSession) {
     this.#session = session;
     this.kind = session.backend.kind;
-    const { writeLinks = WRITE_LINKS, overlapFrom = OVERLAP_FROM } = session.options;
-    this.overlap = { batches: writeLinks, writes: overlapFrom, transactions: USER_LINKS };
+    const { writeConnections = WRITE_CONNECTIONS, overlapFrom = OVERLAP_FROM } = session.options;
+    this.pipeline = { batches: writeConnections, writes: overlapFrom, transactions: USER_CONNECTIONS };
     const numbers = { checkpoints: session.numbers("checkpoints"), values: session.numbers("values") };
     this.#threads = new RemoteThreads(session.runner, session.reader, numbers);
   }
@@ -121,45 +127,45 @@ export class RemoteStore implements Store, ThreadStore {
     const session = this.#session;
     await session.catchUp();
     // A number that is taken is refused by the commit, and another one drawn.
-    const registering = spoken("Registering a worker", (tx) => {
-      const worker = drawWorker(session.options.random);
+    const registering = rulesWork("Registering a worker", (tx) => {
+      const worker = randomWorkerNumber(session.options.random);
       registerWorker(tx, worker, name, leaseMs, about);
       return worker;
     });
-    const worker = await session.runner.run({ ...registering, lane: "beat" });
-    session.memory.addWorker(worker);
+    const worker = await session.runner.run({ ...registering, use: "heartbeat" });
+    session.cache.addWorker(worker);
     return worker;
   }
 
   async renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
     const session = this.#session;
     await session.catchUp();
-    const renewing = spoken("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs, doing));
-    const isThere = await session.runner.run({ ...renewing, lane: "beat" });
-    if (!isThere) session.memory.dropWorker(worker);
+    const renewing = rulesWork("Renewing a lease", (tx) => renewLease(tx, worker, leaseMs, doing));
+    const isThere = await session.runner.run({ ...renewing, use: "heartbeat" });
+    if (!isThere) session.cache.dropWorker(worker);
     return isThere;
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
-    return this.#session.reader.speak("Listing workers", listWorkers);
+    return this.#session.reader.withStatements("Listing workers", listWorkers);
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.reader.speak("Looking at what a worker holds", (sql) => readHeld(sql, worker));
+    return this.#session.reader.withStatements("Looking at what a worker holds", (sql) => readHeld(sql, worker));
   }
 
   async releaseWorker(worker: number): Promise<void> {
-    this.#session.memory.dropWorker(worker);
-    await this.#session.runner.run(spoken("Releasing a worker", (tx) => releaseWorker(tx, worker)));
+    this.#session.cache.dropWorker(worker);
+    await this.#session.runner.run(rulesWork("Releasing a worker", (tx) => releaseWorker(tx, worker)));
   }
 
   async reap(self: number): Promise<Reaped> {
     const session = this.#session;
     await session.catchUp();
     const now = session.now();
-    const isIdle = await session.reader.speak("Reaping", (sql) => hasNothingToReap(sql, now, self));
+    const isIdle = await session.reader.withStatements("Reaping", (sql) => hasNothingToReap(sql, now, self));
     if (isIdle) return { workers: 0, turns: 0, items: 0 };
-    return session.runner.run(spoken("Reaping", (tx) => reap(tx, self)));
+    return session.runner.run(rulesWork("Reaping", (tx) => reap(tx, self)));
   }
 
   // ── reading ──
@@ -181,15 +187,15 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readCheckpoints(run: RunNumber, after: number, limit = EVERYTHING): Promise<readonly NewCheckpoint[]> {
-    return this.#session.reader.speak("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
+    return this.#session.reader.withStatements("Reading checkpoints", (sql) => readCheckpoints(sql, run, after, limit));
   }
 
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.speak("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
+    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
   }
 
-  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
-    return this.#session.reader.speak("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
+  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
+    return this.#session.reader.withStatements("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
   }
 
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]> {
@@ -205,28 +211,28 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>> {
-    return this.#session.reader.speak("Reading a run's streams", (sql) => readEmitted(sql, run));
+    return this.#session.reader.withStatements("Reading a run's streams", (sql) => readEmitted(sql, run));
   }
 
-  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]> {
+  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
     return reads.readInputs(this.#session.reader, asked);
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
-    return this.#session.reader.speak("Reading readiness", (sql) => readReadiness(sql, run));
+    return this.#session.reader.withStatements("Reading readiness", (sql) => readReadiness(sql, run));
   }
 
-  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
+  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
     return reads.readPulses(this.#session.reader, runs);
   }
 
-  itemTokens(
+  readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
     return reads.readItemTokens(this.#session.reader, items);
   }
 
-  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
     return reads.readItems(this.#session.reader, run, items);
   }
 
@@ -238,12 +244,12 @@ export class RemoteStore implements Store, ThreadStore {
     return readHistory(this.#session.reader);
   }
 
-  hasChanged(): boolean {
-    return this.#session.wakeUps.look();
+  pollChanges(): boolean {
+    return this.#session.notifier.pollChanges();
   }
 
-  takeNews(): ChangeNotice | undefined {
-    return this.#session.wakeUps.takeNews();
+  takeNotice(): ChangeNotice | undefined {
+    return this.#session.notifier.takeNotice();
   }
 
   onHistoryBreak(listener: (change: HistoryBreak) => void): void {
@@ -251,24 +257,26 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   checkHistory(): Promise<void> {
-    return this.#session.small((link) => this.#session.history.check(link), "read");
+    return this.#session.control((connection) => this.#session.history.check(connection), "read");
   }
 
-  onNews(heard: () => void): void {
-    this.#session.wakeUps.onHeard(heard);
+  onNotice(heard: () => void): void {
+    this.#session.notifier.onNotice(heard);
   }
 
   findSchedule(name: string): Promise<ScheduleRecord | undefined> {
-    return this.#session.reader.speak("Finding a schedule", (sql) => findSchedule(sql, name));
+    return this.#session.reader.withStatements("Finding a schedule", (sql) => findSchedule(sql, name));
   }
 
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]> {
-    return this.#session.reader.speak("Listing schedules", (sql) => listSchedules(sql, after, limit));
+    return this.#session.reader.withStatements("Listing schedules", (sql) => listSchedules(sql, after, limit));
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
     const now = this.now();
-    return this.#session.reader.speak("Looking at schedules", (sql) => findDueSchedules(sql, now, definitions, limit));
+    return this.#session.reader.withStatements("Looking at schedules", (sql) =>
+      findDueSchedules(sql, now, definitions, limit),
+    );
   }
 
   listQueues(upTo = EVERYTHING): Promise<readonly QueueState[]> {
@@ -280,7 +288,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   #read(what: string): Read {
-    return (questions) => this.#session.reader.read(what, questions);
+    return (queries) => this.#session.reader.read(what, queries);
   }
 
   // ── care ──
@@ -291,31 +299,31 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   async #highestRun(): Promise<RunNumber> {
-    const question = reads.lookup("counters", ["name"], [["runs"]]);
-    const [row] = await this.#session.reader.rows("Looking at runs", question);
+    const query = reads.lookup("counters", ["name"], [["runs"]]);
+    const [row] = await this.#session.reader.rows("Looking at runs", query);
     return row?.value ?? 0;
   }
 
   backup(path: string, onProgress?: OnProgress): Promise<void> {
-    return backUp(this.#session.links, this.#session.options, path, onProgress);
+    return backUp(this.#session.pool, this.#session.options, path, onProgress);
   }
 
   rekey(onProgress?: OnProgress): Promise<Rekeyed> {
-    const { runner, reader, seal } = this.#session;
-    return rekey(runner, reader, seal, onProgress);
+    const { runner, reader, cipher } = this.#session;
+    return rekey(runner, reader, cipher, onProgress);
   }
 
   async info(): Promise<StoreInfo> {
     const { backend, reader } = this.#session;
-    return describe(reader, this.kind, await this.#session.small((link) => backend.info(link)));
+    return describe(reader, this.kind, await this.#session.control((connection) => backend.info(connection)));
   }
 
   async check(onProgress?: OnProgress): Promise<readonly Problem[]> {
-    const { seal, links, options, clock } = this.#session;
+    const { cipher, pool, options, clock } = this.#session;
     // The hash chain is that of the text.
-    if (seal?.isOpen === false) seal.refuse();
+    if (cipher?.isUnlocked === false) cipher.refuse();
     return check(
-      links,
+      pool,
       { ...options, clock: { now: () => clock.now(), monotonic: () => options.clock.monotonic() } },
       onProgress,
     );

@@ -1,119 +1,127 @@
-// Runner: one transaction, from what it has to know to a commit whose outcome is known.
+// TransactionRunner: runs one transaction, from loading its rows to a commit whose outcome is known.
 //
-// R1. Loaded, applied, committed: what the rules miss is loaded and they are applied anew, until nothing is missing.
-// R2. Careful: every run is locked before anything of it is read (L1). Quick: nothing is asked at all, everything is
-//     remembered, and the commit checks it. A quick one that misses anything, or finds that something has moved, is done the
-//     careful way.
-// R3. Whatever is thrown, the transaction is rolled back before anybody decides anything (A9). Nothing changed: nothing is
-//     committed.
+// runner.R1. Load, apply, commit: rows that the rules miss are loaded and the rules are applied again, until nothing is missing.
+// runner.R2. Pessimistic: every run is locked before its rows are read (remote.L1). Optimistic: all rows come from the cache, no
+//   query is sent, and the commit verifies them. An optimistic attempt that misses a row or gets a conflict is repeated
+//   pessimistically.
+// runner.R3. After any error the transaction is rolled back before the runner decides what to do (rules.A9). A transaction
+//   without changes is rolled back, not committed.
 
 import { invariant } from "../../base/index.ts";
-import type { Seal } from "../seal.ts";
-import { LinkError, type Change } from "./backend.ts";
-import { sealed } from "./border.ts";
-import type { Links, WriteLink } from "./links.ts";
-import { Loading } from "./loading.ts";
-import type { Memory } from "./memory.ts";
-import type { Needs } from "./needs.ts";
-import type { Block, Numbers } from "./numbers.ts";
-import type { Outcomes } from "./outcomes.ts";
-import { busyError, MAX_LOST, MAX_TRIES, pause, pauseMs, unreachable, type Waiting } from "./patience.ts";
-import type { Question } from "./query.ts";
+import type { PayloadCipher } from "../payload-cipher.ts";
+import { ConnectionError, type Change } from "./backend.ts";
+import { encodePayloads } from "./encode-payloads.ts";
+import type { ConnectionPool, PooledConnection } from "./connection-pool.ts";
+import { RowLoader } from "./row-loader.ts";
+import type { RowCache } from "./row-cache.ts";
+import type { BatchScope } from "./batch-scope.ts";
+import type { NumberBlock, NumberAllocator } from "./number-allocator.ts";
+import type { CommitResolver } from "./commit-resolver.ts";
+import {
+  busyError,
+  MAX_RECONNECTS,
+  MAX_CONFLICTS,
+  pause,
+  pauseMs,
+  unreachableError,
+  type RetryOptions,
+} from "./retry.ts";
+import type { Query } from "./query.ts";
 import { WorkingSet } from "./working-set.ts";
 
-/** What the rules made of the rows there are: an answer, or what they have to know first. */
-export type Applied<T> =
+/** The result of the rules over the loaded rows, or the queries whose rows they miss. */
+export type WorkResult<T> =
   | { readonly result: T; readonly nextRun?: number | undefined }
-  | { readonly questions: readonly Question[] };
+  | { readonly queries: readonly Query[] };
 
-export interface Work<T> {
-  /** For people: what failed. */
+export interface TransactionWork<T> {
+  /** Names the operation in error messages: "Committing". */
   readonly what: string;
-  /** Whether it keeps to the order of locks (L1). Who skips what others have need not. */
+  /** Whether it follows the lock order (remote.L1). Work that only skips locked rows need not. */
   readonly isOrdered: boolean;
-  /** Whose links it uses; `claim` unless it says otherwise. */
-  readonly lane?: "write" | "claim" | "beat";
-  /** Y6. It does not wait until the history of the store is known. */
+  /** Which connections it uses; default `claim`. */
+  readonly use?: "write" | "claim" | "heartbeat";
+  /** remote.Y6. It does not wait until the store's incarnation is known. */
   readonly isUrgent?: boolean;
-  /** Undefined when it is not about writes. */
-  readonly needs?: Needs | undefined;
-  /** Called many times; each time nothing of what it changed before is there. */
-  apply(ws: WorkingSet, now: number, nextRun: number, isQuick: boolean): Applied<T>;
-  /** What is taken for granted until a commit says otherwise. */
+  /** Undefined for work other than a list of writes. */
+  readonly scope?: BatchScope | undefined;
+  /** Called several times; each call starts without the changes of the call before. */
+  apply(ws: WorkingSet, now: number, nextRun: number, isOptimistic: boolean): WorkResult<T>;
+  /** Adds rows that the commit will verify. */
   assume?(ws: WorkingSet): void;
 }
 
-export interface RunnerParts extends Waiting {
-  readonly links: Links;
-  readonly outcomes: Outcomes;
-  readonly memory: Memory;
-  readonly runNumbers: Numbers;
-  readonly isQuick: boolean;
-  readonly patienceMs: number;
-  readonly seal: () => Seal | undefined;
+export interface RunnerOptions extends RetryOptions {
+  readonly pool: ConnectionPool;
+  readonly resolver: CommitResolver;
+  readonly cache: RowCache;
+  readonly runNumbers: NumberAllocator;
+  readonly isOptimistic: boolean;
+  readonly retryForMs: number;
+  readonly cipher: () => PayloadCipher | undefined;
   readonly now: () => number;
-  /** After every commit. */
+  /** Called after every commit. */
   readonly committed: (changes: readonly Change[]) => void;
 }
 
-/** Rounds of questions in one transaction; more would be a mistake of ours. */
+/** Rounds of queries in one transaction; more is a bug. */
 const MAX_ROUNDS = 1_000;
 
-/** Working sets that are kept, with their words. */
+/** Working sets kept for reuse, with their statements. */
 const MAX_SETS = 8;
 
-/** What an attempt learned for the next one. */
-interface Plan {
-  readonly questions: readonly Question[];
-  /** Runs that turned out to be needed, to be locked by number. */
+/** What one attempt passes to the next. */
+interface AttemptPlan {
+  readonly queries: readonly Query[];
+  /** Runs to lock by number with the first queries. */
   readonly runs: readonly number[];
-  /** Nothing is taken for granted any more. */
-  readonly isWary: boolean;
+  /** Cached and assumed rows are not used. */
+  readonly isUncached: boolean;
 }
 
-const FIRST: Plan = { questions: [], runs: [], isWary: false };
-const WARY: Plan = { ...FIRST, isWary: true };
+const FIRST_PLAN: AttemptPlan = { queries: [], runs: [], isUncached: false };
+const UNCACHED: AttemptPlan = { ...FIRST_PLAN, isUncached: true };
 
-type Why = "order" | "moved" | "again" | "lost";
-type Attempt<T> = { readonly done: T } | { readonly again: Plan; readonly why: Why };
+type RetryReason = "order" | "conflict" | "retry" | "lost";
+type AttemptResult<T> = { readonly done: T } | { readonly retry: AttemptPlan; readonly reason: RetryReason };
 
-export class Runner {
-  readonly #parts: RunnerParts;
+export class TransactionRunner {
+  readonly #options: RunnerOptions;
   readonly #sets: WorkingSet[] = [];
 
-  constructor(parts: RunnerParts) {
-    this.#parts = parts;
+  constructor(options: RunnerOptions) {
+    this.#options = options;
   }
 
-  /** On any write link; on another one when it is lost. */
-  async run<T>(work: Work<T>): Promise<T> {
-    const { links, runNumbers } = this.#parts;
-    const block = await runNumbers.take(work.needs?.starts ?? 0);
+  /** Runs work on a pooled connection, and again on another one when that is lost. */
+  async run<T>(work: TransactionWork<T>): Promise<T> {
+    const { pool, runNumbers } = this.#options;
+    const block = await runNumbers.take(work.scope?.starts ?? 0);
     try {
-      return await this.#persist(work.what, (plan) =>
-        links.use(work.lane ?? "claim", (on) => this.#attempt(on, work, block, plan), work.isUrgent),
+      return await this.#retry(work.what, (plan) =>
+        pool.use(work.use ?? "claim", (on) => this.#attempt(on, work, block, plan), work.isUrgent),
       );
     } finally {
       runNumbers.giveBack(block);
     }
   }
 
-  /** Work that begins with something else in the same transaction, on a link of its own; both may be done again. */
-  runWith<T>(what: string, begin: (on: WriteLink) => Promise<Work<T>>): Promise<T> {
-    const { links, runNumbers } = this.#parts;
-    return this.#persist(what, () =>
-      links.use("user", async (on) => {
-        let work: Work<T>;
+  /** Runs user code and then work in one transaction on a `user` connection; a retry repeats both. */
+  runWith<T>(what: string, begin: (on: PooledConnection) => Promise<TransactionWork<T>>): Promise<T> {
+    const { pool, runNumbers } = this.#options;
+    return this.#retry(what, () =>
+      pool.use("user", async (on) => {
+        let work: TransactionWork<T>;
         try {
           work = await begin(on);
         } catch (error) {
-          if (on.link.isUsable) await on.link.rollback();
+          if (on.connection.isUsable) await on.connection.rollback();
           throw error;
         }
-        const block = await runNumbers.take(work.needs?.starts ?? 0);
+        const block = await runNumbers.take(work.scope?.starts ?? 0);
         try {
-          // Its locks come after whatever the user has locked, in no order that we could keep.
-          return await this.#carefully(on, { ...work, isOrdered: false }, block, WARY);
+          // The user's SQL has taken locks in an unknown order, so remote.L1 cannot be followed.
+          return await this.#runPessimistic(on, { ...work, isOrdered: false }, block, UNCACHED);
         } finally {
           runNumbers.giveBack(block);
         }
@@ -121,131 +129,148 @@ export class Runner {
     );
   }
 
-  /** R2, R3. Begins anew until it is done, or has been tried often or long enough. */
-  async #persist<T>(what: string, attempt: (plan: Plan | undefined) => Promise<Attempt<T>>): Promise<T> {
-    const { clock, patienceMs } = this.#parts;
+  /** runner.R2, runner.R3. Repeats `attempt` until it is done or the retry limits are reached. */
+  async #retry<T>(what: string, attempt: (plan: AttemptPlan | undefined) => Promise<AttemptResult<T>>): Promise<T> {
+    const { clock, retryForMs } = this.#options;
     const start = clock.monotonic();
-    let plan: Plan | undefined;
-    for (let tries = 0, lost = 0, anew = 0; ;) {
+    let plan: AttemptPlan | undefined;
+    for (let tries = 0, lost = 0, restarts = 0; ;) {
       let cause: unknown;
-      let why: Why;
+      let reason: RetryReason;
       try {
         const result = await attempt(plan);
         if ("done" in result) return result.done;
-        plan = result.again;
-        why = result.why;
+        plan = result.retry;
+        reason = result.reason;
       } catch (error) {
-        if (!(error instanceof LinkError)) throw error;
+        if (!(error instanceof ConnectionError)) throw error;
         cause = error;
-        why = error.reason;
+        reason = error.reason;
       }
-      if (why === "order") {
-        invariant((anew += 1) < MAX_ROUNDS, "locks are never in order", { what });
+      if (reason === "order") {
+        invariant((restarts += 1) < MAX_ROUNDS, "a transaction restarts without end to lock runs in order", { what });
         continue;
       }
-      if (why === "lost") lost += 1;
+      if (reason === "lost") lost += 1;
       else tries += 1;
-      if (tries >= MAX_TRIES) throw busyError(what, cause);
-      if (lost > 0 && (clock.monotonic() - start >= patienceMs || lost >= MAX_LOST)) throw unreachable(what, cause);
-      // The first time somebody was quicker, looking is enough.
-      if (why !== "moved" || tries > 1) await pause(this.#parts, pauseMs(this.#parts, tries + lost));
+      if (tries >= MAX_CONFLICTS) throw busyError(what, cause);
+      if (lost > 0 && (clock.monotonic() - start >= retryForMs || lost >= MAX_RECONNECTS))
+        throw unreachableError(what, cause);
+      // After the first conflict the rows are read again without a pause.
+      if (reason !== "conflict" || tries > 1) await pause(this.#options, pauseMs(this.#options, tries + lost));
     }
   }
 
-  async #attempt<T>(on: WriteLink, work: Work<T>, block: Block, plan: Plan | undefined): Promise<Attempt<T>> {
-    if (plan === undefined && work.needs?.isQuick === true && this.#parts.isQuick) {
-      const quick = await this.#quickly(on, work, work.needs, block);
-      if (quick !== undefined) return quick;
+  async #attempt<T>(
+    on: PooledConnection,
+    work: TransactionWork<T>,
+    block: NumberBlock,
+    plan: AttemptPlan | undefined,
+  ): Promise<AttemptResult<T>> {
+    if (plan === undefined && work.scope?.isOptimistic === true && this.#options.isOptimistic) {
+      const optimistic = await this.#runOptimistic(on, work, work.scope, block);
+      if (optimistic !== undefined) return optimistic;
     }
-    return this.#carefully(on, work, block, plan ?? FIRST);
+    return this.#runPessimistic(on, work, block, plan ?? FIRST_PLAN);
   }
 
-  /** R2. Undefined when it has to be done the other way. */
-  async #quickly<T>(on: WriteLink, work: Work<T>, needs: Needs, block: Block): Promise<Attempt<T> | undefined> {
-    const { memory, now } = this.#parts;
-    if (!memory.knows(needs.runs)) return undefined;
+  /** runner.R2. Undefined when a row is not cached. */
+  async #runOptimistic<T>(
+    on: PooledConnection,
+    work: TransactionWork<T>,
+    scope: BatchScope,
+    block: NumberBlock,
+  ): Promise<AttemptResult<T> | undefined> {
+    const { cache, now } = this.#options;
+    if (!cache.hasAll(scope.runs)) return undefined;
     const ws = this.#sets.pop() ?? new WorkingSet();
-    memory.assume(ws, needs.runs);
+    cache.assumeRows(ws, scope.runs);
     work.assume?.(ws);
     const applied = work.apply(ws, now(), nextOf(block), true);
-    if ("questions" in applied) {
+    if ("queries" in applied) {
       this.#keep(ws);
       return undefined;
     }
-    const attempt = await this.#commit(on, work, ws, block, applied, FIRST);
+    const attempt = await this.#commit(on, work, ws, block, applied, FIRST_PLAN);
     this.#keep(ws);
-    if (!("done" in attempt)) memory.forget(needs.runs);
+    if (!("done" in attempt)) cache.evict(scope.runs);
     return attempt;
   }
 
-  /** For another transaction; one that something was thrown in is not kept. */
+  /** Keeps a working set for another transaction; after an error it is dropped instead. */
   #keep(ws: WorkingSet): void {
     ws.clear();
     if (this.#sets.length < MAX_SETS) this.#sets.push(ws);
   }
 
-  async #carefully<T>(on: WriteLink, work: Work<T>, block: Block, plan: Plan): Promise<Attempt<T>> {
-    const { seal, now, memory } = this.#parts;
+  async #runPessimistic<T>(
+    on: PooledConnection,
+    work: TransactionWork<T>,
+    block: NumberBlock,
+    plan: AttemptPlan,
+  ): Promise<AttemptResult<T>> {
+    const { cipher, now, cache } = this.#options;
     const ws = this.#sets.pop() ?? new WorkingSet();
-    const loading = new Loading(on, ws, work.isOrdered, seal(), memory, plan.runs);
-    if (!plan.isWary) work.assume?.(ws);
-    const beginAnew = async (): Promise<Attempt<T>> => {
-      await on.link.rollback();
+    const loader = new RowLoader(on, ws, work.isOrdered, cipher(), cache, plan.runs);
+    if (!plan.isUncached) work.assume?.(ws);
+    const restart = async (): Promise<AttemptResult<T>> => {
+      await on.connection.rollback();
       this.#keep(ws);
-      return { again: { ...plan, questions: loading.asked, runs: [...plan.runs, ...loading.found] }, why: "order" };
+      return { retry: { ...plan, queries: loader.asked, runs: [...plan.runs, ...loader.found] }, reason: "order" };
     };
     try {
-      if (plan.questions.length > 0 && !(await loading.load(plan.questions))) return await beginAnew();
+      if (plan.queries.length > 0 && !(await loader.load(plan.queries))) return await restart();
       let at: number | undefined;
       for (let round = 0; ; round += 1) {
-        invariant(round < MAX_ROUNDS, "a transaction asks for ever", { what: work.what });
-        // Once rows have been asked for by it, it stands still: the same questions come again.
+        invariant(round < MAX_ROUNDS, "a transaction sends queries without end", { what: work.what });
+        // One time for all rounds, so that each round sends the same queries.
         const applied = work.apply(ws, (at ??= now()), nextOf(block), false);
         if ("result" in applied) {
           const attempt = await this.#commit(on, work, ws, block, applied, plan);
           this.#keep(ws);
           return attempt;
         }
-        if (!(await loading.load(applied.questions))) return await beginAnew();
+        if (!(await loader.load(applied.queries))) return await restart();
       }
     } catch (error) {
-      if (!(error instanceof LinkError && error.reason === "lost") && on.link.isUsable) await on.link.rollback();
+      if (!(error instanceof ConnectionError && error.reason === "lost") && on.connection.isUsable)
+        await on.connection.rollback();
       throw error;
     }
   }
 
   async #commit<T>(
-    on: WriteLink,
-    work: Work<T>,
+    on: PooledConnection,
+    work: TransactionWork<T>,
     ws: WorkingSet,
-    block: Block,
-    { result, nextRun }: Extract<Applied<T>, { result: T }>,
-    plan: Plan,
-  ): Promise<Attempt<T>> {
-    const { outcomes, memory, committed, seal, now } = this.#parts;
+    block: NumberBlock,
+    { result, nextRun }: Extract<WorkResult<T>, { result: T }>,
+    plan: AttemptPlan,
+  ): Promise<AttemptResult<T>> {
+    const { resolver, cache, committed, cipher, now } = this.#options;
     const hasStarted = nextRun !== undefined && nextRun !== nextOf(block);
-    invariant(!hasStarted || nextRun <= block.end, "more runs were started than numbers taken");
+    invariant(!hasStarted || nextRun <= block.end, "a transaction starts more runs than it reserved numbers for");
     const changes = ws.changes();
-    // R3
+    // runner.R3
     if (changes.length === 0) {
-      await on.link.rollback();
+      await on.connection.rollback();
       return { done: result };
     }
-    const outcome = await outcomes.commit(work.what, on, now(), sealed(seal(), changes));
+    const outcome = await resolver.commit(work.what, on, now(), encodePayloads(cipher(), changes));
     if (outcome === "committed") {
       if (hasStarted) block.next = nextRun;
-      memory.note(ws, changes);
+      cache.update(ws, changes);
       committed(changes);
       return { done: result };
     }
-    if (on.link.isUsable) await on.link.rollback();
-    // What was read before is of another history.
-    if (outcome === "rolled-back") return { again: WARY, why: "moved" };
-    return { again: { ...plan, isWary: plan.isWary || outcome === "moved" }, why: outcome };
+    if (on.connection.isUsable) await on.connection.rollback();
+    // The cached rows belong to a history that the database has lost.
+    if (outcome === "rolled_back") return { retry: UNCACHED, reason: "conflict" };
+    return { retry: { ...plan, isUncached: plan.isUncached || outcome === "conflict" }, reason: outcome };
   }
 }
 
-/** Without numbers of our own, no number is ours. */
-function nextOf({ next, end }: Block): number {
+/** Without reserved numbers, a number that no run has. */
+function nextOf({ next, end }: NumberBlock): number {
   return end > next ? next : Number.MAX_SAFE_INTEGER;
 }

@@ -13,34 +13,43 @@ import { createNewFile } from "../sqlite/back-up.ts";
 import { storeErrorOf } from "../sqlite/errors.ts";
 import { createSchema } from "../sqlite/migrate.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../sqlite/sqlite-store.ts";
-import type { Answer, Link } from "./backend.ts";
-import type { Links } from "./links.ts";
+import type { QueryResult, Connection } from "./backend.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import { pagesOf, type Ask } from "./pages.ts";
-import { patiently, type Waiting } from "./patience.ts";
+import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Select } from "./query.ts";
 import { columnsOf, SHARED, TABLES, type TableName } from "./tables.ts";
 
 const PAGE = 2_000;
 
-export type CopyOptions = Waiting & Pick<SqliteStoreOptions, "codec" | "locked">;
+export type CopyOptions = RetryOptions & Pick<SqliteStoreOptions, "codec" | "locked">;
 
 /** A backup; the target must not exist. */
-export async function backUp(links: Links, waiting: Waiting, path: string, onProgress?: OnProgress): Promise<void> {
+export async function backUp(
+  pool: ConnectionPool,
+  options: RetryOptions,
+  path: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   const target = resolve(path);
   createNewFile(target);
   try {
-    await copyInto(links, waiting, target, onProgress);
+    await copyInto(pool, options, target, onProgress);
   } catch (error) {
     rmSync(target, { force: true });
     throw storeErrorOf(error, `Backing up to ${target}`);
   }
 }
 
-export async function check(links: Links, options: CopyOptions, onProgress?: OnProgress): Promise<readonly Problem[]> {
+export async function check(
+  pool: ConnectionPool,
+  options: CopyOptions,
+  onProgress?: OnProgress,
+): Promise<readonly Problem[]> {
   const folder = mkdtempSync(join(tmpdir(), "reprise-check-"));
   try {
     const path = join(folder, "copy.db");
-    await copyInto(links, options, path);
+    await copyInto(pool, options, path);
     const store = await openSqliteStore({ ...options, path, durability: "relaxed" });
     try {
       return await store.check(onProgress);
@@ -52,13 +61,13 @@ export async function check(links: Links, options: CopyOptions, onProgress?: OnP
   }
 }
 
-function copyInto(links: Links, waiting: Waiting, path: string, onProgress?: OnProgress): Promise<void> {
-  return patiently(waiting, "Copying the store", () =>
-    links.use("user", async ({ link }) => {
+function copyInto(pool: ConnectionPool, options: RetryOptions, path: string, onProgress?: OnProgress): Promise<void> {
+  return withRetry(options, "Copying the store", () =>
+    pool.use("user", async ({ connection }) => {
       rmSync(path, { force: true });
       const copy = new Copy(path);
       try {
-        await inOneMoment(link, (ask) => copy.fill(ask, onProgress));
+        await inOneMoment(connection, (ask) => copy.fill(ask, onProgress));
       } finally {
         copy.close();
       }
@@ -67,22 +76,24 @@ function copyInto(links: Links, waiting: Waiting, path: string, onProgress?: OnP
 }
 
 /** V1 */
-async function inOneMoment(link: Link, work: (ask: Ask) => Promise<void>): Promise<void> {
-  if (link.snapshot === undefined) {
+async function inOneMoment(connection: Connection, work: (ask: Ask) => Promise<void>): Promise<void> {
+  if (connection.snapshot === undefined) {
     const tables = Object.keys(TABLES) as TableName[];
-    const all = await link.read(tables.map((table): Select => ({ ask: "select", table, where: [], lock: "none" })));
-    const left = new Map<TableName, Answer>(tables.map((table, index) => [table, all[index]!]));
-    return work((question) => {
-      const rows = left.get(question.table) ?? [];
-      left.delete(question.table);
-      return Promise.resolve(question.ask === "count" ? [{ count: rows.length }] : rows);
+    const all = await connection.read(
+      tables.map((table): Select => ({ kind: "select", table, where: [], lock: "none" })),
+    );
+    const left = new Map<TableName, QueryResult>(tables.map((table, index) => [table, all[index]!]));
+    return work((query) => {
+      const rows = left.get(query.table) ?? [];
+      left.delete(query.table);
+      return Promise.resolve(query.kind === "count" ? [{ count: rows.length }] : rows);
     });
   }
-  await link.snapshot();
+  await connection.snapshot();
   try {
-    await work(async (question) => (await link.ask([question]))[0]!);
+    await work(async (query) => (await connection.query([query]))[0]!);
   } finally {
-    if (link.isUsable) await link.rollback();
+    if (connection.isUsable) await connection.rollback();
   }
 }
 
@@ -107,7 +118,7 @@ class Copy {
     this.#db.exec("commit");
   }
 
-  #insertInto(table: TableName): (row: Answer[number]) => void {
+  #insertInto(table: TableName): (row: QueryResult[number]) => void {
     const columns = columnsOf(table).filter((column) => table !== "tags" || column !== "position");
     const statement = this.#db.prepare(
       `insert into ${table} (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
@@ -146,7 +157,7 @@ class Copy {
 }
 
 /** Tags lie in the order of their rows. */
-function ordered(table: TableName, page: Answer): Answer {
+function ordered(table: TableName, page: QueryResult): QueryResult {
   if (table !== "tags") return page;
   return page.toSorted((a, b) => Number(a["run"]) - Number(b["run"]) || Number(a["position"]) - Number(b["position"]));
 }

@@ -1,197 +1,214 @@
-// Session: the parts of an open store behind a network, put together; its time, and its lines in `writers`.
+// RemoteSession: wires the parts of an open remote store; owns its clock and its rows in `writers`.
 //
-// N1. Time is the server's (`server`), or that of the given clock, raised to whatever any writer has written (`given`); it
-//     never goes backwards (../rules/clock.ts).
-// N2. A link's line in `writers` is removed when the link is closed in good order. One whose last commit is in doubt stays:
-//     it says what became of it.
+// remote.N1. Time is the server's (`server`), or the given clock's, raised to the highest time any writer has stored (`given`).
+//   It never goes backwards (../rules/clock.ts).
+// remote.N2. A connection's row in `writers` is deleted when the connection is closed cleanly. The row of a connection whose
+//   last commit is unresolved stays: it records the outcome.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import { leastNumberAt } from "../../kernel/index.ts";
-import { StoreClock } from "../rules/clock.ts";
-import { CODEC_NOTE, openSeal, Seal } from "../seal.ts";
-import type { OpenOptions } from "../source.ts";
+import { StoreClock } from "../rules/store-clock.ts";
+import { CODEC_KEY_PREFIX, openPayloadCipher, PayloadCipher } from "../payload-cipher.ts";
+import type { OpenOptions } from "../store-source.ts";
 import type { Backend } from "./backend.ts";
 import { Batches } from "./batches.ts";
 import { readCodecNotes } from "./describe.ts";
 import { History } from "./history.ts";
-import { Links, type Lane } from "./links.ts";
-import { Memory } from "./memory.ts";
-import { Numbers } from "./numbers.ts";
-import { Outcomes } from "./outcomes.ts";
-import { patiently, PATIENCE_MS } from "./patience.ts";
+import { ConnectionPool, type ConnectionUse } from "./connection-pool.ts";
+import { RowCache } from "./row-cache.ts";
+import { NumberAllocator } from "./number-allocator.ts";
+import { CommitResolver } from "./commit-resolver.ts";
+import { withRetry, RETRY_FOR_MS } from "./retry.ts";
 import { Reader } from "./reader.ts";
-import { Runner } from "./runner.ts";
+import { TransactionRunner } from "./runner.ts";
 import { ServerClock } from "./server-clock.ts";
-import { spoken } from "./spoken.ts";
-import { WakeUps } from "./wake-ups.ts";
+import { rulesWork } from "./rules-work.ts";
+import { Notifier } from "./notifier.ts";
 
 export interface RemoteStoreOptions extends OpenOptions {
-  /** Transactions that write at the same time; what comes meanwhile shares the next one. */
-  readonly writeLinks?: number;
-  /** How many writes make it worth while to have a second transaction under way. */
+  /** Concurrent write transactions; lists that arrive meanwhile share the next one. */
+  readonly writeConnections?: number;
+  /** From this many pending writes on, a second transaction is started. */
   readonly overlapFrom?: number;
-  readonly readLinks?: number;
-  /** Whether rows this process wrote last are taken for granted until a commit says otherwise. */
+  readonly readConnections?: number;
+  /** Whether transactions use cached rows and let the commit verify them. */
   readonly optimistic?: boolean;
-  /** How long a database that cannot be reached is waited for. */
-  readonly patienceMs?: number;
+  /** How long calls to an unreachable database are retried. */
+  readonly retryForMs?: number;
 }
 
-export const WRITE_LINKS = 2;
+export const WRITE_CONNECTIONS = 2;
 /** Measured: see bench/README.md. */
 export const OVERLAP_FROM = 32;
-const READ_LINKS = 2;
-export const USER_LINKS = 4;
-/** Asked at open: the quickest of some is the best. */
+const READ_CONNECTIONS = 2;
+export const USER_CONNECTIONS = 4;
+/** Clock measurements at open: the fastest round trip is the most precise. */
 const MEASUREMENTS = 3;
-/** Lines of writers that died are kept this long. */
+/** Rows of dead writers are kept this long. */
 const KEEP_WRITERS_MS = 30 * 86_400_000;
 
-export class Session {
+export class RemoteSession {
   readonly backend: Backend;
   readonly options: RemoteStoreOptions;
-  readonly links: Links;
+  readonly pool: ConnectionPool;
   readonly reader: Reader;
-  readonly runner: Runner;
+  readonly runner: TransactionRunner;
   readonly batches: Batches;
-  readonly memory = new Memory();
+  readonly cache = new RowCache();
   readonly history: History;
-  readonly wakeUps: WakeUps;
+  readonly notifier: Notifier;
   readonly clock: StoreClock;
   readonly #serverClock: ServerClock | undefined;
-  readonly #patienceMs: number;
-  readonly #numbers: Numbers[] = [];
-  #seal: Seal | undefined;
+  readonly #retryForMs: number;
+  readonly #numbers: NumberAllocator[] = [];
+  #cipher: PayloadCipher | undefined;
 
   private constructor(backend: Backend, options: RemoteStoreOptions) {
-    const { writeLinks = WRITE_LINKS, readLinks = READ_LINKS, optimistic = true, patienceMs = PATIENCE_MS } = options;
+    const {
+      writeConnections = WRITE_CONNECTIONS,
+      readConnections = READ_CONNECTIONS,
+      optimistic = true,
+      retryForMs = RETRY_FOR_MS,
+    } = options;
     this.backend = backend;
     this.options = options;
-    this.#patienceMs = patienceMs;
+    this.#retryForMs = retryForMs;
     this.history = new History({
       random: options.random,
       now: () => this.now(),
       monotonic: () => options.clock.monotonic(),
       forget: (kept) => {
-        this.memory.clear();
+        this.cache.clear();
         for (const numbers of this.#numbers) numbers.drop();
-        this.links.dropAll(kept);
+        this.pool.dropAll(kept);
       },
       record: (change) =>
         this.runner.run({
-          ...spoken("Noting the history of the store", (_tx, ws) => change(ws)),
+          ...rulesWork("Recording the history of the store", (_tx, ws) => change(ws)),
           isUrgent: true,
         }),
     });
-    const sizes = { write: writeLinks, claim: 1, read: readLinks, beat: 1, small: 1, user: USER_LINKS };
-    this.links = new Links(backend, sizes, this.history);
+    const sizes = {
+      write: writeConnections,
+      claim: 1,
+      read: readConnections,
+      heartbeat: 1,
+      control: 1,
+      user: USER_CONNECTIONS,
+    };
+    this.pool = new ConnectionPool(backend, sizes, this.history);
     this.#serverClock = options.time === "given" ? undefined : new ServerClock(options.clock);
     this.clock = new StoreClock(this.#serverClock ?? options.clock, 0);
-    this.wakeUps = new WakeUps(backend, this.links, options);
-    const seal = (): Seal | undefined => this.#seal;
-    this.reader = new Reader(this.links, readLinks, options, patienceMs, seal);
-    this.runner = new Runner({
+    this.notifier = new Notifier(backend, this.pool, options);
+    const cipher = (): PayloadCipher | undefined => this.#cipher;
+    this.reader = new Reader(this.pool, readConnections, options, retryForMs, cipher);
+    this.runner = new TransactionRunner({
       clock: options.clock,
       timers: options.timers,
       random: options.random,
-      links: this.links,
-      outcomes: new Outcomes(backend, this.links, this.history, options, patienceMs),
-      memory: this.memory,
+      pool: this.pool,
+      resolver: new CommitResolver(backend, this.pool, this.history, options, retryForMs),
+      cache: this.cache,
       runNumbers: this.numbers("runs"),
-      isQuick: optimistic,
-      patienceMs,
-      seal,
+      isOptimistic: optimistic,
+      retryForMs,
+      cipher,
       now: () => this.now(),
-      committed: (changes) => this.wakeUps.committed(changes),
+      committed: (changes) => this.notifier.committed(changes),
     });
-    this.batches = new Batches(this.runner, this.reader, this.history, () => this.now(), writeLinks);
+    this.batches = new Batches(this.runner, this.reader, this.history, () => this.now(), writeConnections);
   }
 
-  static async open(backend: Backend, options: RemoteStoreOptions): Promise<Session> {
-    const session = new Session(backend, options);
+  static async open(backend: Backend, options: RemoteStoreOptions): Promise<RemoteSession> {
+    const session = new RemoteSession(backend, options);
     try {
-      await patiently(options, "Opening the store", () => session.links.open(), options.patienceMs);
+      await withRetry(options, "Opening the store", () => session.pool.open(), options.retryForMs);
       await session.#begin();
       return session;
     } catch (error) {
-      await session.links.close();
+      await session.pool.close();
       await backend.close().catch(() => undefined);
       throw error;
     }
   }
 
   async #begin(): Promise<void> {
-    for (let count = 0; count < MEASUREMENTS; count += 1) await this.#measure();
-    await this.#raise();
+    for (let count = 0; count < MEASUREMENTS; count += 1) await this.#measureClock();
+    await this.#raiseClock();
     await this.history.begin();
     const { codec, locked = false } = this.options;
-    const { location } = await this.small((link) => this.backend.info(link));
+    const { location } = await this.control((connection) => this.backend.info(connection));
     const notes = await readCodecNotes(this.reader);
-    this.#seal = openSeal(notes, location, codec, locked, (...given) => new Seal(...given));
-    if (this.#seal?.isOpen === true && !notes.some(({ name }) => name === this.#seal!.codec.name))
-      await this.#noteCodec(this.#seal);
-    await this.#forgetOldWriters();
-    await this.wakeUps.listen();
+    this.#cipher = openPayloadCipher(notes, location, codec, locked, (...given) => new PayloadCipher(...given));
+    if (this.#cipher?.isUnlocked === true && !notes.some(({ name }) => name === this.#cipher!.codec.name))
+      await this.#recordCodec(this.#cipher);
+    await this.#deleteOldWriters();
+    await this.notifier.listen();
   }
 
-  get seal(): Seal | undefined {
-    return this.#seal;
+  get cipher(): PayloadCipher | undefined {
+    return this.#cipher;
   }
 
   now(): EpochMs {
     return this.clock.now();
   }
 
-  numbers(counter: string): Numbers {
-    const numbers = new Numbers(this.options.clock, (count) =>
-      this.small((link) => this.backend.reserve(link, counter, count, leastNumberAt(this.now()))),
+  numbers(counter: string): NumberAllocator {
+    const numbers = new NumberAllocator(this.options.clock, (count) =>
+      this.control((connection) => this.backend.reserve(connection, counter, count, leastNumberAt(this.now()))),
     );
     this.#numbers.push(numbers);
     return numbers;
   }
 
-  /** One call outside of any transaction. */
-  small<T>(call: (link: Parameters<Backend["info"]>[0]) => Promise<T>, lane: Lane = "small"): Promise<T> {
-    return patiently(
+  /** One call outside a transaction. */
+  control<T>(
+    call: (connection: Parameters<Backend["info"]>[0]) => Promise<T>,
+    use: ConnectionUse = "control",
+  ): Promise<T> {
+    return withRetry(
       this.options,
-      "Asking the database",
-      () => this.links.use(lane, ({ link }) => call(link)),
-      this.#patienceMs,
+      "Querying the database",
+      () => this.pool.use(use, ({ connection }) => call(connection)),
+      this.#retryForMs,
     );
   }
 
-  /** N1. Before a lease is judged or given: one that is short of the time others have looks expired to them at once. */
+  /** remote.N1. Call it before a lease is checked or granted: a lease from a slow clock would look expired to other processes. */
   async catchUp(): Promise<void> {
-    if (this.#serverClock === undefined) await this.#raise();
-    else await this.#measure();
+    if (this.#serverClock === undefined) await this.#raiseClock();
+    else await this.#measureClock();
   }
 
-  async #measure(): Promise<void> {
-    await this.#serverClock?.measure(() => this.small((link) => this.backend.serverTime(link), "beat"));
+  async #measureClock(): Promise<void> {
+    await this.#serverClock?.measure(() =>
+      this.control((connection) => this.backend.serverTime(connection), "heartbeat"),
+    );
   }
 
-  async #raise(): Promise<void> {
-    const [[row] = []] = await this.small(
-      (link) => link.read([{ ask: "count", table: "writers", where: [], most: "mark" }]),
-      "beat",
+  async #raiseClock(): Promise<void> {
+    const [[row] = []] = await this.control(
+      (connection) => connection.read([{ kind: "count", table: "writers", where: [], most: "mark" }]),
+      "heartbeat",
     );
     const mark = row?.["most"];
     if (typeof mark === "number") this.clock.raise(mark);
   }
 
-  /** From now on whoever opens the store must be able to read what this codec writes. */
-  async #noteCodec(seal: Seal): Promise<void> {
-    const key = CODEC_NOTE + seal.codec.name;
+  /** Records the codec: from now on every process that opens the store must have it. */
+  async #recordCodec(cipher: PayloadCipher): Promise<void> {
+    const key = CODEC_KEY_PREFIX + cipher.codec.name;
     await this.runner.run(
-      spoken("Opening the store", (_tx, ws) => {
-        if (ws.get("meta", "update", key) === undefined) ws.insert("meta", { key, value: seal.probe() });
+      rulesWork("Opening the store", (_tx, ws) => {
+        if (ws.get("meta", "update", key) === undefined) ws.insert("meta", { key, value: cipher.probe() });
       }),
     );
   }
 
-  async #forgetOldWriters(): Promise<void> {
+  async #deleteOldWriters(): Promise<void> {
     const old = await this.reader.rows("Opening the store", {
-      ask: "select",
+      kind: "select",
       table: "writers",
       where: [
         { column: "mark", is: ">", value: 0 },
@@ -200,14 +217,14 @@ export class Session {
       limit: 100,
       lock: "none",
     });
-    if (old.length > 0) await this.#dropWriters(old.map(({ writer }) => writer));
+    if (old.length > 0) await this.#deleteWriters(old.map(({ writer }) => writer));
   }
 
-  async #dropWriters(writers: readonly string[]): Promise<void> {
+  async #deleteWriters(writers: readonly string[]): Promise<void> {
     await this.runner.run(
-      spoken("Closing the store", (_tx, ws) => {
+      rulesWork("Closing the store", (_tx, ws) => {
         const keys = writers.toSorted().map((writer) => [writer] as const);
-        ws.need(() => ws.wantRows("writers", "update", keys));
+        ws.require(() => ws.prefetchRows("writers", "update", keys));
         for (const [writer] of keys) {
           const row = ws.get("writers", "update", writer);
           if (row !== undefined) ws.remove("writers", row);
@@ -216,18 +233,18 @@ export class Session {
     );
   }
 
-  /** N2 */
+  /** remote.N2 */
   async close(): Promise<void> {
-    if (this.links.isClosed) return;
+    if (this.pool.isClosed) return;
     await this.batches.drained();
-    await this.wakeUps.close();
-    const writers = await this.links.closeOthers("claim");
-    if (writers.length > 0) await this.#dropWriters(writers).catch(() => undefined);
-    await this.links.close();
+    await this.notifier.close();
+    const writers = await this.pool.closeOthers("claim");
+    if (writers.length > 0) await this.#deleteWriters(writers).catch(() => undefined);
+    await this.pool.close();
     await this.backend.close();
   }
 
   refuseClosed(): void {
-    if (this.links.isClosed) throw new RepriseError("USAGE", "The store is closed.");
+    if (this.pool.isClosed) throw new RepriseError("USAGE", "The store is closed. Open it again before you use it.");
   }
 }

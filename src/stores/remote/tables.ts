@@ -1,8 +1,8 @@
-// Tables: what a Reprise database looks like where rows travel over a network. The tour is in sqlite/schema.ts; here the
-// same tables are data, so that loading, inserting, updating and deleting rows is written once per database, not per table.
+// Tables: the schema of a remote store as data, so that loading, inserting, updating and deleting rows is written once per
+// database, not once per table. sqlite/schema.ts explains the tables.
 //
-// Two differences to SQLite. Tags have a position, because no other database keeps rows in the order they came. Numbers that
-// SQLite counts by itself (runs, workers, values of threads) are handed out in blocks by `counters`.
+// Two differences from SQLite: tags have a position, because other databases do not keep rows in insertion order; and numbers
+// that SQLite assigns (runs, workers, values of threads) are reserved in blocks from `counters`.
 
 interface Column<T> {
   readonly type: "int" | "text" | "payload";
@@ -12,13 +12,13 @@ interface Column<T> {
 
 const int: Column<number> = { type: "int", nullable: false };
 const text: Column<string> = { type: "text", nullable: false };
-/** Text to us, bytes to the database: sealed on its way there when the store has a codec. */
+/** Text in memory, bytes in the database; encoded on the way when the store has a codec. */
 const payload: Column<string> = { type: "payload", nullable: false };
 const maybeInt: Column<number | null> = { type: "int", nullable: true };
 const maybeText: Column<string | null> = { type: "text", nullable: true };
 const maybePayload: Column<string | null> = { type: "payload", nullable: true };
 
-/** Columns in the order of the schema; `key` is the primary key, first the run's number wherever there is one. */
+/** Columns in the order of the schema; `key` is the primary key, which starts with the run's number if there is one. */
 export const TABLES = {
   meta: { key: ["key"], columns: { key: text, value: text } },
   counters: { key: ["name"], columns: { name: text, value: int } },
@@ -205,12 +205,12 @@ export type TableName = keyof typeof TABLES;
 type Columns<T extends TableName> = (typeof TABLES)[T]["columns"];
 export type ColumnName<T extends TableName> = keyof Columns<T> & string;
 
-/** A row as the rules see it: payloads are text. Changed in memory only by the working set that holds it. */
+/** A row as the rules read it: payloads are text. Only the working set that contains it changes it. */
 export type RowOf<T extends TableName> = {
   -readonly [C in ColumnName<T>]: Columns<T>[C] extends Column<infer V extends Value> ? V : never;
 };
 
-/** What a column holds. */
+/** The value of a column. */
 export type Value = number | string | null;
 /** Any table's row. */
 export type AnyRow = Record<string, Value>;
@@ -219,11 +219,11 @@ export function keyColumns(table: TableName): readonly string[] {
   return TABLES[table].key;
 }
 
-/** All but the one that says what database this is: with these empty it is as new. */
+/** All tables but `meta`, which identifies the database: with these empty it is as new. */
 export const EMPTIABLE = (Object.keys(TABLES) as TableName[]).filter((table) => table !== "meta");
 
 const OWN: ReadonlySet<string> = new Set<TableName>(["meta", "counters", "writers"]);
-/** Those whose rows SQLite has as well: the others it lacks, or has with a content of its own. */
+/** Tables with the same rows in SQLite; the others SQLite lacks or uses differently. */
 export const SHARED = (Object.keys(TABLES) as TableName[]).filter((table) => !OWN.has(table));
 
 const COLUMNS = Object.fromEntries(
@@ -234,7 +234,7 @@ export function columnsOf(table: TableName): readonly string[] {
   return COLUMNS[table];
 }
 
-/** Each column's own bit, in the order of the schema: no table has more than thirty. */
+/** One bit per column, in the order of the schema; no table has more than thirty columns. */
 const BITS = Object.fromEntries(
   Object.entries(COLUMNS).map(([table, columns]) => [
     table,
@@ -244,6 +244,17 @@ const BITS = Object.fromEntries(
 
 export function bitsOf(table: TableName): Readonly<Record<string, number>> {
   return BITS[table];
+}
+
+const KEY_BITS = Object.fromEntries(
+  Object.entries(TABLES).map(([table, { key }]) => [
+    table,
+    key.reduce((bits, column) => bits | BITS[table as TableName][column]!, 0),
+  ]),
+) as Readonly<Record<TableName, number>>;
+
+export function keyBitsOf(table: TableName): number {
+  return KEY_BITS[table];
 }
 
 export function columnType(table: TableName, column: string): Column<unknown>["type"] {

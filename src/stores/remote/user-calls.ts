@@ -9,10 +9,10 @@ import { RepriseError, type Timers } from "../../base/index.ts";
 
 export class UserCalls {
   /** U3. Rejects; never resolves. */
-  readonly silence: Promise<never>;
+  readonly idleTimeout: Promise<never>;
   readonly #timers: Timers;
   readonly #silentMs: number;
-  #giveUp: (error: RepriseError) => void = () => undefined;
+  #rejectIdle: (error: RepriseError) => void = () => undefined;
   #stopWaiting: () => void = () => undefined;
   #isOver = false;
   #underWay = 0;
@@ -21,8 +21,8 @@ export class UserCalls {
   constructor(timers: Timers, silentMs: number) {
     this.#timers = timers;
     this.#silentMs = silentMs;
-    this.silence = new Promise((_resolve, reject) => (this.#giveUp = reject));
-    this.silence.catch(() => undefined);
+    this.idleTimeout = new Promise((_resolve, reject) => (this.#rejectIdle = reject));
+    this.idleTimeout.catch(() => undefined);
     this.#wait();
   }
 
@@ -47,7 +47,7 @@ export class UserCalls {
   /** U3 */
   #wait(): void {
     const giveUp = (): void =>
-      this.#giveUp(
+      this.#rejectIdle(
         new RepriseError(
           "ATTEMPT_TIMEOUT",
           `The function of ctx.tx asked for nothing for ${this.#silentMs} ms and did not end. It may wait for its own SQL only.`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { runRow as anyRunRow } from "../../../test/stores/rows.ts";
-import type { Answer, WireRow } from "./backend.ts";
-import type { Lock, Question, Select } from "./query.ts";
+import type { QueryResult, WireRow } from "./backend.ts";
+import type { Lock, Query, Select } from "./query.ts";
 import { keyColumns, type RowOf } from "./tables.ts";
 import { Miss, WorkingSet } from "./working-set.ts";
 
@@ -13,21 +13,21 @@ function tag(run: number, name: string, position = 1): RowOf<"tags"> {
 }
 
 /** What is missing, instead of an answer. */
-function missed(ws: WorkingSet, ask: () => unknown): readonly Question[] {
+function missed(ws: WorkingSet, ask: () => unknown): readonly Query[] {
   expect(ask).toThrow(Miss);
-  return ws.takeWanted();
+  return ws.takeMissing();
 }
 
-const rows = (...some: object[]): Answer => some as unknown as Answer;
-const byNumber = (lock: Lock, ...runs: number[]): Question => ({
-  ask: "lookup",
+const rows = (...some: object[]): QueryResult => some as unknown as QueryResult;
+const byNumber = (lock: Lock, ...runs: number[]): Query => ({
+  kind: "lookup",
   table: "runs",
   columns: ["run"],
   keys: runs.map((run) => [run]),
   lock,
 });
 const queued = (limit: number, lock: Lock = "update"): Select<"runs"> => ({
-  ask: "select",
+  kind: "select",
   table: "runs",
   where: [{ column: "status", is: "=", value: "queued" }],
   order: [
@@ -53,82 +53,82 @@ function changesOf(ws: WorkingSet): readonly unknown[] {
 }
 
 describe("what nobody has loaded", () => {
-  test("is missed, with the question that would load it", () => {
+  test("is missed, with the query that would load it", () => {
     const ws = new WorkingSet();
     expect(missed(ws, () => ws.get("runs", "update", 7))).toEqual([byNumber("update", 7)]);
-    ws.learn(byNumber("update", 7), rows(runRow(7)));
+    ws.addResult(byNumber("update", 7), rows(runRow(7)));
     expect(ws.get("runs", "update", 7)?.id).toBe("run-7");
   });
 
   test("is known to be absent once the database has said so", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 7), []);
+    ws.addResult(byNumber("update", 7), []);
     expect(ws.get("runs", "update", 7)).toBeUndefined();
   });
 
   test("is asked for together, and only what is missing", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.addResult(byNumber("update", 1), rows(runRow(1)));
     const wanting = (): void =>
-      ws.need(() => {
-        ws.wantRows("runs", "update", [[1], [2]]);
-        ws.wantRows("runs", "update", [[3]]);
-        ws.wantFound("tags", ["run"], [[1]], "none");
+      ws.require(() => {
+        ws.prefetchRows("runs", "update", [[1], [2]]);
+        ws.prefetchRows("runs", "update", [[3]]);
+        ws.prefetchBy("tags", ["run"], [[1]], "none");
       });
     expect(missed(ws, wanting)).toEqual([
       byNumber("update", 2, 3),
-      { ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" },
+      { kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" },
     ]);
   });
 
   test("is asked for in the order of locks: runs, queues, others, and then what is only looked at", () => {
     const ws = new WorkingSet();
-    ws.wantRows("journal", "none", [[1, 1]]);
-    ws.wantRows("queue", "update", [[1, "Start"]]);
-    ws.wantRows("queues", "update", [["mail"]]);
-    ws.wantRows("runs", "update", [[1]]);
-    expect(ws.takeWanted().map(({ table }) => table)).toEqual(["runs", "queues", "queue", "journal"]);
+    ws.prefetchRows("journal", "none", [[1, 1]]);
+    ws.prefetchRows("queue", "update", [[1, "Start"]]);
+    ws.prefetchRows("queues", "update", [["mail"]]);
+    ws.prefetchRows("runs", "update", [[1]]);
+    expect(ws.takeMissing().map(({ table }) => table)).toEqual(["runs", "queues", "queue", "journal"]);
   });
 
   test("is not guessed from a weaker look: a lock asks again, and its answer counts", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("none", 1), rows(runRow(1, { status: "queued" })));
+    ws.addResult(byNumber("none", 1), rows(runRow(1, { status: "queued" })));
     expect(ws.get("runs", "none", 1)?.status).toBe("queued");
     expect(missed(ws, () => ws.get("runs", "update", 1))).toEqual([byNumber("update", 1)]);
-    ws.learn(byNumber("update", 1), rows(runRow(1, { status: "paused" })));
+    ws.addResult(byNumber("update", 1), rows(runRow(1, { status: "paused" })));
     expect(ws.get("runs", "none", 1)?.status).toBe("paused");
   });
 
   test("a row that was seen and is gone when it is locked is gone", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("none", 1), rows(runRow(1)));
-    ws.learn(byNumber("update", 1), []);
+    ws.addResult(byNumber("none", 1), rows(runRow(1)));
+    ws.addResult(byNumber("update", 1), []);
     expect(ws.get("runs", "none", 1)).toBeUndefined();
   });
 
   test("a row that somebody else has is taken, not absent", () => {
     const ws = new WorkingSet();
-    const asked: Question = { ask: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
-    ws.learn({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
-    ws.learn(asked, []);
-    expect(ws.isTaken("queues", "mail")).toBe(true);
+    const asked: Query = { kind: "lookup", table: "queues", columns: ["name"], keys: [["mail"]], lock: "skip" };
+    ws.addResult({ ...asked, lock: "none" }, rows({ name: "mail", declared: "{}", limits: "{}", paused: 0 }));
+    ws.addResult(asked, []);
+    expect(ws.isLockedElsewhere("queues", "mail")).toBe(true);
     expect(ws.get("queues", "none", "mail")?.name).toBe("mail");
   });
 
   test("of a run that is made here there is nothing, without asking", () => {
     const ws = new WorkingSet();
-    ws.makeRun(9);
-    expect(ws.find("tags", ["run"], [9], "none")).toEqual([]);
+    ws.markNewRun(9);
+    expect(ws.findBy("tags", ["run"], [9], "none")).toEqual([]);
     expect(ws.get("once", "none", 9, "signal")).toBeUndefined();
     ws.insert("tags", tag(9, "blue"));
-    expect(ws.find("tags", ["run"], [9], "none")).toEqual([tag(9, "blue")]);
+    expect(ws.findBy("tags", ["run"], [9], "none")).toEqual([tag(9, "blue")]);
   });
 });
 
 describe("a selection", () => {
   const loaded = (limit: number, ...some: RowOf<"runs">[]): WorkingSet => {
     const ws = new WorkingSet();
-    ws.learn(queued(limit), rows(...some));
+    ws.addResult(queued(limit), rows(...some));
     return ws;
   };
 
@@ -161,7 +161,7 @@ describe("a selection", () => {
 
   test("leaves out what was only seen where it asks for locks", () => {
     const ws = loaded(5, runRow(1));
-    ws.learn(byNumber("none", 2), rows(runRow(2)));
+    ws.addResult(byNumber("none", 2), rows(runRow(2)));
     expect(ws.select(queued(5)).map(({ run }) => run)).toEqual([1]);
   });
 
@@ -169,24 +169,24 @@ describe("a selection", () => {
     const ws = new WorkingSet();
     ws.trySelect(queued(1), 10);
     ws.trySelect(queued(4));
-    expect(ws.takeWanted()).toEqual([queued(10)]);
+    expect(ws.takeMissing()).toEqual([queued(10)]);
   });
 
-  test("of a run all of whose rows are here needs no question", () => {
+  test("of a run all of whose rows are here needs no query", () => {
     const ws = new WorkingSet();
-    ws.learn({ ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" }, rows(tag(1, "a")));
+    ws.addResult({ kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" }, rows(tag(1, "a")));
     const where = [{ column: "run", is: "=", value: 1 }] as const;
-    expect(ws.select({ ask: "select", table: "tags", where, lock: "none" })).toEqual([tag(1, "a")]);
+    expect(ws.select({ kind: "select", table: "tags", where, lock: "none" })).toEqual([tag(1, "a")]);
   });
 });
 
 describe("a count", () => {
-  const counting = { ask: "count", table: "runs", where: [{ column: "status", is: "=", value: "queued" }] } as const;
+  const counting = { kind: "count", table: "runs", where: [{ column: "status", is: "=", value: "queued" }] } as const;
 
   test("is the database's, with what was changed here", () => {
     const ws = new WorkingSet();
-    ws.learn(counting, [{ count: 10 }]);
-    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { status: "paused" })));
+    ws.addResult(counting, [{ count: 10 }]);
+    ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { status: "paused" })));
     ws.update("runs", ws.get("runs", "update", 1)!, { status: "running" });
     ws.update("runs", ws.get("runs", "update", 2)!, { status: "queued" });
     ws.insert("runs", runRow(3));
@@ -195,16 +195,16 @@ describe("a count", () => {
 
   test("asks what was removed without having been seen", () => {
     const ws = new WorkingSet();
-    ws.learn(counting, [{ count: 10 }]);
-    ws.drop("runs", [4]);
+    ws.addResult(counting, [{ count: 10 }]);
+    ws.deleteBlind("runs", [4]);
     expect(missed(ws, () => ws.count(counting))).toEqual([byNumber("update", 4)]);
   });
 
   test("by groups loses a group that has become empty and gains one that has not been", () => {
     const ws = new WorkingSet();
     const grouped = { ...counting, by: ["definition"] } as const;
-    ws.learn(grouped, [{ definition: "order", count: 1 }]);
-    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.addResult(grouped, [{ definition: "order", count: 1 }]);
+    ws.addResult(byNumber("update", 1), rows(runRow(1)));
     ws.remove("runs", ws.get("runs", "update", 1)!);
     ws.insert("runs", runRow(2, { definition: "pay" }));
     expect(ws.groups(grouped)).toEqual([{ definition: "pay", count: 1 }]);
@@ -214,7 +214,7 @@ describe("a count", () => {
 describe("changes", () => {
   test("are net: one that came and went is not among them, one that was changed twice once", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.addResult(byNumber("update", 1), rows(runRow(1)));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 3 });
     ws.insert("tags", tag(1, "a"));
@@ -226,7 +226,7 @@ describe("changes", () => {
 
   test("of one table are one update, in the order of keys", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2)));
+    ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2)));
     ws.update("runs", ws.get("runs", "update", 2)!, { status: "paused" });
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
     expect(changesOf(ws)).toEqual([
@@ -244,7 +244,7 @@ describe("changes", () => {
 
   test("carry a payload only for rows that have a new one", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { evidence: "long" })));
+    ws.addResult(byNumber("update", 1, 2), rows(runRow(1), runRow(2, { evidence: "long" })));
     ws.update("runs", ws.get("runs", "update", 1)!, { evidence: "{}" });
     ws.update("runs", ws.get("runs", "update", 2)!, { head: 2 });
     expect(ws.changes().map((change) => change.change === "update" && change.columns)).toEqual([
@@ -255,8 +255,8 @@ describe("changes", () => {
 
   test("a row in the place of one that was removed is an update of all its columns", () => {
     const ws = new WorkingSet();
-    const asked: Question = { ask: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" };
-    ws.learn(asked, rows(tag(1, "a", 1)));
+    const asked: Query = { kind: "lookup", table: "tags", columns: ["run"], keys: [[1]], lock: "none" };
+    ws.addResult(asked, rows(tag(1, "a", 1)));
     ws.remove("tags", ws.get("tags", "none", 1, "a")!);
     ws.insert("tags", tag(1, "a", 2));
     expect(changesOf(ws)).toEqual([
@@ -266,10 +266,10 @@ describe("changes", () => {
 
   test("of rows nobody has seen: removed by key, set by column, and inserted anew after that", () => {
     const ws = new WorkingSet();
-    ws.drop("tags", [1, "a"]);
-    ws.drop("tags", [1, "b"]);
+    ws.deleteBlind("tags", [1, "a"]);
+    ws.deleteBlind("tags", [1, "b"]);
     ws.insert("tags", tag(1, "b"));
-    ws.patch("journal", [1, 1], { at: 5 });
+    ws.updateBlind("journal", [1, 1], { at: 5 });
     expect(changesOf(ws)).toEqual([
       {
         change: "delete",
@@ -288,10 +288,10 @@ describe("changes", () => {
 
   test("are forgotten by a reset, and what was loaded is not", () => {
     const ws = new WorkingSet();
-    ws.learn(byNumber("update", 1), rows(runRow(1)));
+    ws.addResult(byNumber("update", 1), rows(runRow(1)));
     ws.update("runs", ws.get("runs", "update", 1)!, { head: 2 });
     ws.insert("tags", tag(1, "a"));
-    ws.drop("tags", [1, "b"]);
+    ws.deleteBlind("tags", [1, "b"]);
     ws.reset();
     expect(changesOf(ws)).toEqual([]);
     expect(ws.get("runs", "update", 1)?.head).toBe(1);
@@ -331,16 +331,16 @@ describe("what is assumed", () => {
   test("gives way to what the database says under a lock", () => {
     const ws = new WorkingSet();
     ws.assume("runs", runRow(1, { head: 4 }));
-    ws.learn(byNumber("update", 1), rows(runRow(1, { head: 5 })));
+    ws.addResult(byNumber("update", 1), rows(runRow(1, { head: 5 })));
     expect(ws.get("runs", "update", 1)?.head).toBe(5);
     expect(changesOf(ws)).toEqual([]);
   });
 
-  test("to be absent needs no question", () => {
+  test("to be absent needs no query", () => {
     const ws = new WorkingSet();
     ws.assumeAbsent("runs", ["id", "generation"], ["new", 0]);
     ws.assumeAbsent("once", ["run", "target"], [1, "signal"]);
-    expect(ws.find("runs", ["id", "generation"], ["new", 0], "update")).toEqual([]);
+    expect(ws.findBy("runs", ["id", "generation"], ["new", 0], "update")).toEqual([]);
     expect(ws.get("once", "none", 1, "signal")).toBeUndefined();
   });
 });

@@ -1,93 +1,104 @@
-// WorkingSet: the rows of one transaction, in memory. The rules speak to it in words (words.ts) as they speak to SQLite.
+// WorkingSet: the rows of one transaction, in memory. The rules run on it through row statements (statements/row-statements.ts),
+// as they run on SQLite through SQL.
 //
-// W1. Nothing is guessed: whoever asks for what was not loaded, or not as firmly as is needed, gets a `Miss`, and the
-//     question that would load it is noted. Rows that somebody assumed are checked by the commit.
-// W2. An answer is what the database said, with everything changed here applied: the same as if each change had been written
-//     at once.
-// W3. `reset` forgets every change and keeps what was loaded: the whole list is applied anew after a miss.
-// W4. `changes` are net: a row that was inserted and removed again is not among them, one that was changed ten times once.
+// working-set.W1. A read of a row that is not loaded, or not locked as required, throws a `Miss` and records the query that loads
+//   it. Assumed rows are verified by the commit.
+// working-set.W2. A read returns the database's rows with all changes of this transaction applied, as if each change had been
+//   written at once.
+// working-set.W3. `reset` discards all changes and keeps the loaded rows: after a miss the whole list is applied again.
+// working-set.W4. `changes` are net: a row that was inserted and deleted again is omitted, a row changed ten times is one change.
 
 import { invariant } from "../../base/index.ts";
-import { blindKey, covers, further, groupText, isSame, keyRow, lookup, reaching, selectText } from "./asking.ts";
-import type { Answer, Change } from "./backend.ts";
+import {
+  blindKey,
+  covers,
+  further,
+  groupText,
+  isSame,
+  keyRow,
+  lookup,
+  reaching,
+  selectText,
+} from "./query-coverage.ts";
+import type { QueryResult, Change } from "./backend.ts";
 import { compareValues, matches } from "./evaluate.ts";
 import {
-  FIRMNESS,
+  LOCK_LEVELS,
   keyOf,
   keyText,
   nameOf,
-  newHeld,
-  OURS,
-  Table,
-  UNASKED,
-  type Firmness,
-  type Held,
+  newTrackedRow,
+  EXCLUSIVE,
+  TrackedTable,
+  NOT_LOADED,
+  type LockLevel,
+  type TrackedRow,
   type Key,
-} from "./held.ts";
-import { mergeQuestions } from "./merge-questions.ts";
+} from "./tracked-row.ts";
+import { mergeQueries } from "./merge-queries.ts";
 import { EXPECTED, netChanges } from "./net-changes.ts";
-import type { Condition, Count, Distinct, Lock, Lookup, Question, Select } from "./query.ts";
+import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "./query.ts";
 import { columnsOf, keyColumns, type AnyRow, type RowOf, type TableName, type Value } from "./tables.ts";
 
-/** W1. Not a failure: the runner loads what is wanted. */
+/** working-set.W1. Not a failure: the runner loads the missing rows. */
 export class Miss extends Error {
   constructor() {
     super("not loaded");
   }
 }
 
-/** One for all: nobody asks where it comes from, and a trace of calls costs more than the rest of a miss. */
+/** One instance for all misses: capturing a stack trace would cost more than the rest of a miss. */
 const MISS = new Miss();
 
 const RUN: readonly string[] = ["run"];
 
 export class WorkingSet {
-  readonly #tables = new Map<TableName, Table>();
-  readonly #fresh = new Set<Value>();
-  #touched: Held[] = [];
-  #wanted: Question[] = [];
+  readonly #tables = new Map<TableName, TrackedTable>();
+  readonly #newRuns = new Set<Value>();
+  #touched: TrackedRow[] = [];
+  #missing: Query[] = [];
 
-  // ── asking ──
+  // ── reads ──
 
-  /** By primary key. */
+  /** Reads a row by primary key. */
   get<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
-    const held = this.#known(table, lock, key);
-    if (held === undefined) this.miss(lookup(table, keyColumns(table), [key], lock));
-    if (held === "none") return undefined;
-    this.#use(held);
-    return held.row as RowOf<T> | undefined;
+    const tracked = this.#known(table, lock, key);
+    if (tracked === undefined) this.miss(lookup(table, keyColumns(table), [key], lock));
+    if (tracked === "none") return undefined;
+    this.#markUsed(tracked);
+    return tracked.row as RowOf<T> | undefined;
   }
 
-  /** As `get`; undefined also when it is not known, which is noted. */
+  /** As `get`, but returns undefined for a row that is not loaded, and records its query. */
   tryGet<T extends TableName>(table: T, lock: Lock, ...key: readonly Value[]): RowOf<T> | undefined {
-    const held = this.#known(table, lock, key);
-    if (held === undefined) this.#wanted.push(lookup(table, keyColumns(table), [key], lock));
-    return held === undefined || held === "none" ? undefined : (held.row as RowOf<T> | undefined);
+    const tracked = this.#known(table, lock, key);
+    if (tracked === undefined) this.#missing.push(lookup(table, keyColumns(table), [key], lock));
+    return tracked === undefined || tracked === "none" ? undefined : (tracked.row as RowOf<T> | undefined);
   }
 
-  /** All rows with these values, of columns that rows are found by. */
-  find<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
-    if (!this.#isFound(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));
+  /** All rows with these values in indexed columns. */
+  findBy<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[], lock: Lock): RowOf<T>[] {
+    if (!this.#isLoadedBy(table, columns, key, lock)) this.miss(lookup(table, columns, [key], lock));
     const index = this.#table(table).indexOf(nameOf(columns));
-    invariant(index !== undefined, "rows are looked up by columns that are not indexed", { table, columns });
-    return this.#alive<T>(index.rows.get(keyText(key)) ?? [], UNASKED, []);
+    invariant(index !== undefined, "a lookup uses columns without an index", { table, columns });
+    return this.#matching<T>(index.rows.get(keyText(key)) ?? [], NOT_LOADED, []);
   }
 
-  /** In the order asked for; without one, in any. `ahead`: load at least that many, others will be wanted soon. */
-  select<T extends TableName>(question: Select<T>, ahead = 0): RowOf<T>[] {
-    const rows = this.trySelect(question, ahead);
+  /** `ahead`: load at least that many rows, because the next reads will need them. */
+  select<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] {
+    const rows = this.trySelect(query, ahead);
     if (rows === undefined) throw MISS;
     return rows;
   }
 
-  /** As `select`; undefined when it is not known, which is noted. */
-  trySelect<T extends TableName>(question: Select<T>, ahead = 0): RowOf<T>[] | undefined {
-    const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = question;
-    const known = this.#table(table).selected.get(selectText(question));
-    const rows = this.#alive<T>(this.#candidates(question), FIRMNESS[lock], where);
-    const isKnown = known === undefined ? this.#isRunHere(question) : covers(known, question, limit);
+  /** As `select`, but returns undefined when rows are not loaded, and records their query. */
+  trySelect<T extends TableName>(query: Select<T>, ahead = 0): RowOf<T>[] | undefined {
+    const { table, where, order = [], lock, limit = Number.POSITIVE_INFINITY } = query;
+    const known = this.#table(table).selected.get(selectText(query));
+    const rows = this.#matching<T>(this.#candidates(query), LOCK_LEVELS[lock], where);
+    const isKnown = known === undefined ? this.#isRunLoaded(query) : covers(known, query, limit);
     if (!isKnown && (known === undefined || order.length > 0 || rows.length < limit)) {
-      this.#wanted.push(known === undefined ? reaching(question, ahead) : further(question, known, ahead));
+      this.#missing.push(known === undefined ? reaching(query, ahead) : further(query, known, ahead));
       return undefined;
     }
     rows.sort((a, b) => {
@@ -100,53 +111,57 @@ export class WorkingSet {
     return rows.length > limit ? rows.slice(0, limit) : rows;
   }
 
-  /** Whether all rows of a selection are here. */
-  isWhole(question: Select): boolean {
-    return this.#table(question.table).selected.get(selectText(question))?.isWhole ?? this.#isRunHere(question);
+  /** Whether all rows of a selection are loaded. */
+  isComplete(query: Select): boolean {
+    return this.#table(query.table).selected.get(selectText(query))?.isComplete ?? this.#isRunLoaded(query);
   }
 
-  /** Of a row looked up with `skip`: somebody else has it. */
-  isTaken(table: TableName, ...key: readonly Value[]): boolean {
-    return this.#table(table).taken.has(keyText(key));
+  /** Whether a row looked up with `skip` is locked by another transaction. */
+  isLockedElsewhere(table: TableName, ...key: readonly Value[]): boolean {
+    return this.#table(table).lockedElsewhere.has(keyText(key));
   }
 
-  /** Whether `find` would answer. */
-  isFound(table: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
-    return this.#isFound(table, columns, key, lock);
+  /** Whether `findBy` would return without a miss. */
+  isLoadedBy(table: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
+    return this.#isLoadedBy(table, columns, key, lock);
   }
 
-  /** Rows with these values that are here, whatever else there may be. */
-  here<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[]): RowOf<T>[] {
-    return this.#alive<T>(this.#table(table).indexOf(nameOf(columns))?.rows.get(keyText(key)) ?? [], UNASKED, []);
+  /** The loaded rows with these values; the database may have more. */
+  loadedBy<T extends TableName>(table: T, columns: readonly string[], key: readonly Value[]): RowOf<T>[] {
+    return this.#matching<T>(this.#table(table).indexOf(nameOf(columns))?.rows.get(keyText(key)) ?? [], NOT_LOADED, []);
   }
 
-  /** The rows that came with a selection, as they are now and as far as they still match. */
-  loaded<T extends TableName>(question: Select<T>): RowOf<T>[] {
-    const known = this.#table(question.table).selected.get(selectText(question));
-    return this.#alive<T>(known?.rows ?? [], UNASKED, question.where);
+  /** The loaded rows of a selection that still match. */
+  loaded<T extends TableName>(query: Select<T>): RowOf<T>[] {
+    const known = this.#table(query.table).selected.get(selectText(query));
+    return this.#matching<T>(known?.rows ?? [], NOT_LOADED, query.where);
   }
 
-  /** A row as the database has it, if it was loaded. */
-  before<T extends TableName>(table: T, ...key: readonly Value[]): RowOf<T> | undefined {
+  /** A loaded row without the changes of this transaction. */
+  original<T extends TableName>(table: T, ...key: readonly Value[]): RowOf<T> | undefined {
     return this.#table(table).rows.get(keyText(key))?.base as RowOf<T> | undefined;
   }
 
-  /** A row that is known not to be there, or no more. */
+  /** Whether a row is known not to exist, or was deleted here. */
   isGone(table: TableName, ...key: readonly Value[]): boolean {
-    const held = this.#table(table).rows.get(keyText(key));
-    return held !== undefined && held.row === undefined && (held.firmness !== UNASKED || held.dropped !== undefined);
+    const tracked = this.#table(table).rows.get(keyText(key));
+    return (
+      tracked !== undefined &&
+      tracked.row === undefined &&
+      (tracked.lockLevel !== NOT_LOADED || tracked.blindDelete !== undefined)
+    );
   }
 
-  /** One answer, adjusted by what was changed here; without `by` and `upTo`. */
-  count<T extends TableName>(question: Count<T>): number {
-    invariant(question.by === undefined && question.upTo === undefined, "this count cannot be adjusted");
-    return Number(this.groups(question)[0]!["count"]);
+  /** A count with the changes of this transaction applied; without `by` and `upTo`. */
+  count<T extends TableName>(query: Count<T>): number {
+    invariant(query.by === undefined && query.upTo === undefined, "a count with `by` or `upTo` cannot be adjusted");
+    return Number(this.groups(query)[0]!["count"]);
   }
 
-  /** Counts by group, adjusted by what was changed here; `least` and `most` are not. */
-  groups<T extends TableName>(question: Count<T>): Answer {
-    const { table, where, by = [] } = question;
-    const groups = new Map(this.counts(question).map((answer) => [groupText(by, answer as AnyRow), { ...answer }]));
+  /** Counts by group with the changes of this transaction applied; `least` and `most` are not adjusted. */
+  groups<T extends TableName>(query: Count<T>): QueryResult {
+    const { table, where, by = [] } = query;
+    const groups = new Map(this.counts(query).map((answer) => [groupText(by, answer as AnyRow), { ...answer }]));
     const add = (row: AnyRow | undefined, change: number): void => {
       if (row === undefined || !matches(where, row)) return;
       const text = groupText(by, row);
@@ -154,32 +169,32 @@ export class WorkingSet {
       group["count"] = Number(group["count"]) + change;
       groups.set(text, group);
     };
-    const changed = this.#touched.filter((held) => held.table.name === table);
-    // What were they? Only the database knows.
-    const blindly = changed.filter(({ dropped, patch }) => (dropped ?? patch) !== undefined);
+    const changed = this.#touched.filter((tracked) => tracked.table.name === table);
+    // Rows changed blindly must be loaded: whether they matched is unknown.
+    const blindly = changed.filter(({ blindDelete, blindUpdate }) => (blindDelete ?? blindUpdate) !== undefined);
     if (blindly.length > 0) this.miss(lookup(table, keyColumns(table), blindly.map(blindKey), "update"));
     for (const { base, row } of changed) {
       add(base, -1);
       add(row, 1);
     }
     const all = [...groups.values()];
-    return question.by === undefined ? all : all.filter(({ count }) => Number(count) > 0);
+    return query.by === undefined ? all : all.filter(({ count }) => Number(count) > 0);
   }
 
-  /** As the database counted; what was changed here is not in it. */
-  counts<T extends TableName>(question: Count<T> | Distinct<T>): Answer {
-    const answer = this.tryCounts(question);
+  /** Counts of the database, without the changes of this transaction. */
+  counts<T extends TableName>(query: Count<T> | Distinct<T>): QueryResult {
+    const answer = this.tryCounts(query);
     if (answer === undefined) throw MISS;
     return answer;
   }
 
-  tryCounts<T extends TableName>(question: Count<T> | Distinct<T>): Answer | undefined {
-    const answer = this.#table(question.table).counted.get(JSON.stringify(question));
-    if (answer === undefined) this.#wanted.push(question);
+  tryCounts<T extends TableName>(query: Count<T> | Distinct<T>): QueryResult | undefined {
+    const answer = this.#table(query.table).counted.get(JSON.stringify(query));
+    if (answer === undefined) this.#missing.push(query);
     return answer;
   }
 
-  /** Rows of a table that match, changed or made here and nowhere else. */
+  /** The rows changed by this transaction that match: before the change (`was`) and after it (`is`). */
   changed<T extends TableName>(table: T, where: readonly Condition[]): { was: RowOf<T>[]; is: RowOf<T>[] } {
     const was: RowOf<T>[] = [];
     const is: RowOf<T>[] = [];
@@ -191,290 +206,308 @@ export class WorkingSet {
     return { was, is };
   }
 
-  // ── wanting ──
+  // ── prefetching ──
 
-  /** Notes what is not known of a question. */
-  want(question: Question): void {
-    if (question.ask === "select") return void this.trySelect(question);
-    if (question.ask !== "lookup") return void this.tryCounts(question);
-    const { table, columns, keys, lock } = question;
+  /** Records the part of a query that is not loaded. */
+  prefetch(query: Query): void {
+    if (query.kind === "select") return void this.trySelect(query);
+    if (query.kind !== "lookup") return void this.tryCounts(query);
+    const { table, columns, keys, lock } = query;
     const isByKey = isSame(columns, keyColumns(table));
     const missing = keys.filter((key) =>
-      isByKey ? this.#known(table, lock, key) === undefined : !this.#isFound(table, columns, key, lock),
+      isByKey ? this.#known(table, lock, key) === undefined : !this.#isLoadedBy(table, columns, key, lock),
     );
-    if (missing.length > 0) this.#wanted.push({ ...question, keys: missing });
+    if (missing.length > 0) this.#missing.push({ ...query, keys: missing });
   }
 
-  wantRows(table: TableName, lock: Lock, keys: readonly (readonly Value[])[]): void {
-    this.want(lookup(table, keyColumns(table), keys, lock));
+  prefetchRows(table: TableName, lock: Lock, keys: readonly (readonly Value[])[]): void {
+    this.prefetch(lookup(table, keyColumns(table), keys, lock));
   }
 
-  wantFound(table: TableName, columns: readonly string[], keys: readonly (readonly Value[])[], lock: Lock): void {
-    this.want(lookup(table, columns, keys, lock));
+  prefetchBy(table: TableName, columns: readonly string[], keys: readonly (readonly Value[])[], lock: Lock): void {
+    this.prefetch(lookup(table, columns, keys, lock));
   }
 
-  /** A miss when any of it is not known: for all of it at once, instead of one by one. */
-  need(wanting: () => void): void {
-    const before = this.#wanted.length;
+  /** Throws one miss for everything that `prefetch` finds missing, instead of one miss per row. */
+  require(wanting: () => void): void {
+    const before = this.#missing.length;
     wanting();
-    if (this.#wanted.length > before) throw MISS;
+    if (this.#missing.length > before) throw MISS;
   }
 
-  miss(question: Question): never {
-    this.#wanted.push(question);
+  miss(query: Query): never {
+    this.#missing.push(query);
     throw MISS;
   }
 
-  /** What was wanted since the last time, merged, in the order rows are to be locked. */
-  takeWanted(): readonly Question[] {
-    const wanted = mergeQuestions(this.#wanted);
-    this.#wanted = [];
+  /** The queries recorded since the last call, merged, in lock order. */
+  takeMissing(): readonly Query[] {
+    const wanted = mergeQueries(this.#missing);
+    this.#missing = [];
     return wanted;
   }
 
-  // ── changing ──
+  // ── changes ──
 
-  /** False when a row with its key is known to be there; nobody needs to have asked, the commit finds out. */
+  /** False when a row with this key is loaded. An unloaded duplicate is a conflict at the commit. */
   insert<T extends TableName>(table: T, row: RowOf<T>): boolean {
-    const held = this.#hold(table, keyOf(keyColumns(table), row as AnyRow));
-    if (held.row !== undefined) return false;
-    held.table.index(held, row as AnyRow);
-    held.row = row as AnyRow;
-    held.patch = undefined;
-    // In place of one that was removed.
-    if (held.base !== undefined)
-      for (const name of columnsOf(table)) if (!keyColumns(table).includes(name)) held.dirty |= held.table.bits[name]!;
-    this.#touch(held);
+    const tracked = this.#track(table, keyOf(keyColumns(table), row as AnyRow));
+    if (tracked.row !== undefined) return false;
+    tracked.table.index(tracked, row as AnyRow);
+    tracked.row = row as AnyRow;
+    tracked.blindUpdate = undefined;
+    // It replaces a row that was deleted in this transaction.
+    if (tracked.base !== undefined)
+      for (const name of columnsOf(table))
+        if (!keyColumns(table).includes(name)) tracked.dirtyColumns |= tracked.table.bits[name]!;
+    this.#touch(tracked);
     return true;
   }
 
-  /** Of a row this set has answered or inserted. Key columns are never set: a row that moves is removed and inserted. */
+  /** `row` was read from or inserted into this set. Key columns are never set: a row that moves is deleted and inserted. */
   update<T extends TableName>(table: T, row: RowOf<T>, values: Partial<RowOf<T>>): void {
-    const held = this.#held(table, row as AnyRow);
-    if (held.row === held.base) held.row = { ...held.base! };
-    const { bits } = held.table;
+    const tracked = this.#tracked(table, row as AnyRow);
+    if (tracked.row === tracked.base) tracked.row = { ...tracked.base! };
+    const { bits } = tracked.table;
     let dirty = 0;
     for (const column in values) {
-      held.row![column] = (values as AnyRow)[column]!;
+      tracked.row![column] = (values as AnyRow)[column]!;
       dirty |= bits[column]!;
     }
-    if (held.base !== undefined) held.dirty |= dirty;
-    this.#touch(held);
+    invariant((dirty & tracked.table.keyBits) === 0, "an update sets a key column");
+    if (tracked.base !== undefined) tracked.dirtyColumns |= dirty;
+    this.#touch(tracked);
   }
 
   remove<T extends TableName>(table: T, row: RowOf<T>): void {
-    const held = this.#held(table, row as AnyRow);
-    held.row = undefined;
-    this.#touch(held);
+    const tracked = this.#tracked(table, row as AnyRow);
+    tracked.row = undefined;
+    this.#touch(tracked);
   }
 
-  /** Sets columns of a row, if there is one, without asking for it. */
-  patch<T extends TableName>(table: T, key: readonly Value[], values: Partial<RowOf<T>>): void {
-    const held = this.#hold(table, keyText(key));
-    if (held.row !== undefined) return this.update(table, held.row as RowOf<T>, values);
-    if (held.firmness !== UNASKED || held.dropped !== undefined || this.#isRunKnown(table, key, OURS)) return;
-    held.patch = { ...held.patch, ...keyRow(table, key), ...(values as AnyRow) };
-    this.#touch(held);
+  /** Sets columns of a row, if it exists, without loading it. */
+  updateBlind<T extends TableName>(table: T, key: readonly Value[], values: Partial<RowOf<T>>): void {
+    const tracked = this.#track(table, keyText(key));
+    if (tracked.row !== undefined) return this.update(table, tracked.row as RowOf<T>, values);
+    if (
+      tracked.lockLevel !== NOT_LOADED ||
+      tracked.blindDelete !== undefined ||
+      this.#isKeyRunLoaded(table, key, EXCLUSIVE)
+    )
+      return;
+    tracked.blindUpdate = { ...tracked.blindUpdate, ...keyRow(table, key), ...(values as AnyRow) };
+    this.#touch(tracked);
   }
 
-  /** Removes a row, if there is one, without asking for it. */
-  drop(table: TableName, key: readonly Value[]): void {
-    const held = this.#hold(table, keyText(key));
-    held.row = undefined;
-    held.patch = undefined;
-    if (held.firmness === UNASKED && !this.#isRunKnown(table, key, OURS)) held.dropped = keyRow(table, key);
-    this.#touch(held);
+  /** Deletes a row, if it exists, without loading it. */
+  deleteBlind(table: TableName, key: readonly Value[]): void {
+    const tracked = this.#track(table, keyText(key));
+    tracked.row = undefined;
+    tracked.blindUpdate = undefined;
+    if (tracked.lockLevel === NOT_LOADED && !this.#isKeyRunLoaded(table, key, EXCLUSIVE))
+      tracked.blindDelete = keyRow(table, key);
+    this.#touch(tracked);
   }
 
-  /** A run that this transaction makes: nothing of it is in the database. */
-  makeRun(run: number): void {
-    this.#fresh.add(run);
+  /** Declares a run that this transaction creates: the database has no rows of it. */
+  markNewRun(run: number): void {
+    this.#newRuns.add(run);
   }
 
-  // ── learning ──
+  // ── loading ──
 
-  /** What the database answered to a question; after `reset`. */
-  learn(question: Question, answer: Answer): void {
-    const table = this.#table(question.table);
-    if (question.ask === "count" || question.ask === "distinct")
-      return void table.counted.set(JSON.stringify(question), answer);
-    const firmness = FIRMNESS[question.lock];
-    const rows = answer.map((row) => this.#load(table, row as AnyRow, firmness));
-    if (question.ask === "lookup") return this.#learnKeys(table, question, new Set(rows));
-    const limit = question.limit ?? Number.POSITIVE_INFINITY;
-    const isWhole = rows.length < limit;
-    table.selected.set(selectText(question), { limit, rows, isWhole });
-    const [only] = question.where;
-    if (isWhole && question.where.length === 1 && only?.column === "run" && only.is === "=" && question.lock !== "skip")
-      table.noteAsked(["run"], [only.value], firmness);
+  /** Adds the result of a query. */
+  addResult(query: Query, result: QueryResult): void {
+    const table = this.#table(query.table);
+    if (query.kind === "count" || query.kind === "distinct")
+      return void table.counted.set(JSON.stringify(query), result);
+    const lockLevel = LOCK_LEVELS[query.lock];
+    const rows = result.map((row) => this.#load(table, row as AnyRow, lockLevel));
+    if (query.kind === "lookup") return this.#addLookup(table, query, new Set(rows));
+    const limit = query.limit ?? Number.POSITIVE_INFINITY;
+    invariant(rows.length <= limit, "the database returned more rows than the limit of a query");
+    const isComplete = rows.length < limit;
+    table.selected.set(selectText(query), { limit, rows, isComplete });
+    const [only] = query.where;
+    if (isComplete && query.where.length === 1 && only?.column === "run" && only.is === "=" && query.lock !== "skip")
+      table.markLoaded(["run"], [only.value], lockLevel);
   }
 
-  #learnKeys(table: Table, { columns, keys, lock }: Lookup, answered: ReadonlySet<Held>): void {
+  #addLookup(table: TrackedTable, { columns, keys, lock }: Lookup, found: ReadonlySet<TrackedRow>): void {
     const isByKey = isSame(columns, keyColumns(table.name));
+    invariant(!isByKey || found.size <= keys.length, "the database returned more rows than the keys of a lookup");
     const index = table.indexOf(nameOf(columns));
     for (const key of keys) {
       const text = keyText(key);
-      if (!isByKey && lock !== "skip") table.noteAsked(columns, key, FIRMNESS[lock]);
-      if (isByKey && lock === "skip" && !answered.has(this.#hold(table.name, text))) table.taken.add(text);
+      if (!isByKey && lock !== "skip") table.markLoaded(columns, key, LOCK_LEVELS[lock]);
+      if (isByKey && lock === "skip" && !found.has(this.#track(table.name, text))) table.lockedElsewhere.add(text);
       if (lock === "skip") continue;
-      for (const held of isByKey ? [this.#hold(table.name, text)] : (index?.rows.get(text) ?? []))
-        if (!answered.has(held) && held.firmness <= FIRMNESS[lock]) {
-          // It was there when somebody looked, and is no more.
-          held.base = held.row = undefined;
-          held.firmness = FIRMNESS[lock];
-          held.assumed = false;
+      for (const tracked of isByKey ? [this.#track(table.name, text)] : (index?.rows.get(text) ?? []))
+        if (!found.has(tracked) && tracked.lockLevel <= LOCK_LEVELS[lock]) {
+          // The row was deleted since it was read.
+          tracked.base = tracked.row = undefined;
+          tracked.lockLevel = LOCK_LEVELS[lock];
+          tracked.isAssumed = false;
         }
     }
   }
 
-  /** A row this process wrote last, if nobody else has changed it; the commit finds out. */
+  /** Adds a cached row; the commit verifies that no other process has changed it. */
   assume<T extends TableName>(table: T, row: RowOf<T>): void {
-    invariant(EXPECTED[table] !== undefined, "rows of this table cannot be assumed", { table });
-    const held = this.#hold(table, keyOf(keyColumns(table), row as AnyRow));
-    if (held.firmness === OURS) return;
-    this.#fill(held, row as AnyRow, OURS);
-    held.assumed = true;
+    invariant(EXPECTED[table] !== undefined, "rows of this table cannot be verified by a commit", { table });
+    const tracked = this.#track(table, keyOf(keyColumns(table), row as AnyRow));
+    if (tracked.lockLevel === EXCLUSIVE) return;
+    this.#fill(tracked, row as AnyRow, EXCLUSIVE);
+    tracked.isAssumed = true;
   }
 
-  /** Nobody has this: the commit finds out, because the insert would be refused. */
+  /** Assumes that a row does not exist; otherwise its insert is a conflict at the commit. */
   assumeAbsent(table: TableName, columns: readonly string[], key: readonly Value[]): void {
-    if (!isSame(columns, keyColumns(table))) this.#table(table).noteAsked(columns, key, OURS);
+    if (!isSame(columns, keyColumns(table))) this.#table(table).markLoaded(columns, key, EXCLUSIVE);
     else {
-      const held = this.#hold(table, keyText(key));
-      if (held.firmness === UNASKED) held.firmness = OURS;
+      const tracked = this.#track(table, keyText(key));
+      if (tracked.lockLevel === NOT_LOADED) tracked.lockLevel = EXCLUSIVE;
     }
   }
 
-  // ── the end ──
+  // ── end of a pass ──
 
-  /** W3 */
+  /** working-set.W3 */
   reset(): void {
-    for (const held of this.#touched) {
-      held.row = held.base;
-      held.dirty = 0;
-      held.patch = undefined;
-      held.dropped = undefined;
-      held.used = false;
-      if (held.firmness === UNASKED) held.table.rows.delete(held.key);
+    for (const tracked of this.#touched) {
+      tracked.row = tracked.base;
+      tracked.dirtyColumns = 0;
+      tracked.blindUpdate = undefined;
+      tracked.blindDelete = undefined;
+      tracked.isTouched = false;
+      if (tracked.lockLevel === NOT_LOADED) tracked.table.rows.delete(tracked.key);
     }
     this.#touched = [];
-    this.#wanted = [];
+    this.#missing = [];
   }
 
-  /** Forgets everything, for another transaction. */
+  /** Empties the set, for another transaction. */
   clear(): void {
     this.#tables.clear();
-    this.#fresh.clear();
+    this.#newRuns.clear();
     this.#touched = [];
-    this.#wanted = [];
+    this.#missing = [];
   }
 
-  /** Rows as they are now, of which nobody else has another idea; for whoever wants to assume them next time. */
+  /** The rows, with their changes, that are exclusively locked, assumed, or inserted without a lookup. */
   *current<T extends TableName>(table: T): Iterable<RowOf<T>> {
-    for (const { row, firmness } of this.#table(table).rows.values())
-      if (row !== undefined && (firmness === OURS || firmness === UNASKED)) yield row as RowOf<T>;
+    for (const { row, lockLevel } of this.#table(table).rows.values())
+      if (row !== undefined && (lockLevel === EXCLUSIVE || lockLevel === NOT_LOADED)) yield row as RowOf<T>;
   }
 
-  /** As `current`, without what was only looked at. */
-  *ours<T extends TableName>(table: T): Iterable<RowOf<T>> {
-    for (const { row, base, firmness } of this.#table(table).rows.values())
-      if (row !== undefined && (base === undefined || firmness === OURS)) yield row as RowOf<T>;
+  /** The rows, with their changes, that are exclusively locked, assumed, or inserted. */
+  *locked<T extends TableName>(table: T): Iterable<RowOf<T>> {
+    for (const { row, base, lockLevel } of this.#table(table).rows.values())
+      if (row !== undefined && (base === undefined || lockLevel === EXCLUSIVE)) yield row as RowOf<T>;
   }
 
-  /** W4 */
+  /** working-set.W4 */
   changes(): readonly Change[] {
     return netChanges(this.#touched);
   }
 
-  // ── inside ──
+  // ── private ──
 
-  #table(name: TableName): Table {
+  #table(name: TableName): TrackedTable {
     let table = this.#tables.get(name);
-    if (table === undefined) this.#tables.set(name, (table = new Table(name)));
+    if (table === undefined) this.#tables.set(name, (table = new TrackedTable(name)));
     return table;
   }
 
-  /** "none": all rows it could be among are here. Undefined: nobody knows, or not firmly enough. */
-  #known(name: TableName, lock: Lock, key: readonly Value[]): Held | "none" | undefined {
-    const held = this.#table(name).rows.get(keyText(key));
-    if (held !== undefined) {
-      if (held.firmness >= FIRMNESS[lock]) return held;
-      // Made or removed here without asking: that much is known.
-      if (held.firmness === UNASKED && (held.row !== undefined || held.dropped !== undefined)) return held;
+  /** "none": the row does not exist. Undefined: it is not loaded, or not locked as required. */
+  #known(name: TableName, lock: Lock, key: readonly Value[]): TrackedRow | "none" | undefined {
+    const tracked = this.#table(name).rows.get(keyText(key));
+    if (tracked !== undefined) {
+      if (tracked.lockLevel >= LOCK_LEVELS[lock]) return tracked;
+      // Inserted or deleted here without loading it.
+      if (tracked.lockLevel === NOT_LOADED && (tracked.row !== undefined || tracked.blindDelete !== undefined))
+        return tracked;
     }
-    return this.#isRunKnown(name, key, FIRMNESS[lock]) ? "none" : undefined;
+    return this.#isKeyRunLoaded(name, key, LOCK_LEVELS[lock]) ? "none" : undefined;
   }
 
-  #isFound(name: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
-    if (columns.length === 1 && columns[0] === "run" && this.#fresh.has(key[0]!)) return true;
-    return this.#table(name).firmnessOf(columns, key) >= FIRMNESS[lock];
+  #isLoadedBy(name: TableName, columns: readonly string[], key: readonly Value[], lock: Lock): boolean {
+    if (columns.length === 1 && columns[0] === "run" && this.#newRuns.has(key[0]!)) return true;
+    return this.#table(name).lockLevelOf(columns, key) >= LOCK_LEVELS[lock];
   }
 
-  /** Whether all rows of the run of this key are here. */
-  #isRunKnown(name: TableName, key: readonly Value[], firmness: Firmness): boolean {
+  /** Whether all rows of this key's run are loaded. */
+  #isKeyRunLoaded(name: TableName, key: readonly Value[], lockLevel: LockLevel): boolean {
     if (keyColumns(name)[0] !== "run") return false;
-    return this.#fresh.has(key[0]!) || this.#table(name).firmnessOf(RUN, key) >= firmness;
+    return this.#newRuns.has(key[0]!) || this.#table(name).lockLevelOf(RUN, key) >= lockLevel;
   }
 
-  /** Whether all rows of the run that is asked about are here. */
-  #isRunHere({ table, where, lock }: Select): boolean {
-    return where.some((one) => one.column === "run" && one.is === "=" && this.#isFound(table, RUN, [one.value], lock));
+  /** Whether the query names a run all of whose rows are loaded. */
+  #isRunLoaded({ table, where, lock }: Select): boolean {
+    return where.some(
+      (one) => one.column === "run" && one.is === "=" && this.#isLoadedBy(table, RUN, [one.value], lock),
+    );
   }
 
-  /** There from now on, if only to say that nobody knows. */
-  #hold(name: TableName, key: Key): Held {
+  /** The tracked row of a key; a new one is not loaded. */
+  #track(name: TableName, key: Key): TrackedRow {
     const table = this.#table(name);
-    let held = table.rows.get(key);
-    if (held === undefined) table.rows.set(key, (held = newHeld(table, key, UNASKED)));
-    return held;
+    let tracked = table.rows.get(key);
+    if (tracked === undefined) table.rows.set(key, (tracked = newTrackedRow(table, key, NOT_LOADED)));
+    return tracked;
   }
 
-  /** What was known as firmly stays what it is. */
-  #load(table: Table, row: AnyRow, firmness: Firmness): Held {
-    const held = this.#hold(table.name, keyOf(keyColumns(table.name), row));
-    if (held.firmness < firmness || (held.assumed && firmness === OURS)) this.#fill(held, row, firmness);
-    return held;
+  /** Adds a loaded row, unless it is already loaded with the same lock. */
+  #load(table: TrackedTable, row: AnyRow, lockLevel: LockLevel): TrackedRow {
+    const tracked = this.#track(table.name, keyOf(keyColumns(table.name), row));
+    if (tracked.lockLevel < lockLevel || (tracked.isAssumed && lockLevel === EXCLUSIVE))
+      this.#fill(tracked, row, lockLevel);
+    return tracked;
   }
 
-  #fill(held: Held, row: AnyRow, firmness: Firmness): void {
-    if (held.base === undefined) held.table.index(held, row);
-    held.base = held.row = row;
-    held.firmness = firmness;
-    held.assumed = false;
+  #fill(tracked: TrackedRow, row: AnyRow, lockLevel: LockLevel): void {
+    if (tracked.base === undefined) tracked.table.index(tracked, row);
+    tracked.base = tracked.row = row;
+    tracked.lockLevel = lockLevel;
+    tracked.isAssumed = false;
   }
 
-  #held(name: TableName, row: AnyRow): Held {
-    const held = this.#table(name).rows.get(keyOf(keyColumns(name), row));
-    invariant(held?.row !== undefined, "a row is changed that is not here", { table: name });
-    return held;
+  #tracked(name: TableName, row: AnyRow): TrackedRow {
+    const tracked = this.#table(name).rows.get(keyOf(keyColumns(name), row));
+    invariant(tracked?.row !== undefined, "a changed row is not in the working set", { table: name });
+    return tracked;
   }
 
-  #use(held: Held): void {
-    if (held.assumed && !held.used) this.#touch(held);
+  #markUsed(tracked: TrackedRow): void {
+    if (tracked.isAssumed && !tracked.isTouched) this.#touch(tracked);
   }
 
-  #touch(held: Held): void {
-    if (held.used) return;
-    held.used = true;
-    this.#touched.push(held);
+  #touch(tracked: TrackedRow): void {
+    if (tracked.isTouched) return;
+    tracked.isTouched = true;
+    this.#touched.push(tracked);
   }
 
-  *#candidates({ table, where }: Pick<Select, "table" | "where">): Iterable<Held> {
-    const held = this.#table(table);
+  *#candidates({ table, where }: Pick<Select, "table" | "where">): Iterable<TrackedRow> {
+    const tracked = this.#table(table);
     for (const one of where) {
-      const index = one.is === "=" ? held.indexOf(one.column) : undefined;
+      const index = one.is === "=" ? tracked.indexOf(one.column) : undefined;
       if (index !== undefined && one.is === "=") return yield* index.rows.get(one.value as Key) ?? [];
     }
-    yield* held.rows.values();
+    yield* tracked.rows.values();
   }
 
-  #alive<T extends TableName>(some: Iterable<Held>, firmness: Firmness, where: readonly Condition[]): RowOf<T>[] {
+  #matching<T extends TableName>(
+    some: Iterable<TrackedRow>,
+    lockLevel: LockLevel,
+    where: readonly Condition[],
+  ): RowOf<T>[] {
     const rows: RowOf<T>[] = [];
-    for (const held of some) {
-      if (held.row === undefined || (held.base !== undefined && held.firmness < firmness)) continue;
-      if (!matches(where, held.row)) continue;
-      this.#use(held);
-      rows.push(held.row as RowOf<T>);
+    for (const tracked of some) {
+      if (tracked.row === undefined || (tracked.base !== undefined && tracked.lockLevel < lockLevel)) continue;
+      if (!matches(where, tracked.row)) continue;
+      this.#markUsed(tracked);
+      rows.push(tracked.row as RowOf<T>);
     }
     return rows;
   }

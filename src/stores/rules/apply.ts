@@ -1,42 +1,46 @@
-// Apply: one function per kind of write. Each checks its fence with its first statement, and writes nothing when that
-// does not hold (K1).
+// Apply: one function per kind of write. Each function first checks the write's fence, and writes nothing when the fence does
+// not hold (commit.K1).
 
-import type {
-  CompleteWrite,
-  ItemBackWrite,
-  ItemEndWrite,
-  ItemOutcome,
-  Outcome,
-  StopOutcome,
-  StopWrite,
-  Write,
+import {
+  QueueItemState,
+  type CompleteWrite,
+  type EndItemWrite,
+  type ItemOutcome,
+  type Outcome,
+  type ReturnItemWrite,
+  type StopOutcome,
+  type StopWrite,
+  type Write,
 } from "../../kernel/index.ts";
-import { arrive } from "./arrive.ts";
-import { applyAdmit, idleAdmit } from "./begin.ts";
+import { appendToInbox } from "./inbox.ts";
+import { applyAdmit, idleAdmit } from "./pending-start.ts";
 import { applyClaimItems, applyClaimTurns, hasDueTurns, idleClaimItems } from "./claim.ts";
-import { applyComplete } from "./complete.ts";
+import { applyComplete } from "./complete-node.ts";
 import { applyPause, applyResume, applyRetry, applyTerminate } from "./control.ts";
-import { applyFireDue, nextDue } from "./fire.ts";
+import { applyFireDue, nextDue } from "./fire-due.ts";
 import { applyFork } from "./fork.ts";
 import { applyPutSchedule, applyRemoveSchedule } from "./schedules.ts";
-import { lostOutcome } from "./lost-history.ts";
+import { rolledBackOutcome } from "./rolled-back-outcome.ts";
 import { applyMessage } from "./message.ts";
 import { saveFlows } from "./flow-rows.ts";
-import { freeKey } from "./gates.ts";
+import { freeSlot } from "./queue-limiter.ts";
 import { applyClaimMessages, applyMessageBack, applyMessageDelivered, idleMessages } from "./outbox.ts";
 import { applyChangeQueue, applyDeclareQueue } from "./queues.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { applyStart } from "./start.ts";
-import { applyTurn } from "./turn.ts";
+import { applyTurn } from "./commit-turn.ts";
 
-/** In order. What completions keep in memory is written before anything else looks. `isLost`: history went back since. */
+/**
+ * Applies the writes in order. Completions keep rows of flows in memory (flow-rows.R1); those are saved before any other write
+ * reads them. `isLost`: the store was rolled back after the writes were made.
+ */
 export function apply(tx: Tx, writes: readonly Write[], isLost = false): readonly Outcome[] {
-  const outcomes = writes.map((write) => (isLost ? lostOutcome(write) : undefined) ?? applyNext(tx, write));
+  const outcomes = writes.map((write) => (isLost ? rolledBackOutcome(write) : undefined) ?? applyNext(tx, write));
   saveFlows(tx);
   return outcomes;
 }
 
-/** Of several in order; after the last one come the flows. */
+/** Applies one write of a list. The caller saves the flows after the last one. */
 export function applyNext(tx: Tx, write: Write): Outcome {
   if (write.write === "complete") return applyComplete(tx, write);
   saveFlows(tx);
@@ -49,11 +53,11 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyTurn(tx, write);
     case "start":
       return applyStart(tx, write);
-    case "item-end":
-      return applyItemEnd(tx, write);
-    case "item-back":
-      return applyItemBack(tx, write);
-    case "turn-back":
+    case "end-item":
+      return applyEndItem(tx, write);
+    case "return-item":
+      return applyReturnItem(tx, write);
+    case "return-turn":
       return tx.sql.returnTurn.run(write.run, write.token).changes === 0 ? LEASE_LOST : COMMITTED;
     case "fork":
       return applyFork(tx, write);
@@ -79,7 +83,7 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
       return applyClaimMessages(tx, write);
     case "message-delivered":
       return applyMessageDelivered(tx, write);
-    case "message-back":
+    case "return-message":
       return applyMessageBack(tx, write);
     case "put-schedule":
       return applyPutSchedule(tx, write);
@@ -94,7 +98,7 @@ function applyOne(tx: Tx, write: Exclude<Write, CompleteWrite>): Outcome {
   }
 }
 
-/** The outcome of a poll that would find nothing, without a transaction; undefined when there may be something to do. */
+/** The outcome of a poll that would find nothing, read without a transaction; undefined when there may be work. */
 export function idleOutcome(sql: Statements, now: number, write: Write): Outcome | undefined {
   switch (write.write) {
     case "claim-turns":
@@ -115,34 +119,34 @@ export function idleOutcome(sql: Statements, now: number, write: Write): Outcome
 }
 
 const COMMITTED = { status: "committed" } as const;
-const LEASE_LOST = { status: "lease-lost" } as const;
+const LEASE_LOST = { status: "lease_lost" } as const;
 
-function applyItemEnd(tx: Tx, { run, item, token, line, arrival }: ItemEndWrite): ItemOutcome {
-  if (tx.sql.endItem.run(run, item, token).changes === 0) return LEASE_LOST;
-  if (line !== undefined) freeKey(tx, "task", line);
-  arrive(tx, run, arrival);
+function applyEndItem(tx: Tx, { run, item, token, slot, arrival }: EndItemWrite): ItemOutcome {
+  if (tx.sql.deleteHeldItem.run(run, item, token).changes === 0) return LEASE_LOST;
+  if (slot !== undefined) freeSlot(tx, "task", slot);
+  appendToInbox(tx, run, arrival);
   return COMMITTED;
 }
 
-function applyItemBack(tx: Tx, write: ItemBackWrite): ItemOutcome {
+function applyReturnItem(tx: Tx, write: ReturnItemWrite): ItemOutcome {
   const { sql, now } = tx;
   const { availableAt, attempt, failures, run, item, token } = write;
-  const state = availableAt === undefined ? 1 : 0;
+  const state = availableAt === undefined ? QueueItemState.ready : QueueItemState.delayed;
   const { changes } = sql.returnItem.run(state, availableAt ?? now, attempt, failures ?? null, run, item, token);
   if (changes === 0) return LEASE_LOST;
-  if (write.line !== undefined) freeKey(tx, "task", write.line);
+  if (write.slot !== undefined) freeSlot(tx, "task", write.slot);
   return COMMITTED;
 }
 
-function applyStop(tx: Tx, { status, evidence, run, token, item, line }: StopWrite): StopOutcome {
+function applyStop(tx: Tx, { status, evidence, run, token, item, slot }: StopWrite): StopOutcome {
   const { sql } = tx;
   if (item === undefined) {
-    if (sql.stop.run(status, evidence, run, token).changes === 0) return LEASE_LOST;
+    if (sql.stopRun.run(status, evidence, run, token).changes === 0) return LEASE_LOST;
   } else {
     if (sql.heldItem.get(run, item, token) === undefined) return LEASE_LOST;
     sql.stopFlow.run(status, evidence, run);
     sql.stopItem.run(run, item);
-    if (line !== undefined) freeKey(tx, "task", line);
+    if (slot !== undefined) freeSlot(tx, "task", slot);
   }
   sql.stopNodes.run(run);
   return COMMITTED;

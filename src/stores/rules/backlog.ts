@@ -1,33 +1,34 @@
-// Backlog: what a store has counted, put together for people. Each store counts in its own way, never further than it is asked.
+// Backlog: builds the public counts of claimable work and of queues from what a store counted. Each store counts in its own way,
+// up to the limit of the caller.
 
 import { DEFAULT_QUEUE, readNodeRoute, type Backlog, type QueueLimits, type QueueState } from "../../kernel/index.ts";
 
-/** Rows that are claimed by the same name; the same may come several times, from several indexes. */
-export interface Waiting {
-  /** As on the row: nodes are tasks there. */
+/** Rows that are claimed by the same name. Several counts may have the same name: they come from several indexes. */
+export interface ClaimableCount {
+  /** As on the row, where a node has kind `task`. */
   readonly kind: "turn" | "start" | "task";
   readonly name: string;
-  /** Of a turn. */
+  /** Only for a turn. */
   readonly version?: number;
   readonly queue: string | null;
   readonly count: number;
   readonly oldest: number | null;
 }
 
-export function backlogOf(waiting: readonly Waiting[]): readonly Backlog[] {
+export function backlogOf(counts: readonly ClaimableCount[]): readonly Backlog[] {
   const rows = new Map<string, Backlog>();
-  for (const one of waiting) {
-    if (one.count === 0) continue;
-    const row = rowOf(one);
-    // In this order; what has no queue comes before what has one.
+  for (const counted of counts) {
+    if (counted.count === 0) continue;
+    const row = rowOf(counted);
+    // The key is also the sort order: work without a queue comes first.
     const key = [row.kind, row.name, row.version ?? 0, row.queue ?? "", row.label ?? ""].join("\n");
     const known = rows.get(key);
-    rows.set(key, known === undefined ? row : together(known, row));
+    rows.set(key, known === undefined ? row : merged(known, row));
   }
   return [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
-function together(a: Backlog, b: Backlog): Backlog {
+function merged(a: Backlog, b: Backlog): Backlog {
   return { ...a, count: a.count + b.count, oldestAt: older(a.oldestAt, b.oldestAt) };
 }
 
@@ -35,21 +36,21 @@ function older(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-function rowOf({ kind, name, version, queue, count, oldest }: Waiting): Backlog {
-  const waits = { queue: queue ?? undefined, label: undefined, count, oldestAt: oldest ?? undefined };
-  if (kind === "turn") return { kind, name, version, ...waits };
-  if (kind === "start") return { kind, ...readLineName(name), ...waits };
+function rowOf({ kind, name, version, queue, count, oldest }: ClaimableCount): Backlog {
+  const counted = { queue: queue ?? undefined, label: undefined, count, oldestAt: oldest ?? undefined };
+  if (kind === "turn") return { kind, name, version, ...counted };
+  if (kind === "start") return { kind, ...parseStartItemName(name), ...counted };
   const route = readNodeRoute(name);
-  if (route === undefined) return { kind, name, version: undefined, ...waits };
-  return { kind: "node", ...waits, name: route.definition, version: route.version, label: route.label };
+  if (route === undefined) return { kind, name, version: undefined, ...counted };
+  return { kind: "node", ...counted, name: route.definition, version: route.version, label: route.label };
 }
 
-/** What stands in line: a definition's runs by version, as workers have some and not others. */
-export function lineName(definition: string, version: number): string {
+/** The name of an item `Start`: definition and version, because a worker has some versions and not others. */
+export function startItemName(definition: string, version: number): string {
   return `${definition}@${version}`;
 }
 
-function readLineName(name: string): { readonly name: string; readonly version: number } {
+function parseStartItemName(name: string): { readonly name: string; readonly version: number } {
   const at = name.lastIndexOf("@");
   return { name: name.slice(0, at), version: Number(name.slice(at + 1)) };
 }
@@ -60,13 +61,13 @@ export interface QueueRow {
   readonly paused: number;
 }
 
-/** Items of one queue that are at work, or that wait for their time. */
+/** How many items of one queue are leased, or delayed. */
 export interface QueueCount {
   readonly queue: string | null;
   readonly count: number;
 }
 
-/** Q4. Every queue that was declared or that something is in, after the default one. */
+/** queue.Q4. The default queue first, then every queue that was declared or has items. */
 export function queueStates(
   declared: readonly QueueRow[],
   backlog: readonly Backlog[],
@@ -74,18 +75,18 @@ export function queueStates(
   delayed: readonly QueueCount[],
 ): readonly QueueState[] {
   const known = new Map(declared.map((row) => [row.name, row]));
-  const waiting = backlog.filter(({ kind }) => kind !== "turn");
+  const ready = backlog.filter(({ kind }) => kind !== "turn");
   const nameOf = (queue: string | null | undefined): string => queue ?? DEFAULT_QUEUE;
   const sum = (counts: readonly QueueCount[], name: string): number =>
     counts.reduce((total, { queue, count }) => (nameOf(queue) === name ? total + count : total), 0);
   const names = new Set([
     ...known.keys(),
-    ...[...waiting, ...leased, ...delayed].flatMap(({ queue, count }) => (count > 0 ? [nameOf(queue)] : [])),
+    ...[...ready, ...leased, ...delayed].flatMap(({ queue, count }) => (count > 0 ? [nameOf(queue)] : [])),
   ]);
   names.delete(DEFAULT_QUEUE);
   return [DEFAULT_QUEUE, ...[...names].sort()].map((name) => {
     const row = known.get(name);
-    const here = waiting.filter(({ queue }) => nameOf(queue) === name);
+    const here = ready.filter(({ queue }) => nameOf(queue) === name);
     return {
       name,
       limits: JSON.parse(row?.limits ?? "{}") as QueueLimits,

@@ -1,12 +1,12 @@
-// Checkpoints: where a graph stands after each step. Rows beside the journal that follow from it (A1).
+// Checkpoints: one row per committed step of a graph. The rows follow from the journal (rules.A1).
 //
-// C2. Unique by (run, step) and by key; never changed, never replaced. The first one is kept.
+// A checkpoint is unique by (run, step) and by key, and is never changed or replaced: the first one is kept (rules.C2).
 
 import type { NewCheckpoint, RunNumber, TurnOutcome, TurnWrite } from "../../kernel/index.ts";
 import type { Statements, Tx } from "./statements.ts";
-import { voidOutcome } from "./void-outcome.ts";
+import { fenceFailure } from "./fence-failure.ts";
 
-/** First, so that a duplicate is found before anything else is written; undefined when they are in. */
+/** Runs first, so that a duplicate is found before anything else is written. Undefined when all checkpoints are inserted. */
 export function insertCheckpoints(
   tx: Tx,
   turn: TurnWrite,
@@ -14,8 +14,8 @@ export function insertCheckpoints(
 ): TurnOutcome | undefined {
   const { run, token, head } = turn;
   for (const [index, { step, seq, chain, key, label, state }] of checkpoints.entries()) {
-    // The fence and both kinds of uniqueness in one statement; nearly always that is all.
-    const { changes } = tx.sql.insertHeldCheckpoint.run(
+    // One statement checks the fence and both kinds of uniqueness.
+    const { changes } = tx.sql.insertFencedCheckpoint.run(
       run,
       step,
       seq,
@@ -27,21 +27,21 @@ export function insertCheckpoints(
       head,
     );
     if (changes === 1) continue;
-    if (forgetKey(tx, key)) return insertAgain(tx, turn, checkpoints, index);
-    for (const before of checkpoints.slice(0, index)) tx.sql.dropCheckpoint.run(run, before.step);
+    if (deleteOrphanedKey(tx, key)) return insertAgain(tx, turn, checkpoints, index);
+    for (const before of checkpoints.slice(0, index)) tx.sql.deleteCheckpoint.run(run, before.step);
     return refusalOf(tx, turn, checkpoints);
   }
   return undefined;
 }
 
 /**
- * A key may still lie with a run that was pruned and has rows left to be swept: a run started anew under its id makes the
- * same ones. True when one was in the way.
+ * Deletes the checkpoint with this key of a pruned run whose rows are not swept yet: a new run with the same id makes the same
+ * keys. True when there was one.
  */
-export function forgetKey({ sql }: Tx, key: string): boolean {
+export function deleteOrphanedKey({ sql }: Tx, key: string): boolean {
   const kept = sql.checkpointByKey.get(key) as Kept | undefined;
   if (kept === undefined || sql.statusOf.get(kept.run) !== undefined) return false;
-  sql.dropCheckpoint.run(kept.run, kept.step);
+  sql.deleteCheckpoint.run(kept.run, kept.step);
   return true;
 }
 
@@ -51,20 +51,20 @@ function insertAgain(
   checkpoints: readonly NewCheckpoint[],
   inserted: number,
 ): TurnOutcome | undefined {
-  for (const before of checkpoints.slice(0, inserted)) tx.sql.dropCheckpoint.run(turn.run, before.step);
+  for (const before of checkpoints.slice(0, inserted)) tx.sql.deleteCheckpoint.run(turn.run, before.step);
   return insertCheckpoints(tx, turn, checkpoints);
 }
 
 function refusalOf(tx: Tx, turn: TurnWrite, checkpoints: readonly NewCheckpoint[]): TurnOutcome {
   const { sql } = tx;
   const { run, token } = turn;
-  const row = sql.turnOf.get(run) as { token: string | null } | undefined;
+  const row = sql.turnFence.get(run) as { token: string | null } | undefined;
   const kept = checkpoints.map((checkpoint) => keptOf(sql, run, checkpoint));
   if (checkpoints.every(({ key }, index) => kept[index]?.run === run && kept[index].key === key))
-    return { status: "already-committed" };
-  const inTheWay = kept.findIndex((one) => one !== undefined);
-  if (inTheWay < 0) return voidOutcome(tx, turn);
-  return row?.token === token ? refuse(tx, turn, checkpoints[inTheWay]!, kept[inTheWay]!) : { status: "lease-lost" };
+    return { status: "already_committed" };
+  const conflict = kept.findIndex((row) => row !== undefined);
+  if (conflict < 0) return fenceFailure(tx, turn);
+  return row?.token === token ? refuse(tx, turn, checkpoints[conflict]!, kept[conflict]!) : { status: "lease_lost" };
 }
 
 interface Kept {
@@ -73,14 +73,14 @@ interface Kept {
   readonly key: string;
 }
 
-/** What is in the way: the run's own step first, then the key in any run. */
+/** The row that a checkpoint conflicts with: the run's own step first, then the key in any run. */
 function keptOf(sql: Statements, run: RunNumber, { step, key }: NewCheckpoint): Kept | undefined {
   return (sql.checkpointAt.get(run, step) ?? sql.checkpointByKey.get(key)) as Kept | undefined;
 }
 
-/** C2. The holder says something else than what is committed: a person must look. */
+/** rules.C2. The holder computed another checkpoint than the committed one: the run stops with the evidence. */
 function refuse({ sql }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckpoint, kept: Kept): TurnOutcome {
-  const where = kept.run === run ? `step ${step}` : `step ${step}, whose key is that of another run's checkpoint`;
+  const where = kept.run === run ? `step ${step}` : `step ${step}, whose key belongs to a checkpoint of another run`;
   // Canonical JSON: keys in order.
   const evidence = JSON.stringify({
     actual: kept.key,
@@ -90,7 +90,7 @@ function refuse({ sql }: Tx, { run, token }: TurnWrite, { step, key }: NewCheckp
     status: "determinism_violation",
     where: `step ${step}`,
   });
-  sql.stop.run("determinism_violation", evidence, run, token);
+  sql.stopRun.run("determinism_violation", evidence, run, token);
   return { status: "conflict" };
 }
 
@@ -103,7 +103,7 @@ export function readCheckpoints(
   return (sql.checkpointsAfter.all(run, after, limit) as unknown as CheckpointRow[]).map(asCheckpoint);
 }
 
-/** The newest at or before a step; the newest of all without one. `whole`: one that holds the whole state. */
+/** The newest checkpoint at or before a step. `whole`: the newest one that holds the whole state. */
 export function findCheckpoint(
   sql: Statements,
   run: RunNumber,
@@ -115,7 +115,7 @@ export function findCheckpoint(
 }
 
 export function findLabelled(sql: Statements, run: RunNumber, label: string, step: number): NewCheckpoint | undefined {
-  const row = sql.labelledCheckpoint.get(run, label, step) as unknown as CheckpointRow | undefined;
+  const row = sql.labeledCheckpoint.get(run, label, step) as unknown as CheckpointRow | undefined;
   return row && asCheckpoint(row);
 }
 

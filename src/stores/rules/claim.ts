@@ -1,21 +1,24 @@
-// Claim: takes due turns and ready items for a worker, most urgent first, then oldest.
+// Claim: leases due turns and ready items to a worker, highest priority first, then oldest.
 //
-// Every select below walks one partial index from its front, so a claim costs the same with ten rows and with a million.
-// With several names, one skip scan first finds which of them have anything at all: an idle poll is one statement.
+// Every select reads one partial index from its front, so a claim costs the same with ten rows and with a million. With several
+// names, one skip scan first finds the names that have work: an idle poll is one statement.
 
-import type {
-  ClaimedItem,
-  ClaimedTurn,
-  ClaimItemsOutcome,
-  ClaimItemsWrite,
-  ClaimTurnsWrite,
-  DefinitionVersion,
-  InboxRow,
+import { invariant } from "../../base/index.ts";
+import {
+  hasEnded,
+  SUSPECTS_SEEN,
+  type ClaimedItem,
+  type ClaimedTurn,
+  type ClaimItemsOutcome,
+  type ClaimItemsWrite,
+  type ClaimTurnsWrite,
+  type DefinitionVersion,
+  type InboxRow,
+  type RunStatus,
 } from "../../kernel/index.ts";
-import { hasEnded, SUSPECTS_SEEN, type Status } from "../../kernel/index.ts";
-import { Gates, hasDueLanes, openLanes, type LinedItem } from "./gates.ts";
+import { QueueLimiter, hasDueRateGates, openRateGates, type QueuedItem } from "./queue-limiter.ts";
 import { kindOf } from "./items.ts";
-import { isStopped, plain, recordOf, type RunRow } from "./rows.ts";
+import { isStopped, plainRows, recordOf, type RunRow } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { suspectGroups, type Seen } from "./suspect-groups.ts";
 
@@ -24,7 +27,7 @@ interface DueTurn {
   readonly priority: number;
 }
 
-/** The wanted versions of definitions that have something to take. */
+/** The wanted versions of definitions that have due turns. */
 function withDueTurns(sql: Statements, wanted: readonly DefinitionVersion[]): readonly DefinitionVersion[] {
   return pickVersions(sql.dueDefinitions.all(), wanted);
 }
@@ -33,7 +36,7 @@ export function namesWithReadyItems(sql: Statements, wanted: readonly string[]):
   return pick(sql.readyNames.all(), wanted);
 }
 
-/** Whether a claim would find anything, suspects included. */
+/** Whether a claim would find a turn, suspects included. */
 export function hasDueTurns(sql: Statements, wanted: readonly DefinitionVersion[]): boolean {
   return (
     withDueTurns(sql, wanted).some(({ name, version }) => sql.dueTurns.get(name, version, 1) !== undefined) ||
@@ -43,19 +46,19 @@ export function hasDueTurns(sql: Statements, wanted: readonly DefinitionVersion[
   );
 }
 
-/** Without a transaction: undefined when there may be something to take. */
+/** Runs without a transaction. Undefined when there may be an item to claim. */
 export function idleClaimItems(sql: Statements, now: number, write: ClaimItemsWrite): ClaimItemsOutcome | undefined {
-  if (write.tokens.length === 0) return NOTHING;
-  if (namesWithReadyItems(sql, write.names).length > 0 || hasDueLanes(sql, now)) return undefined;
-  const gates = new Gates(sql, now, "task");
-  if (gates.openLines(write.names).length > 0 || maySuspectsPass(sql, gates, write)) return undefined;
-  return { items: [], ...gates.waiting() };
+  if (write.tokens.length === 0) return NO_ITEMS;
+  if (namesWithReadyItems(sql, write.names).length > 0 || hasDueRateGates(sql, now)) return undefined;
+  const limiter = new QueueLimiter(sql, now, "task");
+  if (limiter.findOpenQueues(write.names).length > 0 || mayClaimSuspects(sql, limiter, write)) return undefined;
+  return { items: [], ...limiter.heldBack() };
 }
 
 const NO_DATA = { data: "" };
-const NOTHING: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
+const NO_ITEMS: ClaimItemsOutcome = { items: [], nextAt: undefined, held: false };
 
-/** A definition that has something may have it in a version that nobody wants. */
+/** A definition in `rows` may have work only in a version that is not wanted. */
 function pickVersions(rows: readonly unknown[], wanted: readonly DefinitionVersion[]): readonly DefinitionVersion[] {
   if (rows.length === 0) return [];
   const names = new Set((rows as { value: string }[]).map(({ value }) => value));
@@ -80,7 +83,7 @@ export function applyClaimTurns({ sql }: Tx, write: ClaimTurnsWrite): readonly C
   return due.slice(0, limit).map(({ run }, index) => takeTurn(sql, run, write, index, 0));
 }
 
-/** S5. One group, or none. */
+/** store.S5. One group, or none. */
 function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly ClaimedTurn[] {
   const seen = pickVersions(sql.suspectDefinitions.all(), write.definitions).map((of): Seen<DefinitionVersion> => {
     const suspects = sql.suspectTurns.all(of.name, of.version, SUSPECTS_SEEN);
@@ -100,17 +103,20 @@ function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly Cla
   return claimed;
 }
 
-/** SU3. Whether it is a turn or an item. */
+/** suspects.SU3. Whether the worker holds an isolated turn or item. */
 function holdsIsolated(sql: Statements, worker: number): boolean {
-  return sql.heldIsolated.get(worker) !== undefined || sql.leasedIsolated.get(worker) !== undefined;
+  return sql.holdsIsolatedTurn.get(worker) !== undefined || sql.holdsIsolatedItem.get(worker) !== undefined;
 }
 
 function takeTurn(sql: Statements, run: number, write: ClaimTurnsWrite, index: number, suspicion: number): ClaimedTurn {
-  const token = write.tokens[index] as string;
-  sql.claimTurn.run(token, write.worker, run);
+  const token = write.tokens[index];
+  invariant(token !== undefined, "A claim must not take more turns than it has tokens.");
+  const { changes } = sql.claimTurn.run(token, write.worker, run);
+  invariant(changes === 1, "A due turn must have a row to claim.");
   // Two statements: RETURNING the whole row takes longer than reading it.
   const row = sql.run.get(run) as unknown as RunRow;
-  const inbox = row.arrivals === row.read ? [] : plain<InboxRow>(sql.inboxAfter.all(run, row.read));
+  invariant(row.arrivals >= row.read, "A run must not have read more messages than it received.");
+  const inbox = row.arrivals === row.read ? [] : plainRows<InboxRow>(sql.inboxAfter.all(run, row.read));
   return { record: recordOf(sql, row), token, inbox, suspicion };
 }
 
@@ -123,7 +129,7 @@ interface ReadyItem {
   readonly seq: number;
   readonly attempt: number;
   readonly failures: string | null;
-  /** Only of items in a named queue. */
+  /** Only for an item of a named queue. */
   readonly queue?: string | null;
   readonly key?: string | null;
 }
@@ -131,37 +137,37 @@ interface ReadyItem {
 interface RunOfItem {
   readonly id: string;
   readonly generation: number;
-  readonly status: Status;
+  readonly status: RunStatus;
 }
 
 export function applyClaimItems(tx: Tx, write: ClaimItemsWrite): ClaimItemsOutcome {
   const { sql, now } = tx;
   const limit = write.tokens.length;
-  if (limit === 0 || !isRegistered(sql, write.worker)) return NOTHING;
-  openLanes(tx);
-  const gates = new Gates(sql, now, "task");
-  const taking = new TakingItems(sql, write);
-  takeSuspectItems(sql, gates, write, taking);
-  if (taking.claimed.length > 0) return { items: taking.claimed, ...gates.waiting() };
+  if (limit === 0 || !isRegistered(sql, write.worker)) return NO_ITEMS;
+  openRateGates(tx);
+  const limiter = new QueueLimiter(sql, now, "task");
+  const claim = new ItemClaim(sql, write);
+  takeSuspectItems(sql, limiter, write, claim);
+  if (claim.claimed.length > 0) return { items: claim.claimed, ...limiter.heldBack() };
   const names = namesWithReadyItems(sql, write.names);
-  // Some could not be taken: there may be others behind them.
-  let passedOver: boolean;
+  // When an item cannot be claimed, others may follow it in the index.
+  let hasSkipped: boolean;
   do {
-    passedOver = false;
-    for (const item of readyItems(sql, names, gates.openLines(write.names), limit - taking.claimed.length))
-      if (!taking.take(item, 0, () => !isLined(item) || gates.pass(item))) passedOver = true;
-  } while (passedOver && taking.claimed.length < limit);
-  return { items: taking.claimed, ...gates.waiting() };
+    hasSkipped = false;
+    for (const item of readyItems(sql, names, limiter.findOpenQueues(write.names), limit - claim.claimed.length))
+      if (!claim.take(item, 0, () => !isInQueue(item) || limiter.admit(item))) hasSkipped = true;
+  } while (hasSkipped && claim.claimed.length < limit);
+  return { items: claim.claimed, ...limiter.heldBack() };
 }
 
-/** What one claim takes. */
-class TakingItems {
+/** The items of one claim. */
+class ItemClaim {
   readonly claimed: ClaimedItem[] = [];
-  /** Items that only looked as if they could be taken are gone from where they were found. */
+  /** How many items were removed from the index instead of being claimed. */
   cleared = 0;
   readonly #sql: Statements;
   readonly #write: ClaimItemsWrite;
-  /** A wide run's items come together: its row is read once, not once per item. */
+  /** Items of one run often come together: the run's row is read once. */
   readonly #runs = new Map<number, RunOfItem | undefined>();
 
   constructor(sql: Statements, write: ClaimItemsWrite) {
@@ -169,28 +175,30 @@ class TakingItems {
     this.#write = write;
   }
 
-  /** False when it was not taken. */
-  take(item: ReadyItem, suspicion: number, mayPass: () => boolean): boolean {
+  /** False when the item was not claimed. */
+  take(item: ReadyItem, suspicion: number, mayAdmit: () => boolean): boolean {
     const sql = this.#sql;
     const run = this.#runOf(item.run);
     if (run === undefined || hasEnded(run.status)) {
-      // A leftover of a run with too many items to delete at its end.
-      sql.dropItem.run(item.run, item.item);
+      // The run ended with more items than one transaction deletes.
+      sql.deleteItem.run(item.run, item.item);
       this.cleared += 1;
       return false;
     }
     const kind = kindOf(item.name);
     if (isStopped(run.status) && kind === "node") {
-      // CN7. It came back while its run was stopped: from a worker that is gone, or after a pause between attempts.
+      // completion.CN7. The node became ready while its run was stopped: after a takeover, or after a backoff.
       sql.stopItem.run(item.run, item.item);
       this.cleared += 1;
       return false;
     }
-    if (!mayPass()) return false;
-    const token = this.#write.tokens[this.claimed.length] as string;
-    sql.claimItem.run(token, this.#write.worker, item.run, item.item);
-    // Items of a spread share large entries, which whoever runs them reads once.
-    const { data } = kind === "node" ? NO_DATA : (sql.dataAt.get(item.run, item.seq) as { data: string });
+    if (!mayAdmit()) return false;
+    const token = this.#write.tokens[this.claimed.length];
+    invariant(token !== undefined, "A claim must not take more items than it has tokens.");
+    const { changes } = sql.claimItem.run(token, this.#write.worker, item.run, item.item);
+    invariant(changes === 1, "A ready item must have a row to claim.");
+    // Items of a spread share large entries; the worker reads each entry once.
+    const { data } = kind === "node" ? NO_DATA : (sql.entryData.get(item.run, item.seq) as { data: string });
     this.claimed.push({
       run: item.run,
       runId: run.id,
@@ -204,13 +212,13 @@ class TakingItems {
       seq: item.seq,
       data,
       suspicion,
-      ...(isLined(item) && { line: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
+      ...(isInQueue(item) && { slot: { queue: item.queue, ...(item.key !== null && { key: item.key }) } }),
     });
     return true;
   }
 
   #runOf(run: number): RunOfItem | undefined {
-    if (!this.#runs.has(run)) this.#runs.set(run, this.#sql.runOfItem.get(run) as RunOfItem | undefined);
+    if (!this.#runs.has(run)) this.#runs.set(run, this.#sql.runSummary.get(run) as RunOfItem | undefined);
     return this.#runs.get(run);
   }
 }
@@ -221,59 +229,60 @@ interface SuspectItem {
   readonly key: string | null;
 }
 
-function seeSuspectItems(sql: Statements, gates: Gates, wanted: readonly string[]): readonly Seen<string>[] {
+function seeSuspectItems(sql: Statements, limiter: QueueLimiter, wanted: readonly string[]): readonly Seen<string>[] {
   return pick(sql.suspectNames.all(), wanted).map((of) => {
     const items = sql.suspectItems.all(of, SUSPECTS_SEEN) as unknown as readonly SuspectItem[];
     const suspects = items.map(({ takeovers, queue, key }) => ({
       takeovers,
-      isHeldBack: queue !== null && !gates.mayPass({ queue, key }),
+      isHeldBack: queue !== null && !limiter.canAdmit({ queue, key }),
     }));
     return { of, suspects };
   });
 }
 
-/** S5. One group, or none. A suspect whose queue has no room stays where it is, and keeps nobody else waiting. */
-function takeSuspectItems(sql: Statements, gates: Gates, write: ClaimItemsWrite, taking: TakingItems): void {
+/** store.S5. One group, or none. A suspect whose queue has no free slot stays where it is and does not block other suspects. */
+function takeSuspectItems(sql: Statements, limiter: QueueLimiter, write: ClaimItemsWrite, claim: ItemClaim): void {
   let cleared: number;
   do {
-    cleared = taking.cleared;
-    const groups = suspectGroups(seeSuspectItems(sql, gates, write.names), write.tokens.length);
+    cleared = claim.cleared;
+    const groups = suspectGroups(seeSuspectItems(sql, limiter, write.names), write.tokens.length);
     if (groups.length === 0 || holdsIsolated(sql, write.worker)) return;
     for (const { level, size, parts } of groups) {
       for (const { of, limit } of parts) {
-        if (taking.claimed.length === size) break;
+        if (claim.claimed.length === size) break;
         for (const item of sql.suspectItemGroup.all(of, level, limit) as ReadyItem[])
-          if (taking.claimed.length < size) taking.take(item, level, () => !isLined(item) || gates.passSuspect(item));
+          if (claim.claimed.length < size)
+            claim.take(item, level, () => !isInQueue(item) || limiter.admitSuspect(item));
       }
-      if (taking.claimed.length > 0) return;
+      if (claim.claimed.length > 0) return;
     }
-  } while (taking.cleared > cleared);
+  } while (claim.cleared > cleared);
 }
 
-/** Without a transaction: whether a claim may find a suspect. */
-function maySuspectsPass(sql: Statements, gates: Gates, { worker, names, tokens }: ClaimItemsWrite): boolean {
-  return suspectGroups(seeSuspectItems(sql, gates, names), tokens.length).length > 0 && !holdsIsolated(sql, worker);
+/** Runs without a transaction: whether a claim may find a suspect. */
+function mayClaimSuspects(sql: Statements, limiter: QueueLimiter, { worker, names, tokens }: ClaimItemsWrite): boolean {
+  return suspectGroups(seeSuspectItems(sql, limiter, names), tokens.length).length > 0 && !holdsIsolated(sql, worker);
 }
 
-function isLined(item: ReadyItem): item is ReadyItem & LinedItem {
+function isInQueue(item: ReadyItem): item is ReadyItem & QueuedItem {
   return item.queue !== null && item.queue !== undefined;
 }
 
 function readyItems(
   sql: Statements,
   names: readonly string[],
-  lines: readonly { readonly queue: string; readonly name: string }[],
+  queues: readonly { readonly queue: string; readonly name: string }[],
   limit: number,
 ): readonly ReadyItem[] {
   const ready: ReadyItem[] = [];
   for (const name of names) ready.push(...(sql.readyItems.all(name, limit) as unknown as ReadyItem[]));
-  for (const { queue, name } of lines)
-    ready.push(...(sql.linedItems.all("task", queue, name, limit) as unknown as ReadyItem[]));
+  for (const { queue, name } of queues)
+    ready.push(...(sql.readyItemsInQueue.all("task", queue, name, limit) as unknown as ReadyItem[]));
   ready.sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || a.run - b.run);
   return ready.slice(0, limit);
 }
 
-/** A worker that was taken over gets nothing more: nobody would ever take it back. */
+/** A worker whose lease was taken over gets no work: no other worker would take that work over. */
 function isRegistered(sql: Statements, worker: number): boolean {
   return sql.worker.get(worker) !== undefined;
 }

@@ -1,27 +1,27 @@
-// Flow rows: the hot rows of completions, in memory between the writes of one transaction.
+// Flow rows: the rows that completions change, kept in memory between the writes of one transaction.
 //
-// Completions of one spread come together, and each reads and changes the same two rows: the run's and the barrier's.
-// 18 µs per completion instead of 28 when both are written each time: 50,000 items of one spread in batches of 100, CPU
-// time on a busy machine, best of five, beside 2.6 for a journal row alone. Ten-node flows, 2,000 at once, share no rows
-// within a batch: 26 and 28.
+// Completions of one spread share a transaction, and each reads and changes the same two rows: the run's and the barrier's.
+// A completion takes 18 µs; with both rows written each time it takes 28 (50,000 items of one spread in batches of 100, CPU
+// time on a busy machine, best of five; a journal row alone takes 2.6). Flows of ten nodes, 2,000 at once, share no rows within
+// a batch: 26 and 28.
 //
-// R1. They live as long as the transaction. Whatever else looks at these tables comes after `save`.
-// R2. The row of a node that becomes ready is written before the node is queued.
+// flow-rows.R1. The rows exist as long as the transaction. Every other read of these tables comes after `save`.
+// flow-rows.R2. The row of a node that becomes ready is written before the node is queued.
 
-import type { RunNumber, Status } from "../../kernel/index.ts";
+import type { RunNumber, RunStatus } from "../../kernel/index.ts";
 import type { Statements, Tx } from "./statements.ts";
 
-/** A flow's row in `runs`, of a flow that has not ended. */
+/** The row in `runs` of a flow that has not ended. */
 export interface FlowRun {
   readonly run: RunNumber;
-  status: Status;
+  status: RunStatus;
   head: number;
   chain: string;
   readonly arrivals: number;
   readonly read: number;
   readonly token: string | null;
   savedHead: number;
-  savedStatus: Status;
+  savedStatus: RunStatus;
   readonly nodes: Map<string, ReadinessRow>;
 }
 
@@ -29,7 +29,7 @@ export interface ReadinessRow {
   readonly node: string;
   readonly required: number;
   completed: number;
-  /** Of a barrier: the first item that is not queued yet. */
+  /** Only for a barrier: the first item that is not queued yet. */
   queued: number | null;
   readonly window: number | null;
   readonly firstSeq: number | null;
@@ -60,7 +60,7 @@ export class FlowRows {
   readiness({ run, nodes }: FlowRun, node: string): ReadinessRow | undefined {
     const known = nodes.get(node);
     if (known !== undefined) return known;
-    const row = this.#sql.readiness.get(run, node) as unknown as ReadinessColumns | undefined;
+    const row = this.#sql.nodeReadiness.get(run, node) as unknown as ReadinessColumns | undefined;
     if (row === undefined) return undefined;
     const [required, completed, queued, window, firstSeq, perEntry] = row;
     const found: ReadinessRow = { node, required, completed, queued, window, firstSeq, perEntry, state: "saved" };
@@ -76,7 +76,7 @@ export class FlowRows {
     row.state = "saved";
   }
 
-  /** For whoever writes the run's row itself. */
+  /** Saves the nodes of a flow and forgets the flow: the caller writes the run's row. */
   release(flow: FlowRun): void {
     for (const row of flow.nodes.values()) this.saveNode(flow, row);
     this.#runs.delete(flow.run);
@@ -86,14 +86,21 @@ export class FlowRows {
     for (const flow of this.#runs.values()) {
       const { run, status, head, chain } = flow;
       for (const row of flow.nodes.values()) this.saveNode(flow, row);
-      if (status !== flow.savedStatus) this.#sql.moveFlowTo.run(head, chain, status, run);
-      else if (head !== flow.savedHead) this.#sql.moveFlow.run(head, chain, run);
+      if (status !== flow.savedStatus) this.#sql.setFlowHeadAndStatus.run(head, chain, status, run);
+      else if (head !== flow.savedHead) this.#sql.setFlowHead.run(head, chain, run);
     }
     this.#runs.clear();
   }
 }
 
-type FlowRunRow = [status: Status, head: number, chain: string, arrivals: number, read: number, token: string | null];
+type FlowRunRow = [
+  status: RunStatus,
+  head: number,
+  chain: string,
+  arrivals: number,
+  read: number,
+  token: string | null,
+];
 type ReadinessColumns = [
   required: number,
   completed: number,
@@ -103,7 +110,7 @@ type ReadinessColumns = [
   perEntry: number | null,
 ];
 
-/** R1 */
+/** flow-rows.R1 */
 export function saveFlows(tx: Tx): void {
   tx.flows?.save();
 }

@@ -1,38 +1,42 @@
-// Items: how work gets into the queue.
+// Items: inserts tasks, nodes and timers into the table `queue`.
 
 import type { EpochMs } from "../../base/index.ts";
-import { DEADLINE_ITEM, type Claim, type NewItem, type NodeItem, type RunNumber } from "../../kernel/index.ts";
+import { invariant } from "../../base/index.ts";
+import {
+  DEADLINE_ITEM,
+  isNodeRoute,
+  QueueItemState,
+  type Claim,
+  type NewItem,
+  type NodeItem,
+  type RunNumber,
+} from "../../kernel/index.ts";
 import type { Tx } from "./statements.ts";
 
-const DELAYED = 0;
-const READY = 1;
-const LEASED = 2;
-const STOPPED = 3;
-
 /**
- * How a row is handed out. Nodes of flows are, by their route, as tasks are by their name, and share the limits of their
- * queues with them: what a row is, its name says.
+ * The column `kind`. A node is claimed as a task is, and shares the limits of its queue with tasks: its row has kind `task` and
+ * its route as name.
  */
 type RowKind = "task" | "timer";
 
-/** No task has a name with a line break (`nodeRoute`). */
 export function kindOf(name: string): "task" | "node" {
-  return name.includes("\n") ? "node" : "task";
+  return isNodeRoute(name) ? "node" : "task";
 }
 
 export function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
-  const { claim, availableAt, line } = item;
+  const { claim, availableAt, slot } = item;
   const kind: RowKind = item.kind === "timer" ? "timer" : "task";
-  // A timer is never claimed, only fired.
-  const delayed = availableAt !== undefined || kind === "timer";
-  if (line !== undefined) {
+  // Workers fire timers and never claim them.
+  const isDelayed = availableAt !== undefined || kind === "timer";
+  const unclaimed = isDelayed ? QueueItemState.delayed : QueueItemState.ready;
+  if (slot !== undefined) {
+    invariant(claim === undefined, "An item of a named queue must not be leased by the write that inserts it.");
     const { name, priority, seq } = item;
-    const lined = delayed ? DELAYED : READY;
     const at = availableAt ?? now;
-    sql.insertLined.run(run, item.item, kind, name, priority, at, seq, lined, line.queue, line.key ?? null);
+    sql.insertItemInQueue.run(run, item.item, kind, name, priority, at, seq, unclaimed, slot.queue, slot.key ?? null);
     return;
   }
-  const state = claim !== undefined ? LEASED : delayed ? DELAYED : READY;
+  const state = claim === undefined ? unclaimed : QueueItemState.leased;
   sql.insertItem.run(
     run,
     item.item,
@@ -47,23 +51,24 @@ export function insertItem({ sql, now }: Tx, run: number, item: NewItem): void {
   );
 }
 
-/** A node that is ready. `isStopped`: until its run is resumed. */
+/** Queues a node that is ready. `isStopped`: its run is stopped, and the node waits until the run is resumed. */
 export function insertNode(
   { sql, now }: Tx,
   run: RunNumber,
   item: string,
-  { name, priority, line }: NodeItem,
+  { name, priority, slot }: NodeItem,
   claim: Claim | undefined,
   seq: number,
   isStopped: boolean,
 ): void {
   const kind: RowKind = "task";
-  if (line !== undefined) {
-    const state = isStopped ? STOPPED : READY;
-    sql.insertLined.run(run, item, kind, name, priority, now, seq, state, line.queue, line.key ?? null);
+  if (slot !== undefined) {
+    const state = isStopped ? QueueItemState.stopped : QueueItemState.ready;
+    sql.insertItemInQueue.run(run, item, kind, name, priority, now, seq, state, slot.queue, slot.key ?? null);
     return;
   }
-  const state = isStopped ? STOPPED : claim === undefined ? READY : LEASED;
+  invariant(!isStopped || claim === undefined, "A node of a stopped run must not be leased.");
+  const state = isStopped ? QueueItemState.stopped : claim === undefined ? QueueItemState.ready : QueueItemState.leased;
   sql.insertItem.run(run, item, kind, name, priority, now, seq, state, claim?.token ?? null, claim?.worker ?? null);
 }
 

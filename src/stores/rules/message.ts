@@ -1,49 +1,49 @@
-// Message: what comes from outside, to a run that is there or to one that is not yet (W6).
+// Message: appends a message from outside to a run, also before the run is started (rules.W6).
 //
-// A run that was spoken to before it was started has its row, without a journal, in the status `expected`. Whoever starts
-// the id turns that row into the run, in one transaction: neither the message nor the start can miss the other.
+// A message with `beforeStart` to an id without a run creates a row without a journal, in the status `expected`. The start of
+// that id turns the row into the run, in one transaction. So the message and the start cannot miss each other.
 
 import {
   CHAIN_START,
   hasEnded,
-  type EndStatus,
+  type EndedRunStatus,
   type ExpectedRun,
   type MessageOutcome,
   type MessageWrite,
   type RunNumber,
-  type Status,
+  type RunStatus,
 } from "../../kernel/index.ts";
-import { arrive } from "./arrive.ts";
+import { appendToInbox } from "./inbox.ts";
 import type { Tx } from "./statements.ts";
 import { nextRun } from "./start.ts";
-import { forgetRun } from "./sweep.ts";
+import { deleteRun } from "./sweep.ts";
 
 interface Newest {
   readonly run: RunNumber;
-  readonly status: Status;
+  readonly status: RunStatus;
   readonly definition: string;
 }
 
-/** No target of ours starts like this: names hold no control characters. */
-export const DEDUP = "\u0001";
+/** Begins the target of a row in `once` that holds a sender's dedup id. Names hold no control characters. */
+export const DEDUP_ID_PREFIX = "\u0001";
 
 export function applyMessage(tx: Tx, write: MessageWrite): MessageOutcome {
   const { to, arrival, once, dedupId, definition, beforeStart } = write;
   const newest = tx.sql.newestStatus.get(to) as unknown as Newest | undefined;
-  if (newest === undefined && beforeStart === undefined) return { status: "no-run" };
-  const { run, status, definition: follows } = newest ?? expectRun(tx, to, beforeStart as ExpectedRun);
-  if (definition !== undefined && definition !== follows) return { status: "other-definition", definition: follows };
-  if (hasEnded(status)) return { status: "ended", as: status satisfies EndStatus };
+  if (newest === undefined && beforeStart === undefined) return { status: "no_run" };
+  const { run, status, definition: found } = newest ?? expectRun(tx, to, beforeStart as ExpectedRun);
+  if (definition !== undefined && definition !== found) return { status: "other_definition", definition: found };
+  if (hasEnded(status)) return { status: "ended", as: status satisfies EndedRunStatus };
   if (status === "expected" && arrival.type === "CancelRequested") {
-    // There is nothing to cancel but the expectation.
-    forgetRun(tx, run);
+    // The run does not exist yet: the cancel removes the row that expects it.
+    deleteRun(tx, run);
     return { status: "committed", run };
   }
-  const { insertOnce } = tx.sql;
-  if (once && insertOnce.run(run, arrival.target, 0).changes === 0) return { status: "duplicate" };
-  if (dedupId !== undefined && insertOnce.run(run, DEDUP + dedupId, tx.now).changes === 0)
+  const { insertDedupKey } = tx.sql;
+  if (once && insertDedupKey.run(run, arrival.target, 0).changes === 0) return { status: "duplicate" };
+  if (dedupId !== undefined && insertDedupKey.run(run, DEDUP_ID_PREFIX + dedupId, tx.now).changes === 0)
     return { status: "duplicate" };
-  arrive(tx, run, arrival);
+  appendToInbox(tx, run, arrival);
   return { status: "committed", run };
 }
 

@@ -1,37 +1,36 @@
-// The outbox: one line of messages per run, of which only the first can be taken (O2).
+// Outbox: the messages of a run are delivered in order, so only the first one can be claimed (outbox.O2).
 
-import type { EpochMs } from "../../base/index.ts";
-import type {
-  ClaimedMessage,
-  ClaimMessagesOutcome,
-  ClaimMessagesWrite,
-  Entry,
-  ItemOutcome,
-  MessageBackWrite,
-  MessageDeliveredOutcome,
-  MessageDeliveredWrite,
-  NewMessage,
-  DestinationInfo,
-  OutboxInfo,
-  RunNumber,
+import { invariant, type EpochMs } from "../../base/index.ts";
+import {
+  OutboxState,
+  type ClaimedMessage,
+  type ClaimMessagesOutcome,
+  type ClaimMessagesWrite,
+  type DestinationInfo,
+  type Entry,
+  type ItemOutcome,
+  type MessageDeliveredOutcome,
+  type MessageDeliveredWrite,
+  type NewMessage,
+  type OutboxInfo,
+  type ReturnMessageWrite,
+  type RunNumber,
 } from "../../kernel/index.ts";
-import { plain } from "./rows.ts";
+import { plainRows } from "./run-rows.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { firstGeneration } from "./streams.ts";
 
-const BEHIND = 0;
-const NEXT = 1;
-
 export function insertOutgoing({ sql, now }: Tx, run: RunNumber, messages: readonly NewMessage[]): void {
-  const line = firstGeneration(sql, run);
-  let state = sql.hasMessages.get(line) === undefined ? NEXT : BEHIND;
+  const firstRun = firstGeneration(sql, run);
+  let state: OutboxState = sql.hasOutgoing.get(firstRun) === undefined ? OutboxState.next : OutboxState.blocked;
   for (const { seq, destination } of messages) {
-    sql.insertOutgoing.run(line, run, seq, destination, state, now);
-    state = BEHIND;
+    sql.insertOutgoing.run(firstRun, run, seq, destination, state, now);
+    state = OutboxState.blocked;
   }
 }
 
-interface Outgoing {
+interface OutgoingRow {
+  /** The number of the run's first generation. */
   readonly line: number;
   readonly run: number;
   readonly seq: number;
@@ -43,18 +42,20 @@ export function applyClaimMessages({ sql, now }: Tx, write: ClaimMessagesWrite):
   const messages: ClaimedMessage[] = [];
   for (const destination of write.destinations) {
     const room = write.tokens.length - messages.length;
-    for (const found of sql.nextOutgoing.all(destination, now, room) as unknown as Outgoing[]) {
-      const token = write.tokens[messages.length] as string;
+    for (const found of sql.nextOutgoing.all(destination, now, room) as unknown as OutgoingRow[]) {
+      const token = write.tokens[messages.length];
+      invariant(token !== undefined, "A claim must not take more messages than it has tokens.");
       sql.claimOutgoing.run(found.line, found.run, found.seq, token, write.worker);
-      const { id: runId, generation } = sql.runOfItem.get(found.run) as { id: string; generation: number };
+      const { id: runId, generation } = sql.runSummary.get(found.run) as { id: string; generation: number };
       const { command, data } = sql.entry.get(found.run, found.seq) as unknown as Entry;
-      messages.push({ ...found, token, runId, generation, command, data });
+      const { line: firstRun, ...message } = found;
+      messages.push({ ...message, firstRun, token, runId, generation, command, data });
     }
   }
   return { messages, nextAt: dueAgain(sql, now, write.destinations) };
 }
 
-/** Undefined when there may be something to take. */
+/** Undefined when there may be a message to claim. */
 export function idleMessages(
   sql: Statements,
   now: EpochMs,
@@ -77,20 +78,20 @@ function dueAgain(sql: Statements, now: EpochMs, destinations: readonly string[]
 
 export function applyMessageDelivered(
   { sql, now }: Tx,
-  { line, run, seq, token }: MessageDeliveredWrite,
+  { firstRun: line, run, seq, token }: MessageDeliveredWrite,
 ): MessageDeliveredOutcome {
-  if (sql.dropOutgoing.run(line, run, seq, token).changes === 0) return { status: "lease-lost" };
+  if (sql.deleteOutgoing.run(line, run, seq, token).changes === 0) return { status: "lease_lost" };
   return { status: "committed", more: sql.promoteOutgoing.run(line, now).changes === 1 };
 }
 
-export function applyMessageBack({ sql }: Tx, write: MessageBackWrite): ItemOutcome {
-  const { line, run, seq, token, attempt, availableAt } = write;
+export function applyMessageBack({ sql }: Tx, write: ReturnMessageWrite): ItemOutcome {
+  const { firstRun: line, run, seq, token, attempt, availableAt } = write;
   const { changes } = sql.returnOutgoing.run(line, run, seq, token, attempt, availableAt);
-  return { status: changes === 0 ? "lease-lost" : "committed" };
+  return { status: changes === 0 ? "lease_lost" : "committed" };
 }
 
 export function outboxInfo(sql: Statements): OutboxInfo {
-  const destinations = plain<DestinationInfo>(sql.countOutgoing.all());
+  const destinations = plainRows<DestinationInfo>(sql.countOutgoing.all());
   const sum = (of: "pending" | "failing"): number => destinations.reduce((total, one) => total + one[of], 0);
   const oldest = destinations.map(({ oldestAt }) => oldestAt).toSorted((a, b) => a - b)[0];
   return { pending: sum("pending"), failing: sum("failing"), oldestAt: oldest, destinations };

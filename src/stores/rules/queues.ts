@@ -1,7 +1,7 @@
-// Queues: declaring and changing them.
+// Queues: declares queues and changes their limits.
 
 import { limitsText, type ChangeQueueWrite, type DeclareQueueWrite, type QueueOutcome } from "../../kernel/index.ts";
-import { openQueue } from "./gates.ts";
+import { unparkQueue } from "./queue-limiter.ts";
 import type { Tx } from "./statements.ts";
 
 export function applyDeclareQueue(tx: Tx, { name, limits }: DeclareQueueWrite): QueueOutcome {
@@ -9,7 +9,7 @@ export function applyDeclareQueue(tx: Tx, { name, limits }: DeclareQueueWrite): 
   const row = tx.sql.declaredQueue.get(name) as { declared: string } | undefined;
   if (row?.declared !== text) {
     tx.sql.declareQueue.run(name, text);
-    openQueue(tx, name);
+    unparkQueue(tx, name);
   }
   return { status: "committed" };
 }
@@ -20,7 +20,7 @@ export function applyChangeQueue(tx: Tx, { name, paused, limits }: ChangeQueueWr
     paused === undefined ? null : Number(paused),
     limits === undefined ? null : limitsText(limits),
   );
-  if (changes === 0) return { status: "no-queue" };
-  if (limits !== undefined) openQueue(tx, name);
+  if (changes === 0) return { status: "no_queue" };
+  if (limits !== undefined) unparkQueue(tx, name);
   return { status: "committed" };
 }

@@ -1,7 +1,8 @@
-// Read: looking at runs without changing them.
+// Read: reads runs, journals, inboxes and items.
 
-import type { VersionCount, Entry, InboxRow, ItemState, RunNumber, RunPulse, RunRecord } from "../../kernel/index.ts";
-import { plain, recordOf, type RunRow } from "./rows.ts";
+import { invariant } from "../../base/index.ts";
+import type { VersionCount, Entry, InboxRow, ItemInfo, RunNumber, RunProgress, RunRecord } from "../../kernel/index.ts";
+import { plainRows, recordOf, type RunRow } from "./run-rows.ts";
 import type { Statements } from "./statements.ts";
 
 export function findRun(sql: Statements, id: string, generation?: number): RunRecord | undefined {
@@ -10,7 +11,7 @@ export function findRun(sql: Statements, id: string, generation?: number): RunRe
   return row === undefined ? undefined : recordOf(sql, row);
 }
 
-/** From one version to the next, one seek each; the runs themselves are counted in the index. */
+/** One seek per version; the runs are counted in the index. */
 export function countVersions(sql: Statements): readonly VersionCount[] {
   const counts: VersionCount[] = [];
   for (let name = nextDefinition(sql, ""); name !== undefined; name = nextDefinition(sql, name))
@@ -59,13 +60,15 @@ function asEntry([seq, type, command, data, at, mark, tookMs]: EntryRow): Entry 
 }
 
 export function readInbox(sql: Statements, run: RunNumber, after: number): readonly InboxRow[] {
-  return plain<InboxRow>(sql.inboxAfter.all(run, after));
+  return plainRows<InboxRow>(sql.inboxAfter.all(run, after));
 }
 
-export function readPulses(sql: Statements, runs: readonly RunNumber[]): readonly RunPulse[] {
-  const pulses: RunPulse[] = [];
+export function readPulses(sql: Statements, runs: readonly RunNumber[]): readonly RunProgress[] {
+  const pulses: RunProgress[] = [];
   for (const run of runs) {
-    const row = sql.pulse.get(run) as unknown as (Omit<RunPulse, "token"> & { token: string | null }) | undefined;
+    const row = sql.turnState.get(run) as unknown as
+      | (Omit<RunProgress, "token"> & { token: string | null })
+      | undefined;
     if (row !== undefined) pulses.push({ ...row, token: row.token ?? undefined });
   }
   return pulses;
@@ -88,18 +91,32 @@ interface ItemRow {
   readonly failures: string | null;
 }
 
-/** By the number on their row: 4 is handed out alone, 5 waits for others of its key. */
-export const ITEM_STATES = ["delayed", "ready", "leased", "stopped", "ready", "ready"] as const;
+/** The public name of each `QueueItemState`: a suspect and a parked item are ready, an admitted start is leased. */
+const ITEM_STATE_NAMES: readonly (ItemInfo["state"] | undefined)[] = [
+  "delayed",
+  "ready",
+  "leased",
+  "stopped",
+  "ready",
+  "ready",
+  "leased",
+];
+
+export function itemStateName(state: number): ItemInfo["state"] {
+  const name = ITEM_STATE_NAMES[state];
+  invariant(name !== undefined, "A queue row must have a known state.");
+  return name;
+}
 
 export function readItems(
   sql: Statements,
   run: RunNumber,
   items: readonly string[],
-): readonly (ItemState | undefined)[] {
+): readonly (ItemInfo | undefined)[] {
   return items.map((item) => {
     const row = sql.itemState.get(run, item) as unknown as ItemRow | undefined;
     if (row === undefined) return undefined;
     const { state, attempt, availableAt, failures } = row;
-    return { state: ITEM_STATES[state] ?? "leased", attempt, availableAt, failures: failures ?? undefined };
+    return { state: itemStateName(state), attempt, availableAt, failures: failures ?? undefined };
   });
 }

@@ -1,4 +1,4 @@
-// Schedules: rows that start runs. The rules are C1–C4 in kernel/schedule.ts.
+// Schedules: reads and writes the rows of schedules (schedule.C1 to schedule.C4).
 
 import type { EpochMs } from "../../base/index.ts";
 import {
@@ -14,9 +14,9 @@ import {
   type RunRecord,
   type ScheduleRecord,
   type ScheduleState,
-  type Status,
+  type RunStatus,
 } from "../../kernel/index.ts";
-import { arrive } from "./arrive.ts";
+import { appendToInbox } from "./inbox.ts";
 import type { Statements, Tx } from "./statements.ts";
 import { applyStart } from "./start.ts";
 
@@ -40,7 +40,7 @@ interface ScheduleRow {
   readonly lastRun: string | null;
   readonly line: string;
   readonly createdAt: number;
-  readonly lastStatus: Status | null;
+  readonly lastStatus: RunStatus | null;
 }
 
 function recordOf(row: unknown): ScheduleRecord {
@@ -55,7 +55,7 @@ function recordOf(row: unknown): ScheduleRecord {
     dueAt: rest.dueAt ?? undefined,
     lastAt: rest.lastAt ?? undefined,
     lastRun: rest.lastRun ?? undefined,
-    line: JSON.parse(line) as number[],
+    queued: JSON.parse(line) as number[],
     lastStatus: rest.lastStatus ?? undefined,
   };
 }
@@ -78,7 +78,7 @@ export function findDueSchedules(
   const known = new Set(definitions);
   const due = new Map<string, ScheduleRecord>();
   let nextAt: EpochMs | undefined;
-  for (const { value: definition } of sql.timedDefinitions.all() as unknown as { value: string }[]) {
+  for (const { value: definition } of sql.scheduledDefinitions.all() as unknown as { value: string }[]) {
     if (!known.has(definition)) continue;
     const { at } = sql.nextSchedule.get(definition) as { at: number };
     nextAt = Math.min(nextAt ?? at, at);
@@ -88,9 +88,9 @@ export function findDueSchedules(
       due.set(record.name, record);
     }
   }
-  for (const { value: definition } of sql.definitionsInLine.all() as unknown as { value: string }[]) {
+  for (const { value: definition } of sql.definitionsWithBacklog.all() as unknown as { value: string }[]) {
     if (!known.has(definition)) continue;
-    for (const record of sql.schedulesInLine.all(definition).map(recordOf))
+    for (const record of sql.schedulesWithBacklog.all(definition).map(recordOf))
       if (record.lastStatus === undefined || hasEnded(record.lastStatus)) due.set(record.name, record);
   }
   return { due: [...due.values()], nextAt };
@@ -101,7 +101,7 @@ export function applyPutSchedule(tx: Tx, write: PutScheduleWrite): PutScheduleOu
   const { schedule, fence, token, starts, cancel } = write;
   const row = sql.scheduleToken.get(schedule.name) as { token: string } | undefined;
   if (row?.token !== fence) return { status: "changed" };
-  // Before the new runs: the one in the way is another one, also when it has the id of one of them.
+  // The cancel comes before the starts: a new run may have the id of the cancelled one.
   const cancelled = cancel === undefined ? undefined : cancelRun(tx, cancel);
   const started: RunRecord[] = [];
   for (const run of starts) {
@@ -116,10 +116,10 @@ export function applyPutSchedule(tx: Tx, write: PutScheduleWrite): PutScheduleOu
 
 function cancelRun(tx: Tx, { to, arrival }: NonNullable<PutScheduleWrite["cancel"]>): RunNumber | undefined {
   const newest = tx.sql.newestStatus.get(to) as { run: number } | undefined;
-  return newest !== undefined && arrive(tx, newest.run, arrival) ? newest.run : undefined;
+  return newest !== undefined && appendToInbox(tx, newest.run, arrival) ? newest.run : undefined;
 }
 
-/** In the order both statements have them. */
+/** The columns in the order of `insertSchedule` and `updateSchedule`. */
 function columnsOf(schedule: ScheduleState, token: string): (string | number | null)[] {
   const { timing } = schedule;
   const isCron = "cron" in timing;
@@ -141,10 +141,10 @@ function columnsOf(schedule: ScheduleState, token: string): (string | number | n
     schedule.dueAt ?? null,
     schedule.lastAt ?? null,
     schedule.lastRun ?? null,
-    JSON.stringify(schedule.line),
+    JSON.stringify(schedule.queued),
   ];
 }
 
 export function applyRemoveSchedule({ sql }: Tx, { name }: RemoveScheduleWrite): RemoveScheduleOutcome {
-  return sql.removeSchedule.run(name).changes === 0 ? { status: "no-schedule" } : { status: "committed" };
+  return sql.deleteSchedule.run(name).changes === 0 ? { status: "no_schedule" } : { status: "committed" };
 }

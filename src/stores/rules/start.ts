@@ -1,6 +1,8 @@
-// Start: how a run comes to be, by itself or as a child.
+// Start: creates a run, at the top level or as a child.
 
+import { invariant } from "../../base/index.ts";
 import {
+  TurnDue,
   CHAIN_START,
   chainAfter,
   markOf,
@@ -15,10 +17,10 @@ import {
   type StartOutcome,
   type StartWrite,
 } from "../../kernel/index.ts";
-import { arrive } from "./arrive.ts";
-import { insertStart, rewriteStart } from "./begin.ts";
+import { appendToInbox } from "./inbox.ts";
+import { insertPendingStart, rewritePendingStart } from "./pending-start.ts";
 import { insertDeadline } from "./items.ts";
-import { recordOf, type RunRow } from "./rows.ts";
+import { recordOf, type RunRow } from "./run-rows.ts";
 import type { Tx } from "./statements.ts";
 
 export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
@@ -29,7 +31,7 @@ export function applyStart(tx: Tx, write: StartWrite): StartOutcome {
   if (made === undefined) return foundById(tx, newestRun(tx, run.id));
   for (const kind of ["singleton", "debounce"] as const) {
     const key = write[kind];
-    if (key !== undefined) tx.sql.keepStartKey.run(run.definition, kind, key, run.id);
+    if (key !== undefined) tx.sql.saveStartKey.run(run.definition, kind, key, run.id);
   }
   return { status: "started", ...withMessages(tx, made, write.messages) };
 }
@@ -42,14 +44,14 @@ interface Started {
 function withMessages(tx: Tx, started: Started, messages: readonly Arrival[] | undefined): Started {
   if (messages === undefined) return started;
   const { record, first } = started;
-  for (const arrival of messages) arrive(tx, record.run, arrival);
+  for (const arrival of messages) appendToInbox(tx, record.run, arrival);
   return { record: { ...record, arrivals: record.arrivals + messages.length }, first };
 }
 
-/** A start that becomes another run's; undefined when it is to be a run of its own. */
+/** Joins a start to an existing run (singleton, debounce); undefined when the start creates a run. */
 function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite): StartOutcome | undefined {
   if (singleton === undefined && debounce === undefined) return undefined;
-  // The caller's own run goes before anybody else's.
+  // A run with the caller's id goes before a run with the same key.
   const same = findNewest(tx, run.id);
   if (same !== undefined && same.status !== "expected") return foundById(tx, same);
   if (singleton !== undefined) {
@@ -58,14 +60,14 @@ function joinOther(tx: Tx, { run, singleton, debounce, delayMs = 0 }: StartWrite
   }
   if (debounce !== undefined) {
     const pending = findByKey(tx, run.definition, "debounce", debounce);
-    const first = pending && !hasEnded(pending.status) ? rewriteStart(tx, pending.run, run, delayMs) : undefined;
+    const first = pending && !hasEnded(pending.status) ? rewritePendingStart(tx, pending.run, run, delayMs) : undefined;
     if (first !== undefined && pending !== undefined)
       return { status: "debounced", record: recordOf(tx.sql, newestRun(tx, pending.id)), first };
   }
   return undefined;
 }
 
-/** By id, so that a run that was continued is found in its newest generation. */
+/** Finds the run by its id, so that the result is its newest generation. */
 export function findByKey(tx: Tx, definition: string, kind: string, key: string): RunRow | undefined {
   const row = tx.sql.startKey.get(definition, kind, key) as { id: string } | undefined;
   return row && findNewest(tx, row.id);
@@ -85,11 +87,11 @@ function startedOf({ sql }: Tx, row: RunRow): Started {
 }
 
 export function foundById(tx: Tx, row: RunRow): StartOutcome {
-  if (row.status === "expected") return { status: "expected-otherwise", record: recordOf(tx.sql, row) };
+  if (row.status === "expected") return { status: "other_definition", record: recordOf(tx.sql, row) };
   const found = startedOf(tx, row);
   if (row.generation === 0) return { status: "exists", ...found };
-  // Compared is what it was started with: a later generation has an input of its own.
-  const { run } = tx.sql.firstOfId.get(row.id) as { run: number };
+  // The caller compares the input of the first generation: later ones have their own input.
+  const { run } = tx.sql.firstRunOfId.get(row.id) as { run: number };
   return { status: "exists", ...found, first: { ...(tx.sql.entry.get(run, 1) as unknown as Entry) } };
 }
 
@@ -98,10 +100,6 @@ export interface Parent {
   readonly command: string;
   readonly root: RunNumber;
 }
-
-const NOT_DUE = 0;
-const DUE = 1;
-const UNBEGUN = 3;
 
 /** Undefined when the id is taken. */
 export function insertRun(
@@ -114,10 +112,10 @@ export function insertRun(
   const { sql, now } = tx;
   const number = nextRun(tx);
   const chain = chainAfter(CHAIN_START, "RunStarted", "", run.started);
-  const beginsLater = run.line !== undefined || delayMs !== undefined;
-  const claim = beginsLater ? undefined : wanted;
+  const isPending = run.slot !== undefined || delayMs !== undefined;
+  const claim = isPending ? undefined : wanted;
   const status = claim === undefined ? "queued" : "running";
-  const turnDue = beginsLater ? UNBEGUN : claim === undefined ? DUE : NOT_DUE;
+  const turnDue = isPending ? TurnDue.notStarted : claim === undefined ? TurnDue.yes : TurnDue.no;
   const { changes } = sql.insertRun.run(
     number,
     run.id,
@@ -141,21 +139,22 @@ export function insertRun(
       ? startExpected(tx, run, claim, parent, chain, turnDue)
       : writeFirst(tx, number, run, parent, status, chain, 0);
   if (changes === 1) tx.nextRun = number + 1;
-  if (beginsLater && made !== undefined) insertStart(tx, made.record.run, run, delayMs);
+  if (isPending && made !== undefined) insertPendingStart(tx, made.record.run, run, delayMs);
   return made;
 }
 
-/** W6. Undefined when the id belongs to a run that was started, or is expected to follow another definition. */
+/** rules.W6. Undefined when the id belongs to a started run, or to an expected run of another definition. */
 function startExpected(
   tx: Tx,
   run: NewRun,
   claim: Claim | undefined,
   parent: Parent | undefined,
   chain: string,
-  turnDue: number,
+  turnDue: TurnDue,
 ): Started | undefined {
   const row = tx.sql.newestRun.get(run.id) as unknown as RunRow;
   if (row.status !== "expected" || row.definition !== run.definition) return undefined;
+  invariant(row.head === 0, "An expected run must have no journal.");
   const status = claim === undefined ? "queued" : "running";
   tx.sql.startExpected.run(
     row.run,
@@ -214,7 +213,7 @@ function writeFirst(
   return { record, first };
 }
 
-/** Numbers are never used again: `prune` notes the highest, and time moves them on. Asked once per transaction. */
+/** A number is never used again: `prune` saves the highest, and numbers grow with time. Read once per transaction. */
 export function nextRun(tx: Tx): RunNumber {
   tx.nextRun ??= Math.max((tx.sql.highestRun.get() as { run: number }).run + 1, leastNumberAt(tx.now));
   return tx.nextRun;

@@ -1,14 +1,14 @@
-// Suspect groups: which suspects a claim asks for (SU1), from a bounded look at those there are (SU4).
+// Suspect groups: chooses the suspects a claim selects (suspects.SU1) from a bounded sample of those there are (suspects.SU4).
 
 import { groupSize, levelsOf } from "../../kernel/index.ts";
 
 export interface SeenSuspect {
   readonly takeovers: number;
-  /** Its queue has no room for it. */
+  /** Its queue has no free slot. */
   readonly isHeldBack?: boolean;
 }
 
-/** Suspects of one name, as a claim sees them. */
+/** The sampled suspects of one name. */
 export interface Seen<K> {
   readonly of: K;
   readonly suspects: readonly SeenSuspect[];
@@ -17,11 +17,11 @@ export interface Seen<K> {
 export interface SuspectGroup<K> {
   readonly level: number;
   readonly size: number;
-  /** By name, how many to ask for. More would walk over suspects of other levels to find them. */
+  /** How many suspects to select, by name. A higher limit would scan suspects of other levels. */
   readonly parts: readonly { readonly of: K; readonly limit: number }[];
 }
 
-/** SU1. Highest level first. A claim takes one of them: the next one only if others were quicker. */
+/** suspects.SU1. Highest level first. A claim takes one group, and the next only when other workers took the first. */
 export function suspectGroups<K>(seen: readonly Seen<K>[], tokens: number): readonly SuspectGroup<K>[] {
   const free = seen.flatMap(({ suspects }) => suspects.filter(({ isHeldBack }) => isHeldBack !== true));
   return levelsOf(free).map((level) => {
@@ -31,7 +31,7 @@ export function suspectGroups<K>(seen: readonly Seen<K>[], tokens: number): read
   });
 }
 
-/** Those that are held back may stand before the others. */
+/** Suspects that are held back may come first in the index, so the limit covers them too. */
 function limitOf(suspects: readonly SeenSuspect[], level: number, size: number): number {
   let free = 0;
   let heldBack = 0;

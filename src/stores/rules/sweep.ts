@@ -1,67 +1,67 @@
-// Sweep: removes what a run leaves behind when it ends, a bounded number of rows at a time.
+// Sweep: deletes the rows of ended and pruned runs, a bounded number per transaction.
 
 import type { EpochMs } from "../../base/index.ts";
 import { DEDUP_MS, type RunNumber } from "../../kernel/index.ts";
-import { freeKeys, keysOfRun } from "./gates.ts";
+import { freeSlots, slotsOfRun } from "./queue-limiter.ts";
 import type { Statement, Statements, Tx } from "./statements.ts";
 
-/** Rows of one table deleted in the transaction that ends a run; the rest waits for `sweepLeftovers`. */
+/** How many rows of one table a transaction deletes. `sweepLeftovers` deletes the rest. */
 const SWEEP_LIMIT = 1_000;
 
-/** The fence is gone with the token, so rows that stay a while can do no harm. */
+/** Deletes the rows of a run that ends. Its token is gone, so rows that stay for a while cannot be used. */
 export function clearEnded(tx: Tx, run: RunNumber, arrivals: number, keepsIds = false): void {
   const { sql } = tx;
   const clear = (rows: Statement): boolean => rows.run(run, SWEEP_LIMIT).changes === SWEEP_LIMIT;
-  // Most runs end with nothing left: looking costs 1 µs, a bounded delete that finds nothing 12.
+  // Most runs end without rows: the select takes 1 µs, a bounded delete that finds nothing 12.
   let left = false;
   if (sql.hasItems.get(run) !== undefined) {
-    const keys = keysOfRun(tx, run);
+    const keys = slotsOfRun(tx, run);
     left = clear(sql.clearQueue);
-    freeKeys(tx, keys);
+    freeSlots(tx, keys);
   }
-  // Without a message there is neither inbox nor once.
+  // A run that received no message has no rows in `inbox` and `once`.
   if (arrivals > 0) {
     if (sql.inboxAfter.get(run, 0) !== undefined && clear(sql.clearInbox)) left = true;
-    if (!keepsIds && sql.hasOnce.get(run) !== undefined && clear(sql.clearOnce)) left = true;
+    if (!keepsIds && sql.hasDedupKeys.get(run) !== undefined && clear(sql.clearDedupKeys)) left = true;
   }
   if (left) sql.insertLeftover.run(run);
 }
 
-/** What an ended run has left behind goes at once: it is about to live again, and knows what it was told. */
+/** Deletes all rows of an ended run that is about to be retried. Its journal holds the messages it read. */
 export function clearLeftover({ sql }: Tx, run: RunNumber): void {
   for (const clear of [sql.clearQueue, sql.clearInbox])
     while (Number(clear.run(run, SWEEP_LIMIT).changes) === SWEEP_LIMIT);
-  sql.dropLeftover.run(run);
+  sql.deleteLeftover.run(run);
 }
 
-/** Removes a run's row; what belongs to it goes with the leftovers. */
-export function forgetRun({ sql }: Tx, run: RunNumber): void {
-  // Numbers are never used again, also when the newest run goes.
-  sql.keepHighestRun.run((sql.highestRun.get() as { run: number }).run);
+/** Deletes a run's row. Its other rows are leftovers. */
+export function deleteRun({ sql }: Tx, run: RunNumber): void {
+  // A number is never used again, even when the newest run is deleted.
+  sql.saveHighestRun.run((sql.highestRun.get() as { run: number }).run);
   sql.insertLeftover.run(run);
-  sql.dropTags.run(run);
-  sql.dropFork.run(run);
-  sql.dropRun.run(run);
+  sql.deleteTags.run(run);
+  sql.deleteFork.run(run);
+  sql.deleteRun.run(run);
 }
 
-/** Removes some thousand rows of runs that are over, as many as one transaction should; false when nothing was left. */
+/** Deletes some thousand rows of ended runs, as many as one transaction should; false when there were none. */
 export function sweepLeftovers(tx: Tx): boolean {
   const { sql } = tx;
   let swept = 0;
   for (let rows = 0; rows < SWEEP_LIMIT; swept++) {
     const run = sql.leftover.get() as { run: number; kept: number; failed: number } | undefined;
     if (run === undefined) return swept > 0;
-    const keys = keysOfRun(tx, run.run);
+    const keys = slotsOfRun(tx, run.run);
     const clears = [sql.clearQueue, sql.clearInbox];
-    if (run.failed === 0) clears.push(sql.clearOnce);
-    // The journal, the checkpoints and the streams of an ended run stay; those of a pruned one go.
+    if (run.failed === 0) clears.push(sql.clearDedupKeys);
+    // An ended run keeps its journal, checkpoints and streams; a pruned run does not.
     if (run.kept === 0) {
       clears.push(sql.clearJournal, sql.clearCheckpoints, sql.clearChunks, sql.clearEmitted);
-      if (sql.hasCounted.get(run.run) !== undefined) clears.push(sql.clearArrivals, sql.clearReadiness);
+      if (sql.hasFlowRows.get(run.run) !== undefined) clears.push(sql.clearArrivals, sql.clearReadiness);
     }
     const counts = clears.map((clear) => Number(clear.run(run.run, SWEEP_LIMIT).changes));
-    freeKeys(tx, keys);
-    if (counts.every((count) => count < SWEEP_LIMIT)) sql.dropLeftover.run(run.run);
+    freeSlots(tx, keys);
+    if (counts.every((count) => count < SWEEP_LIMIT)) sql.deleteLeftover.run(run.run);
     // A run without rows costs as much as ten rows.
     rows += 10 + counts.reduce((sum, count) => sum + count, 0);
   }
@@ -69,10 +69,10 @@ export function sweepLeftovers(tx: Tx): boolean {
 }
 
 export function hasOldIds(sql: Statements, now: EpochMs): boolean {
-  return sql.oldOnce.get(now - DEDUP_MS) !== undefined;
+  return sql.oldDedupId.get(now - DEDUP_MS) !== undefined;
 }
 
-/** Forgets ids of messages that nobody will repeat any more: a run that lives for years would keep them all. */
+/** Deletes dedup ids that are older than their guarantee: a run that lasts for years would keep all of them. */
 export function sweepOldIds({ sql, now }: Tx): void {
-  sql.clearOldOnce.run(now - DEDUP_MS, SWEEP_LIMIT);
+  sql.clearOldDedupIds.run(now - DEDUP_MS, SWEEP_LIMIT);
 }

@@ -6,12 +6,12 @@ import { resolve } from "node:path";
 import { RepriseError } from "../../base/index.ts";
 import type { OnProgress } from "../../kernel/index.ts";
 import { storeErrorOf } from "./errors.ts";
-import { MEMORY } from "./location.ts";
-import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
-import type { Session } from "./session.ts";
+import { MEMORY } from "./store-file.ts";
+import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
+import type { SqliteSession } from "./sqlite-session.ts";
 import { pragma } from "./version.ts";
 
-export async function backUp(session: Session, path: string, onProgress?: OnProgress): Promise<void> {
+export async function backUp(session: SqliteSession, path: string, onProgress?: OnProgress): Promise<void> {
   const target = resolve(path);
   await intoNewFile(target, async () => {
     await session.read("Backing up", () => undefined);
@@ -22,7 +22,7 @@ export async function backUp(session: Session, path: string, onProgress?: OnProg
 
 /** Of a file that nobody has opened here, whatever its schema: before a migration. */
 export async function backUpFile(
-  waiting: Waiting,
+  waiting: RetryOptions,
   path: string | URL,
   to: string,
   onProgress?: OnProgress,
@@ -70,14 +70,14 @@ async function copy(db: DatabaseSync, target: string, onProgress: OnProgress | u
  * another process writes (under load it would never end), and it never holds up our own connection.
  */
 async function copySnapshot(
-  waiting: Waiting,
+  waiting: RetryOptions,
   path: string | URL,
   target: string,
   onProgress?: OnProgress,
 ): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
-    await patiently(waiting, `Backing up to ${target}`, () => {
+    await withRetry(waiting, `Backing up to ${target}`, () => {
       if (!db.isTransaction) db.exec("begin");
       pragma(db, "user_version");
     });

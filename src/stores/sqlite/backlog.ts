@@ -2,7 +2,7 @@
 // waiting runs cost what ten thousand do.
 
 import type { Backlog, QueueState } from "../../kernel/index.ts";
-import { backlogOf, queueStates, type QueueCount, type QueueRow, type Waiting } from "../rules/backlog.ts";
+import { backlogOf, queueStates, type QueueCount, type QueueRow, type ClaimableCount } from "../rules/backlog.ts";
 import type { Statement } from "../rules/statements.ts";
 import type { Statements } from "./statements.ts";
 
@@ -21,14 +21,14 @@ export function listQueues(sql: Statements, upTo: number): readonly QueueState[]
   const leased = KINDS.flatMap((kind) =>
     [...jump(sql.nextBusyQueue, "queue", kind)].map((queue) => countOf(queue, sql.busyUpTo.get(kind, queue, upTo))),
   );
-  const delayed = [...jump(sql.nextLaterQueue, "queue")].map((queue) =>
-    countOf(queue, sql.laterInQueueUpTo.get(queue, upTo)),
+  const delayed = [...jump(sql.nextDelayedQueue, "queue")].map((queue) =>
+    countOf(queue, sql.delayedInQueueUpTo.get(queue, upTo)),
   );
   return queueStates(
     declared,
     readBacklog(sql, upTo),
     [countOf(null, sql.leasedUpTo.get(upTo)), ...leased],
-    [countOf(null, sql.laterUpTo.get(upTo)), ...delayed],
+    [countOf(null, sql.delayedUpTo.get(upTo)), ...delayed],
   );
 }
 
@@ -52,7 +52,7 @@ function* jump<T extends string | number = string>(
   }
 }
 
-function dueTurns(sql: Statements, upTo: number): readonly Waiting[] {
+function dueTurns(sql: Statements, upTo: number): readonly ClaimableCount[] {
   const suspects = sql.suspectTurnsUpTo.all(upTo) as unknown as { name: string; version: number; count: number }[];
   const due = (sql.dueDefinitions.all() as unknown as { value: string }[]).flatMap(({ value: name }) =>
     [...jump<number>(sql.nextDueVersion, "version", name)].map((version) => {
@@ -65,29 +65,29 @@ function dueTurns(sql: Statements, upTo: number): readonly Waiting[] {
 
 type Counted = { readonly count: number; readonly oldest: number | null; readonly least: number | null };
 
-function waitingOf(kind: Waiting["kind"], name: string, queue: string | null, row: unknown): Waiting {
+function waitingOf(kind: ClaimableCount["kind"], name: string, queue: string | null, row: unknown): ClaimableCount {
   const { count, oldest, least } = row as Counted;
   return { kind, name, queue, count, oldest: oldest === null || least === null ? oldest : Math.min(oldest, least) };
 }
 
-function readyItems(sql: Statements, upTo: number): readonly Waiting[] {
+function readyItems(sql: Statements, upTo: number): readonly ClaimableCount[] {
   const names = (sql.readyNames.all() as unknown as { value: string }[]).map(({ value }) => value);
-  const suspects = sql.suspectItemsUpTo.all(upTo) as unknown as Omit<Waiting, "kind">[];
+  const suspects = sql.suspectItemsUpTo.all(upTo) as unknown as Omit<ClaimableCount, "kind">[];
   return [
     ...names.map((name) => waitingOf("task", name, null, sql.readyUpTo.get(name, upTo))),
     ...suspects.map((row) => ({ kind: "task", ...row }) as const),
   ];
 }
 
-function linedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly Waiting[] {
+function linedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly ClaimableCount[] {
   return [...jump(sql.nextQueue, "queue", kind)].flatMap((queue) =>
-    [...jump(sql.nextName, "name", kind, queue)].map((name) =>
-      waitingOf(kind, name, queue, sql.linedUpTo.get(kind, queue, name, upTo)),
+    [...jump(sql.nextNameInQueue, "name", kind, queue)].map((name) =>
+      waitingOf(kind, name, queue, sql.readyInQueueUpTo.get(kind, queue, name, upTo)),
     ),
   );
 }
 
-function parkedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly Waiting[] {
+function parkedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly ClaimableCount[] {
   return [...jump(sql.nextParkedQueue, "queue", kind)].flatMap((queue) => {
     const rows = sql.parkedUpTo.all(kind, queue, upTo) as unknown as { name: string; count: number; oldest: number }[];
     return rows.map((row) => ({ kind, queue, ...row }));

@@ -1,17 +1,17 @@
 // Check run: what must be true of one run's row, queue and inbox, given its journal.
 
-import { commandTypeOf, hasEnded, type Entry, type Status } from "../../kernel/index.ts";
-import { CheckpointWalk } from "./checkpoint-walk.ts";
-import { FlowWalk } from "./flow-walk.ts";
-import { checkFork, forkIn } from "./fork-walk.ts";
-import { JournalWalk, type Fault } from "./journal-walk.ts";
-import type { CheckStatements } from "./check.ts";
+import { commandTypeOf, hasEnded, type Entry, type RunStatus } from "../../kernel/index.ts";
+import { CheckpointCheck } from "./check-checkpoints.ts";
+import { FlowCheck } from "./check-flow.ts";
+import { checkFork, forkIn } from "./check-fork.ts";
+import { JournalCheck, type Fault } from "./check-journal.ts";
+import type { CheckStatements } from "./check-store.ts";
 
 export interface CheckedRun {
   readonly run: number;
   readonly id: string;
   readonly kind: string;
-  readonly status: Status;
+  readonly status: RunStatus;
   readonly head: number;
   readonly chain: string;
   readonly arrivals: number;
@@ -44,11 +44,11 @@ export async function checkRun(
   run: CheckedRun,
   breathe: () => Promise<void>,
 ): Promise<readonly Fault[]> {
-  const checkpoints = run.kind === "graph" ? new CheckpointWalk(sql, run.run) : undefined;
-  const flow = run.kind === "flow" ? new FlowWalk(sql, run.run) : undefined;
-  const first = await walkJournal(sql, run, breathe, new JournalWalk(), checkpoints ?? flow);
+  const checkpoints = run.kind === "graph" ? new CheckpointCheck(sql, run.run) : undefined;
+  const flow = run.kind === "flow" ? new FlowCheck(sql, run.run) : undefined;
+  const first = await walkJournal(sql, run, breathe, new JournalCheck(), checkpoints ?? flow);
   const walk =
-    first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalWalk(first.retries));
+    first.retries.length === 0 ? first : await walkJournal(sql, run, breathe, new JournalCheck(first.retries));
   walk.finish(run);
   const items = sql.items.all(run.run) as unknown as Item[];
   const faults = [...walk.faults, ...(checkpoints?.finish() ?? flow?.finish(run.status, items) ?? [])];
@@ -84,9 +84,9 @@ async function walkJournal(
   sql: CheckStatements,
   run: CheckedRun,
   breathe: () => Promise<void>,
-  walk: JournalWalk,
+  walk: JournalCheck,
   beside?: { see(entry: Entry, chain: string): void },
-): Promise<JournalWalk> {
+): Promise<JournalCheck> {
   for (let after = 0; ;) {
     const page = sql.entries.all(run.run, after, PAGE) as unknown as Entry[];
     for (const entry of page) {
@@ -135,7 +135,12 @@ function checkBeginning(run: CheckedRun, items: readonly Item[], fault: Report, 
     fault("I35 beginnings", "Something that is no run has a run's place.");
 }
 
-function checkItem(sql: CheckStatements, { item, state, token, worker }: Item, walk: JournalWalk, fault: Report): void {
+function checkItem(
+  sql: CheckStatements,
+  { item, state, token, worker }: Item,
+  walk: JournalCheck,
+  fault: Report,
+): void {
   if ((state === LEASED) !== (token !== null) || (token === null) !== (worker === null))
     fault("I14 leases have holders", `${item} is in state ${state} with token ${token} and worker ${worker}.`);
   if (worker !== null && sql.worker.get(worker) === undefined)
@@ -152,7 +157,7 @@ function checkEnded(sql: CheckStatements, run: CheckedRun, items: readonly Item[
 }
 
 /** Stopped runs wait for a person; the others need a turn, an item, or an answer that is still to come. */
-function isStuck(sql: CheckStatements, run: CheckedRun, items: readonly Item[], walk: JournalWalk): boolean {
+function isStuck(sql: CheckStatements, run: CheckedRun, items: readonly Item[], walk: JournalCheck): boolean {
   if (run.status !== "queued" && run.status !== "running" && run.status !== "waiting") return false;
   if (run.due !== 0 || run.token !== null) return false;
   // A message that nobody is woken for.

@@ -1,3 +1,3 @@
 // reprise/sqlite: the SQLite door.
 
-export { sqlite } from "../source.ts";
+export { sqlite } from "../store-source.ts";

@@ -1,12 +1,17 @@
 // List runs: newest first, page by page, by whatever filter is set.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RunFilter, RunRecord, Status } from "../../kernel/index.ts";
-import { recordOf, type RunRow } from "../rules/rows.ts";
+import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
+import { recordOf, type RunRow } from "../rules/run-rows.ts";
 import { UNHAPPY } from "./schema.ts";
 import { LISTED_COLUMNS, type Statements } from "./statements.ts";
 
-const UNHAPPY_STATUSES: ReadonlySet<Status> = new Set<Status>(["paused", "blocked", "determinism_violation", "failed"]);
+const UNHAPPY_STATUSES: ReadonlySet<RunStatus> = new Set<RunStatus>([
+  "paused",
+  "blocked",
+  "determinism_violation",
+  "failed",
+]);
 
 /** Newest first. The text depends only on which filters are set, so that SQLite can choose the index that fits. */
 export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): readonly RunRecord[] {

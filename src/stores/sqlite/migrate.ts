@@ -3,15 +3,15 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { RepriseError } from "../../base/index.ts";
-import type { ConnectOptions } from "./open.ts";
-import { BUSY_SLICE_MS, patiently, type Waiting } from "./patience.ts";
+import type { ConnectOptions } from "./sqlite-connection.ts";
+import { BUSY_SLICE_MS, withRetry, type RetryOptions } from "./retry-busy.ts";
 import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
-import { checkVersion, pragma } from "./version.ts";
-import { readWholeHeader } from "./whole-file.ts";
+import { checkSchemaVersion, pragma } from "./version.ts";
+import { readCompleteHeader } from "./file-header.ts";
 
 export async function migrate(db: DatabaseSync, options: ConnectOptions): Promise<void> {
   for (;;) {
-    const version = await patiently(options, `Reading ${options.path}`, () => schemaVersion(db));
+    const version = await withRetry(options, `Reading ${options.path}`, () => schemaVersion(db));
     if (version >= SCHEMA_VERSION) return;
     if (!options.migrate)
       throw new RepriseError(
@@ -19,20 +19,20 @@ export async function migrate(db: DatabaseSync, options: ConnectOptions): Promis
         `${options.path} has schema ${version}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
         { details: { found: version, needed: SCHEMA_VERSION } },
       );
-    await patiently(options, `Migrating ${options.path} to schema ${version + 1}`, () => migrateOnce(db, version));
+    await withRetry(options, `Migrating ${options.path} to schema ${version + 1}`, () => migrateOnce(db, version));
   }
 }
 
 /** The schema a file has, and the one this program brings it to; nothing is written. */
 export async function readSchema(
-  waiting: Waiting,
+  waiting: RetryOptions,
   path: string,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  await readWholeHeader(waiting, path);
-  const from = await patiently(waiting, `Reading ${path}`, () => {
+  await readCompleteHeader(waiting, path);
+  const from = await withRetry(waiting, `Reading ${path}`, () => {
     const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
     try {
-      checkVersion(db, path);
+      checkSchemaVersion(db, path);
       return schemaVersion(db);
     } finally {
       db.close();

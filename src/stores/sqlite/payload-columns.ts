@@ -1,19 +1,18 @@
-// Payload columns: where payloads lie, and which statement reads or writes which of them.
+// Payload columns: the columns that hold payloads, and the statements that read or write them. Used only with a codec.
 //
-// A new column for payloads is added to COLUMNS, every statement that casts it to a blob or to text to PLACES. That is all
-// a codec needs; without a codec neither is looked at.
+// A new payload column is added to COLUMNS. Every statement that casts it to a blob or to text is added to PLACES.
 
 export interface PayloadColumn {
   readonly table: string;
   readonly column: string;
-  /** The columns that say which payload it is: the run's number first, 0 where there is none. */
+  /** SQL for the number of the payload's run, 0 where there is none. */
   readonly run: string;
   readonly place: string;
-  /** What orders the rows: `rowid`, or the primary key of a table without one. */
+  /** The key that orders the rows: `rowid`, or the primary key of a table without rowid. */
   readonly key: readonly string[];
 }
 
-/** By the name of their field in the codec's context. Never renamed: it is authenticated with every payload. */
+/** By the name of the field in the codec's context. A name never changes: the codec authenticates it with every payload. */
 export const COLUMNS = {
   journal: { table: "journal", column: "data", run: "run", place: "seq", key: ["rowid"] },
   inbox: { table: "inbox", column: "data", run: "run", place: "arrival", key: ["rowid"] },
@@ -40,7 +39,7 @@ export const COLUMNS = {
 
 export type PayloadField = keyof typeof COLUMNS;
 
-/** A field, and where a statement that cannot read it from its own columns has the run and the place. */
+/** The field of a statement's payload. `run` and `place`: SQL that the statement uses instead of the field's columns. */
 export interface PayloadPlace {
   readonly field: PayloadField;
   readonly run?: string;
@@ -63,35 +62,35 @@ export const PLACES: Readonly<Record<string, PayloadPlace>> = {
   entriesAfter: JOURNAL,
   entries: JOURNAL,
   stepsAfter: { ...JOURNAL, run: "journal.run", place: "journal.seq" },
-  dataAt: JOURNAL,
-  rewriteFirst: JOURNAL,
-  inputsOf: { ...JOURNAL, run: "arrivals.run", place: "arrivals.seq" },
-  inputsOfMany: { ...JOURNAL, run: "arrivals.run", place: "arrivals.seq" },
+  entryData: JOURNAL,
+  rewriteFirstEntry: JOURNAL,
+  inputsOfNode: { ...JOURNAL, run: "arrivals.run", place: "arrivals.seq" },
+  inputsOfNodes: { ...JOURNAL, run: "arrivals.run", place: "arrivals.seq" },
   insertInbox: { ...INBOX, place: "arrivals" },
   inboxAfter: INBOX,
   returnItem: FAILURES,
   readyItems: FAILURES,
   itemState: FAILURES,
   suspectItemGroup: FAILURES,
-  linedItems: FAILURES,
+  readyItemsInQueue: FAILURES,
   insertChunk: { field: "chunk", run: "?1", place: "?2 || '/' || cast(?3 as integer)" },
   chunksAfter: { field: "chunk" },
   insertCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
-  insertHeldCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
+  insertFencedCheckpoint: { field: "checkpoint", run: "?1", place: "?2" },
   wholeCheckpoint: { field: "checkpoint" },
   checkpoint: { field: "checkpoint" },
   run: EVIDENCE,
   newestRun: EVIDENCE,
   runOfGeneration: EVIDENCE,
-  stop: EVIDENCE,
-  pauseOwn: EVIDENCE,
-  block: EVIDENCE,
+  stopRun: EVIDENCE,
+  pauseSelf: EVIDENCE,
+  blockRun: EVIDENCE,
   takeOverTurns: EVIDENCE,
   stopFlow: EVIDENCE,
   schedule: SCHEDULE,
   schedulesAfter: SCHEDULE,
   dueSchedules: SCHEDULE,
-  schedulesInLine: SCHEDULE,
+  schedulesWithBacklog: SCHEDULE,
   insertSchedule: { ...SCHEDULE, place: "?1" },
   updateSchedule: { ...SCHEDULE, place: "?1" },
   insertThreadValue: { ...VALUE, place: "json_array(cast(?1 as integer), ?2, ?3)" },

@@ -1,27 +1,30 @@
-// Rekey: every payload is read and written anew with today's codec, some megabytes per transaction, while work goes on.
+// Rekey: decodes every payload and encodes it with the current codec, some megabytes per transaction, while workers run.
 //
-// The text stays what it was, and with it every mark and every chain.
+// The texts do not change, so every mark and every chain stays valid.
 
 import type { DatabaseSync } from "node:sqlite";
 import { RepriseError } from "../../base/index.ts";
 import type { Rekeyed } from "../../kernel/index.ts";
-import { breathe } from "./patience.ts";
-import { forgetOtherCodecs, type PayloadBorder } from "./payload-border.ts";
+import { yieldToEventLoop } from "./retry-busy.ts";
+import { deleteOtherCodecProbes, type SqlitePayloadCipher } from "./sqlite-payload-cipher.ts";
 import { COLUMNS, type PayloadColumn, type PayloadField } from "./payload-columns.ts";
-import type { Session } from "./session.ts";
+import type { SqliteSession } from "./sqlite-session.ts";
 
 const ROWS = 500;
 const BYTES = 4_000_000;
 
 export async function rekey(
-  session: Session,
+  session: SqliteSession,
   onProgress: (done: number, total: number) => void = () => undefined,
 ): Promise<Rekeyed> {
-  const border = await session.read("Rekeying", () => session.connection.border);
-  if (border === undefined)
-    throw new RepriseError("BAD_OPTIONS", "There is nothing to write payloads with: open the store with a `codec`.");
-  if (!border.isOpen) border.refuse();
-  border.unreadable = 0;
+  const cipher = await session.read("Rekeying", () => session.connection.cipher);
+  if (cipher === undefined)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      "Rekeying needs a codec, and the store was opened without one. Pass `codec`, or --codec to the command.",
+    );
+  if (!cipher.isUnlocked) cipher.refuse();
+  cipher.unreadable = 0;
   const fields = Object.keys(COLUMNS) as PayloadField[];
   const total = await session.read("Rekeying", () =>
     fields.reduce((sum, field) => sum + countOf(session.connection.db, COLUMNS[field]), 0),
@@ -31,34 +34,34 @@ export async function rekey(
     for await (const done of rewritten(session, field)) {
       payloads += done;
       onProgress(Math.min(payloads, total), total);
-      await breathe(session.options);
+      await yieldToEventLoop(session.options);
     }
-  const { unreadable } = border;
-  if (unreadable === 0) await finish(session, border);
+  const { unreadable } = cipher;
+  if (unreadable === 0) await finish(session, cipher);
   return { payloads: payloads - unreadable, unreadable };
 }
 
-/** The old keys are not needed any more, and nothing of the old bytes is left in the log. */
-async function finish(session: Session, border: PayloadBorder): Promise<void> {
-  await session.transact("Rekeying", () => forgetOtherCodecs(session.connection.db, border));
+/** After this the old keys are no longer needed, and the log holds none of the old bytes. */
+async function finish(session: SqliteSession, cipher: SqlitePayloadCipher): Promise<void> {
+  await session.transact("Rekeying", () => deleteOtherCodecProbes(session.connection.db, cipher));
   await session.read("Rekeying", () => session.connection.db.exec("pragma wal_checkpoint(truncate)"));
 }
 
-async function* rewritten(session: Session, field: PayloadField): AsyncGenerator<number> {
+async function* rewritten(session: SqliteSession, field: PayloadField): AsyncGenerator<number> {
   const column: PayloadColumn = COLUMNS[field];
   const keys = column.key.join(", ");
   const marks = column.key.map(() => "?").join(", ");
   const next = `select ${keys}, length(${column.column}) as bytes from ${column.table}
     where ${column.column} is not null and (${keys}) > (${marks}) order by ${keys} limit ${ROWS}`;
   const update = `update ${column.table}
-    set ${column.column} = reprise_reseal(${column.column}, ${column.run}, ${column.place}, '${field}')
+    set ${column.column} = reprise_reencode(${column.column}, ${column.run}, ${column.place}, '${field}')
     where (${keys}) = (${marks})`;
   // Numbers and texts both sort after this.
   let last: readonly (number | string)[] = column.key.map(() => Number.MIN_SAFE_INTEGER);
   for (;;) {
     const rows = await session.transact("Rekeying", () => {
       const { db } = session.connection;
-      // What the old bytes leave behind in the file is overwritten.
+      // SQLite overwrites the old bytes in the file with zeros.
       db.exec("pragma secure_delete = on");
       try {
         const found = atMost(db.prepare(next).all(...last) as Row[]);
@@ -81,7 +84,7 @@ function keyOf(row: Row, { key }: PayloadColumn): readonly (number | string)[] {
   return key.map((name) => row[name]!);
 }
 
-/** As many rows as one transaction should rewrite, and at least one. */
+/** The rows that one transaction rewrites: at least one. */
 function atMost(rows: readonly Row[]): readonly Row[] {
   let bytes = 0;
   const end = rows.findIndex((row, index) => (bytes += Number(row["bytes"])) > BYTES && index > 0);

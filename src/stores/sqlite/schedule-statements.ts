@@ -1,14 +1,14 @@
-// The statements of schedules; part of `Statements`.
+// Schedule statements: part of `Statements`.
 
-import { distinct } from "./distinct.ts";
+import { distinctScan } from "./distinct-scan.ts";
 
-/** As `ScheduleRow` names them. The status is that of the last run's newest generation. */
+/** The columns of `ScheduleRow`. `lastStatus` is the status of the last run's newest generation. */
 const COLUMNS = `name, token, definition, version, cast(input as text) as input, cron, time_zone as timeZone, every, anchor,
   overlap, catch_up as catchUp, jitter, paused, next_at as nextAt, due_at as dueAt, last_at as lastAt, last_run as lastRun,
   line, created_at as createdAt,
   (select status from runs where runs.id = schedules.last_run order by generation desc limit 1) as lastStatus`;
 
-const IN_LINE = "line <> '[]' and paused = 0";
+const HAS_BACKLOG = "line <> '[]' and paused = 0";
 
 export const SCHEDULE_SQL = {
   schedule: `select ${COLUMNS} from schedules where name = ?`,
@@ -21,12 +21,12 @@ export const SCHEDULE_SQL = {
       time_zone = ?7, every = ?8, anchor = ?9, overlap = ?10, catch_up = ?11, jitter = ?12, paused = ?13, next_at = ?14,
       due_at = ?15, last_at = ?16, last_run = ?17, line = ?18
     where name = ?1`,
-  removeSchedule: "delete from schedules where name = ?",
-  timedDefinitions: distinct("definition", "schedules indexed by schedules_due", "due_at is not null"),
+  deleteSchedule: "delete from schedules where name = ?",
+  scheduledDefinitions: distinctScan("definition", "schedules indexed by schedules_due", "due_at is not null"),
   nextSchedule: `select min(due_at) as at from schedules indexed by schedules_due
     where due_at is not null and definition = ?`,
   dueSchedules: `select ${COLUMNS} from schedules indexed by schedules_due
     where due_at is not null and definition = ? and due_at <= ? order by due_at limit ?`,
-  definitionsInLine: distinct("definition", "schedules indexed by schedules_in_line", IN_LINE),
-  schedulesInLine: `select ${COLUMNS} from schedules indexed by schedules_in_line where ${IN_LINE} and definition = ?`,
+  definitionsWithBacklog: distinctScan("definition", "schedules indexed by schedules_in_line", HAS_BACKLOG),
+  schedulesWithBacklog: `select ${COLUMNS} from schedules indexed by schedules_in_line where ${HAS_BACKLOG} and definition = ?`,
 } as const;

@@ -72,7 +72,7 @@ function turnWrite(held: Held, { entries: wanted, items = [] }: Parts, move: Tur
     chain = chainAfter(chain, type, command, data);
     return { seq: held.head + 1 + index, type, command, data, at: store.now(), mark: markOf(chain) };
   });
-  const nothing = { read: 0, finished: [], dropped: [], children: [], messages: [], emits: [], sends: [] };
+  const nothing = { read: 0, finished: [], dropped: [], children: [], messages: [], chunks: [], outgoing: [] };
   // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
   return { ...held, previousChain: held.chain, ...nothing, write: "turn", entries, items, chain, then: move };
 }
@@ -301,7 +301,7 @@ test.each([
     dueAt: at,
     lastAt: undefined,
     lastRun: undefined,
-    line: [],
+    queued: [],
   };
   await store.write([{ write: "put-schedule", fence: undefined, token: "t", schedule, starts: [] }]);
   const problems = await afterDoing(sql);

@@ -16,7 +16,7 @@ import type {
   HistoryBreak,
   HistoryEvent,
   InboxRow,
-  InputsAsked,
+  InputsRequest,
   NewCheckpoint,
   NodeInput,
   OnProgress,
@@ -30,30 +30,30 @@ import type {
   RunFilter,
   RunHolder,
   RunNumber,
-  RunPulse,
+  RunProgress,
   RunRecord,
   ScheduleRecord,
   Store,
   StoreInfo,
   TransactOutcome,
   TurnWrite,
-  ItemState,
+  ItemInfo,
   VersionCount,
   WorkerInfo,
   Write,
 } from "../../kernel/index.ts";
-import type { Threads, ThreadStore } from "../threads.ts";
+import type { Threads, ThreadStore } from "../thread-store.ts";
 import { apply, idleOutcome } from "../rules/apply.ts";
 import { listQueues, readBacklog } from "./backlog.ts";
 import { backUp } from "./back-up.ts";
-import { describe, prune } from "./care.ts";
-import { check } from "./check.ts";
+import { describe, prune } from "./prune-and-describe.ts";
+import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
-import { readHistory, readHolders } from "./holders.ts";
+import { readHistory, readHolders } from "./run-leases.ts";
 import { listRuns } from "./list-runs.ts";
-import { MEMORY } from "./location.ts";
-import type { Durability } from "./open.ts";
+import { MEMORY } from "./store-file.ts";
+import type { Durability } from "./sqlite-connection.ts";
 import {
   countVersions,
   findRun,
@@ -65,7 +65,7 @@ import {
   readSteps,
 } from "../rules/read.ts";
 import {
-  drawWorker,
+  randomWorkerNumber,
   hasNothingToReap,
   listWorkers,
   readHeld,
@@ -74,14 +74,14 @@ import {
   releaseWorker,
   renewLease,
   type Reaped,
-} from "../rules/reap.ts";
+} from "../rules/worker-leases.ts";
 import { rekey } from "./rekey.ts";
 import { findDueSchedules, findSchedule, listSchedules } from "../rules/schedules.ts";
-import { Session, type SqliteTx } from "./session.ts";
-import { isPoll, isWorthRepeating, writeSingly } from "../rules/singly.ts";
+import { SqliteSession, type SqliteTx } from "./sqlite-session.ts";
+import { isPoll, isWorthRetrying, writeOneByOne } from "../rules/write-one-by-one.ts";
 import { readEmitted, readStream } from "../rules/streams.ts";
-import { SqliteThreads } from "./threads.ts";
-import { transact } from "./transact.ts";
+import { SqliteThreads } from "./sqlite-threads.ts";
+import { transact } from "./user-transaction.ts";
 
 export interface SqliteStoreOptions {
   /** A file, or ":memory:" for a store that lives as long as the process. */
@@ -108,7 +108,7 @@ export interface SqliteStoreOptions {
  * ```
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const session = await Session.open({
+  const session = await SqliteSession.open({
     ...options,
     path: options.path === MEMORY ? MEMORY : resolve(options.path),
     durability: options.durability ?? "full",
@@ -122,10 +122,10 @@ const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const KIND = "sqlite";
 
 export class SqliteStore implements Store, ThreadStore {
-  readonly #session: Session;
+  readonly #session: SqliteSession;
   #dataVersion: number;
 
-  constructor(session: Session) {
+  constructor(session: SqliteSession) {
     this.#session = session;
     this.#dataVersion = this.#readDataVersion();
   }
@@ -163,9 +163,9 @@ export class SqliteStore implements Store, ThreadStore {
     try {
       return await commit(writes);
     } catch (error) {
-      if (writes.length === 1 || !isWorthRepeating(error)) throw error;
+      if (writes.length === 1 || !isWorthRetrying(error)) throw error;
       // S2
-      return writeSingly(writes, async (write) => (await commit([write]))[0]!);
+      return writeOneByOne(writes, async (write) => (await commit([write]))[0]!);
     }
   }
 
@@ -189,7 +189,7 @@ export class SqliteStore implements Store, ThreadStore {
   registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
     return this.#session.transact("Registering a worker", (tx) => {
       for (;;) {
-        const worker = drawWorker(this.#session.options.random);
+        const worker = randomWorkerNumber(this.#session.options.random);
         if (registerWorker(this.#caughtUp(tx), worker, name, leaseMs, about)) return worker;
       }
     });
@@ -250,7 +250,7 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Reading a checkpoint", (sql) => findCheckpoint(sql, run, step, whole));
   }
 
-  findLabelled(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
+  findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined> {
     return this.#session.read("Reading a checkpoint", (sql) => findLabelled(sql, run, label, step));
   }
 
@@ -270,7 +270,7 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
   }
 
-  readInputs(asked: readonly InputsAsked[]): Promise<readonly (readonly NodeInput[])[]> {
+  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
     return this.#session.read("Reading inputs", (sql) => readInputs(sql, asked));
   }
 
@@ -278,17 +278,17 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Reading readiness", (sql) => readReadiness(sql, run));
   }
 
-  pulse(runs: readonly RunNumber[]): Promise<readonly RunPulse[]> {
+  readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
     return this.#session.read("Looking at runs", (sql) => readPulses(sql, runs));
   }
 
-  itemTokens(
+  readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
     return this.#session.read("Looking at items", (sql) => readItemTokens(sql, items));
   }
 
-  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemState | undefined)[]> {
+  readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
     return this.#session.read("Looking at items", (sql) => readItems(sql, run, items));
   }
 
@@ -308,7 +308,7 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Looking at what waits", (sql) => readBacklog(sql, upTo));
   }
 
-  hasChanged(): boolean {
+  pollChanges(): boolean {
     let version: number;
     try {
       version = this.#readDataVersion();
@@ -356,7 +356,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   check(onProgress?: OnProgress): Promise<readonly Problem[]> {
-    return check(this.#session, onProgress);
+    return checkStore(this.#session, onProgress);
   }
 
   close(): Promise<void> {

@@ -1,4 +1,4 @@
-// The statements of LangGraph threads; part of `Statements`.
+// Thread statements: the tables of LangGraph threads, part of `Statements`.
 
 const CHECKPOINT = "checkpoint as number, thread, namespace, id, parent, body, metadata, channels";
 const VALUE = "value, type, form, cast(data as text) as data";
@@ -13,7 +13,7 @@ export const THREAD_SQL = {
     order by id desc limit 1`,
   insertThreadCheckpoint: `insert into langgraph_checkpoints (thread, namespace, id, parent, body, metadata, channels)
     values (?, ?, ?, ?, ?, ?, ?)`,
-  // One index each, walked from its end.
+  // Each reads one index from its end.
   checkpointsOfNamespace: `select ${CHECKPOINT} from langgraph_checkpoints
     where thread = ?1 and namespace = ?2 and id <= ?3 and (id < ?3 or checkpoint < ?4) order by id desc limit ?5`,
   checkpointsOfThread: `select ${CHECKPOINT} from langgraph_checkpoints indexed by langgraph_checkpoints_by_thread

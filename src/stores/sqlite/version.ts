@@ -10,7 +10,7 @@ export function pragma(db: DatabaseSync, name: string): unknown {
 }
 
 /** Passes our own databases up to our own schema, and empty ones. */
-export function checkVersion(db: DatabaseSync, path: string): void {
+export function checkSchemaVersion(db: DatabaseSync, path: string): void {
   // Tables first: another process may make the store between the two looks, and its tables come with its mark.
   const { tables } = db.prepare("select count(*) as tables from sqlite_schema").get() as { tables: number };
   const applicationId = pragma(db, "application_id");

@@ -36,9 +36,9 @@ export const backlogCases: readonly StoreCase[] = [
   storeCase("what waits is listed by what is needed to take it", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store);
-    const line = { queue: "mail", key: "a" };
+    const slot = { queue: "mail", key: "a" };
     const differently = (n: number): Partial<NewItem> =>
-      [{}, { name: "refund" }, { line }, { line, name: "refund" }, { name: nodeRoute("import", 2) }, route][n] ?? {};
+      [{}, { name: "refund" }, { slot }, { slot, name: "refund" }, { name: nodeRoute("import", 2) }, route][n] ?? {};
     const route = { name: nodeRoute("import", 2, undefined, "gpu") };
     await startWithTasks(store, worker, "order-1", 6, differently);
     await startRun(store, "order-2");
@@ -48,7 +48,7 @@ export const backlogCases: readonly StoreCase[] = [
       ["order-4", 2],
     ] as const)
       await startRun(store, id, { version });
-    await store.write([startWrite("order-5", { version: 3, line: { queue: "mail" } })]);
+    await store.write([startWrite("order-5", { version: 3, slot: { queue: "mail" } })]);
     const backlog = await store.readBacklog();
     assert.deepEqual(texts(backlog), [
       "node import@2: 1",
@@ -74,7 +74,7 @@ export const backlogCases: readonly StoreCase[] = [
     assert.ok(name !== undefined && other !== undefined);
     assert.equal(Buffer.byteLength(other), 1_222);
     const line = { queue: longest };
-    await startWithTasks(store, worker, "order-1", 2, (n) => ({ line, name: n === 0 ? name : other }));
+    await startWithTasks(store, worker, "order-1", 2, (n) => ({ slot: line, name: n === 0 ? name : other }));
     assert.deepEqual(
       (await store.readBacklog()).map(({ label, count }) => [label, count]),
       [
@@ -121,7 +121,7 @@ export const backlogCases: readonly StoreCase[] = [
       await store.reap(await registerWorker(store, "reaper"));
     }
     const worker = await registerWorker(store);
-    await startWithTasks(store, worker, "order-3", 3, () => ({ name: "mail", line: { queue: "mail", key: "a" } }));
+    await startWithTasks(store, worker, "order-3", 3, () => ({ name: "mail", slot: { queue: "mail", key: "a" } }));
     assert.equal((await claimItems(store, worker, ["mail"])).length, 1);
     assert.deepEqual(texts(await store.readBacklog()), ["task charge: 1", "task mail mail: 2", "turn checkout@1: 1"]);
   }),

@@ -22,13 +22,13 @@ async function declare(store: Store, limits: QueueLimits): Promise<void> {
 
 async function start(store: Store, id: string, parts: Partial<StartWrite>, run?: Partial<NewRun>) {
   const [outcome] = await store.write([{ ...startWrite(id, run), ...parts }]);
-  assert.ok(outcome.status !== "expected-otherwise");
+  assert.ok(outcome.status !== "other_definition");
   return outcome;
 }
 
 async function startInLine(store: Store, id: string, key?: string, run: Partial<NewRun> = {}): Promise<void> {
   const line = { queue: "builds", ...(key !== undefined && { key }) };
-  const outcome = await start(store, id, {}, { line, ...run });
+  const outcome = await start(store, id, {}, { slot: line, ...run });
   assert.deepEqual([outcome.status, outcome.record.status], ["started", "queued"]);
 }
 
@@ -130,8 +130,8 @@ export const beginningCases: readonly StoreCase[] = [
     // The start that replaces another may be of another version.
     const debounce = { debounce: "doc", delayMs: 1_000 };
     const line = { queue: "builds" };
-    await start(store, "late", debounce, { line });
-    await start(store, "later", debounce, { line, version: 3 });
+    await start(store, "late", debounce, { slot: line });
+    await start(store, "later", debounce, { slot: line, version: 3 });
     t.clock.advance(1_000);
     await fireDue(store);
     assert.deepEqual((await admit(store, 100, 1)).runs, []);
@@ -144,7 +144,7 @@ export const beginningCases: readonly StoreCase[] = [
     await startInLine(store, "first");
     await admit(store);
     const parent = await startHeld(store, worker, "parent", { definition: "parent" });
-    const run = { ...startWrite("child").run, line: { queue: "builds" } };
+    const run = { ...startWrite("child").run, slot: { queue: "builds" } };
     const taken = { type: "ChildWorkflowFailed", target: "ChildWorkflow(0)", data: "{}" } as const;
     const children = [{ run, command: "ChildWorkflow(0)", detached: false, taken }];
     const entries = [["ChildWorkflowInitiated", "ChildWorkflow(0)"]] as const;

@@ -54,7 +54,7 @@ export const careCases: readonly StoreCase[] = [
     const held = await startWithTasks(store, worker, "with tasks", 1);
     const item = await takeItem(store, worker);
     await store.write([
-      { write: "item-back", run: held.run, item: item.item, token: item.token, attempt: 1, failures: "[1]" },
+      { write: "return-item", run: held.run, item: item.item, token: item.token, attempt: 1, failures: "[1]" },
       { write: "message", to: "with tasks", arrival: resolved(), once: false },
     ]);
     const stopped = await startHeld(store, worker, "stopped");

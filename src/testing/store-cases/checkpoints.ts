@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chainAfter, wholeText, type NewCheckpoint, type Store } from "../../kernel/index.ts";
+import { chainAfter, snapshotText, type NewCheckpoint, type Store } from "../../kernel/index.ts";
 import {
   commitTurn,
   COMPLETES,
@@ -28,7 +28,7 @@ export function step(
   const data = JSON.stringify({ delta, frontier: [], key, ...(label !== undefined && { label }), step: number });
   const entry: EntryParts = ["StepCommitted", "", data];
   const chain = chainAfter(held.chain, ...([entry[0], entry[1], data] as const));
-  const state = number === 0 ? wholeText([], [`{"n":${n}}`]) : undefined;
+  const state = number === 0 ? snapshotText([], [`{"n":${n}}`]) : undefined;
   return { entries: [entry], checkpoints: [{ step: number, seq: held.head + 1, chain, key, label, state }] };
 }
 
@@ -77,9 +77,9 @@ export const checkpointCases: readonly StoreCase[] = [
       const before = await startGraph(store, worker, "a");
       const write = turnWrite(store, before, step(before, 1));
       assert.equal((await store.write([write]))[0].status, "committed");
-      assert.equal((await store.write([write]))[0].status, "already-committed");
+      assert.equal((await store.write([write]))[0].status, "already_committed");
       const stranger = { ...write, token: newToken() };
-      assert.equal((await store.write([stranger]))[0].status, "already-committed");
+      assert.equal((await store.write([stranger]))[0].status, "already_committed");
       assert.deepEqual(await stepsOf(store, before.run), [
         [0, "a/0"],
         [1, "a/1"],
@@ -98,7 +98,7 @@ export const checkpointCases: readonly StoreCase[] = [
       await store.reap(other);
       const held = await takeTurn(store, other, ["agent"]);
       await commitTurn(store, held, step(held, 1, { n: 10 }));
-      assert.equal(await outcomeOf(store, late, step(late, 1, { key: "a/1 otherwise", n: 11 })), "lease-lost");
+      assert.equal(await outcomeOf(store, late, step(late, 1, { key: "a/1 otherwise", n: 11 })), "lease_lost");
       assert.deepEqual((await stepsOf(store, held.run)).at(-1), [1, "a/1"]);
       assert.equal((await store.findRun("a"))?.status, "running");
     },
@@ -136,7 +136,7 @@ export const checkpointCases: readonly StoreCase[] = [
   storeCase("a void commit leaves no checkpoint", async (store) => {
     const worker = await registerWorker(store);
     const held = await startGraph(store, worker, "a");
-    assert.equal(await outcomeOf(store, { ...held, token: newToken() }, step(held, 1)), "lease-lost");
+    assert.equal(await outcomeOf(store, { ...held, token: newToken() }, step(held, 1)), "lease_lost");
     assert.deepEqual(await stepsOf(store, held.run), [[0, "a/0"]]);
   }),
 
@@ -151,7 +151,7 @@ export const checkpointCases: readonly StoreCase[] = [
         Array.from({ length: 100 }, async (_, n) => (await stores[n % stores.length]!.write([write]))[0].status),
       );
       assert.equal(outcomes.filter((status) => status === "committed").length, 1);
-      assert.equal(outcomes.filter((status) => status === "already-committed").length, 99);
+      assert.equal(outcomes.filter((status) => status === "already_committed").length, 99);
       assert.deepEqual((await stepsOf(store, held.run)).at(-1), [1, "a/1"]);
     },
   ),

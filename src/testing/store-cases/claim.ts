@@ -66,7 +66,7 @@ export const claimCases: readonly StoreCase[] = [
     const tokens = newTokens(3);
     const [turns] = await store.write([{ write: "claim-turns", worker, tokens, definitions: [versioned("checkout")] }]);
     assert.deepEqual(turns.map((turn) => turn.token).sort(), [...tokens].sort());
-    const pulses = await store.pulse(turns.map((turn) => turn.record.run));
+    const pulses = await store.readProgress(turns.map((turn) => turn.record.run));
     const held = new Map(pulses.map((pulse) => [pulse.run, pulse.token]));
     for (const turn of turns) assert.equal(held.get(turn.record.run), turn.token);
     assert.deepEqual(await claimTurns(store, worker, ["checkout"], 0), []);
@@ -141,12 +141,12 @@ export const claimCases: readonly StoreCase[] = [
     await send(store, "held");
     const waiting = await startWaiting(store, worker, "waiting");
     const ended = await commitTurn(store, await startHeld(store, worker, "ended"), COMPLETES);
-    const pulses = await store.pulse([held.run, waiting.run, ended.run, 4_711]);
+    const pulses = await store.readProgress([held.run, waiting.run, ended.run, 4_711]);
     const byRun = new Map(pulses.map((pulse) => [pulse.run, pulse]));
     assert.equal(byRun.size, 3);
     assert.deepEqual([byRun.get(held.run)?.arrivals, byRun.get(held.run)?.token], [1, held.token]);
     assert.deepEqual([byRun.get(waiting.run)?.arrivals, byRun.get(waiting.run)?.token], [0, undefined]);
     assert.deepEqual(byRun.get(ended.run), { run: ended.run, status: "completed", arrivals: 0, token: undefined });
-    assert.deepEqual(await store.pulse([]), []);
+    assert.deepEqual(await store.readProgress([]), []);
   }),
 ];

@@ -70,10 +70,10 @@ export const controlCases: readonly StoreCase[] = [
       { run: held.run, item: "Task(9)" },
       { run: held.run + 1, item: item.item },
     ];
-    assert.deepEqual(await store.itemTokens(asked), [item.token, undefined, undefined, undefined]);
-    assert.deepEqual(await store.itemTokens([]), []);
+    assert.deepEqual(await store.readItemTokens(asked), [item.token, undefined, undefined, undefined]);
+    assert.deepEqual(await store.readItemTokens([]), []);
     await commitTurn(store, held, { entries: [["CancelRequested", ""]], dropped: [item.item] });
-    assert.deepEqual(await store.itemTokens(asked.slice(0, 1)), [undefined]);
+    assert.deepEqual(await store.readItemTokens(asked.slice(0, 1)), [undefined]);
   }),
 
   storeCase(
@@ -150,8 +150,8 @@ export const controlCases: readonly StoreCase[] = [
           { write: "pause", id: "held", own: { token: undefined, evidence: "{}" } },
         ]),
         [
-          { status: "not-pausable", as: "running" },
-          { status: "not-pausable", as: "running" },
+          { status: "not_pausable", as: "running" },
+          { status: "not_pausable", as: "running" },
         ],
       );
     });
@@ -177,7 +177,7 @@ export const controlCases: readonly StoreCase[] = [
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
       await store.write([{ write: "pause", id: "order-1" }]);
-      assert.equal((await store.pulse([held.run]))[0]?.token, held.token);
+      assert.equal((await store.readProgress([held.run]))[0]?.token, held.token);
       const next = await commitTurn(store, held, { entries: [WAITS] });
       await send(store, "order-1");
       await commitTurn(store, next, { then: "release" });
@@ -196,7 +196,7 @@ export const controlCases: readonly StoreCase[] = [
       await startHeld(store, await registerWorker(store, "dying"), "order-3"),
     ];
     for (const { id } of [first, second, third]) await store.write([{ write: "pause", id }]);
-    await store.write([{ write: "turn-back", run: first.run, token: first.token }]);
+    await store.write([{ write: "return-turn", run: first.run, token: first.token }]);
     await store.releaseWorker(worker);
     clock.advance(LEASE_MS + 1);
     const next = await registerWorker(store, "next");
@@ -217,7 +217,7 @@ export const controlCases: readonly StoreCase[] = [
       assert.equal((await getRun(store, "order-1")).status, "running");
       assert.deepEqual(await claimTurns(store, worker), []);
       await commitTurn(store, held, { entries: [WAITS] });
-      await store.write([{ write: "turn-back", run: held.run, token: held.token }]);
+      await store.write([{ write: "return-turn", run: held.run, token: held.token }]);
       assert.equal((await claimTurns(store, worker)).length, 1);
     },
   ),
@@ -234,7 +234,7 @@ export const controlCases: readonly StoreCase[] = [
           { write: "pause", id: "ended" },
           { write: "pause", id: "stopped" },
         ]),
-        [{ status: "no-run" }, { status: "not-pausable", as: "completed" }, { status: "not-pausable", as: "blocked" }],
+        [{ status: "no_run" }, { status: "not_pausable", as: "completed" }, { status: "not_pausable", as: "blocked" }],
       );
     });
   }),
@@ -260,7 +260,7 @@ export const controlCases: readonly StoreCase[] = [
       assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
       await assertNothingWritten(store, async () => {
         const [late] = await store.write([turnWrite(store, held, COMPLETES)]);
-        assert.equal(late.status, "lease-lost");
+        assert.equal(late.status, "lease_lost");
       });
     },
   ),
@@ -274,7 +274,7 @@ export const controlCases: readonly StoreCase[] = [
     const leaf = await takeTurn(store, worker);
     const [outcome] = await store.write([terminate("middle")]);
     assert.equal(outcome.status, "committed");
-    assert.deepEqual(outcome.status === "committed" && outcome.told, [top.run, leaf.run]);
+    assert.deepEqual(outcome.status === "committed" && outcome.notified, [top.run, leaf.run]);
     const [answer] = await store.readInbox(top.run, 0);
     assert.deepEqual(
       [answer?.type, answer?.target, answer?.data],
@@ -290,7 +290,7 @@ export const controlCases: readonly StoreCase[] = [
     await startEnded(store, worker, "ended");
     await assertNothingWritten(store, async () => {
       assert.deepEqual(await store.write([terminate("nobody"), terminate("ended")]), [
-        { status: "no-run" },
+        { status: "no_run" },
         { status: "ended", as: "completed" },
       ]);
     });
@@ -397,13 +397,13 @@ export const controlCases: readonly StoreCase[] = [
     await store.write([{ write: "declare-queue", name: "builds", limits: { concurrency: 1 } }]);
     const { run } = await startFailed(store, worker, "order-1");
     const line = { queue: "builds" };
-    await store.write([{ write: "start", run: newRun("order-2", { line }) }]);
+    await store.write([{ write: "start", run: newRun("order-2", { slot: line }) }]);
     const admit = { write: "admit", definitions: [{ name: "checkout", version: 1 }], limit: 10 } as const;
     await store.write([admit]);
-    await store.write([{ ...retry(run, 5), line }]);
+    await store.write([{ ...retry(run, 5), slot: line }]);
     const builds = (await store.listQueues()).find(({ name }) => name === "builds");
     assert.deepEqual([builds?.leased, builds?.ready], [2, 0]);
-    await store.write([{ write: "start", run: newRun("order-3", { line }) }]);
+    await store.write([{ write: "start", run: newRun("order-3", { slot: line }) }]);
     assert.deepEqual((await store.write([admit]))[0].runs, []);
   }),
 

@@ -94,14 +94,14 @@ export const earlyCases: readonly StoreCase[] = [
   }),
 
   storeCase("a message that does not expect a run is refused without one, and nothing is written", async (store) => {
-    assert.deepEqual(await store.write([message("order-1")]), [{ status: "no-run" }]);
+    assert.deepEqual(await store.write([message("order-1")]), [{ status: "no_run" }]);
     assert.equal(await store.findRun("order-1"), undefined);
   }),
 
   storeCase("what is expected to follow one definition cannot be started with another", async (store) => {
     await store.write([early("order-1", "1")]);
     const [outcome] = await store.write([startWrite("order-1", { definition: "refund" })]);
-    assert.deepEqual(outcome, { status: "expected-otherwise", record: await getRun(store, "order-1") });
+    assert.deepEqual(outcome, { status: "other_definition", record: await getRun(store, "order-1") });
     assert.equal((await getRun(store, "order-1")).status, "expected");
   }),
 
@@ -112,7 +112,7 @@ export const earlyCases: readonly StoreCase[] = [
       { ...message("order-1"), definition: "checkout" },
     ]);
     assert.deepEqual(outcomes, [
-      { status: "other-definition", definition: "checkout" },
+      { status: "other_definition", definition: "checkout" },
       { status: "committed", run: run.run },
     ]);
   }),

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EndStatus, EntryType } from "../../kernel/index.ts";
+import type { EndedRunStatus, EntryType } from "../../kernel/index.ts";
 import { assertNothingWritten } from "./dump.ts";
 import {
   claimItems,
@@ -22,7 +22,7 @@ import { storeCase, type StoreCase } from "./store-case.ts";
 export const endCases: readonly StoreCase[] = [
   storeCase("every end has its status, its moment and its last entry", async (store, t) => {
     const worker = await registerWorker(store);
-    const ends: readonly [EndStatus, EntryType][] = [
+    const ends: readonly [EndedRunStatus, EntryType][] = [
       ["completed", "RunCompleted"],
       ["failed", "RunFailed"],
       ["cancelled", "RunCancelled"],
@@ -36,7 +36,7 @@ export const endCases: readonly StoreCase[] = [
       assert.deepEqual([record.status, record.endedAt, record.createdAt], [then, store.now(), store.now() - 10]);
       assert.equal((await store.readJournal(held.run, 1))[0]?.type, type);
       assert.deepEqual(
-        (await store.pulse([held.run])).map((pulse) => [pulse.status, pulse.token]),
+        (await store.readProgress([held.run])).map((pulse) => [pulse.status, pulse.token]),
         [[then, undefined]],
       );
     }
@@ -54,14 +54,14 @@ export const endCases: readonly StoreCase[] = [
         turnWrite(store, ended, { entries: [["StateSet", "State(0)"]] }),
         { write: "stop", run: ended.run, token: ended.token, status: "blocked", evidence: "{}" },
         itemEnd(one),
-        { write: "item-back", run: one.run, item: one.item, token: one.token, attempt: 1 },
+        { write: "return-item", run: one.run, item: one.item, token: one.token, attempt: 1 },
         message("order-1"),
         { write: "resume", id: "order-1" },
       ]);
-      assert.deepEqual([turn.status, stop.status, back.status], ["lease-lost", "lease-lost", "lease-lost"]);
-      assert.deepEqual(item.status, "lease-lost");
+      assert.deepEqual([turn.status, stop.status, back.status], ["lease_lost", "lease_lost", "lease_lost"]);
+      assert.deepEqual(item.status, "lease_lost");
       assert.deepEqual(sent, { status: "ended", as: "completed" });
-      assert.deepEqual(resumed, { status: "not-stopped", as: "completed" });
+      assert.deepEqual(resumed, { status: "not_stopped", as: "completed" });
     });
     assert.deepEqual(await claimTurns(store, worker), []);
   }),

@@ -39,7 +39,7 @@ export const fenceCases: readonly StoreCase[] = [
     });
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
     const [late] = await store.write([itemEnd({ run: held.run, item: "Task(0)", token: tokens[0] ?? "" })]);
-    assert.equal(late.status, "lease-lost");
+    assert.equal(late.status, "lease_lost");
     await commitTurn(store, done, COMPLETES);
   }),
 
@@ -65,7 +65,7 @@ export const fenceCases: readonly StoreCase[] = [
     ]) {
       await assertNothingWritten(store, async () => {
         assert.deepEqual(await store.write([turnWrite(store, busy, { entries, finished })]), [
-          { status: "lease-lost" },
+          { status: "lease_lost" },
         ]);
       });
     }
@@ -86,7 +86,7 @@ export const fenceCases: readonly StoreCase[] = [
     const entries = [["TaskCompleted", "Task(0)"]] as const;
     await assertNothingWritten(store, async () => {
       const [outcome] = await store.write([turnWrite(store, turn, { entries, finished: [mine] })]);
-      assert.equal(outcome.status, "lease-lost");
+      assert.equal(outcome.status, "lease_lost");
     });
     assert.equal(turn.head, busy.head);
     await commitTurn(store, turn, { entries, finished: [theirs] });
@@ -110,7 +110,7 @@ export const fenceCases: readonly StoreCase[] = [
     t.clock.advance(10);
     await fireDue(store);
     assert.deepEqual(await claimItems(store, worker), []);
-    assert.equal((await store.write([itemEnd(claimed)]))[0].status, "lease-lost");
+    assert.equal((await store.write([itemEnd(claimed)]))[0].status, "lease_lost");
     assert.deepEqual(await store.readInbox(held.run, 0), []);
   }),
 ];

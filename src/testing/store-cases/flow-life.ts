@@ -137,7 +137,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     // A second attempt, later.
     const availableAt = store.now();
     await store.write([
-      { write: "item-back", run: x.run, item: "x", token: x.token, attempt: 1, availableAt, failures: "[1]" },
+      { write: "return-item", run: x.run, item: "x", token: x.token, attempt: 1, availableAt, failures: "[1]" },
     ]);
     await fireDue(store);
     const [again] = await takeNodes(store, worker, "x");
@@ -161,13 +161,13 @@ export const flowLifeCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const limits = { concurrency: 3, perKey: { concurrency: 1 } };
     await store.write([{ write: "declare-queue", name: "mail", limits }]);
-    const node = (key: string) => ({ name: `${ROUTE}\nmail`, priority: 0, line: { queue: "mail", key } });
+    const node = (key: string) => ({ name: `${ROUTE}\nmail`, priority: 0, slot: { queue: "mail", key } });
     const arrivals = ["a", "b"].flatMap((key) =>
       [0, 1].map((n) => arrival(`${key}${n}`, "input", 1, { cause: undefined, node: node(key) })),
     );
     await startFlow(store, worker, "import-1", { arrivals });
     const held = await startHeld(store, worker, "order-1");
-    const tasks = schedules(held, 2, (n) => ({ line: { queue: "mail", key: `t${n}` } }));
+    const tasks = schedules(held, 2, (n) => ({ slot: { queue: "mail", key: `t${n}` } }));
     await commitTurn(store, held, { ...tasks, then: "release" });
     const names = [`${ROUTE}\nmail`, "charge"];
     const first = await claimItems(store, worker, names);
@@ -200,8 +200,8 @@ export const flowLifeCases: readonly StoreCase[] = [
       assert.equal(await statusOf(store, "import-1"), "paused");
       // What comes back meanwhile waits too.
       await store.write([
-        { write: "item-back", run, item: w.item, token: w.token, attempt: 0 },
-        { write: "item-back", run, item: y.item, token: y.token, attempt: 1, availableAt: store.now() + 10 },
+        { write: "return-item", run, item: w.item, token: w.token, attempt: 0 },
+        { write: "return-item", run, item: y.item, token: y.token, attempt: 1, availableAt: store.now() + 10 },
       ]);
       t.clock.advance(10);
       await fireDue(store);
@@ -337,7 +337,7 @@ export const flowLifeCases: readonly StoreCase[] = [
       cancel: '{"reason":"over"}',
     });
     const live = ofA === one ? two : one;
-    assert.deepEqual(outcome.told, [live.record.run]);
+    assert.deepEqual(outcome.notified, [live.record.run]);
     assert.deepEqual(
       (await store.readInbox(live.record.run, 0)).map(({ type, data }) => [type, data]),
       [["CancelRequested", '{"reason":"over"}']],
@@ -371,7 +371,7 @@ export const flowLifeCases: readonly StoreCase[] = [
       assert.ok(x);
       const stop = { write: "stop", run, item: x.item, status: "blocked", evidence: '{"where":"x"}' } as const;
       await assertNothingWritten(store, async () => {
-        assert.deepEqual(await store.write([{ ...stop, token: "another" }]), [{ status: "lease-lost" }]);
+        assert.deepEqual(await store.write([{ ...stop, token: "another" }]), [{ status: "lease_lost" }]);
       });
       assert.deepEqual(await store.write([{ ...stop, token: x.token }]), [{ status: "committed" }]);
       const { status, evidence } = await getRun(store, "import-1");

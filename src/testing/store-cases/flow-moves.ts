@@ -8,7 +8,7 @@ import {
   type ClaimedItem,
   type CompleteOutcome,
   type CompleteWrite,
-  type EndStatus,
+  type EndedRunStatus,
   type NewEntry,
   type NewRun,
   type NewSpread,
@@ -44,16 +44,16 @@ export type CompleteParts = Partial<Omit<CompleteWrite, "write" | "run" | "fence
 export function completeWrite(run: RunNumber, fence: NodeFence, parts: CompleteParts): CompleteWrite {
   const nothing = { entries: [], arrivals: [], advances: [], children: [], messages: [] };
   // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
-  return { write: "complete", run, fence, ...nothing, then: "go on", ...parts };
+  return { write: "complete", run, fence, ...nothing, then: "continue", ...parts };
 }
 
 /** The end of a node that was claimed: its own entry, and what arrives elsewhere because of it. */
 export function completed(
-  { run, item, token, line }: Pick<ClaimedItem, "run" | "item" | "token" | "line">,
+  { run, item, token, slot }: Pick<ClaimedItem, "run" | "item" | "token" | "slot">,
   arrivals: readonly NodeArrival[],
   parts: CompleteParts = {},
 ): CompleteWrite {
-  const fence = { item, token, ...(line && { line }) };
+  const fence = { item, token, ...(slot && { slot }) };
   return completeWrite(run, fence, { entries: [done(item)], arrivals, ...parts });
 }
 
@@ -108,7 +108,7 @@ export async function statusOf(store: Store, id: string): Promise<string> {
   return (await getRun(store, id)).status;
 }
 
-export function ends(then: EndStatus, entries: readonly NewEntry[]): CompleteParts {
+export function ends(then: EndedRunStatus, entries: readonly NewEntry[]): CompleteParts {
   // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
   return { entries, then };
 }

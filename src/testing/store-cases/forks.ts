@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { wholeText, type Arrival, type ForkWrite, type MessageWrite, type Store } from "../../kernel/index.ts";
+import { snapshotText, type Arrival, type ForkWrite, type MessageWrite, type Store } from "../../kernel/index.ts";
 import { GRAPH, startGraph, step, stepsOf } from "./checkpoints.ts";
 import { assertNothingWritten } from "./dump.ts";
 import { commitTurn, COMPLETES, newRun, registerWorker, startRun, takeTurn, type Held } from "./moves.ts";
@@ -21,7 +21,7 @@ async function forkWrite(
     run: newRun(id, { ...GRAPH, started: JSON.stringify({ forked: { ...forked } }) }),
     origin: { run: origin.run, step: from, key: `${origin.id}/${from}` },
     data: JSON.stringify({ delta: { set: { n: 70 } }, frontier: [], key, label: "forked", step: from }),
-    checkpoint: { step: from, key, label: "forked", state: wholeText([], ['{"n":70}']) },
+    checkpoint: { step: from, key, label: "forked", state: snapshotText([], ['{"n":70}']) },
     settled: [],
     ...differently,
   };
@@ -78,12 +78,12 @@ export const forkCases: readonly StoreCase[] = [
       { ...write, origin: { ...write.origin, run: origin.run + 7 } },
     ];
     await assertNothingWritten(store, async () => {
-      for (const other of others) assert.deepEqual(await store.write([other]), [{ status: "no-checkpoint" }]);
+      for (const other of others) assert.deepEqual(await store.write([other]), [{ status: "no_checkpoint" }]);
     });
     await commitTurn(store, origin, COMPLETES);
     clock.advance(1_000);
     await store.prune(store.now());
-    assert.deepEqual(await store.write([write]), [{ status: "no-checkpoint" }]);
+    assert.deepEqual(await store.write([write]), [{ status: "no_checkpoint" }]);
     assert.equal(await store.findRun("b"), undefined);
   }),
 
@@ -175,12 +175,12 @@ export const forkCases: readonly StoreCase[] = [
     ] as const)
       held = await commitTurn(store, held, step(held, number, label === undefined ? {} : { label }));
     const find = async (label: string, upTo: number): Promise<number | undefined> =>
-      (await store.findLabelled(held.run, label, upTo))?.step;
+      (await store.findLabeledCheckpoint(held.run, label, upTo))?.step;
     assert.equal(await find("asked", 9), 3);
     assert.equal(await find("asked", 2), 1);
     assert.equal(await find("told", 9), 2);
     assert.equal(await find("asked", 0), undefined);
     assert.equal(await find("nothing", 9), undefined);
-    assert.equal(await store.findLabelled(held.run + 1, "asked", 9), undefined);
+    assert.equal(await store.findLabeledCheckpoint(held.run + 1, "asked", 9), undefined);
   }),
 ];

@@ -114,16 +114,16 @@ export const generationCases: readonly StoreCase[] = [
     const [done, late] = await claimItems(store, worker);
     assert.ok(done !== undefined && late !== undefined);
     const arrival = { type: "TaskCompleted", target: "Task(0)", data: "{}" } as const;
-    await store.write([{ write: "item-end", run: done.run, item: done.item, token: done.token, arrival }]);
+    await store.write([{ write: "end-item", run: done.run, item: done.item, token: done.token, arrival }]);
     t.clock.advance(10);
     await store.write([{ write: "fire-due", limit: 10 }]);
     const record = await goOn(store, busy);
     assert.deepEqual([record.arrivals, await store.readInbox(record.run, 0)], [0, []]);
     // What is still at work for it ends nowhere, and what was to come due does not.
     const [outcome] = await store.write([
-      { write: "item-end", run: late.run, item: late.item, token: late.token, arrival },
+      { write: "end-item", run: late.run, item: late.item, token: late.token, arrival },
     ]);
-    assert.equal(outcome.status, "lease-lost");
+    assert.equal(outcome.status, "lease_lost");
     t.clock.advance(1_000);
     const [fired] = await store.write([{ write: "fire-due", limit: 10 }]);
     assert.deepEqual([fired.runs, fired.nextAt], [[], undefined]);
@@ -233,7 +233,7 @@ export const generationCases: readonly StoreCase[] = [
     await store.write([{ write: "pause", id: "order-1" }]);
     const record = await goOn(store, held, { claim: { worker, token: newToken() } });
     assert.deepEqual([record.generation, record.status], [1, "paused"]);
-    const [pulse] = await store.pulse([record.run]);
+    const [pulse] = await store.readProgress([record.run]);
     assert.equal(pulse?.token, undefined);
     assert.deepEqual(await claimTurns(store, worker), []);
     await store.write([{ write: "resume", id: "order-1" }]);

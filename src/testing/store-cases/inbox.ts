@@ -50,7 +50,7 @@ export const inboxCases: readonly StoreCase[] = [
     await commitTurn(store, await startHeld(store, worker, "gone"), { entries: [["RunFailed", ""]], then: "failed" });
     assert.deepEqual(await store.write([message("order-1"), message("nobody"), message("gone")]), [
       { status: "committed", run: run.run },
-      { status: "no-run" },
+      { status: "no_run" },
       { status: "ended", as: "failed" },
     ]);
   }),

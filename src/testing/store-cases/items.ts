@@ -113,15 +113,15 @@ export const itemCases: readonly StoreCase[] = [
     const [one, two] = await claimItems(store, worker);
     assert.ok(one !== undefined && two !== undefined);
     const [first, second] = await store.write([itemEnd(one), itemEnd(one)]);
-    assert.deepEqual([first.status, second.status], ["committed", "lease-lost"]);
+    assert.deepEqual([first.status, second.status], ["committed", "lease_lost"]);
     await assertNothingWritten(store, async () => {
       const outcomes = await store.write([
         itemEnd(one),
         itemEnd({ ...two, token: newToken() }),
         itemEnd({ ...two, token: one.token }),
-        { write: "item-back", run: two.run, item: two.item, token: newToken(), attempt: 1 },
+        { write: "return-item", run: two.run, item: two.item, token: newToken(), attempt: 1 },
       ]);
-      for (const outcome of outcomes) assert.equal(outcome.status, "lease-lost");
+      for (const outcome of outcomes) assert.equal(outcome.status, "lease_lost");
     });
     assert.equal((await store.write([itemEnd(two)]))[0].status, "committed");
   }),
@@ -132,7 +132,7 @@ export const itemCases: readonly StoreCase[] = [
     const items = await claimItems(store, worker);
     const writes = items.map((item, n) => itemEnd(n % 2 === 0 ? item : { ...item, token: newToken() }));
     const statuses = (await store.write(writes)).map((outcome) => outcome.status);
-    assert.deepEqual(statuses, ["committed", "lease-lost", "committed", "lease-lost", "committed"]);
+    assert.deepEqual(statuses, ["committed", "lease_lost", "committed", "lease_lost", "committed"]);
     assert.deepEqual(
       (await store.readInbox(held.run, 0)).map((row) => row.arrival),
       [1, 2, 3],
@@ -146,17 +146,17 @@ export const itemCases: readonly StoreCase[] = [
     const first = await takeItem(store, worker);
     const failures = '[{"message":"no\u2028"}]';
     const [back] = await store.write([
-      { write: "item-back", run: first.run, item: first.item, token: first.token, attempt: 1, failures },
+      { write: "return-item", run: first.run, item: first.item, token: first.token, attempt: 1, failures },
     ]);
     assert.deepEqual(back, { status: "committed" });
-    assert.equal((await store.write([itemEnd(first)]))[0].status, "lease-lost");
+    assert.equal((await store.write([itemEnd(first)]))[0].status, "lease_lost");
     const second = await takeItem(store, worker);
     assert.deepEqual(
       [second.item, second.attempt, second.failures, second.data],
       [first.item, 1, failures, first.data],
     );
     await store.write([
-      { write: "item-back", run: first.run, item: first.item, token: second.token, attempt: 1, failures },
+      { write: "return-item", run: first.run, item: first.item, token: second.token, attempt: 1, failures },
     ]);
     const third = await takeItem(store, worker);
     assert.deepEqual([third.attempt, third.failures], [1, failures]);
@@ -168,7 +168,7 @@ export const itemCases: readonly StoreCase[] = [
     await startWithTasks(store, worker, "order-1", 1);
     const { run, item, token } = await takeItem(store, worker);
     const availableAt = store.now() + 1_000;
-    await store.write([{ write: "item-back", run, item, token, attempt: 1, availableAt }]);
+    await store.write([{ write: "return-item", run, item, token, attempt: 1, availableAt }]);
     assert.equal((await fireDue(store)).nextAt, availableAt);
     t.clock.advance(999);
     assert.equal((await fireDue(store)).ready, 0);
@@ -190,7 +190,7 @@ export const itemCases: readonly StoreCase[] = [
     const [first, second] = items.toSorted((a, b) => (a.item < b.item ? -1 : 1));
     const availableAt = store.now() + 1_000;
     const failures = '[{"message":"no\u2028"}]';
-    const back = { write: "item-back", run, attempt: 2 } as const;
+    const back = { write: "return-item", run, attempt: 2 } as const;
     await store.write([{ ...back, item: "Task(0)", token: first!.token, availableAt, failures }]);
     await store.write([itemEnd(second!)]);
     const [delayed, gone] = await store.readItems(run, ["Task(0)", "Task(1)"]);

@@ -55,8 +55,8 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual(items, [{ run, item, token, attempt }]);
     assert.deepEqual((await store.readHeld(other)).turns, [{ run: others.run, token: others.token }]);
     await store.write([
-      { write: "turn-back", run: held.run, token: held.token },
-      { write: "item-back", run, item, token, attempt },
+      { write: "return-turn", run: held.run, token: held.token },
+      { write: "return-item", run, item, token, attempt },
     ]);
     const left = await store.readHeld(worker);
     assert.deepEqual([left.turns.some((turn) => turn.run === held.run), left.items], [false, []]);
@@ -81,7 +81,7 @@ export const leaseCases: readonly StoreCase[] = [
     const [worker, silent] = [await store.registerWorker("shop-1", 5_000, about), await registerWorker(store)];
     const said = async () => {
       const rows = new Map((await store.listWorkers()).map((row) => [row.worker, row]));
-      return [worker, silent].map((number) => [number, rows.get(number)?.about, rows.get(number)?.doing]);
+      return [worker, silent].map((number) => [number, rows.get(number)?.profile, rows.get(number)?.activity]);
     };
     assert.deepEqual(await said(), [
       [worker, about, undefined],
@@ -156,7 +156,7 @@ export const leaseCases: readonly StoreCase[] = [
         itemEnd(claimed),
         itemEnd({ run: held.run, item: "Task(0)", token: preclaimed }),
       ]);
-      for (const outcome of outcomes) assert.equal(outcome.status, "lease-lost");
+      for (const outcome of outcomes) assert.equal(outcome.status, "lease_lost");
     });
 
     const next = await registerWorker(store);
@@ -283,7 +283,7 @@ export const leaseCases: readonly StoreCase[] = [
       await store.releaseWorker(worker);
       await assertNothingWritten(store, async () => {
         const [turn, end] = await store.write([turnWrite(store, held, { entries: [WAITS] }), itemEnd(item)]);
-        assert.deepEqual([turn.status, end.status], ["lease-lost", "lease-lost"]);
+        assert.deepEqual([turn.status, end.status], ["lease_lost", "lease_lost"]);
       });
     }
     await takeTurn(store, starter);

@@ -127,12 +127,12 @@ export const listCases: readonly StoreCase[] = [
   storeCase("a connection notices that another one wrote", async (store, t) => {
     const other = await t.openAgain();
     for (let n = 0; n < 5; n++) {
-      store.hasChanged();
+      store.pollChanges();
       await startRun(other, `run-${n}`);
       assert.ok(await notices(store));
       assert.equal((await store.listRuns({ limit: 100 })).length, n + 1);
     }
-    store.hasChanged();
+    store.pollChanges();
     await send(other, "run-0");
     assert.ok(await notices(store));
   }),
@@ -144,7 +144,7 @@ const LOOK_MS = 5;
 
 async function notices(store: Store): Promise<boolean> {
   for (let look = 0; look < LOOKS; look++) {
-    if (store.hasChanged()) return true;
+    if (store.pollChanges()) return true;
     await new Promise<void>((resolve) => void systemTimers.set(LOOK_MS, resolve));
   }
   return false;

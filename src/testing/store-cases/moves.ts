@@ -12,7 +12,7 @@ import {
   type Entry,
   type EntryType,
   type InboxRow,
-  type ItemEndWrite,
+  type EndItemWrite,
   markOf,
   type MessageWrite,
   type NewItem,
@@ -173,8 +173,8 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
     dropped: [],
     children: [],
     messages: [],
-    emits: [],
-    sends: [],
+    chunks: [],
+    outgoing: [],
     then: "hold",
     ...rest,
   };
@@ -288,10 +288,10 @@ export async function send(store: Store, to: string, arrival?: Arrival): Promise
   assert.equal(outcome.status, "committed");
 }
 
-export function itemEnd(item: { run: RunNumber; item: string; token: string }, data = '{"output":1}'): ItemEndWrite {
+export function itemEnd(item: { run: RunNumber; item: string; token: string }, data = '{"output":1}'): EndItemWrite {
   const { run, token } = item;
   return {
-    write: "item-end",
+    write: "end-item",
     run,
     item: item.item,
     token,

@@ -18,13 +18,17 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 /** Messages `Message(first)`, … to the named destinations: one entry and one row each. */
-function sends(held: Held, destinations: readonly string[], first = 0): Required<Pick<TurnParts, "entries" | "sends">> {
+function sends(
+  held: Held,
+  destinations: readonly string[],
+  first = 0,
+): Required<Pick<TurnParts, "entries" | "outgoing">> {
   return {
     entries: destinations.map((_, n): EntryParts => {
       const number = first + n;
       return ["MessageSent", `Message(${number})`, JSON.stringify({ payload: number })];
     }),
-    sends: destinations.map((destination, n) => ({ destination, seq: held.head + 1 + n })),
+    outgoing: destinations.map((destination, n) => ({ destination, seq: held.head + 1 + n })),
   };
 }
 
@@ -47,8 +51,8 @@ async function take(store: Store, worker: number, destinations?: readonly string
   return messages[0] as ClaimedMessage;
 }
 
-function fenceOf({ line, run, seq, token }: ClaimedMessage): MessageFence {
-  return { line, run, seq, token };
+function fenceOf({ firstRun: line, run, seq, token }: ClaimedMessage): MessageFence {
+  return { firstRun: line, run, seq, token };
 }
 
 async function delivered(store: Store, message: ClaimedMessage): Promise<boolean> {
@@ -59,8 +63,8 @@ async function delivered(store: Store, message: ClaimedMessage): Promise<boolean
 
 /** Sends a message, waits, and gives the turn back. */
 function waitsAfter(held: Held): TurnParts {
-  const { entries, sends: sent } = sends(held, ["mail"]);
-  return { entries: [...entries, WAITS], sends: sent, then: "release" };
+  const { entries, outgoing: sent } = sends(held, ["mail"]);
+  return { entries: [...entries, WAITS], outgoing: sent, then: "release" };
 }
 
 const ENDS = { entries: [DONE], then: "completed" } as const;
@@ -72,7 +76,7 @@ export const outboxCases: readonly StoreCase[] = [
     await commitTurn(store, held, sends(held, ["mail"]));
     const { token, ...message } = await take(store, worker);
     assert.deepEqual(message, {
-      line: held.run,
+      firstRun: held.run,
       run: held.run,
       seq: 2,
       destination: "mail",
@@ -130,7 +134,7 @@ export const outboxCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const [outcome] = await store.write([turnWrite(store, { ...held, token: newToken() }, sends(held, ["mail"]))]);
-    assert.equal(outcome.status, "lease-lost");
+    assert.equal(outcome.status, "lease_lost");
     assert.deepEqual((await claim(store, worker)).messages, []);
     assert.deepEqual((await store.info()).outbox, {
       pending: 0,
@@ -149,16 +153,16 @@ export const outboxCases: readonly StoreCase[] = [
     await assertNothingWritten(store, async () => {
       const outcomes = await store.write([
         { write: "message-delivered", ...wrong },
-        { write: "message-back", ...wrong, attempt: 1, availableAt: store.now() },
+        { write: "return-message", ...wrong, attempt: 1, availableAt: store.now() },
       ] as const);
       assert.deepEqual(
         outcomes.map(({ status }) => status),
-        ["lease-lost", "lease-lost"],
+        ["lease_lost", "lease_lost"],
       );
     });
     await delivered(store, message);
     const [again] = await store.write([{ write: "message-delivered", ...fenceOf(message) }] as const);
-    assert.equal(again.status, "lease-lost");
+    assert.equal(again.status, "lease_lost");
     assert.equal((await store.info()).outbox.pending, 1);
   }),
 
@@ -170,7 +174,7 @@ export const outboxCases: readonly StoreCase[] = [
       await commitTurn(store, held, sends(held, ["mail", "mail"]));
       const message = await take(store, worker);
       const availableAt = store.now() + 1_000;
-      await store.write([{ write: "message-back", ...fenceOf(message), attempt: 1, availableAt }]);
+      await store.write([{ write: "return-message", ...fenceOf(message), attempt: 1, availableAt }]);
       assert.deepEqual(await claim(store, worker), { messages: [], nextAt: availableAt });
       assert.deepEqual((await store.info()).outbox.failing, 1);
       t.clock.advance(1_000);
@@ -183,8 +187,8 @@ export const outboxCases: readonly StoreCase[] = [
   storeCase("messages outlive the end of their run, and keep it from being pruned", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const { entries, sends: sent } = sends(held, ["mail"]);
-    await commitTurn(store, held, { ...ENDS, entries: [...entries, DONE], sends: sent });
+    const { entries, outgoing: sent } = sends(held, ["mail"]);
+    await commitTurn(store, held, { ...ENDS, entries: [...entries, DONE], outgoing: sent });
     t.clock.advance(1);
     assert.deepEqual(await store.prune(store.now()), { runs: 0 });
     const message = await take(store, worker);
@@ -205,7 +209,7 @@ export const outboxCases: readonly StoreCase[] = [
     const { messages, nextAt } = await claim(store, worker);
     assert.deepEqual([messages, nextAt], [[], store.now() + 1_000]);
     const [late] = await store.write([{ write: "message-delivered", ...fenceOf(message) }] as const);
-    assert.equal(late.status, "lease-lost");
+    assert.equal(late.status, "lease_lost");
     t.clock.advance(1_000);
     const again = await take(store, worker);
     assert.deepEqual([again.command, again.attempt], ["Message(0)", 1]);
@@ -235,7 +239,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual((await store.info()).outbox, all);
     const message = await take(store, worker);
     const availableAt = store.now();
-    await store.write([{ write: "message-back", ...fenceOf(message), attempt: 3, availableAt }]);
+    await store.write([{ write: "return-message", ...fenceOf(message), attempt: 3, availableAt }]);
     const failed = { ...mail, failing: 1, attempts: 3 };
     assert.deepEqual((await store.info()).outbox, { ...all, failing: 1, destinations: [chat, failed] });
     await delivered(store, await take(store, worker));

@@ -63,7 +63,7 @@ export const payloadCases: readonly StoreCase[] = [
       const first = await takeItem(store, worker);
       assert.equal(first.data, data);
       await store.write([
-        { write: "item-back", run: first.run, item: first.item, token: first.token, attempt: 1, failures: data },
+        { write: "return-item", run: first.run, item: first.item, token: first.token, attempt: 1, failures: data },
       ]);
       const second = await takeItem(store, worker);
       assert.equal(second.failures, data);

@@ -20,10 +20,10 @@ async function declare(store: Store, limits: QueueLimits, name = "mail"): Promis
 
 /** Items in queue `mail`, under the key their letter says: `"aab"` makes three. */
 function keyed(letters: string, differently: Partial<NewItem> = {}): (n: number) => Partial<NewItem> {
-  return (n) => ({ line: { queue: "mail", key: letters[n] ?? "" }, ...differently });
+  return (n) => ({ slot: { queue: "mail", key: letters[n] ?? "" }, ...differently });
 }
 
-const lined = (): Partial<NewItem> => ({ line: { queue: "mail" } });
+const lined = (): Partial<NewItem> => ({ slot: { queue: "mail" } });
 
 async function claim(store: Store, worker: number, count = 100, names = ["charge"]): Promise<ClaimItemsOutcome> {
   const [outcome] = await store.write([{ write: "claim-items", worker, tokens: newTokens(count), names }]);
@@ -46,7 +46,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.ok(claims.some(({ held }) => held));
     assert.deepEqual(await claim(other, two), { items: [], nextAt: undefined, held: true });
     const [first] = out;
-    assert.deepEqual(first?.line, { queue: "mail" });
+    assert.deepEqual(first?.slot, { queue: "mail" });
     assert.equal((await store.write([itemEnd(first)]))[0].status, "committed");
     assert.equal((await claim(other, two)).items.length, 1);
   }),
@@ -64,11 +64,11 @@ export const queueCases: readonly StoreCase[] = [
     await startWithTasks(store, worker, "order-1", 5, keyed("aaaba"));
     const [a, b, ...rest] = (await claim(store, worker)).items;
     assert.deepEqual([a?.item, b?.item, rest], ["Task(0)", "Task(3)", []]);
-    assert.deepEqual(a?.line, { queue: "mail", key: "a" });
+    assert.deepEqual(a?.slot, { queue: "mail", key: "a" });
     assert.deepEqual(await claim(store, worker), { items: [], nextAt: undefined, held: true });
     await store.write([itemEnd({ ...b! })]);
     assert.deepEqual(await claimItems(store, worker), []);
-    await store.write([{ ...itemEnd(a), line: a.line! }]);
+    await store.write([{ ...itemEnd(a), slot: a.slot! }]);
     assert.deepEqual(namesOf(await claim(store, worker)), ["Task(1)"]);
   }),
 
@@ -79,13 +79,13 @@ export const queueCases: readonly StoreCase[] = [
     const busy = await commitTurn(store, held, schedules(held, 7, keyed("aaaaaaa")));
     // It goes back for later.
     const first = await takeItem(store, worker);
-    const { run, token, line = { queue: "" } } = first;
+    const { run, token, slot: line = { queue: "" } } = first;
     const availableAt = store.now() + 1_000;
-    await store.write([{ write: "item-back", run, item: first.item, token, line, attempt: 1, availableAt }]);
+    await store.write([{ write: "return-item", run, item: first.item, token, slot: line, attempt: 1, availableAt }]);
     // It ends with its run's own commit.
     const second = await takeItem(store, worker);
     assert.equal(second.item, "Task(1)");
-    const finished = [{ item: second.item, token: second.token, line }];
+    const finished = [{ item: second.item, token: second.token, slot: line }];
     const wrote = await commitTurn(store, busy, { entries: [["TaskCompleted", "Task(1)"]], finished });
     // It is no longer wanted.
     const third = await takeItem(store, worker);
@@ -185,7 +185,7 @@ export const queueCases: readonly StoreCase[] = [
   storeCase("what an operator changed stays until other limits are declared", async (store) => {
     const limits = async (): Promise<unknown> => (await store.listQueues())[1]?.limits;
     assert.deepEqual(await store.write([{ write: "change-queue", name: "mail", limits: {} }]), [
-      { status: "no-queue" },
+      { status: "no_queue" },
     ]);
     await declare(store, { concurrency: 1 });
     await store.write([{ write: "change-queue", name: "mail", limits: { concurrency: 7 } }]);

@@ -20,7 +20,7 @@ function state(name: string, nextAt: EpochMs, differently: Partial<ScheduleState
     dueAt: nextAt,
     lastAt: undefined,
     lastRun: undefined,
-    line: [],
+    queued: [],
     ...differently,
   };
 }
@@ -61,7 +61,7 @@ export const scheduleCases: readonly StoreCase[] = [
       dueAt: now + 3_000,
       lastAt: now - 60_000,
       lastRun: "nobody",
-      line: [now - 30_000, now - 20_000],
+      queued: [now - 30_000, now - 20_000],
     };
     const token = newToken();
     const { record } = await commit(store, put(daily, { token }));
@@ -143,7 +143,7 @@ export const scheduleCases: readonly StoreCase[] = [
 
   storeCase("a schedule that is paused or has no more times is not due", async (store) => {
     const now = store.now();
-    await made(store, state("paused", now, { paused: true, dueAt: undefined, line: [now - 1] }));
+    await made(store, state("paused", now, { paused: true, dueAt: undefined, queued: [now - 1] }));
     await made(store, state("over", now, { nextAt: undefined, dueAt: undefined }));
     assert.deepEqual(await store.dueSchedules(["checkout"], 9), { due: [], nextAt: undefined });
   }),
@@ -153,7 +153,7 @@ export const scheduleCases: readonly StoreCase[] = [
     const held = await startHeld(store, worker, "tick/1");
     const later = store.now() + 60_000;
     const line = [store.now() - 2];
-    await made(store, state("tick", later, { line, lastRun: "tick/1", overlap: "queue" }));
+    await made(store, state("tick", later, { queued: line, lastRun: "tick/1", overlap: "queue" }));
     assert.deepEqual(await store.dueSchedules(["checkout"], 9), { due: [], nextAt: later });
     await commitTurn(store, held, COMPLETES);
     assert.deepEqual(await dueNames(store, ["refund"]), []);
@@ -191,7 +191,7 @@ export const scheduleCases: readonly StoreCase[] = [
   storeCase("a removed schedule is gone with its token, also when one of its name is made again", async (store) => {
     const old = await made(store, state("tick", store.now()));
     assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "committed" }]);
-    assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "no-schedule" }]);
+    assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "no_schedule" }]);
     assert.equal(await store.findSchedule("tick"), undefined);
     assert.deepEqual(await dueNames(store), []);
     assert.deepEqual(await store.write([put(state("tick", store.now()), { fence: old.token })]), [

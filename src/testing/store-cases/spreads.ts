@@ -108,7 +108,7 @@ export const spreadCases: readonly StoreCase[] = [
     const [third] = await takeNodes(store, worker, "saved[2]");
     const held = claims.map(({ token }, n) => ({ ...third, item: `saved[${n}]`, token }));
     assert.deepEqual(
-      await store.itemTokens(held),
+      await store.readItemTokens(held),
       claims.map(({ token }) => token),
     );
     const next = { worker, token: newToken() };
@@ -125,12 +125,12 @@ export const spreadCases: readonly StoreCase[] = [
       outcomes.map((outcome) => outcome.status === "committed" && outcome.queued),
       [[], [], [{ item: "saved", seq: 6, token: last.token }]],
     );
-    assert.deepEqual(await store.itemTokens([{ run, item: "saved" }]), [last.token]);
+    assert.deepEqual(await store.readItemTokens([{ run, item: "saved" }]), [last.token]);
   }),
 
   storeCase("nodes that are ready and that nobody has taken are counted by flow, version and queue", async (store) => {
     const worker = await registerWorker(store);
-    const lined: NodeItem = { name: nodeRoute("import", 1, "gpu"), priority: 0, line: { queue: "gpu" } };
+    const lined: NodeItem = { name: nodeRoute("import", 1, "gpu"), priority: 0, slot: { queue: "gpu" } };
     const { run } = await startFlow(store, worker, "import-1", {
       arrivals: [
         arrival("x", "input", 1, { cause: undefined }),

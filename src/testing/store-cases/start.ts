@@ -117,7 +117,7 @@ export const startCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, other), []);
     assert.deepEqual(await claimTurns(store, mine), []);
     assert.deepEqual(
-      (await store.pulse([held.run])).map((pulse) => pulse.token),
+      (await store.readProgress([held.run])).map((pulse) => pulse.token),
       [held.token],
     );
     await commitTurn(store, held, COMPLETES);
@@ -149,7 +149,7 @@ export const startCases: readonly StoreCase[] = [
       message("order-1", resolved('{"ok":true}')),
       { write: "claim-turns", worker, tokens: newTokens(5), definitions: [versioned("checkout")] },
     ]);
-    assert.deepEqual([early.status, started.status, sent.status], ["no-run", "started", "committed"]);
+    assert.deepEqual([early.status, started.status, sent.status], ["no_run", "started", "committed"]);
     assert.deepEqual(
       turns.map((turn) => [turn.record.id, turn.inbox]),
       [["order-1", [{ arrival: 1, type: "PromiseResolved", target: "approval", data: '{"ok":true}' }]]],

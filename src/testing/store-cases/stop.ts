@@ -37,7 +37,7 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
       assert.equal((await store.readJournal(held.run, 0)).length, 2);
       await assertNothingWritten(store, async () => {
         const [late] = await store.write([turnWrite(store, held, COMPLETES)]);
-        assert.equal(late.status, "lease-lost");
+        assert.equal(late.status, "lease_lost");
       });
     }),
 
@@ -67,7 +67,7 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
         const [outcome] = await store.write([
           { write: "stop", run: held.run, token: held.token, status: "blocked", evidence: "{}" },
         ]);
-        assert.deepEqual(outcome, { status: "lease-lost" });
+        assert.deepEqual(outcome, { status: "lease_lost" });
       });
     }),
 
@@ -82,7 +82,7 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
             { write: "resume", id: "queued" },
             { write: "resume", id: "ended" },
           ]),
-          [{ status: "no-run" }, { status: "not-stopped", as: "queued" }, { status: "not-stopped", as: "completed" }],
+          [{ status: "no_run" }, { status: "not_stopped", as: "queued" }, { status: "not_stopped", as: "completed" }],
         );
       });
     }),

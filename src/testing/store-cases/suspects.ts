@@ -167,7 +167,7 @@ export const suspectCases: readonly StoreCase[] = [
 
   storeCase("a suspect whose queue has no room keeps no other suspect waiting", async (store, t) => {
     await store.write([{ write: "declare-queue", name: "mail", limits: { perKey: { concurrency: 1 } } }]);
-    const keyed = (key: string): Partial<NewItem> => ({ line: { queue: "mail", key } });
+    const keyed = (key: string): Partial<NewItem> => ({ slot: { queue: "mail", key } });
     const lost = await registerWorker(store);
     await startWithTasks(store, lost, "order-1", 3, (n) => keyed("abc"[n]!));
     await lose(store, t, ALONE_AFTER - 1, (worker) => claimItems(store, worker));

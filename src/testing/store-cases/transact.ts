@@ -60,7 +60,7 @@ export const transactCases: readonly StoreCase[] = [
       (db) => t.userSql.insert(db, "void"),
       () => turnWrite(store, { ...held, token: newToken() }, { entries: [WROTE] }),
     );
-    assert.equal(outcome.status, "lease-lost");
+    assert.equal(outcome.status, "lease_lost");
     assert.deepEqual(await notes(store, t), []);
     assert.equal((await getRun(store, "order-1")).head, 1);
   }),

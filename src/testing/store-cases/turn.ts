@@ -72,7 +72,7 @@ export const turnCases: readonly StoreCase[] = [
           then: "completed",
         }),
       ]);
-      assert.deepEqual(outcome, { status: "lease-lost" });
+      assert.deepEqual(outcome, { status: "lease_lost" });
     });
     await commitTurn(store, held, { ...COMPLETES, read: 1 });
   }),
@@ -82,7 +82,7 @@ export const turnCases: readonly StoreCase[] = [
     const [one, two] = [await startHeld(store, worker, "order-1"), await startHeld(store, worker, "order-2")];
     await assertNothingWritten(store, async () => {
       const [outcome] = await store.write([turnWrite(store, { ...one, token: two.token }, COMPLETES)]);
-      assert.equal(outcome.status, "lease-lost");
+      assert.equal(outcome.status, "lease_lost");
     });
   }),
 
@@ -91,11 +91,11 @@ export const turnCases: readonly StoreCase[] = [
     const held = await startWaiting(store, worker, "order-1");
     await assertNothingWritten(store, async () => {
       const [outcome] = await store.write([turnWrite(store, held, COMPLETES)]);
-      assert.equal(outcome.status, "lease-lost");
+      assert.equal(outcome.status, "lease_lost");
     });
   }),
 
-  storeCase("a repeated commit answers already-committed and writes nothing twice", async (store) => {
+  storeCase("a repeated commit answers already_committed and writes nothing twice", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     for (const then of ["hold", "release"] as const) {
@@ -103,13 +103,13 @@ export const turnCases: readonly StoreCase[] = [
       const write = turnWrite(store, run, { ...schedules(run, 1), then });
       assert.equal((await store.write([write]))[0].status, "committed");
       await assertNothingWritten(store, async () => {
-        assert.deepEqual(await store.write([write]), [{ status: "already-committed" }]);
+        assert.deepEqual(await store.write([write]), [{ status: "already_committed" }]);
       });
     }
     const end = turnWrite(store, held, COMPLETES);
     assert.equal((await store.write([end]))[0].status, "committed");
     await assertNothingWritten(store, async () => {
-      assert.deepEqual(await store.write([end]), [{ status: "already-committed" }]);
+      assert.deepEqual(await store.write([end]), [{ status: "already_committed" }]);
     });
   }),
 
@@ -120,7 +120,7 @@ export const turnCases: readonly StoreCase[] = [
     await store.write([write]);
     const later = await commitTurn(store, after(held, write), { entries: [["StateSet", "State(0)"]] });
     await assertNothingWritten(store, async () => {
-      assert.deepEqual(await store.write([write]), [{ status: "already-committed" }]);
+      assert.deepEqual(await store.write([write]), [{ status: "already_committed" }]);
     });
     await commitTurn(store, later, COMPLETES);
   }),
@@ -156,7 +156,7 @@ export const turnCases: readonly StoreCase[] = [
     const record = await getRun(store, "order-1");
     assert.deepEqual([record.head, record.chain], [held.head, held.chain]);
     assert.deepEqual(
-      (await store.pulse([held.run])).map((pulse) => pulse.token),
+      (await store.readProgress([held.run])).map((pulse) => pulse.token),
       [undefined],
     );
   }),
@@ -180,7 +180,7 @@ export const turnCases: readonly StoreCase[] = [
       return [turnWrite(store, stale, COMPLETES), turnWrite(store, held, { ...schedules(held, 1), then: "release" })];
     });
     const statuses = (await store.write(writes)).map((outcome) => outcome.status);
-    assert.deepEqual(statuses, ["lease-lost", "committed", "lease-lost", "committed", "lease-lost", "committed"]);
+    assert.deepEqual(statuses, ["lease_lost", "committed", "lease_lost", "committed", "lease_lost", "committed"]);
     for (const n of [1, 2, 3]) {
       assert.equal((await getRun(store, `good-${n}`)).head, 2);
       assert.equal((await getRun(store, `bad-${n}`)).head, 1);
@@ -195,7 +195,7 @@ export const turnCases: readonly StoreCase[] = [
     const reaper = await registerWorker(store, "reaper");
     await store.reap(reaper);
     const lost = turnWrite(store, held, { ...schedules(held, 2), then: "release" });
-    assert.equal((await store.write([lost]))[0].status, "lease-lost");
+    assert.equal((await store.write([lost]))[0].status, "lease_lost");
 
     const again = await registerWorker(store, "forgetful");
     const retaken = await takeTurn(store, again);

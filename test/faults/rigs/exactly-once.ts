@@ -32,7 +32,7 @@ export const race: Rig = {
         Array.from({ length: WRITERS }, async (_, n) => (await stores[n % CONNECTIONS]!.write([write]))[0].status),
       );
       const committed = outcomes.filter((status) => status === "committed").length;
-      const refused = outcomes.filter((status) => status === "already-committed").length;
+      const refused = outcomes.filter((status) => status === "already_committed").length;
       world.tally.add("commits tried", WRITERS);
       world.tally.add("committed", committed);
       world.tally.add("told that it was committed already", refused);

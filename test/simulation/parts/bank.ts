@@ -1,7 +1,7 @@
 // Money moved between accounts in the transactions of runs (I33): no run loses or doubles a transfer, and the sum stays.
 
 import { workflow } from "reprise";
-import type { SimUserHandle } from "../../../src/testing/simulation/sim-backend.ts";
+import type { SimUserHandle } from "../store/sim-backend.ts";
 import { between, expectOutput, type Part, type PartHost } from "../part.ts";
 
 const ACCOUNTS = 3;

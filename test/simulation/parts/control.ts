@@ -31,7 +31,7 @@ export function cancelPart({ chance, scale }: PartHost): Part {
           await client.sleep(chance.below(1_000));
           await client.start("long", upTo, id);
           await client.sleep(chance.below(1_500));
-          await client.tell(`cancel ${id}`, (core) => core.run("long" as never, id).cancel());
+          await client.tell(`cancel ${id}`, (core) => core.get("long" as never, id).cancel());
         }),
       );
     },
@@ -82,9 +82,9 @@ export function retryPart({ chance, scale }: PartHost): Part {
           await client.start("retried", index, id);
           if (chance.happens(0.5)) {
             await client.sleep(chance.below(300));
-            await client.tell(`pause ${id}`, (core) => core.run("retried" as never, id).pause());
+            await client.tell(`pause ${id}`, (core) => core.get("retried" as never, id).pause());
             await client.sleep(chance.below(1_000));
-            await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
+            await client.tell(`resume ${id}`, (core) => core.get("retried" as never, id).resume());
           }
           // It ends as failed, sooner or later; and again, when history takes the retry back.
           for (;;) {
@@ -92,10 +92,10 @@ export function retryPart({ chance, scale }: PartHost): Part {
             if (info?.status === "completed" && client.isSettled) break;
             if (info?.status === "failed") {
               mended.add(index);
-              await client.tell(`retry ${id}`, (core) => core.run("retried" as never, id).retry());
+              await client.tell(`retry ${id}`, (core) => core.get("retried" as never, id).retry());
             }
             if (info?.status === "blocked" || info?.status === "paused")
-              await client.tell(`resume ${id}`, (core) => core.run("retried" as never, id).resume());
+              await client.tell(`resume ${id}`, (core) => core.get("retried" as never, id).resume());
             await client.sleep(300);
           }
         }),

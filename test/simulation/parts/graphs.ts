@@ -25,7 +25,7 @@ export function graphsPart({ chance, expected }: PartHost): Part {
           await client.start(id, {}, id);
           await client.sleep(chance.below(2_000));
           await client.tell(`resolve word of ${id}`, (core) =>
-            core.run(id as never, id).resolve("word" as never, "said" as never),
+            core.get(id as never, id).resolve("word" as never, "said" as never),
           );
         }),
       );

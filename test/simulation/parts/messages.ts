@@ -36,7 +36,7 @@ export function collectPart({ chance, scale }: PartHost): Part {
         const options = { dedupId: `${id} ${n}`, beforeStart: true };
         // It may have got there before without anybody being told, and the run may have all it wanted.
         await client.tell(`signal ${n} to ${id}`, (core) =>
-          core.run("collect" as never, id).signal("add" as never, n as never, options),
+          core.get("collect" as never, id).signal("add" as never, n as never, options),
         );
       };
       await Promise.all(
@@ -117,12 +117,12 @@ export function updatesPart({ chance }: PartHost): Part {
         Array.from({ length: count }, async (_, n) => {
           await client.sleep(chance.below(2_000));
           await client.request(`update ${n} of ${id}`, (core) =>
-            core.run("adds-up" as never, id).update("add" as never, (10 ** n) as never, { dedupId: `u${n}` }),
+            core.get("adds-up" as never, id).update("add" as never, (10 ** n) as never, { dedupId: `u${n}` }),
           );
         }),
       );
       await client.tell(`stop ${id}`, (core) =>
-        core.run("adds-up" as never, id).signal("stop" as never, undefined as never, { dedupId: "stop" }),
+        core.get("adds-up" as never, id).signal("stop" as never, undefined as never, { dedupId: "stop" }),
       );
     },
     *judge(ends) {

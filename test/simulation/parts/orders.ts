@@ -30,7 +30,7 @@ export function ordersPart({ chance, scale }: PartHost): Part {
     await client.sleep(chance.below(2_000));
     await client.tell(
       `signal go to ${id}`,
-      (core) => core.run("order" as never, id).signal("go" as never, `told ${id}` as never, { dedupId: "go" }),
+      (core) => core.get("order" as never, id).signal("go" as never, `told ${id}` as never, { dedupId: "go" }),
       once.has(id),
     );
   };

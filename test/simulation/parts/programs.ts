@@ -60,7 +60,7 @@ function leafResult({ do: what, id }: Leaf): unknown {
   switch (what) {
     case "flaky task":
     case "flaky operation":
-      return `${what} ${id} at ${id % 3}`;
+      return `${what} ${id} at ${(id % 3) + 1}`;
     case "state":
       return id;
     case "wait":
@@ -81,7 +81,7 @@ function functionsOf(machine: Machine) {
   const lined = task("lined", { queue: LINE }, async (_ctx, text: string) => (await machine.work(text), text));
   const flaky = task("flaky", { retry }, async (ctx, id: number) => {
     await machine.work("flaky");
-    if (ctx.attempt < id % 3) throw new Error("flaky");
+    if (ctx.attempt <= id % 3) throw new Error("flaky");
     return `flaky task ${id} at ${ctx.attempt}`;
   });
   const leaf = workflow("leaf", async (ctx, id: number) => `child ${await ctx.run("inner", () => id)}`);
@@ -142,7 +142,7 @@ async function followLeaf(
     case "flaky operation": {
       const attempt = async (op: { readonly attempt: number }): Promise<string> => {
         await machine.work("flaky");
-        if (op.attempt < id % 3) throw new Error("flaky");
+        if (op.attempt <= id % 3) throw new Error("flaky");
         return `flaky operation ${id} at ${op.attempt}`;
       };
       return ctx.run("flaky", attempt, { retry });
@@ -202,7 +202,7 @@ export function programsPart({ chance, scale }: PartHost): Part {
     await (chance.happens(0.3) ? Promise.all([start(), start()]) : start());
     await client.sleep(chance.below(2_000));
     await client.tell(`resolve go of ${id}`, (core) =>
-      core.run(id as never, id).resolve("go" as never, "went" as never),
+      core.get(id as never, id).resolve("go" as never, "went" as never),
     );
   };
   return {

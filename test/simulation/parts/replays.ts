@@ -20,7 +20,7 @@ export function replaysPart({ chance }: PartHost): Part {
           for (const port of PORTS) {
             await client.sleep(chance.below(300));
             await client.tell(`resolve ${port} of ${id}`, (core) =>
-              core.run(run, id).resolve(port as never, chance.below(100) as never),
+              core.get(run, id).resolve(port as never, chance.below(100) as never),
             );
           }
           for (let times = 0; times < 3; times += 1)
@@ -28,11 +28,11 @@ export function replaysPart({ chance }: PartHost): Part {
               await client.sleep(chance.below(200));
               const options = { dedupId: `${name} ${times}` };
               await client.tell(`signal ${name} to ${id}`, (core) =>
-                core.run(run, id).signal(name as never, times as never, options),
+                core.get(run, id).signal(name as never, times as never, options),
               );
             }
           await client.sleep(chance.below(500));
-          await client.tell(`cancel ${id}`, (core) => core.run(run, id).cancel());
+          await client.tell(`cancel ${id}`, (core) => core.get(run, id).cancel());
         }),
       );
     },

@@ -2,7 +2,7 @@
 // clients who wait for it are told; no run ever ends with another run's data. The same tests for each store.
 
 import { expect, test } from "vitest";
-import { createEngine, signal, workflow, type Engine, type Run, type StoreSource } from "reprise";
+import { createClient, createEngine, signal, workflow, type Client, type Run, type StoreSource } from "reprise";
 import { storeOf } from "../../../src/stores/store-url.ts";
 import { historyOf, type History } from "../../faults/history.ts";
 import { openStore, openSubject, type StoreKind, type Subject } from "../../faults/subject.ts";
@@ -18,7 +18,7 @@ const PATIENCE = "30 s";
 class Shop implements AsyncDisposable {
   readonly subject: Subject;
   readonly history: History;
-  readonly #engines: Engine<any>[] = [];
+  readonly #engines: Client<any>[] = [];
   /** Where `charge` of a run waits, by the run's card. */
   readonly gates = new Map<string, Gate>();
   readonly #order;
@@ -42,23 +42,24 @@ class Shop implements AsyncDisposable {
     return new Shop(await openSubject(kind));
   }
 
-  async engine(works: boolean, store: StoreSource | string = this.subject.url): Promise<Engine<any>> {
-    const worker = works ? { lease: LEASE_MS } : false;
-    const engine = await createEngine({ store, definitions: [this.#order], worker, logger: SILENT });
+  async engine(works: boolean, store: StoreSource | string = this.subject.url): Promise<Client<any>> {
+    const options = { store, definitions: [this.#order], logger: SILENT };
+    const worker = { lease: LEASE_MS };
+    const engine = await (works ? createEngine({ ...options, worker }) : createClient(options));
     this.#engines.push(engine);
     return engine;
   }
 
-  start(client: Engine<any>, card: string): Promise<Run<any>> {
+  start(client: Client<any>, card: string): Promise<Run<any>> {
     return insist(() => client.start(this.#order, card, { id: card }));
   }
 
-  async go(client: Engine<any>, card: string): Promise<void> {
-    await insist(() => client.run(this.#order, card).signal("go", `go ${card}`, { dedupId: "go" }));
+  async go(client: Client<any>, card: string): Promise<void> {
+    await insist(() => client.get(this.#order, card).signal("go", `go ${card}`, { dedupId: "go" }));
   }
 
-  result(client: Engine<any>, card: string): Promise<unknown> {
-    return client.run(this.#order, card).result({ timeout: PATIENCE });
+  result(client: Client<any>, card: string): Promise<unknown> {
+    return client.get(this.#order, card).result({ timeout: PATIENCE });
   }
 
   /** Resolves when each of these has been charged and waits for `go`. */

@@ -1,7 +1,7 @@
 // What clients that wait for something else than a run's end are told when the database goes back, and what workers declare again.
 
 import { expect, test } from "vitest";
-import { createEngine, queue, signal, stream, task, update, workflow, type Engine } from "reprise";
+import { createClient, createEngine, queue, signal, stream, task, update, workflow, type Client } from "reprise";
 import { createFolder, createGate } from "../../engine/world.ts";
 import { historyOf } from "../../faults/history.ts";
 import { SILENT } from "../../faults/workload.ts";
@@ -30,11 +30,11 @@ class Bank implements AsyncDisposable {
   readonly folder = createFolder();
   readonly url = `sqlite:${this.folder.path}/bank.db`;
   readonly history = historyOf(this.url, this.folder.path);
-  readonly #engines: Engine<any>[] = [];
+  readonly #engines: Client<any>[] = [];
 
-  async engine(works: boolean): Promise<Engine<any>> {
-    const worker = works ? { lease: 3_000 } : false;
-    const engine = await createEngine({ store: this.url, definitions: [account], worker, logger: SILENT });
+  async engine(works: boolean): Promise<Client<any>> {
+    const options = { store: this.url, definitions: [account], logger: SILENT };
+    const engine = await (works ? createEngine({ ...options, worker: { lease: 3_000 } }) : createClient(options));
     this.#engines.push(engine);
     return engine;
   }
@@ -45,9 +45,9 @@ class Bank implements AsyncDisposable {
   }
 }
 
-async function entries(engine: Engine<any>, id: string): Promise<string[]> {
+async function entries(engine: Client<any>, id: string): Promise<string[]> {
   const types: string[] = [];
-  for await (const { type } of engine.run(account, id).journal()) types.push(type);
+  for await (const { type } of engine.get(account, id).journal()) types.push(type);
   return types;
 }
 
@@ -58,7 +58,7 @@ test("an update whose request is lost is rejected with STORE_ROLLED_BACK", TIMEO
   await worker.start(account, "one", { id: "one" });
   await client.find("one");
   await bank.history.save();
-  const asked = client.run(account, "one").update("ask", 21);
+  const asked = client.get(account, "one").update("ask", 21);
   const error = asked.catch((cause: unknown) => cause);
   await expect.poll(() => entries(worker, "one")).toContain("UpdateRequested");
   await bank.history.restore();
@@ -71,10 +71,10 @@ test("an update that is answered again after its answer was lost is answered", T
   await using bank = new Bank();
   const [worker, client] = [await bank.engine(true), await bank.engine(false)];
   await worker.start(account, "two", { id: "two" });
-  const asked = client.run(account, "two").update("ask", 21);
+  const asked = client.get(account, "two").update("ask", 21);
   await expect.poll(() => entries(worker, "two")).toContain("UpdateRequested");
   await bank.history.save();
-  for (let more = 0; more < 5; more += 1) await client.run(account, "two").signal("more", more);
+  for (let more = 0; more < 5; more += 1) await client.get(account, "two").signal("more", more);
   await expect
     .poll(async () => (await entries(worker, "two")).filter((type) => type === "SignalReceived").length)
     .toBe(5);
@@ -91,12 +91,12 @@ test("a reader of a stream never gets chunks of two histories", TIMEOUT, async (
   await bank.history.save();
   const words: string[] = [];
   const read = (async () => {
-    for await (const { value } of client.run(account, "three").stream("words")) words.push(value as string);
+    for await (const { value } of client.get(account, "three").stream("words")) words.push(value as string);
   })().catch((cause: unknown) => cause);
-  for (const more of [1, 2]) await client.run(account, "three").signal("more", more);
+  for (const more of [1, 2]) await client.get(account, "three").signal("more", more);
   await expect.poll(() => words).toEqual(["three 1", "three 2"]);
   await bank.history.restore();
-  for (const more of [3, 4, -1]) await client.run(account, "three").signal("more", more);
+  for (const more of [3, 4, -1]) await client.get(account, "three").signal("more", more);
   expect(await read).toMatchObject({ code: "STORE_ROLLED_BACK" });
   expect(words).toEqual(["three 1", "three 2"]);
 });
@@ -113,7 +113,7 @@ test("queues keep their limits when the database goes back to before they were d
     return n;
   });
   const order = workflow("order", async (ctx, n: number) => ctx.task(pay, n));
-  await (await createEngine({ store, definitions: [order], worker: false, logger: SILENT })).close();
+  await (await createClient({ store, definitions: [order], logger: SILENT })).close();
   await history.save();
   await using engine = await createEngine({ store, definitions: [order, pay], logger: SILENT });
   for (const round of ["before", "after"]) {
@@ -122,5 +122,5 @@ test("queues keep their limits when the database goes back to before they were d
     await Promise.all(runs.map((run) => run.result()));
   }
   expect(most).toBe(1);
-  expect((await engine.queues()).map(({ name }) => name)).toContain("bank");
+  expect(await engine.findQueue("bank")).toMatchObject({ name: "bank" });
 });

@@ -16,7 +16,7 @@ export interface Work {
 }
 
 /** What moves a run, or its messages; asking for work is no commit. */
-const COMMITS = new Set(["turn", "turn-back", "message-delivered"]);
+const COMMITS = new Set(["turn", "return-turn", "message-delivered"]);
 
 let engine: Engine | undefined;
 

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine, type Run } from "reprise";
+import { createClient, type Run } from "reprise";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { agent, QUESTION } from "../../../examples/agent/agent.ts";
 import type { LedgerLine } from "../../../examples/agent/outside.ts";
@@ -66,7 +66,7 @@ async function answer(store: Store, run: Run<typeof agent>): Promise<void> {
 async function runThrough(finisher: ChildProcess, kill?: Kill): Promise<{ left: Left; killed: boolean }> {
   const name = join(folder, kill === undefined ? "undisturbed" : `${kill.when}-${kill.commit}`);
   const work = { path: `${name}.db`, ledger: `${name}.jsonl` };
-  await using client = await createEngine({ store: `sqlite:${work.path}`, definitions: [agent], worker: false });
+  await using client = await createClient({ store: `sqlite:${work.path}`, definitions: [agent] });
   const run = await client.start(agent, QUESTION, { id: "ticket" });
   await using store = await openStore(work.path);
   const answered = answer(store, run);

@@ -4,7 +4,7 @@ import { promise, task, workflow } from "reprise";
 
 export const double = task("double", (_ctx, n: number) => n * 2);
 export const shaky = task("shaky", { retry: { maxAttempts: 5, baseDelay: 1, maxDelay: 5 } }, (ctx, n: number) => {
-  if (ctx.attempt === 0 && n % 3 === 0) throw new Error("first attempts fail for multiples of three");
+  if (ctx.attempt === 1 && n % 3 === 0) throw new Error("first attempts fail for multiples of three");
   return n + 100;
 });
 

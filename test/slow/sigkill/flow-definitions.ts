@@ -40,7 +40,8 @@ function build(): any {
     .otherwise("even", (branch: any) => branch.action("no", ["list"], () => (ran("no"), "odd")))
     .spread(
       "each",
-      { needs: ["list"], concurrency: 7 },
+      ["list"],
+      { concurrency: 7 },
       ({ list }: { list: number[] }) => list,
       (_ctx: unknown, item: number, index: number) => {
         ran(`each[${index}]`);

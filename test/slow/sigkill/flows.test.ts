@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngine } from "reprise";
+import { createClient } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
@@ -54,7 +54,7 @@ test(
     const path = join(folder, "flow.db");
     const ran = join(folder, "ran.txt");
     const chance = chanceOf(SEED);
-    await using client = await createEngine({ store: `sqlite:${path}`, definitions: [twoHundred], worker: false });
+    await using client = await createClient({ store: `sqlite:${path}`, definitions: [twoHundred] });
     const run = await client.start(twoHundred, 7 as never, { id: "the run" });
     let kills = 0;
     let next = startWorker(ran);

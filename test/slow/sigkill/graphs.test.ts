@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createEngine } from "reprise";
+import { createClient } from "reprise";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { STEPS, steps } from "./graph-definitions.ts";
 
@@ -44,7 +44,7 @@ function keysOf(path: string): unknown[] {
 
 async function runThrough(when: "" | "before" | "after", workers: number): Promise<{ ran: string[]; keys: unknown[] }> {
   const path = join(folder, `${when}${workers}.db`);
-  await using client = await createEngine({ store: `sqlite:${path}`, definitions: [steps], worker: false });
+  await using client = await createClient({ store: `sqlite:${path}`, definitions: [steps] });
   const ran: string[] = [];
   const first = await startWorker(path, ran, when, "3");
   const died = once(first, "exit");

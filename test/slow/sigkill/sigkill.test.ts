@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createEngine, type Run } from "reprise";
+import { createClient, type Run } from "reprise";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { drawInt } from "../../../src/base/random.ts";
@@ -52,7 +52,7 @@ test(
   { timeout: 600_000 },
   async () => {
     const path = join(folder, "load.db");
-    await using client = await createEngine({ store: `sqlite:${path}`, definitions, worker: false });
+    await using client = await createClient({ store: `sqlite:${path}`, definitions });
     const started: { run: Run<typeof load>; n: number }[] = [];
     let stop = false;
     let next = 0;

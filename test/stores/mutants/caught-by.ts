@@ -21,7 +21,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a commit after another chain than the run's answers conflict and writes nothing",
   ],
   "a repeated commit is not recognised": [
-    "a repeated commit answers already-committed and writes nothing twice",
+    "a repeated commit answers already_committed and writes nothing twice",
     "a repeated commit is recognised after the run has gone on",
   ],
   "every commit is answered committed": [

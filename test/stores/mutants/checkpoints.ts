@@ -8,7 +8,7 @@ function checkpoints(name: string, change: (checkpoint: NewCheckpoint, run: numb
 }
 
 /** Answers `to` to a commit of checkpoints that was answered `from`. */
-function saying(name: string, from: string, to: "already-committed" | "conflict" | "lease-lost"): Mutant {
+function saying(name: string, from: string, to: "already_committed" | "conflict" | "lease_lost"): Mutant {
   return answering(name, (outcome: Outcome, write: Write) => {
     const isOf = write.write === "turn" && write.checkpoints !== undefined;
     return isOf && "status" in outcome && outcome.status === from ? { status: to } : outcome;
@@ -19,8 +19,8 @@ export const checkpointsMutants: readonly Mutant[] = [
   turns("checkpoints are not kept", (turn) => without(turn, "checkpoints") as typeof turn),
   checkpoints("labels are not kept", (checkpoint) => ({ ...checkpoint, label: undefined })),
   checkpoints("every checkpoint looks whole", (checkpoint) => ({ ...checkpoint, state: checkpoint.state ?? "{}" })),
-  saying("a checkpoint that is in already is a conflict", "already-committed", "conflict"),
-  saying("another state is taken for the same checkpoint", "conflict", "already-committed"),
+  saying("a checkpoint that is in already is a conflict", "already_committed", "conflict"),
+  saying("another state is taken for the same checkpoint", "conflict", "already_committed"),
   rewriting("whoever commits a checkpoint counts as the holder", async (write, store) => {
     if (write.write !== "turn" || write.checkpoints === undefined) return write;
     return { ...write, token: (await currentToken(store, write.run)) ?? write.token };

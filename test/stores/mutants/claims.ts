@@ -72,8 +72,8 @@ export const claimsMutants: readonly Mutant[] = [
       : write,
   ),
   methods("a pulse hides the token", (store) => ({
-    pulse: async (runs: readonly number[]) =>
-      (await store.pulse(runs)).map((pulse) => ({ ...pulse, token: undefined })),
+    readProgress: async (runs: readonly number[]) =>
+      (await store.readProgress(runs)).map((pulse) => ({ ...pulse, token: undefined })),
   })),
   answering("a claimed turn comes without its inbox", (outcome, write) =>
     write.write === "claim-turns"

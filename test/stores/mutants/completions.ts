@@ -49,13 +49,13 @@ async function readinessOf(store: Store, run: number, node: string): Promise<Rea
   return (await store.readReadiness(run)).find((one) => one.node === node);
 }
 
-const COMMITTED = { status: "committed", seq: 1, at: 0, queued: [], children: [], told: [], more: false } as const;
+const COMMITTED = { status: "committed", seq: 1, at: 0, queued: [], children: [], notified: [], more: false } as const;
 
 export const completionsMutants: readonly Mutant[] = [
   completions("the token of a node is not checked", async (write, store) => {
     const { fence, run } = write;
     if (!("item" in fence)) return write;
-    const [token] = await store.itemTokens([{ run, item: fence.item }]);
+    const [token] = await store.readItemTokens([{ run, item: fence.item }]);
     return { ...write, fence: { ...fence, token: token ?? fence.token } };
   }),
   outcomes("a stale completion is answered committed", (outcome) => (outcome.status === "stale" ? COMMITTED : outcome)),
@@ -116,7 +116,7 @@ export const completionsMutants: readonly Mutant[] = [
     const { items, ...waiting } = outcome as ClaimItemsOutcome;
     return { ...waiting, items: items.map((item) => ({ ...item, kind: "task" })) };
   }),
-  nodes("nodes stand in no line", (node) => without(node, "line")),
+  nodes("nodes stand in no line", (node) => without(node, "slot")),
   {
     name: "a flow that is paused goes on",
     wrap: (store) =>
@@ -132,7 +132,7 @@ export const completionsMutants: readonly Mutant[] = [
   methods("due nodes are not counted", (store) => ({
     readBacklog: async () => (await store.readBacklog()).filter(({ kind }) => kind !== "node"),
   })),
-  completions("a flow never ends", (write) => ({ ...write, then: "go on" })),
+  completions("a flow never ends", (write) => ({ ...write, then: "continue" })),
   completions("messages of a completion get lost", (write) => ({ ...write, messages: [] })),
   completions("live children of a flow are not told of its end", (write) => without(write, "cancel") as CompleteWrite),
   completions("children of nodes are not started", (write) => ({ ...write, children: [] })),

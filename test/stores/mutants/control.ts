@@ -3,8 +3,8 @@ import { answering, methods, rewriting, turns, type Mutant, without } from "./mu
 
 export const controlMutants: readonly Mutant[] = [
   methods("an item that is gone still looks held", (store) => ({
-    itemTokens: async (items: Parameters<Store["itemTokens"]>[0]) =>
-      (await store.itemTokens(items)).map((token) => token ?? "somebody"),
+    readItemTokens: async (items: Parameters<Store["readItemTokens"]>[0]) =>
+      (await store.readItemTokens(items)).map((token) => token ?? "somebody"),
   })),
   rewriting("deadlines are forgotten", (write) => {
     if (write.write === "start") return { ...write, run: without(write.run, "deadlineMs") };
@@ -26,18 +26,18 @@ export const controlMutants: readonly Mutant[] = [
   answering("a pause takes the turn away from its holder", async (outcome, write, store) => {
     if (write.write !== "pause") return outcome;
     const record = await store.findRun(write.id);
-    const [pulse] = await store.pulse(record === undefined ? [] : [record.run]);
-    if (pulse?.token !== undefined) await store.write([{ write: "turn-back", run: pulse.run, token: pulse.token }]);
+    const [pulse] = await store.readProgress(record === undefined ? [] : [record.run]);
+    if (pulse?.token !== undefined) await store.write([{ write: "return-turn", run: pulse.run, token: pulse.token }]);
     return outcome;
   }),
   rewriting("a turn that comes back paused is due", async (write, store) => {
-    if (write.write === "turn-back" || (write.write === "turn" && write.then === "release"))
+    if (write.write === "return-turn" || (write.write === "turn" && write.then === "release"))
       for (const { id, run } of await store.listRuns({ limit: 100, statuses: ["paused"] }))
         if (run === write.run) await store.write([{ write: "resume", id }]);
     return write;
   }),
   answering("a termination tells nobody", (outcome, write) =>
-    write.write === "terminate" && "told" in outcome ? { ...outcome, told: [] } : outcome,
+    write.write === "terminate" && "told" in outcome ? { ...outcome, notified: [] } : outcome,
   ),
   rewriting("a termination keeps its reasons to itself", (write) =>
     write.write === "terminate" ? { ...write, data: "{}", answer: "{}", cancel: "{}" } : write,
@@ -48,14 +48,14 @@ export const controlMutants: readonly Mutant[] = [
       : outcome,
   ),
   turns("a commit of a paused run is void", async (turn, store) => {
-    const [pulse] = await store.pulse([turn.run]);
+    const [pulse] = await store.readProgress([turn.run]);
     return pulse?.status === "paused" ? { ...turn, token: "\u0007nobody" } : turn;
   }),
   rewriting("a retry brings nothing back", (write) =>
     write.write === "retry" ? { ...without(write, "deadlineMs"), items: [], answers: [] } : write,
   ),
   rewriting("a retried run has no place in its queue", (write) =>
-    write.write === "retry" ? without(write, "line") : write,
+    write.write === "retry" ? without(write, "slot") : write,
   ),
   rewriting("a retry does not look at singleton keys", (write) =>
     write.write === "retry" ? without(write, "singleton") : write,

@@ -16,7 +16,7 @@ export const fencesMutants: readonly Mutant[] = [
       return writing(
         store,
         (write) => {
-          if (write.write === "item-end" || write.write === "item-back")
+          if (write.write === "end-item" || write.write === "return-item")
             return { ...write, token: fresh(write.run, write.item, write.token) };
           if (write.write !== "turn") return write;
           for (const item of write.items) if (item.claim) remember(write.run, item.item, item.claim.token);
@@ -47,7 +47,7 @@ export const fencesMutants: readonly Mutant[] = [
     return record === undefined ? turn : { ...turn, previousChain: record.chain };
   }),
   answering("a repeated commit is not recognised", (outcome) =>
-    "status" in outcome && outcome.status === "already-committed" ? { status: "lease-lost" } : outcome,
+    "status" in outcome && outcome.status === "already_committed" ? { status: "lease_lost" } : outcome,
   ),
   answering("every commit is answered committed", (outcome, write) =>
     write.write === "turn" && "status" in outcome && outcome.status !== "committed"
@@ -62,8 +62,8 @@ export const fencesMutants: readonly Mutant[] = [
           let isVoid = false;
           const outcomes: Outcome[] = [];
           for (const write of writes) {
-            const outcome: Outcome = isVoid ? { status: "lease-lost" } : ((await store.write([write]))[0] as Outcome);
-            if ("status" in outcome && outcome.status === "lease-lost") isVoid = true;
+            const outcome: Outcome = isVoid ? { status: "lease_lost" } : ((await store.write([write]))[0] as Outcome);
+            if ("status" in outcome && outcome.status === "lease_lost") isVoid = true;
             outcomes.push(outcome);
           }
           return outcomes;

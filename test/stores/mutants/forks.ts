@@ -50,12 +50,13 @@ export const forksMutants: readonly Mutant[] = [
     readSteps: (run: number, after: number, _upTo: number, limit?: number) => store.readJournal(run, after, limit),
   })),
   methods("the oldest checkpoint with a label is found", (store) => ({
-    async findLabelled(run: number, label: string, step: number) {
+    async findLabeledCheckpoint(run: number, label: string, step: number) {
       const rows = await store.readCheckpoints(run, -1);
       return rows.find((row) => row.label === label && row.step <= step);
     },
   })),
   methods("a label is looked for in all steps", (store) => ({
-    findLabelled: (run: number, label: string) => store.findLabelled(run, label, Number.MAX_SAFE_INTEGER),
+    findLabeledCheckpoint: (run: number, label: string) =>
+      store.findLabeledCheckpoint(run, label, Number.MAX_SAFE_INTEGER),
   })),
 ];

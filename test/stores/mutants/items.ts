@@ -14,16 +14,16 @@ export const itemsMutants: readonly Mutant[] = [
   items("an item is never its maker's", (item) => without(item, "claim")),
   items("an item is claimed with the data of entry 1", (item) => ({ ...item, seq: 1 })),
   rewriting("an item is answered ended but its result is lost", (write) =>
-    write.write === "item-end" ? { ...write, write: "item-back", attempt: 0 } : write,
+    write.write === "end-item" ? { ...write, write: "return-item", attempt: 0 } : write,
   ),
   rewriting("an item given back forgets its attempt", (write) =>
-    write.write === "item-back" ? { ...write, attempt: 0 } : write,
+    write.write === "return-item" ? { ...write, attempt: 0 } : write,
   ),
   rewriting("an item given back forgets its failures", (write) =>
-    write.write === "item-back" ? without(write, "failures") : write,
+    write.write === "return-item" ? without(write, "failures") : write,
   ),
   rewriting("an item given back is ready at once", (write) =>
-    write.write === "item-back" ? without(write, "availableAt") : write,
+    write.write === "return-item" ? without(write, "availableAt") : write,
   ),
   rewriting("fire-due knows no limit", (write) => (write.write === "fire-due" ? { ...write, limit: 1_000 } : write)),
   answering("fire-due does not know what is next", (outcome) =>

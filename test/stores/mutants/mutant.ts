@@ -69,7 +69,7 @@ export function records(name: string, change: (record: RunRecord) => RunRecord):
 }
 
 export async function currentToken(store: Store, run: number): Promise<string | undefined> {
-  return (await store.pulse([run]))[0]?.token;
+  return (await store.readProgress([run]))[0]?.token;
 }
 
 export function without<T extends object, K extends keyof T>(record: T, key: K): Omit<T, K> {

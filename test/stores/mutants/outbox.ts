@@ -13,7 +13,7 @@ function claims(name: string, change: (message: ClaimedMessage) => ClaimedMessag
 const NOBODY = 987_654_321;
 
 export const outboxMutants: readonly Mutant[] = [
-  turns("messages to the outside are not kept", (turn) => ({ ...turn, sends: [] })),
+  turns("messages to the outside are not kept", (turn) => ({ ...turn, outgoing: [] })),
   {
     name: "a message is next when the one before it is claimed",
     wrap(store) {
@@ -23,8 +23,8 @@ export const outboxMutants: readonly Mutant[] = [
           // What was claimed is taken for delivered.
           for (const [n, write] of writes.entries())
             if (write.write === "claim-messages")
-              for (const { line, run, seq, token } of (outcomes[n] as ClaimMessagesOutcome).messages)
-                await store.write([{ write: "message-delivered", line, run, seq, token }]);
+              for (const { firstRun, run, seq, token } of (outcomes[n] as ClaimMessagesOutcome).messages)
+                await store.write([{ write: "message-delivered", firstRun, run, seq, token }]);
           return outcomes;
         },
       });
@@ -45,12 +45,12 @@ export const outboxMutants: readonly Mutant[] = [
     write.write === "message-delivered" ? { status: "committed", more: false } : outcome,
   ),
   rewriting("a message that failed is next at once", (write) =>
-    write.write === "message-back" ? { ...write, availableAt: 0 } : write,
+    write.write === "return-message" ? { ...write, availableAt: 0 } : write,
   ),
   rewriting(
     "a message given back stays where it is",
-    (write) => (write.write === "message-back" ? { ...write, line: NOBODY } : write),
-    (outcome, write) => (write.write === "message-back" ? { status: "committed" } : outcome),
+    (write) => (write.write === "return-message" ? { ...write, slot: NOBODY } : write),
+    (outcome, write) => (write.write === "return-message" ? { status: "committed" } : outcome),
   ),
   {
     name: "prune takes runs with messages along",
@@ -63,8 +63,8 @@ export const outboxMutants: readonly Mutant[] = [
               { write: "claim-messages", worker, tokens: ["a"], destinations: ["mail", "chat"] },
             ] as const);
             if (messages.length === 0) break;
-            for (const { line, run, seq, token } of messages)
-              await store.write([{ write: "message-delivered", line, run, seq, token }]);
+            for (const { firstRun, run, seq, token } of messages)
+              await store.write([{ write: "message-delivered", firstRun, run, seq, token }]);
           }
           await store.releaseWorker(worker);
           return store.prune(endedBefore, options);

@@ -28,12 +28,12 @@ export const queuesMutants: readonly Mutant[] = [
       perKey: { ...all.perKey, rate: { ...all.perKey.rate, perMs: all.perKey.rate.perMs + 1 } },
     }),
   })),
-  items("items forget their queue", (item) => without(item, "line")),
+  items("items forget their queue", (item) => without(item, "slot")),
   rewriting("a key that is given back stays taken", (write) => {
-    if (write.write === "item-end") return without(write, "line");
-    if (write.write === "item-back") return without(write, "line");
+    if (write.write === "end-item") return without(write, "slot");
+    if (write.write === "return-item") return without(write, "slot");
     if (write.write !== "turn") return write;
-    return { ...write, finished: write.finished.map((fence) => without(fence, "line")) };
+    return { ...write, finished: write.finished.map((fence) => without(fence, "slot")) };
   }),
   rewriting("a queue cannot be paused", (write) => (write.write === "change-queue" ? without(write, "paused") : write)),
   rewriting("changed limits are not kept", (write) =>
@@ -78,9 +78,9 @@ export const queuesMutants: readonly Mutant[] = [
     write.write === "start" && write.delayMs !== undefined ? { ...write, delayMs: write.delayMs - 1 } : write,
   ),
   rewriting("runs forget their queue", (write) => {
-    if (write.write === "start") return { ...write, run: without(write.run, "line") };
+    if (write.write === "start") return { ...write, run: without(write.run, "slot") };
     if (write.write !== "turn") return write;
-    return { ...write, children: write.children.map((child) => ({ ...child, run: without(child.run, "line") })) };
+    return { ...write, children: write.children.map((child) => ({ ...child, run: without(child.run, "slot") })) };
   }),
   rewriting("as many runs are let in as there are", (write) =>
     write.write === "admit" ? { ...write, limit: 1_000 } : write,

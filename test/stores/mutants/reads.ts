@@ -31,7 +31,7 @@ export const readsMutants: readonly Mutant[] = [
   methods("an inbox is always read from its beginning", (store) => ({
     readInbox: (run: number) => store.readInbox(run, 0),
   })),
-  methods("nobody notices other connections", () => ({ hasChanged: () => false })),
+  methods("nobody notices other connections", () => ({ pollChanges: () => false })),
   methods("info counts nothing", (store) => ({
     info: async () => ({ ...(await store.info()), runs: {}, workers: [], items: { ready: 9, leased: 9, delayed: 9 } }),
   })),

@@ -50,11 +50,11 @@ export const schedulesMutants: readonly Mutant[] = [
   due("a paused schedule is due", ({ nextAt }, all) => ({ nextAt, due: all.filter(({ paused }) => paused) })),
   due("whoever is in line is due at once", ({ due: found, nextAt }, all) => ({
     nextAt,
-    due: [...found, ...all.filter(({ line }) => line.length > 0)],
+    due: [...found, ...all.filter(({ queued: line }) => line.length > 0)],
   })),
   due("whoever is in line waits for ever", ({ due: found, nextAt }) => ({
     nextAt,
-    due: found.filter(({ line }) => line.length === 0),
+    due: found.filter(({ queued: line }) => line.length === 0),
   })),
   methods("schedules are listed backwards", (store) => ({
     listSchedules: async (after: string, limit: number) => (await store.listSchedules(after, limit)).toReversed(),

@@ -1,15 +1,15 @@
-import type { Emit, Store } from "../../../src/kernel/index.ts";
+import type { NewChunk, Store } from "../../../src/kernel/index.ts";
 import { changed, methods, turns, type Mutant } from "./mutant.ts";
 
-function emits(name: string, change: (emit: Emit) => Emit): Mutant {
-  return turns(name, (turn) => ({ ...turn, emits: turn.emits.map(change) }));
+function emits(name: string, change: (emit: NewChunk) => NewChunk): Mutant {
+  return turns(name, (turn) => ({ ...turn, chunks: turn.chunks.map(change) }));
 }
 
 type ReadStream = Store["readStream"];
 
 export const streamsMutants: readonly Mutant[] = [
-  turns("chunks are not kept", (turn) => ({ ...turn, emits: [] })),
-  turns("chunks of a commit are written in reverse", (turn) => ({ ...turn, emits: turn.emits.toReversed() })),
+  turns("chunks are not kept", (turn) => ({ ...turn, chunks: [] })),
+  turns("chunks of a commit are written in reverse", (turn) => ({ ...turn, chunks: turn.chunks.toReversed() })),
   emits("a chunk is written as often as it is said", (emit) => ({ ...emit, number: undefined })),
   {
     name: "an operation's chunks are counted as the code's",

@@ -13,7 +13,7 @@ function committing(
     async transact(call: Parameters<Transact>[0], write: Make) {
       const [record] = await store.listRuns({ limit: 1 });
       if (record === undefined) return store.transact(call, write);
-      const token = (await store.pulse([record.run]))[0]?.token ?? "";
+      const token = (await store.readProgress([record.run]))[0]?.token ?? "";
       const nothing = {
         entries: [],
         finished: [],
@@ -21,8 +21,8 @@ function committing(
         dropped: [],
         children: [],
         messages: [],
-        emits: [],
-        sends: [],
+        chunks: [],
+        outgoing: [],
       };
       // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
       const stay = { write: "turn", read: 0, then: "hold", ...nothing } as const;

@@ -11,7 +11,7 @@ export const turnsMutants: readonly Mutant[] = [
     (outcome, write) => (write.write === "turn" ? { status: "committed", more: false, children: [] } : outcome),
   ),
   turns("a release forgets what arrived since the last read (lost wake-up)", async (turn, store) => {
-    const arrivals = (await store.pulse([turn.run]))[0]?.arrivals ?? 0;
+    const arrivals = (await store.readProgress([turn.run]))[0]?.arrivals ?? 0;
     return turn.then === "release" ? { ...turn, read: Math.max(turn.read, arrivals) } : turn;
   }),
   answering("a turn is due only before its first message (lost wake-up)", (outcome, write) =>
@@ -62,7 +62,7 @@ export const turnsMutants: readonly Mutant[] = [
   turns("messages to a run that is gone go to the newest one", async (turn, store) => {
     const messages = [];
     for (const { to, arrival } of turn.messages) {
-      const [pulse] = typeof to === "number" ? await store.pulse([to]) : [true];
+      const [pulse] = typeof to === "number" ? await store.readProgress([to]) : [true];
       const [newest] = await store.listRuns({ limit: 1, statuses: ["queued", "waiting"] });
       messages.push({ to: pulse === undefined ? (newest?.run ?? to) : to, arrival });
     }

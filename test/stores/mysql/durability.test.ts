@@ -16,9 +16,9 @@ describeOn("mysql", "what MariaDB must be like", () => {
 
   async function connect(durability: "full" | "relaxed" = "full"): Promise<string> {
     const backend = openMysqlBackend({ url: database.url, random: systemRandom, timers: systemTimers, durability });
-    const link = await backend.connect();
-    const { durability: said } = await backend.info(link);
-    await link.close();
+    const connection = await backend.connect();
+    const { durability: said } = await backend.info(connection);
+    await connection.close();
     return said;
   }
 
@@ -57,15 +57,15 @@ describeOn("mysql", "what MariaDB must be like", () => {
       timers: systemTimers,
       durability: "full",
     });
-    const link = await backend.connect();
+    const connection = await backend.connect();
     const name = 'a\\ "b" || c\\\'';
     const row = { name, declared: "{}", limits: "{}", paused: 0 };
-    expect(await link.commit(1, 1, [{ change: "insert", table: "queues", rows: [row] }])).toBe("committed");
+    expect(await connection.commit(1, 1, [{ change: "insert", table: "queues", rows: [row] }])).toBe("committed");
     const other = await backend.connect();
-    const [found] = await other.read([{ ask: "select", table: "queues", where: [], lock: "none" }]);
+    const [found] = await other.read([{ kind: "select", table: "queues", where: [], lock: "none" }]);
     expect(found).toEqual([row]);
-    expect(Math.abs((await backend.serverTime(link)) - Date.now())).toBeLessThan(3_600_000);
-    await link.close();
+    expect(Math.abs((await backend.serverTime(connection)) - Date.now())).toBeLessThan(3_600_000);
+    await connection.close();
     await other.close();
   });
 

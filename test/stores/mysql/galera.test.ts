@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { findGalera } from "../../../scripts/servers.mjs";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
-import { freePort } from "../../servers/kept-process.ts";
+import { freePort } from "../../servers/supervised-process.ts";
 import { describeOn, fastFolder, startServer } from "../../servers/index.ts";
 
 describeOn("galera", "Galera", () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../../src/base/index.ts";
 import type { Backend } from "../../../src/stores/remote/backend.ts";
 import { openMysqlBackend } from "../../../src/stores/mysql/backend.ts";
-import { mysqlLink } from "../../../src/stores/mysql/link.ts";
+import { mysqlConnection } from "../../../src/stores/mysql/connection.ts";
 import { describeOn, freshDatabase, startServer, type FreshDatabase, type TestServer } from "../../servers/index.ts";
 import { runRow } from "../rows.ts";
 
@@ -30,57 +30,59 @@ describeOn("mysql", "outages of MariaDB", () => {
   test("a connection that has the number of a lost one, on a server that was restarted, is left alone", async () => {
     const backend = open();
     for (let n = 0; n < 40; n += 1) await server.run("select 1");
-    const lost = mysqlLink(await backend.connect());
+    const lost = mysqlConnection(await backend.connect());
     await server.kill();
     await server.start();
     const strangers: Connection[] = [];
     do strangers.push(await createConnection(database.url));
     while (strangers.at(-1)!.threadId < lost.threadId);
     expect(strangers.at(-1)!.threadId).toBe(lost.threadId);
-    const link = await backend.connect();
-    expect(await backend.lastBatch(link, lost.writer)).toBe(0);
+    const connection = await backend.connect();
+    expect(await backend.lastBatch(connection, lost.writer)).toBe(0);
     for (const stranger of strangers) {
       await stranger.query("select 1");
       stranger.destroy();
     }
-    await link.close();
+    await connection.close();
   });
 
   test("who gets no answer in time knows nothing, and finds out later what became of it", async () => {
     const backend = open(2_000);
-    const link = await backend.connect();
+    const connection = await backend.connect();
     server.signal("SIGSTOP");
     // Its bytes are in the server's buffer, and will be read when it goes on.
-    const commit = link.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
+    const commit = connection.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
     await expect(commit).rejects.toMatchObject({ reason: "lost" });
-    expect(link.isUsable).toBe(false);
+    expect(connection.isUsable).toBe(false);
     await expect(backend.connect()).rejects.toMatchObject({ reason: "lost" });
     server.signal("SIGCONT");
     const patient = open();
     const other = await patient.connect();
-    const batch = await patient.lastBatch(other, link.writer);
-    const [rows] = await other.read([{ ask: "count", table: "runs", where: [] }]);
+    const batch = await patient.lastBatch(other, connection.writer);
+    const [rows] = await other.read([{ kind: "count", table: "runs", where: [] }]);
     // Either way: what was said is true, and stays true.
     expect(rows).toEqual([{ count: batch }]);
     await other.close();
     const third = await patient.connect();
-    expect(await third.read([{ ask: "count", table: "runs", where: [] }])).toEqual([rows]);
-    expect(await patient.lastBatch(third, link.writer)).toBe(batch);
+    expect(await third.read([{ kind: "count", table: "runs", where: [] }])).toEqual([rows]);
+    expect(await patient.lastBatch(third, connection.writer)).toBe(batch);
     await third.close();
   });
 
-  test("what was committed is there when a killed server comes back, and links are made anew", async () => {
+  test("what was committed is there when a killed server comes back, and pool are made anew", async () => {
     const backend = open();
-    const link = await backend.connect();
-    expect(await link.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(7)] }])).toBe("committed");
-    await link.ask([{ ask: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" }]);
+    const connection = await backend.connect();
+    expect(await connection.commit(1, 1, [{ change: "insert", table: "runs", rows: [runRow(7)] }])).toBe("committed");
+    await connection.query([{ kind: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" }]);
     await server.kill();
-    await expect(link.commit(2, 1, [])).rejects.toMatchObject({ reason: "lost" });
+    await expect(connection.commit(2, 1, [])).rejects.toMatchObject({ reason: "lost" });
     await expect(backend.connect()).rejects.toMatchObject({ reason: "lost" });
     await server.start();
     const again = await backend.connect();
-    expect(await backend.lastBatch(again, link.writer)).toBe(1);
-    const [rows] = await again.ask([{ ask: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" }]);
+    expect(await backend.lastBatch(again, connection.writer)).toBe(1);
+    const [rows] = await again.query([
+      { kind: "lookup", table: "runs", columns: ["run"], keys: [[7]], lock: "update" },
+    ]);
     expect(rows).toHaveLength(1);
     await again.rollback();
     await again.close();

@@ -1,30 +1,30 @@
-// What the server says it would do for each question of a claim, a poll and a scan, with rows enough to make it think; and
+// What the server says it would do for each query of a claim, a poll and a scan, with rows enough to make it think; and
 // how many rows it then looks at.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connection } from "mysql2/promise";
 import type { Change } from "../../../src/stores/remote/backend.ts";
-import type { Condition, Question, Select } from "../../../src/stores/remote/query.ts";
-import { openQuestions, statementsOf } from "../../../src/stores/mysql/answers.ts";
+import type { Condition, Query, Select } from "../../../src/stores/remote/query.ts";
+import { planQueries, statementsOf } from "../../../src/stores/mysql/merge-results.ts";
 import { renderChange } from "../../../src/stores/mysql/render-change.ts";
-import { renderQuestion } from "../../../src/stores/mysql/render-question.ts";
+import { renderQuery } from "../../../src/stores/mysql/render-query.ts";
 import { INDEXES } from "../../../src/stores/mysql/schema.ts";
 import { matches } from "../../../src/stores/remote/evaluate.ts";
 import type { AnyRow } from "../../../src/stores/remote/tables.ts";
-import * as selections from "../../../src/stores/remote/selections.ts";
+import * as selections from "../../../src/stores/remote/statements/selections.ts";
 import { describeOn } from "../../servers/index.ts";
-import { createMysqlWorld, type MysqlWorld } from "./world.ts";
+import { createMysqlFixture, type MysqlFixture } from "./fixture.ts";
 import { itemRow, runRow } from "../rows.ts";
 
 const { equal, none, some } = selections;
 const upTo = (column: string, value: number): Condition => ({ column, is: "<=", value });
 
-function select(table: Select["table"], where: readonly Condition[], order: Select["order"]): Question {
-  return { ask: "select", table, where, order: order ?? [], limit: 50, lock: "none" };
+function select(table: Select["table"], where: readonly Condition[], order: Select["order"]): Query {
+  return { kind: "select", table, where, order: order ?? [], limit: 50, lock: "none" };
 }
 
 /** Each walks one index from its front and sorts nothing. */
-const WALKS: readonly (readonly [name: string, index: string, question: Question])[] = [
+const WALKS: readonly (readonly [name: string, index: string, query: Query])[] = [
   ["dueTurns", "runs_due", selections.dueTurns("skip", "shop", 1, 50)],
   ["suspectTurns", "runs_due", selections.suspectTurns("shop", 1, 50)],
   ["suspectTurnGroup", "runs_due", selections.suspectTurnGroup("skip", "shop", 1, 3, 2)],
@@ -97,7 +97,7 @@ const WALKS: readonly (readonly [name: string, index: string, question: Question
 ];
 
 /** Each jumps from value to value. */
-const JUMPS: readonly (readonly [name: string, index: string, question: Question])[] = [
+const JUMPS: readonly (readonly [name: string, index: string, query: Query])[] = [
   ["dueDefinitions", "runs_due", selections.DUE_DEFINITIONS],
   ["readyNames", "queue_open", selections.READY_NAMES],
   ["linesOf", "queue_lined", selections.linesOf("task")],
@@ -118,19 +118,19 @@ const JUMPS: readonly (readonly [name: string, index: string, question: Question
   ["destinations", "outbox_next", jump("outbox", ["destination"], [equal("state", 1)])],
 ];
 
-function jump(table: Select["table"], columns: readonly string[], where: readonly Condition[]): Question {
-  return { ask: "distinct", table, columns, where };
+function jump(table: Select["table"], columns: readonly string[], where: readonly Condition[]): Query {
+  return { kind: "distinct", table, columns, where };
 }
 
-const COUNTS: readonly (readonly [name: string, index: string, question: Question])[] = [
+const COUNTS: readonly (readonly [name: string, index: string, query: Query])[] = [
   ["busyInQueue", "queue_lined", counted(selections.busyItems("task", "q1"))],
   ["busyInKey", "queue_parked", counted(selections.busyItems("task", "q1", "k1"))],
-  ["nextDue", "queue_delayed", { ask: "count", table: "queue", where: [equal("state", 0)], least: "available_at" }],
-  ["live", "runs_live", { ask: "count", table: "runs", where: [none("ended_at")], by: ["definition", "version"] }],
+  ["nextDue", "queue_delayed", { kind: "count", table: "queue", where: [equal("state", 0)], least: "available_at" }],
+  ["live", "runs_live", { kind: "count", table: "runs", where: [none("ended_at")], by: ["definition", "version"] }],
 ];
 
-function counted(where: readonly Condition[]): Question {
-  return { ask: "count", table: "queue", where };
+function counted(where: readonly Condition[]): Query {
+  return { kind: "count", table: "queue", where };
 }
 
 interface Step {
@@ -141,13 +141,13 @@ interface Step {
 }
 
 describeOn("mysql", "plans on MariaDB", () => {
-  let world: MysqlWorld;
+  let world: MysqlFixture;
   let raw: Connection;
   beforeAll(async () => {
-    world = await createMysqlWorld();
-    const link = await world.backend.connect();
-    await link.commit(1, 1, crowd());
-    await link.close();
+    world = await createMysqlFixture();
+    const connection = await world.backend.connect();
+    await connection.commit(1, 1, crowd());
+    await connection.close();
     raw = await world.raw();
     await raw.query("set @reprise_0_0='task',@reprise_0_1='q1',@reprise_0_2='pack',@reprise_0_3=1");
     await raw.query("set session in_predicate_conversion_threshold=0");
@@ -177,8 +177,8 @@ describeOn("mysql", "plans on MariaDB", () => {
     return counts.reduce((sum, [, value]) => sum + Number(value), 0);
   }
 
-  test.each(WALKS)("%s walks %s from its front and sorts nothing", async (_name, index, question) => {
-    const [statement] = renderQuestion(question).statements;
+  test.each(WALKS)("%s walks %s from its front and sorts nothing", async (_name, index, query) => {
+    const [statement] = renderQuery(query).statements;
     const steps = await planOf(statement!);
     expect(steps).toHaveLength(1);
     expect(steps[0]?.key).toBe(index);
@@ -187,8 +187,8 @@ describeOn("mysql", "plans on MariaDB", () => {
     expect(await looks(statement!)).toBeLessThanOrEqual(60);
   });
 
-  test.each(JUMPS)("%s jumps from value to value in %s", async (_name, index, question) => {
-    const [, first, next] = renderQuestion(question).statements;
+  test.each(JUMPS)("%s jumps from value to value in %s", async (_name, index, query) => {
+    const [, first, next] = renderQuery(query).statements;
     for (const statement of [first!, next!]) {
       const [step] = await planOf(statement.replace(/ into @\S+/, ""));
       expect(step?.key).toBe(index);
@@ -197,20 +197,20 @@ describeOn("mysql", "plans on MariaDB", () => {
     // A variable is a constant: the seek begins behind it.
     const [step] = await planOf(next!.replace(/ into @\S+/, ""));
     expect(step?.type).toBe("range");
-    expect(await looks(...renderQuestion(question).statements)).toBeLessThanOrEqual(60);
+    expect(await looks(...renderQuery(query).statements)).toBeLessThanOrEqual(60);
   });
 
-  test.each(COUNTS)("%s counts in %s", async (_name, index, question) => {
-    const [step] = await planOf(renderQuestion(question).statements[0]!);
+  test.each(COUNTS)("%s counts in %s", async (_name, index, query) => {
+    const [step] = await planOf(renderQuery(query).statements[0]!);
     expect(step?.key).toBe(index);
     expect(["ref", "range"]).toContain(step?.type);
     expect(step?.extra).toMatch(/Using index/);
   });
 
-  test("questions mean what they say, whatever index they are asked of", async () => {
+  test("queries mean what they say, whatever index they are asked of", async () => {
     const [inserted] = crowd().filter(({ table }) => table === "queue");
     const rows = inserted!.rows as readonly AnyRow[];
-    const link = await world.backend.connect();
+    const connection = await world.backend.connect();
     const random = numbersFrom(7);
     const pick = <T>(...choices: readonly T[]): T => choices[random(choices.length)]!;
     const maybe = (...choices: readonly Condition[]): readonly Condition[] =>
@@ -227,58 +227,58 @@ describeOn("mysql", "plans on MariaDB", () => {
       const expected = rows.filter((row) => matches(where, row));
       const columns = pick(["name"], ["kind", "queue"], ["queue", "name"], ["name", "priority"], ["worker"]);
       const known = expected.filter((row) => columns.every((column) => row[column] !== null));
-      const [found, counted, different] = await link.read([
-        { ask: "select", table: "queue", where, order: [["run", "asc"]], lock: "none" },
-        { ask: "count", table: "queue", where, least: "available_at" },
-        { ask: "distinct", table: "queue", columns, where: [...where, ...columns.map(some)] },
+      const [found, counted, different] = await connection.read([
+        { kind: "select", table: "queue", where, order: [["run", "asc"]], lock: "none" },
+        { kind: "count", table: "queue", where, least: "available_at" },
+        { kind: "distinct", table: "queue", columns, where: [...where, ...columns.map(some)] },
       ]);
       expect(found!.map(({ run }) => run)).toEqual(expected.map(({ run }) => run));
       expect(counted![0]!["count"]).toBe(expected.length);
       const valuesOf = (row: object): string => JSON.stringify(columns.map((column) => (row as AnyRow)[column]));
       expect(different!.map(valuesOf).toSorted()).toEqual([...new Set(known.map(valuesOf))].toSorted());
     }
-    await link.close();
+    await connection.close();
   });
 
-  test("many questions of one kind become one statement, and each gets its own answer", async () => {
+  test("many queries of one kind become one statement, and each gets its own answer", async () => {
     const ids = Array.from({ length: 250 }, (_, at) => `run-${at * 7 + 1}`);
-    const questions: Question[] = [
+    const queries: Query[] = [
       ...ids.map((id) => selections.newestOfId("none", id)),
-      ...ids.map((_, at): Question => ({
-        ask: "lookup",
+      ...ids.map((_, at): Query => ({
+        kind: "lookup",
         table: "queue",
         columns: ["run"],
         keys: [[at], [9]],
         lock: "none",
       })),
       ...ids.map((_, at) => selections.parkedOfKind(`kind${at}`)),
-      { ask: "count", table: "runs", where: [] },
+      { kind: "count", table: "runs", where: [] },
     ];
-    const open = openQuestions(questions);
+    const open = planQueries(queries);
     expect(statementsOf(open)).toHaveLength(6);
     const [newest] = statementsOf(open);
     expect((await planOf(newest!)).map(({ key }) => key)).toEqual([null, "runs_by_id", "runs_by_id"]);
     expect(await looks(newest!)).toBeLessThanOrEqual(2_000);
-    const link = await world.backend.connect();
-    const together = await link.read(questions);
+    const connection = await world.backend.connect();
+    const together = await connection.read(queries);
     const [one, ...others] = [0, 249, 260, 499, 500, 750];
-    for (const at of [one!, ...others]) expect([await link.read([questions[at]!])]).toEqual([[together[at]]]);
+    for (const at of [one!, ...others]) expect([await connection.read([queries[at]!])]).toEqual([[together[at]]]);
     expect(together[3]!.map(({ id }) => id)).toEqual(["run-22"]);
     expect(together[259]!.map(({ run }) => run)).toEqual([9]);
     expect(together[253]!.map(({ run }) => run)).toEqual([3, 9]);
-    await link.close();
+    await connection.close();
   });
 
   test("rows are looked up by ranges of the primary key, however many", async () => {
     for (const count of [1, 10, 400]) {
       const items = Array.from({ length: count }, (_, at) => [at + 1, `Task(${at + 1})`]);
       const runs = Array.from({ length: count }, (_, at) => [at * 3 + 1]);
-      for (const question of [
-        { ask: "lookup", table: "runs", columns: ["run"], keys: runs, lock: "update" },
-        { ask: "lookup", table: "queue", columns: ["run", "item"], keys: items, lock: "update" },
-        { ask: "lookup", table: "queue", columns: ["run"], keys: runs, lock: "none" },
-      ] satisfies Question[]) {
-        const [step] = await planOf(renderQuestion(question).statements[0]!);
+      for (const query of [
+        { kind: "lookup", table: "runs", columns: ["run"], keys: runs, lock: "update" },
+        { kind: "lookup", table: "queue", columns: ["run", "item"], keys: items, lock: "update" },
+        { kind: "lookup", table: "queue", columns: ["run"], keys: runs, lock: "none" },
+      ] satisfies Query[]) {
+        const [step] = await planOf(renderQuery(query).statements[0]!);
         expect(step?.key).toBe("PRIMARY");
         expect(["range", "const", "ref"]).toContain(step?.type);
         expect(step?.extra).not.toMatch(/filesort|temporary/);

@@ -3,17 +3,17 @@
 import { createEngine, workflow } from "reprise";
 import { mysql } from "reprise/mysql";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Link } from "../../../src/stores/remote/backend.ts";
+import type { Connection } from "../../../src/stores/remote/backend.ts";
 import type { MysqlHandle } from "../../../src/stores/mysql/user-handle.ts";
 import { describeOn } from "../../servers/index.ts";
-import { createMysqlWorld, type MysqlWorld } from "./world.ts";
+import { createMysqlFixture, type MysqlFixture } from "./fixture.ts";
 import { runRow } from "../rows.ts";
 
 describeOn("mysql", "user SQL on MariaDB", () => {
-  let world: MysqlWorld;
-  let link: Link;
+  let world: MysqlFixture;
+  let connection: Connection;
   beforeAll(async () => {
-    world = await createMysqlWorld({ timeouts: { lockMs: 1_000 } });
+    world = await createMysqlFixture({ timeouts: { lockMs: 1_000 } });
     await (await world.backend.connect()).close();
     await world.database.run(
       "create table orders (id int auto_increment primary key, name varchar(100) character set utf8mb4 unique) engine=innodb",
@@ -21,14 +21,14 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     );
   });
   afterAll(() => world[Symbol.asyncDispose]());
-  beforeEach(async () => void (link = await world.backend.connect()));
+  beforeEach(async () => void (connection = await world.backend.connect()));
   afterEach(async () => {
-    link.destroy();
+    connection.destroy();
     await world.database.run("delete from orders", "delete from reprise_runs");
   });
 
   async function begin(): Promise<MysqlHandle> {
-    return (await link.userHandle()).db as MysqlHandle;
+    return (await connection.userHandle()).db as MysqlHandle;
   }
 
   async function names(): Promise<readonly unknown[]> {
@@ -47,22 +47,22 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     expect(written.insertId).toBeGreaterThan(0);
     expect((await db.query("select name from orders order by id")).rows).toEqual([{ name: "it's" }, { name: "two" }]);
     expect(await names()).toEqual([]);
-    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+    expect(await connection.commit(1, 1, insertRun(1))).toBe("committed");
     expect(await names()).toEqual(["it's", "two"]);
 
     const second = await begin();
     await second.query("insert into orders (name) values ('three')");
     // The run is there already.
-    expect(await link.commit(2, 1, insertRun(1))).toBe("moved");
+    expect(await connection.commit(2, 1, insertRun(1))).toBe("conflict");
     expect(await names()).toEqual(["it's", "two"]);
 
     const third = await begin();
     await third.query("insert into orders (name) values ('four')");
-    await link.rollback();
+    await connection.rollback();
     expect(await names()).toEqual(["it's", "two"]);
     // The connection is as it was: what is written by itself is committed by itself.
-    expect(await world.backend.reserve(link, "runs", 1, 0)).toBeGreaterThan(0);
-    expect(await link.commit(3, 1, insertRun(2))).toBe("committed");
+    expect(await world.backend.reserve(connection, "runs", 1, 0)).toBeGreaterThan(0);
+    expect(await connection.commit(3, 1, insertRun(2))).toBe("committed");
   });
 
   test.each([
@@ -91,7 +91,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     const db = await begin();
     await db.query("insert into orders (name) values ('kept')");
     await expect(db.query(sql)).rejects.toMatchObject({ code: "USAGE" });
-    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+    expect(await connection.commit(1, 1, insertRun(1))).toBe("committed");
     expect(await names()).toEqual(["kept"]);
   });
 
@@ -107,7 +107,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
   ])("%s is not", async (sql) => {
     const db = await begin();
     await db.query(sql);
-    await link.rollback();
+    await connection.rollback();
   });
 
   test("a savepoint of its own takes back a part", async () => {
@@ -116,7 +116,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     await db.query("savepoint mine");
     await db.query("insert into orders (name) values ('b')");
     await db.query("rollback to savepoint mine");
-    expect(await link.commit(1, 1, [])).toBe("committed");
+    expect(await connection.commit(1, 1, [])).toBe("committed");
     expect(await names()).toEqual(["a"]);
   });
 
@@ -124,7 +124,7 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     const db = await begin();
     await db.query("insert into orders (name) values ('a')");
     await expect(db.query("insert into orders (name) values ('b'), ('a')")).rejects.toMatchObject({ errno: 1062 });
-    expect(await link.commit(1, 1, [])).toBe("committed");
+    expect(await connection.commit(1, 1, [])).toBe("committed");
     expect(await names()).toEqual(["a"]);
   });
 
@@ -136,20 +136,20 @@ describeOn("mysql", "user SQL on MariaDB", () => {
     await db.query("insert into orders (name) values ('half')");
     await expect(db.query("update orders set name = 'x' where id = 1")).rejects.toMatchObject({ errno: 1205 });
     await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
-    expect(await link.commit(1, 1, insertRun(1))).toBe("again");
+    expect(await connection.commit(1, 1, insertRun(1))).toBe("retry");
     raw.destroy();
     expect(await names()).toEqual(["held"]);
-    expect(await link.commit(1, 1, insertRun(1))).toBe("committed");
+    expect(await connection.commit(1, 1, insertRun(1))).toBe("committed");
   });
 
   test("a procedure that commits is found out, and nothing of ours is committed with it", async () => {
     const db = await begin();
     await db.query("call commits()");
-    await expect(link.commit(1, 1, insertRun(1))).rejects.toMatchObject({ code: "USAGE" });
+    await expect(connection.commit(1, 1, insertRun(1))).rejects.toMatchObject({ code: "USAGE" });
     // What it did before is done; what came after is not.
     expect(await names()).toEqual(["hidden"]);
-    expect((await link.read([{ ask: "count", table: "runs", where: [] }]))[0]).toEqual([{ count: 0 }]);
-    expect(await link.commit(2, 1, insertRun(1))).toBe("committed");
+    expect((await connection.read([{ kind: "count", table: "runs", where: [] }]))[0]).toEqual([{ count: 0 }]);
+    expect(await connection.commit(2, 1, insertRun(1))).toBe("committed");
   });
 
   test.each([
@@ -175,13 +175,13 @@ describeOn("mysql", "user SQL on MariaDB", () => {
   });
 
   test("works no longer once its function has ended", async () => {
-    const handle = await link.userHandle();
+    const handle = await connection.userHandle();
     const db = handle.db as MysqlHandle;
     const late = db.query("insert into orders (name) values ('not awaited')");
     handle.close();
     await expect(late).rejects.toMatchObject({ code: "USAGE" });
     await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
-    expect(await link.commit(1, 1, [])).toBe("committed");
+    expect(await connection.commit(1, 1, [])).toBe("committed");
     await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
   });
 });

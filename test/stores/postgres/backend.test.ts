@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from "vitest";
 import { EMPTIABLE } from "../../../src/stores/remote/tables.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
-import { testBackend } from "../backend-world.ts";
+import { testBackend } from "../backend-fixture.ts";
 
 describeOn("postgres", "a backend on PostgreSQL", () => {
   let database: FreshDatabase;

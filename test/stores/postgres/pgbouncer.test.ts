@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { createEngine, workflow } from "reprise";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
-import { ask } from "../../servers/ask.ts";
+import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, startPgBouncer } from "../../servers/index.ts";
 
 const TIMEOUT = 240_000;
@@ -41,7 +41,9 @@ describeOn("pgbouncer", "PgBouncer", () => {
       expect(error).toMatchObject({ code: "STORE_LOCATION" });
       expect((error as Error).message).toContain(`${mode} mode`);
       expect((error as Error).message).toContain("pool_mode = session");
-      expect(await ask(database.url, "select count(*)::int from pg_namespace where nspname = 'reprise'")).toEqual([0]);
+      expect(await runQuery(database.url, "select count(*)::int from pg_namespace where nspname = 'reprise'")).toEqual([
+        0,
+      ]);
     },
   );
 

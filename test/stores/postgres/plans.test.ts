@@ -3,12 +3,12 @@
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import type { Change } from "../../../src/stores/remote/backend.ts";
-import type { Question } from "../../../src/stores/remote/query.ts";
+import type { Query } from "../../../src/stores/remote/query.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
-import { bindChange } from "../../../src/stores/postgres/changes.ts";
+import { bindChange } from "../../../src/stores/postgres/bind-change.ts";
 import { DEFAULT_TIMEOUTS, sessionSettings } from "../../../src/stores/postgres/driver.ts";
-import { groupQuestions } from "../../../src/stores/postgres/groups.ts";
-import { bindQuestion } from "../../../src/stores/postgres/questions.ts";
+import { groupQueries } from "../../../src/stores/postgres/group-queries.ts";
+import { bindQuery } from "../../../src/stores/postgres/bind-query.ts";
 import { Shapes } from "../../../src/stores/postgres/shapes.ts";
 import type { Bound, Parameter } from "../../../src/stores/postgres/wire.ts";
 import {
@@ -47,8 +47,8 @@ import {
   suspectItems,
   suspectTurnGroup,
   suspectTurns,
-} from "../../../src/stores/remote/selections.ts";
-import { LEFTOVERS, oldIds } from "../../../src/stores/remote/words-sweep.ts";
+} from "../../../src/stores/remote/statements/selections.ts";
+import { LEFTOVERS, oldIds } from "../../../src/stores/remote/statements/sweep.ts";
 import { describeOn, freshDatabase } from "../../servers/index.ts";
 import { itemRow, runRow } from "../rows.ts";
 
@@ -80,52 +80,52 @@ async function planOf(client: Client, { shape, values }: Bound): Promise<string>
 }
 
 /** Which index, and whether rows have to be sorted. Lists for people may use another one when that is as good. */
-const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; question: Question }[] = [
+const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; query: Query }[] = [
   // claims
-  { index: "runs_due", question: dueTurns("skip", "d", 1, 10) },
-  { index: "runs_due", question: dueTurns("none", "d", 1, 10) },
-  { index: "runs_due", question: DUE_DEFINITIONS },
-  { index: "runs_suspect", question: suspectTurns("d", 1, 512) },
-  { index: "runs_suspect", question: suspectTurnGroup("skip", "d", 1, 3, 64) },
-  { index: "runs_suspect", question: SUSPECT_DEFINITIONS },
-  { index: "runs_held", question: heldIsolated(7) },
-  { index: "queue_ready", question: readyItems("skip", "n", 10) },
-  { index: "queue_ready", question: READY_NAMES },
-  { index: "queue_suspect", question: suspectItems("n", 512) },
-  { index: "queue_suspect", question: suspectItemGroup("skip", "n", 3, 64) },
-  { index: "queue_suspect", question: SUSPECT_NAMES },
-  { index: "queue_leased", question: leasedIsolated(7) },
-  { index: "queue_leased", sorted: true, question: leasedItems("update", 7) },
-  { index: "queue_delayed", question: delayedItems(10) },
-  { index: "queue_lined", question: linesOf("task") },
-  { index: "queue_lined", question: linedItems("skip", "task", "q", "n", 10) },
-  { index: "queue_parked", question: parkedItems("update", "task", "q", "k", 10) },
-  { index: "queue_parked", question: parkedOfKind("task") },
-  { index: "queue_busy", question: { ask: "count", table: "queue", where: busyItems("task", "q") } },
-  { index: "queue_busy", question: { ask: "count", table: "queue", where: busyItems("task", "q", "k") } },
-  { index: "begun_pkey", question: begunAt("task", "q", "k", 5) },
-  { index: "lanes_opening", question: dueLanes("skip", 5, 10) },
-  { index: "lanes_opening", question: NEXT_LANE },
-  { index: "outbox_next", question: outgoingTo("skip", "d", 5, 10) },
-  { index: "outbox_next", question: outgoingAfter("d", 5) },
+  { index: "runs_due", query: dueTurns("skip", "d", 1, 10) },
+  { index: "runs_due", query: dueTurns("none", "d", 1, 10) },
+  { index: "runs_due", query: DUE_DEFINITIONS },
+  { index: "runs_suspect", query: suspectTurns("d", 1, 512) },
+  { index: "runs_suspect", query: suspectTurnGroup("skip", "d", 1, 3, 64) },
+  { index: "runs_suspect", query: SUSPECT_DEFINITIONS },
+  { index: "runs_held", query: heldIsolated(7) },
+  { index: "queue_ready", query: readyItems("skip", "n", 10) },
+  { index: "queue_ready", query: READY_NAMES },
+  { index: "queue_suspect", query: suspectItems("n", 512) },
+  { index: "queue_suspect", query: suspectItemGroup("skip", "n", 3, 64) },
+  { index: "queue_suspect", query: SUSPECT_NAMES },
+  { index: "queue_leased", query: leasedIsolated(7) },
+  { index: "queue_leased", sorted: true, query: leasedItems("update", 7) },
+  { index: "queue_delayed", query: delayedItems(10) },
+  { index: "queue_lined", query: linesOf("task") },
+  { index: "queue_lined", query: linedItems("skip", "task", "q", "n", 10) },
+  { index: "queue_parked", query: parkedItems("update", "task", "q", "k", 10) },
+  { index: "queue_parked", query: parkedOfKind("task") },
+  { index: "queue_busy", query: { kind: "count", table: "queue", where: busyItems("task", "q") } },
+  { index: "queue_busy", query: { kind: "count", table: "queue", where: busyItems("task", "q", "k") } },
+  { index: "begun_pkey", query: begunAt("task", "q", "k", 5) },
+  { index: "lanes_opening", query: dueLanes("skip", 5, 10) },
+  { index: "lanes_opening", query: NEXT_LANE },
+  { index: "outbox_next", query: outgoingTo("skip", "d", 5, 10) },
+  { index: "outbox_next", query: outgoingAfter("d", 5) },
 
   // what a run has
-  { index: "runs_pkey", sorted: true, question: lookup("runs", ["run"], [1]) },
-  { index: "runs_id_generation_key", sorted: true, question: lookup("runs", ["id"], ["x"]) },
-  { index: "runs_id_generation_key", sorted: true, question: lookup("runs", ["id", "generation"], ["x", 0]) },
-  { index: "runs_id_generation_key", question: newestOfId("update", "x") },
-  { index: "queue_pkey", sorted: true, question: lookup("queue", ["run", "item"], [1, "a"]) },
-  { index: "queue_pkey", sorted: true, question: lookup("queue", ["run"], [1]) },
-  { index: "queue_pkey", question: itemsOfRun("update", 1, 10) },
-  { index: "inbox_pkey", question: inboxFrom(1, 5) },
-  { index: "once_pkey", question: onceOfRun(1, 10) },
-  { index: "once_pkey", question: idsOfRun(1) },
-  { index: "chunks_pkey", question: lastChunkOf(1, "s") },
-  { index: "outbox_pkey", question: lastOfLine("update", 1) },
+  { index: "runs_pkey", sorted: true, query: lookup("runs", ["run"], [1]) },
+  { index: "runs_id_generation_key", sorted: true, query: lookup("runs", ["id"], ["x"]) },
+  { index: "runs_id_generation_key", sorted: true, query: lookup("runs", ["id", "generation"], ["x", 0]) },
+  { index: "runs_id_generation_key", query: newestOfId("update", "x") },
+  { index: "queue_pkey", sorted: true, query: lookup("queue", ["run", "item"], [1, "a"]) },
+  { index: "queue_pkey", sorted: true, query: lookup("queue", ["run"], [1]) },
+  { index: "queue_pkey", query: itemsOfRun("update", 1, 10) },
+  { index: "inbox_pkey", query: inboxFrom(1, 5) },
+  { index: "once_pkey", query: onceOfRun(1, 10) },
+  { index: "once_pkey", query: idsOfRun(1) },
+  { index: "chunks_pkey", query: lastChunkOf(1, "s") },
+  { index: "outbox_pkey", query: lastOfLine("update", 1) },
   {
     index: "journal_pkey",
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "journal",
       where: [equal("run", 1), { column: "seq", is: ">", value: 5 }],
       order: [["seq", "asc"]],
@@ -138,8 +138,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   {
     index: "runs_held",
     sorted: true,
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "runs",
       where: [some("turn_worker"), equal("turn_worker", 7)],
       order: [["run", "asc"]],
@@ -148,25 +148,25 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   },
   {
     index: "runs_held",
-    question: { ask: "distinct", table: "runs", columns: ["turn_worker"], where: [some("turn_worker")] },
+    query: { kind: "distinct", table: "runs", columns: ["turn_worker"], where: [some("turn_worker")] },
   },
   {
     index: "runs_by_root",
     sorted: true,
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "runs",
       where: [equal("root", 1), equal("parent", 2)],
       order: [["run", "asc"]],
       lock: "update",
     },
   },
-  { index: "once_by_time", sorted: true, question: oldIds("write", 5, 10) },
-  { index: "leftovers_pkey", question: LEFTOVERS("write") },
+  { index: "once_by_time", sorted: true, query: oldIds("write", 5, 10) },
+  { index: "leftovers_pkey", query: LEFTOVERS("write") },
   {
     index: "begun_until",
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "begun",
       where: [{ column: "until", is: "<=", value: 5 }],
       order: [["until", "asc"]],
@@ -176,8 +176,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   },
   {
     index: "schedules_due",
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "schedules",
       where: [some("due_at"), equal("definition", "d"), { column: "due_at", is: "<=", value: 5 }],
       order: [["due_at", "asc"]],
@@ -189,8 +189,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   // what waits
   {
     index: "queue_ready",
-    question: {
-      ask: "distinct",
+    query: {
+      kind: "distinct",
       table: "queue",
       columns: ["name", "priority"],
       where: [fixed("state", 1), none("queue")],
@@ -198,8 +198,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   },
   {
     index: "runs_due",
-    question: {
-      ask: "distinct",
+    query: {
+      kind: "distinct",
       table: "runs",
       columns: ["definition", "version", "priority"],
       where: [fixed("turn_due", 1), none("turn_token")],
@@ -210,8 +210,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   {
     index: "runs_by_definition",
     listed: true,
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "runs",
       where: [equal("definition", "d"), { column: "run", is: "<", value: 9 }],
       order: [["run", "desc"]],
@@ -222,8 +222,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   {
     index: "tags_by_tag",
     listed: true,
-    question: {
-      ask: "select",
+    query: {
+      kind: "select",
       table: "tags",
       where: [equal("tag", "x"), { column: "run", is: "<", value: 9 }],
       order: [["run", "desc"]],
@@ -233,8 +233,8 @@ const QUESTIONS: readonly { index: string; sorted?: true; listed?: true; questio
   },
 ];
 
-function lookup(table: "runs" | "queue", columns: readonly string[], key: readonly (number | string)[]): Question {
-  return { ask: "lookup", table, columns, keys: [key], lock: "update" } as Question;
+function lookup(table: "runs" | "queue", columns: readonly string[], key: readonly (number | string)[]): Query {
+  return { kind: "lookup", table, columns, keys: [key], lock: "update" } as Query;
 }
 
 const CHANGES: readonly { index: string; change: Change }[] = [
@@ -258,20 +258,20 @@ const CHANGES: readonly { index: string; change: Change }[] = [
 ];
 
 async function expectGoodPlans(client: Client, isNew = false): Promise<void> {
-  for (const { index, sorted, listed, question } of QUESTIONS) {
+  for (const { index, sorted, listed, query } of QUESTIONS) {
     if (listed === true && !isNew) continue;
-    const plan = await planOf(client, bindQuestion(shapes, question));
+    const plan = await planOf(client, bindQuery(shapes, query));
     expect(plan).toContain(`using ${index} on`);
     expect(plan).not.toMatch(/Seq Scan|Bitmap|Hash Join|Merge Join/);
     // What was locked is sorted once more (Q1); what comes from the index is not.
     const below =
-      question.ask === "distinct" ? plan.slice(plan.indexOf("Recursive")) : plan.slice(plan.indexOf("LockRows"));
+      query.kind === "distinct" ? plan.slice(plan.indexOf("Recursive")) : plan.slice(plan.indexOf("LockRows"));
     if (sorted !== true && !below.includes("Incremental Sort"))
       expect([below, below.includes("Sort")]).toEqual([below, false]);
   }
-  for (const { index, listed, question } of QUESTIONS) {
+  for (const { index, listed, query } of QUESTIONS) {
     if (listed === true && !isNew) continue;
-    const groups = groupQuestions(shapes, Array(5).fill(bindQuestion(shapes, question)));
+    const groups = groupQueries(shapes, Array(5).fill(bindQuery(shapes, query)));
     if (groups.length !== 1) continue;
     const plan = await planOf(client, groups[0]!);
     expect(plan).toContain(`using ${index} on`);

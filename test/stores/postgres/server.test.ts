@@ -5,25 +5,25 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { RepriseError, type ErrorCode } from "../../../src/base/index.ts";
-import { LinkError, type Backend, type Link } from "../../../src/stores/remote/backend.ts";
+import { ConnectionError, type Backend, type Connection } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend, type PostgresOptions } from "../../../src/stores/postgres/backend.ts";
 import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema.ts";
-import { ask } from "../../servers/ask.ts";
+import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, startServer } from "../../servers/index.ts";
 import { runRow } from "../rows.ts";
 
 const open = (options: PostgresOptions): Promise<Backend> => openPostgresBackend(options);
 
-async function connected(url: string, more: Partial<PostgresOptions> = {}): Promise<Link> {
+async function connected(url: string, more: Partial<PostgresOptions> = {}): Promise<Connection> {
   return (await open({ url, ...more })).connect();
 }
 
-async function codeOf(act: Promise<unknown>): Promise<ErrorCode | "lost" | "again" | undefined> {
+async function codeOf(act: Promise<unknown>): Promise<ErrorCode | "lost" | "retry" | undefined> {
   try {
     await act;
     return undefined;
   } catch (error) {
-    if (error instanceof LinkError) return error.reason;
+    if (error instanceof ConnectionError) return error.reason;
     if (error instanceof RepriseError) return error.code;
     throw error;
   }
@@ -35,10 +35,10 @@ const relations =
 describeOn("postgres", "the schema in PostgreSQL", () => {
   test("any number of starters may race, and it is made once", async () => {
     await using database = await freshDatabase("postgres");
-    const links = await Promise.all(Array.from({ length: 8 }, () => connected(database.url)));
-    expect(await ask(database.url, "select count(*)::int from reprise.meta")).toEqual([2]);
-    expect(await ask(database.url, "select count(*)::int from reprise.writers")).toEqual([8]);
-    await Promise.all(links.map((link) => link.close()));
+    const pool = await Promise.all(Array.from({ length: 8 }, () => connected(database.url)));
+    expect(await runQuery(database.url, "select count(*)::int from reprise.meta")).toEqual([2]);
+    expect(await runQuery(database.url, "select count(*)::int from reprise.writers")).toEqual([8]);
+    await Promise.all(pool.map((connection) => connection.close()));
   });
 
   test("a migrator that is killed leaves a whole step or nothing", async () => {
@@ -52,7 +52,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
       "create event trigger refuse on ddl_command_end execute function refuse()",
     );
     expect(await codeOf(connected(database.url))).toBe("lost");
-    expect(await ask(database.url, relations)).toEqual([]);
+    expect(await runQuery(database.url, relations)).toEqual([]);
     await database.run("drop event trigger refuse");
     await (await connected(database.url)).close();
   });
@@ -82,7 +82,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
   test("an older one is refused where it may not be brought up to date", async () => {
     await using database = await freshDatabase("postgres");
     expect(await codeOf(connected(database.url, { migrate: false }))).toBe("STORE_OLDER_SCHEMA");
-    expect(await ask(database.url, relations)).toEqual([]);
+    expect(await runQuery(database.url, relations)).toEqual([]);
     await (await connected(database.url)).close();
     await (await connected(database.url, { migrate: false })).close();
   });
@@ -92,7 +92,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
       await using database = await freshDatabase("postgres");
       await database.run("create schema reprise", table);
       expect(await codeOf(connected(database.url))).toBe("STORE_NOT_REPRISE");
-      expect(await ask(database.url, relations)).toHaveLength(1);
+      expect(await runQuery(database.url, relations)).toHaveLength(1);
       await (await connected(`${database.url}?schema=mine`)).close();
     }
   });
@@ -113,7 +113,7 @@ describeOn("postgres", "the schema in PostgreSQL", () => {
     await using database = await freshDatabase("postgres");
     const [one, two] = [await connected(database.url), await connected(`${database.url}?schema=two`)];
     await one.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
-    expect(await two.read([{ ask: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
+    expect(await two.read([{ kind: "count", table: "runs", where: [] }])).toEqual([[{ count: 0 }]]);
     await Promise.all([one.close(), two.close()]);
   });
 });
@@ -142,11 +142,11 @@ describeOn("postgres", "what is refused as a PostgreSQL store", () => {
       code: "STORE_UNSAFE_DURABILITY",
       details: { settings: ["fsync", "full_page_writes"] },
     });
-    expect(await ask(database.url, relations)).toEqual([]);
+    expect(await runQuery(database.url, relations)).toEqual([]);
     const backend = await open({ url: database.url, durability: "relaxed" });
-    const link = await backend.connect();
-    expect(await backend.info(link)).toMatchObject({ durability: "relaxed" });
-    await link.close();
+    const connection = await backend.connect();
+    expect(await backend.info(connection)).toMatchObject({ durability: "relaxed" });
+    await connection.close();
   });
 
   test("a database that cannot keep every text", async () => {
@@ -199,49 +199,49 @@ describeOn("postgres", "a session on PostgreSQL", () => {
       `alter database ${database.name} set default_transaction_isolation = 'serializable'`,
       `alter database ${database.name} set default_transaction_read_only = on`,
     );
-    const link = await connected(database.url);
-    const { db, close } = await handleOf(link);
+    const connection = await connected(database.url);
+    const { db, close } = await handleOf(connection);
     const settings = ["synchronous_commit", "transaction_isolation", "transaction_read_only"];
     const { rows } = await db.query("select current_setting(s) as value from unnest($1::text[]) s", [settings]);
     expect(rows.map(({ value }) => value)).toEqual(["on", "read committed", "off"]);
     close();
-    await link.rollback();
-    expect(await link.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
-    await link.close();
+    await connection.rollback();
+    expect(await connection.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }])).toBe("committed");
+    await connection.close();
   });
 
   test("gives up waiting for a lock, and can be used again", async () => {
     await using database = await freshDatabase("postgres");
     const holder = await connected(database.url);
-    const link = await connected(database.url, { timeouts: { lockMs: 50 } });
+    const connection = await connected(database.url, { timeouts: { lockMs: 50 } });
     await holder.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
-    const locked = { ask: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
-    await holder.ask([locked]);
-    expect(await codeOf(link.ask([locked]))).toBe("again");
+    const locked = { kind: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
+    await holder.query([locked]);
+    expect(await codeOf(connection.query([locked]))).toBe("retry");
     const update = { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] } as const;
-    expect(await link.commit(1, 0, [update])).toBe("again");
+    expect(await connection.commit(1, 0, [update])).toBe("retry");
     await holder.rollback();
-    expect(await link.commit(2, 0, [update])).toBe("committed");
-    await Promise.all([holder.close(), link.close()]);
+    expect(await connection.commit(2, 0, [update])).toBe("committed");
+    await Promise.all([holder.close(), connection.close()]);
   });
 
   test("is lost when the server ends it, before and during a call", async () => {
     await using database = await freshDatabase("postgres");
-    const terminate = (link: Link): Promise<unknown> =>
-      ask(
+    const terminate = (connection: Connection): Promise<unknown> =>
+      runQuery(
         database.url,
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%${link.writer}'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%${connection.writer}'`,
       );
     const holder = await connected(database.url);
     await holder.commit(1, 0, [{ change: "insert", table: "runs", rows: [runRow(1)] }]);
-    const locked = { ask: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
+    const locked = { kind: "lookup", table: "runs", columns: ["run"], keys: [[1]], lock: "update" } as const;
 
     const idle = await connected(database.url);
     await terminate(idle);
-    expect(await codeOf(idle.ask([locked]))).toBe("lost");
+    expect(await codeOf(idle.query([locked]))).toBe("lost");
     expect(idle.isUsable).toBe(false);
 
-    await holder.ask([locked]);
+    await holder.query([locked]);
     const backend = await open({ url: database.url });
     const [waiting, looker] = [await backend.connect(), await backend.connect()];
     const update = { change: "update", table: "runs", columns: ["head"], rows: [{ run: 1, head: 2 }] } as const;
@@ -257,17 +257,17 @@ describeOn("postgres", "a session on PostgreSQL", () => {
   test("is lost when no answer comes in time", async () => {
     await using server = await startServer("postgres");
     await using database = await freshDatabase(server);
-    const link = await connected(database.url, { timeouts: { answerMs: 5_000 } });
+    const connection = await connected(database.url, { timeouts: { answerMs: 5_000 } });
     server.signal("SIGSTOP");
-    expect(await codeOf(link.commit(1, 0, []))).toBe("lost");
-    expect(link.isUsable).toBe(false);
+    expect(await codeOf(connection.commit(1, 0, []))).toBe("lost");
+    expect(connection.isUsable).toBe(false);
     server.signal("SIGCONT");
     // Everything had been sent: the server may well have committed it.
     const backend = await open({ url: database.url });
     const looker = await backend.connect();
-    const batch = await backend.lastBatch(looker, link.writer);
+    const batch = await backend.lastBatch(looker, connection.writer);
     expect([0, 1]).toContain(batch);
-    expect(await backend.lastBatch(looker, link.writer)).toBe(batch);
+    expect(await backend.lastBatch(looker, connection.writer)).toBe(batch);
     await looker.close();
   });
 
@@ -275,10 +275,10 @@ describeOn("postgres", "a session on PostgreSQL", () => {
     await using server = await startServer("postgres");
     await using database = await freshDatabase(server);
     const backend = await open({ url: database.url, timeouts: { answerMs: 5_000, connectMs: 5_000 } });
-    const link = await backend.connect();
+    const connection = await backend.connect();
     server.signal("SIGSTOP");
     expect(await codeOf(backend.connect())).toBe("lost");
-    await link.close();
+    await connection.close();
     server.signal("SIGCONT");
     await backend.close();
   });
@@ -286,24 +286,24 @@ describeOn("postgres", "a session on PostgreSQL", () => {
   test("hears of others again after its connection broke", async () => {
     await using database = await freshDatabase("postgres");
     const [backend, other] = [await open({ url: database.url }), await open({ url: database.url })];
-    const link = await other.connect();
+    const connection = await other.connect();
     let tell: () => void = () => {};
     const listener = await backend.listen!(() => tell());
     const heard = (): Promise<void> => new Promise((resolve) => (tell = resolve));
     const first = heard();
-    await other.notify!(link, "");
+    await other.notify!(connection, "");
     await first;
     const again = heard();
-    await ask(
+    await runQuery(
       database.url,
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reprise listens'",
     );
     await again;
     const third = heard();
-    await other.notify!(link, "");
+    await other.notify!(connection, "");
     await third;
     await listener.close();
-    await link.close();
+    await connection.close();
   });
 });
 
@@ -311,8 +311,8 @@ interface Handle {
   query(text: string, values?: readonly unknown[]): Promise<{ rows: { value: unknown }[]; rowCount: number | null }>;
 }
 
-async function handleOf(link: Link): Promise<{ db: Handle; close(): void }> {
-  const handle = await link.userHandle();
+async function handleOf(connection: Connection): Promise<{ db: Handle; close(): void }> {
+  const handle = await connection.userHandle();
   return { db: handle.db as Handle, close: () => handle.close() };
 }
 

@@ -3,15 +3,15 @@
 import { createEngine, workflow } from "reprise";
 import { postgres } from "reprise/postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LinkError, type Backend, type Link } from "../../../src/stores/remote/backend.ts";
+import { ConnectionError, type Backend, type Connection } from "../../../src/stores/remote/backend.ts";
 import { openPostgresBackend } from "../../../src/stores/postgres/backend.ts";
 import type { PostgresHandle } from "../../../src/stores/postgres/user-handle.ts";
-import { ask } from "../../servers/ask.ts";
+import { runQuery } from "../../servers/run-query.ts";
 import { describeOn, freshDatabase, type FreshDatabase } from "../../servers/index.ts";
 import { entryRow } from "../rows.ts";
 
-async function handleOf(link: Link): Promise<{ readonly db: PostgresHandle; close(): void }> {
-  const handle = await link.userHandle();
+async function handleOf(connection: Connection): Promise<{ readonly db: PostgresHandle; close(): void }> {
+  const handle = await connection.userHandle();
   return { db: handle.db as PostgresHandle, close: () => handle.close() };
 }
 
@@ -27,49 +27,49 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
-  const visits = (): Promise<readonly unknown[]> => ask(database.url, "select id from visits order by id");
+  const visits = (): Promise<readonly unknown[]> => runQuery(database.url, "select id from visits order by id");
 
   test("commits with our own rows or not at all", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     const { rows, rowCount } = await db.query<{ id: number }>("insert into visits values ($1, $2) returning id", [
       1,
       "a",
     ]);
     expect([rows, rowCount]).toEqual([[{ id: 1 }], 1]);
     close();
-    expect(await link.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }])).toBe(
-      "committed",
-    );
-    const again = await handleOf(link);
+    expect(
+      await connection.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }]),
+    ).toBe("committed");
+    const again = await handleOf(connection);
     await again.db.query("insert into visits values (2, 'b')");
     again.close();
-    expect(await link.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }])).toBe(
-      "moved",
-    );
-    const third = await handleOf(link);
+    expect(
+      await connection.commit((last += 1), 0, [{ change: "insert", table: "journal", rows: [entryRow(1, 1)] }]),
+    ).toBe("conflict");
+    const third = await handleOf(connection);
     await third.db.query("insert into visits values (3, 'c')");
     third.close();
-    await link.rollback();
+    await connection.rollback();
     expect(await visits()).toEqual([1]);
-    await link.close();
+    await connection.close();
   });
 
   test("works while its function runs and never again", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     // Not awaited: the function has ended before it began.
     const late = db.query("insert into visits values (10, 'late')");
     close();
     await expect(db.query("select 1")).rejects.toMatchObject({ code: "USAGE" });
-    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    expect(await connection.commit((last += 1), 0, [])).toBe("committed");
     await expect(late).rejects.toMatchObject({ code: "USAGE" });
-    await link.close();
+    await connection.close();
   });
 
   test("refuses what would end the transaction, outlive it, or touch our tables; and several statements in one", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     for (const sql of ["commit", "set role postgres", "select * from reprise.runs"])
       await expect(db.query(sql)).rejects.toMatchObject({ code: "USAGE" });
     await db.query("insert into visits values (20, 'x')");
@@ -79,21 +79,21 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     await expect(db.query("do $$ begin commit; end $$")).rejects.toMatchObject({ code: "2D000" });
     await db.query("rollback to here");
     close();
-    expect(await link.commit((last += 1), 0, [])).toBe("committed");
+    expect(await connection.commit((last += 1), 0, [])).toBe("committed");
     expect(await visits()).toContain(20);
-    await link.close();
+    await connection.close();
   });
 
   test("says so when a statement had failed and the function went on", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     await db.query("insert into visits values (30, 'x')");
     await expect(db.query("select 1 / 0")).rejects.toMatchObject({ code: "22012" });
     close();
-    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "USAGE" });
+    await expect(connection.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "USAGE" });
     expect(await visits()).not.toContain(30);
-    expect(await link.commit((last += 1), 0, [])).toBe("committed");
-    await link.close();
+    expect(await connection.commit((last += 1), 0, [])).toBe("committed");
+    await connection.close();
   });
 
   test.each([
@@ -118,26 +118,26 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
   });
 
   test("what COMMIT refuses is the user's own error", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     await db.query("insert into guests values (99)");
     close();
-    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "23503", table: "guests" });
-    expect(await link.commit((last += 1), 0, [])).toBe("committed");
-    await link.close();
+    await expect(connection.commit((last += 1), 0, [])).rejects.toMatchObject({ code: "23503", table: "guests" });
+    expect(await connection.commit((last += 1), 0, [])).toBe("committed");
+    await connection.close();
   });
 
   test("leaves nothing behind on the connection", async () => {
-    const link = await backend.connect();
-    const first = await handleOf(link);
+    const connection = await backend.connect();
+    const first = await handleOf(connection);
     await first.db.query(
       "select set_config('statement_timeout', '12345', false), set_config('search_path', 'reprise', false)",
     );
     await first.db.query("select pg_advisory_lock(42)");
     await first.db.query("select 1 as a into temporary leftover");
     first.close();
-    expect(await link.commit((last += 1), 0, [])).toBe("committed");
-    const second = await handleOf(link);
+    expect(await connection.commit((last += 1), 0, [])).toBe("committed");
+    const second = await handleOf(connection);
     const { rows } = await second.db.query(
       `select current_setting('statement_timeout') as timeout, current_setting('search_path') as path,
         to_regclass('leftover') as leftover,
@@ -145,19 +145,19 @@ describeOn("postgres", "user SQL on PostgreSQL", () => {
     );
     expect(rows).toEqual([{ timeout: "15s", path: '"$user", public', leftover: null, locks: 0 }]);
     second.close();
-    await link.rollback();
-    await link.close();
+    await connection.rollback();
+    await connection.close();
   });
 
   test("a connection that breaks under it is lost, and nothing is committed", async () => {
-    const link = await backend.connect();
-    const { db, close } = await handleOf(link);
+    const connection = await backend.connect();
+    const { db, close } = await handleOf(connection);
     await db.query("insert into visits values (50, 'x')");
-    await expect(db.query("select pg_terminate_backend(pg_backend_pid())")).rejects.toBeInstanceOf(LinkError);
+    await expect(db.query("select pg_terminate_backend(pg_backend_pid())")).rejects.toBeInstanceOf(ConnectionError);
     close();
-    expect(link.isUsable).toBe(false);
-    await expect(link.commit((last += 1), 0, [])).rejects.toMatchObject({ reason: "lost" });
-    await link.rollback();
+    expect(connection.isUsable).toBe(false);
+    await expect(connection.commit((last += 1), 0, [])).rejects.toMatchObject({ reason: "lost" });
+    await connection.rollback();
     expect(await visits()).not.toContain(50);
   });
 });

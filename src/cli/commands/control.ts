@@ -1,0 +1,59 @@
+// Control: the commands cancel, terminate, pause, resume and retry.
+
+import type { Command } from "commander";
+import { action, collect, examples } from "../command.ts";
+import type { CONTROL_ACTIONS, ControlOptions } from "../control.ts";
+
+export function addControlCommands(program: Command): void {
+  program.commandsGroup("Control:");
+  const reason = ["--reason <text>", "reason to record in the journal"] as const;
+  add(
+    program,
+    "cancel",
+    "Request cancellation; the code of a run can clean up first",
+    "order-7",
+    "--definition order --tag eu",
+  ).option(...reason);
+  add(program, "terminate", "End runs immediately, without running their code", "order-7", "--definition order").option(
+    ...reason,
+  );
+  add(
+    program,
+    "pause",
+    "Pause runs: no new steps start; steps already running may finish",
+    "order-7",
+    "--definition order",
+  );
+  add(
+    program,
+    "resume",
+    "Resume paused or stopped runs (blocked, determinism_violation) with the current code",
+    "order-7",
+    "--status blocked",
+  );
+  add(program, "retry", "Retry failed runs from the failed step, with the current code", "order-7", "--tag eu");
+}
+
+function add(
+  program: Command,
+  name: keyof typeof CONTROL_ACTIONS,
+  description: string,
+  ...samples: readonly string[]
+): Command {
+  return program
+    .command(name)
+    .description(description)
+    .argument("[ids...]", "run ids")
+    .option("--definition <name>", "select the runs of this definition")
+    .option("--status <status>", "select runs by comma-separated statuses", collect)
+    .option("--tag <tag>", "select the runs with this tag")
+    .option("--all", "select all runs")
+    .option("--yes", "skip the confirmation")
+    .option("--dry-run", "list the selected runs and change nothing")
+    .addHelpText("after", examples(...samples.map((sample) => `${name} ${sample}`), `${name} --all --dry-run`))
+    .action(
+      action(async (ids: readonly string[], options: ControlOptions) =>
+        (await import("../control.ts")).controlRuns(name, ids, options),
+      ),
+    );
+}

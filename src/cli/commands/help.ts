@@ -1,0 +1,47 @@
+// Help: the commands explain and completion, and the hidden command complete that shells call.
+
+import { Argument, type Command } from "commander";
+import { action, examples } from "../command.ts";
+import { COMPLETION_SCRIPTS, SHELLS, type Shell } from "../completion-scripts.ts";
+import type { GlobalOptions } from "../global-options.ts";
+
+export function addHelpCommands(program: Command): void {
+  program.commandsGroup("Help:");
+
+  program
+    .command("explain")
+    .description("Explain an error code; without a code, list all of them")
+    .argument("[code]", "error code, such as STORE_BUSY")
+    .addHelpText("after", examples("explain START_CONFLICT", "explain"))
+    .action(
+      action(async (code: string | undefined, options: GlobalOptions) =>
+        (await import("../explain.ts")).explain(code, options),
+      ),
+    );
+
+  program
+    .command("completion")
+    .description("Print a completion script for your shell")
+    .addArgument(new Argument("<shell>", "shell name").choices(SHELLS))
+    .addHelpText(
+      "after",
+      `${examples("completion bash", "completion fish")}
+
+Install:
+  bash, zsh  add to ~/.bashrc or ~/.zshrc:
+             source <(reprise completion bash)
+  fish       reprise completion fish > ~/.config/fish/completions/reprise.fish`,
+    )
+    .action(
+      action((shell: Shell, options: GlobalOptions) => {
+        const script = COMPLETION_SCRIPTS[shell];
+        process.stdout.write(options.json ? `${JSON.stringify({ shell, script })}\n` : script);
+        return Promise.resolve(0);
+      }),
+    );
+
+  program
+    .command("complete", { hidden: true })
+    .argument("[words...]")
+    .action(action(async (words: readonly string[]) => (await import("../complete.ts")).complete(words)));
+}

@@ -1,0 +1,86 @@
+// Maintenance: the commands doctor, migrate, prune, backup, restore and rekey.
+
+import type { Command } from "commander";
+import { action, examples } from "../command.ts";
+import type { GlobalOptions } from "../global-options.ts";
+import type { MigrateOptions, PruneCommandOptions } from "../maintenance.ts";
+import type { RestoreCommandOptions } from "../restore.ts";
+
+interface DoctorOptions extends GlobalOptions {
+  readonly storeCases?: boolean | string;
+}
+
+export function addMaintenanceCommands(program: Command): void {
+  program.commandsGroup("Maintenance:");
+
+  program
+    .command("doctor")
+    .description("Check the store's integrity and report stuck work")
+    .option(
+      "--store-cases [text]",
+      "run the store conformance tests (all, or those whose name contains TEXT) against this database",
+    )
+    .addHelpText("after", examples("doctor", "doctor --store sqlite:shop.db --json", "doctor --store-cases"))
+    .action(
+      action(async (options: DoctorOptions) => {
+        if (options.storeCases !== undefined)
+          return (await import("../store-cases.ts")).doctorStoreCases(options, options.storeCases);
+        return (await import("../doctor.ts")).doctor(options);
+      }),
+    );
+
+  program
+    .command("migrate")
+    .description("Upgrade the store to this version's schema")
+    .option("--backup <file>", "SQLite: where to copy the file first (default: beside it)")
+    .option("--no-backup", "SQLite: make no copy")
+    .option("--dry-run", "report what would change and change nothing")
+    .addHelpText(
+      "after",
+      `${examples("migrate --dry-run", "migrate --backup before.db")}
+
+A database server is not copied: dump it with its own tools first.`,
+    )
+    .action(action(async (options: MigrateOptions) => (await import("../maintenance.ts")).migrate(options)));
+
+  program
+    .command("prune")
+    .description("Delete runs that ended long ago, and their journals")
+    .requiredOption("--older-than <age>", 'minimum age since the run ended, such as "30d" or "12 hours"')
+    .option("--dry-run", "count the runs and delete nothing")
+    .option("--yes", "skip the confirmation")
+    .addHelpText("after", examples("prune --older-than 30d --dry-run", "prune --older-than 30d --yes"))
+    .action(action(async (options: PruneCommandOptions) => (await import("../maintenance.ts")).prune(options)));
+
+  program
+    .command("backup")
+    .description("Write a consistent copy of the store while workers run")
+    .argument("<file>", "new file to write to")
+    .addHelpText("after", examples("backup shop-monday.db"))
+    .action(
+      action(async (file: string, options: GlobalOptions) => (await import("../maintenance.ts")).backup(file, options)),
+    );
+
+  program
+    .command("restore")
+    .description("Replace the store's file with a backup; stop all workers first")
+    .argument("<backup-file>", "backup made with `reprise backup`; it is checked and not changed")
+    .option("--dry-run", "check the backup and that the store is not in use; change nothing")
+    .option("--no-keep", "delete the replaced file (default: keep it as <file>.before-restore-<time>)")
+    .option("--yes", "skip the confirmation")
+    .addHelpText(
+      "after",
+      examples("restore shop-monday.db --dry-run", "restore shop-monday.db --store sqlite:shop.db --yes"),
+    )
+    .action(
+      action(async (file: string, options: RestoreCommandOptions) =>
+        (await import("../restore.ts")).restore(file, options),
+      ),
+    );
+
+  program
+    .command("rekey")
+    .description("Re-encrypt every payload with the current key of --codec")
+    .addHelpText("after", examples("rekey --codec codec.ts"))
+    .action(action(async (options: GlobalOptions) => (await import("../maintenance.ts")).rekey(options)));
+}

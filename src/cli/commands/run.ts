@@ -1,0 +1,90 @@
+// Run: the commands init, dev, worker and run.
+
+import type { Command } from "commander";
+import { action, collect, examples, positiveNumber, wholeNumber } from "../command.ts";
+import type { GlobalOptions } from "../global-options.ts";
+import type { WorkerOptions } from "../worker.ts";
+
+const FILE = "module whose exported definitions and tasks are registered";
+
+export function addRunCommands(program: Command): void {
+  program.commandsGroup("Run:");
+
+  program
+    .command("init")
+    .description("Create a small project with a workflow and its test")
+    .argument("[folder]", "project folder; created if it does not exist", ".")
+    .addHelpText("after", examples("init my-app", "init"))
+    .action(
+      action(async (folder: string, options: GlobalOptions) => (await import("../init.ts")).init(folder, options)),
+    );
+
+  program
+    .command("dev")
+    .description("Run a worker that restarts on file changes and prints run events")
+    .argument("<file>", FILE)
+    .addHelpText("after", examples("dev workflows.ts", "dev workflows.ts --store sqlite:try.db"))
+    .action(action(async (file: string, options: GlobalOptions) => (await import("../dev.ts")).dev(file, options)));
+
+  program
+    .command("dev-worker", { hidden: true })
+    .argument("<file>")
+    .action(
+      action(async (file: string, options: GlobalOptions) =>
+        (await import("../dev-worker.ts")).devWorker(file, options),
+      ),
+    );
+
+  program
+    .command("worker")
+    .description("Run a worker until SIGTERM or Ctrl-C")
+    .argument("<file>", FILE)
+    .option("--concurrency <count>", "maximum tasks and operations running at once (default: 256)", positiveNumber)
+    .option("--queues <names>", "comma-separated queues to claim work from (default: all)", collect)
+    .option("--labels <names>", "comma-separated labels to claim, besides work without a label", collect)
+    .option(
+      "--lease <duration>",
+      "lease duration: how long before another worker takes over a dead worker's work (default: 10 s)",
+    )
+    .option("--grace <duration>", "how long running steps may take to finish during shutdown", "30 s")
+    .option("--events", "print a line for every run event")
+    .addHelpText(
+      "after",
+      examples(
+        "worker order.ts --store sqlite:shop.db",
+        "worker order.ts --concurrency 64 --queues mail,default --json",
+        "worker order.ts --labels gpu,eu",
+      ),
+    )
+    .action(
+      action(async (file: string, options: WorkerOptions) => (await import("../worker.ts")).worker(file, options)),
+    );
+
+  program
+    .command("run")
+    .description("Start a run, execute it and print its output")
+    .argument("<file>", FILE)
+    .argument("<workflow>", "name of the workflow, graph or flow")
+    .argument("[input]", "input as JSON")
+    .option("--id <id>", "run id; the same id and input return the same run")
+    .option("--input-file <file>", "read the input from a file; - reads standard input")
+    .option("--tag <tag>", "comma-separated tags", collect)
+    .option("--priority <number>", "higher priority starts first", wholeNumber)
+    .option("--delay <duration>", "start the run after this delay")
+    .option("--deadline <duration>", "maximum duration of the run")
+    .option("--detach", "start the run, print its id and leave the work to workers")
+    .addHelpText(
+      "after",
+      examples(
+        "run order.ts order '{\"cents\":4990}' --id order-7",
+        "run order.ts order '{\"cents\":4990}' --detach",
+        "run order.ts order --input-file order.json",
+        "run order.ts order --json | jq .output",
+      ),
+    )
+    .action(
+      action(async (file: string, name: string, input: string | undefined, options: GlobalOptions) =>
+        (await import("../run.ts")).run(file, name, input, options),
+      ),
+    );
+}

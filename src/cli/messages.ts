@@ -1,0 +1,301 @@
+// Messages: the work of signal, resolve, reject, query, update and stream.
+//
+// Without --file, a name must appear in the run's journal: a message with a mistyped name would stay in the inbox forever.
+// With --file, the workflow validates the name and the value.
+
+import { RepriseError, systemTimers, toMs, type Duration } from "../base/index.ts";
+import type { Run } from "../engine/index.ts";
+import {
+  hasEnded,
+  journalEntryOf,
+  promise,
+  signal as signalPort,
+  stream as streamPort,
+  update as updatePort,
+  type Definition,
+  type EntryType,
+  type Ports,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
+import { placeholderDefinition, withClient } from "./client.ts";
+import type { GlobalOptions } from "./global-options.ts";
+import { loadDefinitions } from "./load-definitions.ts";
+import { getRun, withStore } from "./open-store.ts";
+import { EXIT } from "./exit-codes.ts";
+import { paint, paintError, print, printJson, remark, valueText } from "./output.ts";
+import { redacted } from "./payload-module.ts";
+import { readInput } from "./read-input.ts";
+import { jsonOf } from "./run-format.ts";
+import { typedEntryOf, type TypedEntry } from "./steps.ts";
+import { plain, showValue } from "./text.ts";
+
+export interface MessageOptions extends GlobalOptions {
+  readonly file?: string;
+  readonly inputFile?: string;
+  /** The workflow of a run that does not have to exist yet. */
+  readonly beforeStart?: string;
+}
+
+export interface SignalOptions extends MessageOptions {
+  readonly dedupId?: string;
+}
+
+export interface QueryOptions extends MessageOptions {
+  readonly file: string;
+}
+
+export interface UpdateOptions extends MessageOptions {
+  readonly dedupId?: string;
+  readonly timeout?: Duration;
+}
+
+export interface StreamOptions extends GlobalOptions {
+  readonly file?: string;
+  readonly after: number;
+}
+
+type MessageKind = "promise" | "signal" | "update";
+
+/** After this time without an answer, a hint is printed. */
+const HINT_AFTER_MS = 2_000;
+
+/** Calls `work` with a handle on the run. Its ports come from --file or, without it, from `ports`. */
+async function withRun(
+  id: string,
+  options: MessageOptions,
+  ports: Ports,
+  work: (run: Run<Definition>, record: RunRecord | undefined, store: Store) => Promise<number>,
+): Promise<number> {
+  if (options.beforeStart !== undefined && options.file === undefined)
+    throw new RepriseError(
+      "USAGE",
+      "--before-start needs --file <file>: only the workflow can validate a message to a run that has not started.",
+    );
+  return withStore(options.store, async (store) => {
+    const record = options.beforeStart === undefined ? await getRun(store, id) : await store.findRun(id);
+    const definition = record?.definition ?? options.beforeStart ?? "";
+    const definitions =
+      options.file === undefined
+        ? [placeholderDefinition(definition, ports, record?.version)]
+        : await loadDefinitions(options.file);
+    return withClient(store, definitions, (engine) => work(engine.get(definition, id), record, store));
+  });
+}
+
+export async function signal(
+  id: string,
+  name: string,
+  valueText: string | undefined,
+  options: SignalOptions,
+): Promise<number> {
+  const value = await readInput(valueText, options.inputFile);
+  return withRun(id, options, { [name]: signalPort<unknown>() }, async (run, record, store) => {
+    await checkPortName(store, record, "signal", name, options);
+    await run.signal(name, value, {
+      ...(options.dedupId !== undefined && { dedupId: options.dedupId }),
+      ...beforeStartOf(options),
+    });
+    return printSent("signal", "sent", id, name, options);
+  });
+}
+
+export async function resolve(
+  id: string,
+  name: string,
+  valueText: string | undefined,
+  options: MessageOptions,
+): Promise<number> {
+  const value = await readInput(valueText, options.inputFile);
+  return withRun(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
+    await checkPortName(store, record, "promise", name, options);
+    await run.resolve(name, value, beforeStartOf(options));
+    return printSent("resolve", "resolved", id, name, options);
+  });
+}
+
+export async function reject(id: string, name: string, message: string, options: MessageOptions): Promise<number> {
+  return withRun(id, options, { [name]: promise<unknown>() }, async (run, record, store) => {
+    await checkPortName(store, record, "promise", name, options);
+    await run.reject(name, new Error(message), beforeStartOf(options));
+    return printSent("reject", "rejected", id, name, options);
+  });
+}
+
+/** Replays the run's code, so it needs --file; writes nothing. */
+export async function query(
+  id: string,
+  name: string,
+  argsText: string | undefined,
+  options: QueryOptions,
+): Promise<number> {
+  const args = await readInput(argsText, options.inputFile);
+  return withRun(id, options, {}, (run) => printAnswer("query", id, name, run.query(name, args), options));
+}
+
+/** Waits for the answer of the run's code, which runs on a worker. */
+export async function update(
+  id: string,
+  name: string,
+  argsText: string | undefined,
+  options: UpdateOptions,
+): Promise<number> {
+  const args = await readInput(argsText, options.inputFile);
+  const timeoutMs = options.timeout === undefined ? undefined : toMs(options.timeout, "--timeout");
+  return withRun(id, options, { [name]: updatePort<unknown, unknown>() }, async (run, record, store) => {
+    await checkPortName(store, record, "update", name, options);
+    const { dedupId } = options;
+    const answer = run.update(name, args, dedupId === undefined ? {} : { dedupId });
+    return printAnswer("update", id, name, withTimeout(answer, timeoutMs, id, name), options);
+  });
+}
+
+/** An error that the run's code throws is an answer too. */
+async function printAnswer(
+  action: "query" | "update",
+  id: string,
+  name: string,
+  answer: Promise<unknown>,
+  options: MessageOptions,
+): Promise<number> {
+  const place = { action, id, name };
+  try {
+    const result: unknown = redacted(await answer);
+    if (options.json) await printJson({ ...place, result: jsonOf(result), error: null });
+    else if (result !== undefined) await print(valueText(result));
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof RepriseError || !(error instanceof Error)) throw error;
+    const { name: kind, message } = redacted(error);
+    if (options.json) await printJson({ ...place, result: null, error: { name: kind, message } });
+    else remark(`${paintError(["red", "bold"], `${action} ${plain(name)} failed:`)} ${plain(`${kind}: ${message}`)}`);
+    return EXIT.problem;
+  }
+}
+
+/** Prints a hint if no worker answers, and gives up after the timeout. */
+async function withTimeout(
+  answer: Promise<unknown>,
+  timeoutMs: number | undefined,
+  id: string,
+  name: string,
+): Promise<unknown> {
+  const cancels: (() => void)[] = [];
+  const after = (ms: number, work: () => void): void => void cancels.push(systemTimers.set(ms, work));
+  try {
+    return await new Promise((settle, refuse) => {
+      answer.then(settle, refuse);
+      after(HINT_AFTER_MS, () =>
+        remark(
+          paintError(
+            "dim",
+            `no answer yet; a worker with the workflow of ${plain(id)} must be running: reprise worker <file>`,
+          ),
+        ),
+      );
+      if (timeoutMs === undefined) return;
+      after(timeoutMs, () =>
+        refuse(
+          new RepriseError(
+            "RESULT_TIMEOUT",
+            `Run ${id} has not answered the update ${name} within ${timeoutMs} ms. The update was delivered and will be processed. To wait again, send it with the same --dedup-id.`,
+          ),
+        ),
+      );
+    });
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
+/** Prints chunks as they arrive, until the run has ended. */
+export async function stream(id: string, name: string, options: StreamOptions): Promise<number> {
+  return withRun(id, options, { [name]: streamPort<unknown>() }, async (run) => {
+    for await (const { offset, value } of run.stream(name, { after: options.after })) {
+      const visible: unknown = redacted(value);
+      if (options.json) await printJson({ offset, value: jsonOf(visible) });
+      else await print(`${paint("dim", String(offset).padStart(6))}  ${showValue(visible)}`);
+    }
+    return EXIT.ok;
+  });
+}
+
+function beforeStartOf({ beforeStart }: MessageOptions): { beforeStart?: true } {
+  return beforeStart === undefined ? {} : { beforeStart: true };
+}
+
+async function printSent(
+  action: string,
+  past: string,
+  id: string,
+  name: string,
+  options: MessageOptions,
+): Promise<number> {
+  if (options.json) await printJson({ action, id, name, checked: options.file !== undefined });
+  else {
+    await print(
+      `${paint("green", past)} ${paint("bold", plain(name))} ${action === "signal" ? "to" : "of"} ${plain(id)}`,
+    );
+    if (options.file === undefined && action !== "reject")
+      remark(
+        paintError("dim", "the value was not validated; add --file <file> to validate it with the workflow's schema"),
+      );
+  }
+  return EXIT.ok;
+}
+
+async function checkPortName(
+  store: Store,
+  record: RunRecord | undefined,
+  kind: MessageKind,
+  name: string,
+  options: MessageOptions,
+): Promise<void> {
+  // The engine refuses messages to a run that has ended.
+  if (options.file !== undefined || record === undefined || hasEnded(record.status)) return;
+  const known = await readPortNames(store, record, kind);
+  if (known.has(name)) return;
+  const names = known.size === 0 ? "" : ` It has waited for: ${[...known].map(plain).join(", ")}.`;
+  throw new RepriseError(
+    "UNKNOWN_PORT",
+    `${subjectOf(record.id, kind)} named \`${name}\` yet.${names} Pass --file <file> to validate the name against the code and deliver it early.`,
+    { details: { run: record.id, name, known: [...known] } },
+  );
+}
+
+function subjectOf(id: string, kind: MessageKind): string {
+  return kind === "update" ? `Run ${id} has not received an update` : `Run ${id} is not waiting for a ${kind}`;
+}
+
+const TYPES_WITH_PORT_NAMES: ReadonlySet<EntryType> = new Set<EntryType>([
+  "PromiseCreated",
+  "SignalReceived",
+  "UpdateRequested",
+]);
+
+/** The port names in the journal: promises and signals the run waits or waited for, signals and updates it received. */
+export async function readPortNames(store: Store, record: RunRecord, kind: MessageKind): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  for (const stored of await store.readJournal(record.run, 0)) {
+    if (!TYPES_WITH_PORT_NAMES.has(stored.type)) continue;
+    for (const name of portNamesOf(typedEntryOf(journalEntryOf(stored)), kind)) names.add(name);
+  }
+  return names;
+}
+
+function portNamesOf(entry: TypedEntry, kind: MessageKind): readonly string[] {
+  const isNamed = (name: unknown): name is string => typeof name === "string";
+  switch (entry.type) {
+    case "PromiseCreated": {
+      const { promiseId, receives } = entry.data;
+      if (kind === "signal") return (receives ?? []).filter(isNamed);
+      return kind === "promise" && receives === undefined ? [promiseId].filter(isNamed) : [];
+    }
+    case "SignalReceived":
+      return kind === "signal" ? [entry.data.name].filter(isNamed) : [];
+    case "UpdateRequested":
+      return kind === "update" ? [entry.data.name].filter(isNamed) : [];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,93 @@
+// Run format: a run, its entries and its error as fields. Every `--json` has the same names, ISO times and null for
+// absent values.
+
+import { decode, encode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
+import { hasEnded, type Entry, type RunRecord, type RunStatus } from "../kernel/index.ts";
+import type { Paint } from "./output.ts";
+import { textOf } from "./steps.ts";
+
+export function runJson(record: RunRecord): Record<string, unknown> {
+  return {
+    id: record.id,
+    definition: record.definition,
+    kind: record.kind,
+    version: record.version,
+    generation: record.generation,
+    status: record.status,
+    createdAt: isoOf(record.createdAt),
+    endedAt: isoOf(record.endedAt),
+    tags: record.tags,
+    entries: record.head,
+    digest: `sha256:${record.chain}`,
+  };
+}
+
+/** Payloads are printed as stored: plain JSON; other values are tagged with `$`. */
+export function entryJson(entry: Entry): Record<string, unknown> {
+  return {
+    seq: entry.seq,
+    type: entry.type,
+    command: entry.command === "" ? null : entry.command,
+    at: isoOf(entry.at),
+    data: JSON.parse(entry.data) as unknown,
+  };
+}
+
+/** The stored form of a value; null for undefined. */
+export function jsonOf(value: unknown): unknown {
+  return value === undefined ? null : (JSON.parse(encode(value)) as unknown);
+}
+
+export function isoOf(ms: number | Date | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+export function paintStatus(paint: Paint, status: RunStatus, text: string = status): string {
+  if (status === "completed") return paint("green", text);
+  if (status === "failed" || status === "blocked" || status === "determinism_violation")
+    return paint(["red", "bold"], text);
+  return hasEnded(status) ? paint("dim", text) : paint("cyan", text);
+}
+
+export interface RunErrorInfo {
+  readonly code: string;
+  readonly message: string;
+  readonly next: string;
+  readonly where: string | null;
+  readonly expected: unknown;
+  readonly actual: unknown;
+  readonly stack: string | null;
+}
+
+/** Why a run failed or stopped: from its last entry or its evidence. */
+export function findRunError(record: RunRecord, last: Entry | undefined): RunErrorInfo | undefined {
+  if (record.status === "failed" && last !== undefined) {
+    const { error, stack } = decode(last.data) as { error?: Error & { code?: unknown }; stack?: unknown };
+    const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
+    return runErrorOf(code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, {
+      ...(typeof stack === "string" && { stack }),
+    });
+  }
+  const isPausedByEngine = record.status === "paused" && record.evidence !== undefined;
+  if (record.status !== "blocked" && record.status !== "determinism_violation" && !isPausedByEngine) return undefined;
+  const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as Record<string, unknown>;
+  const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
+  const code = isErrorCode(evidence["code"]) ? evidence["code"] : fallback;
+  return runErrorOf(code, textOf(evidence["message"], "no evidence was stored"), evidence);
+}
+
+function runErrorOf(
+  code: keyof typeof ERROR_CATALOGUE,
+  message: string,
+  evidence: Record<string, unknown>,
+): RunErrorInfo {
+  return {
+    code,
+    message,
+    next: ERROR_CATALOGUE[code].next,
+    where: typeof evidence["where"] === "string" ? evidence["where"] : null,
+    expected: evidence["expected"] ?? null,
+    actual: evidence["actual"] ?? null,
+    stack: typeof evidence["stack"] === "string" ? evidence["stack"] : null,
+  };
+}

@@ -1,0 +1,94 @@
+// Abort: how a caller's AbortSignal ends a wait.
+//
+// abort.A1. A wait that is aborted rejects at once with the signal's reason.
+// abort.A2. After a wait has ended, for whatever reason, the signal has no listener of it.
+
+import { inspect } from "node:util";
+import { RepriseError } from "../base/index.ts";
+
+/** Refuses anything that is not an AbortSignal. */
+export function checkSignal(signal: unknown, what: string): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw new RepriseError(
+    "BAD_OPTIONS",
+    `${what}: expected an AbortSignal as signal, got ${inspect(signal, { depth: 0 })}. Pass controller.signal or AbortSignal.timeout(ms).`,
+  );
+}
+
+/** Calls `abort` when the signal aborts; returns a function that removes the listener. */
+export function onAbort(signal: AbortSignal | undefined, abort: (reason: unknown) => void): () => void {
+  if (signal === undefined) return () => undefined;
+  const listener = (): void => abort(signal.reason);
+  signal.addEventListener("abort", listener, { once: true });
+  return () => signal.removeEventListener("abort", listener);
+}
+
+/** Settles as `work` does, or rejects when the signal aborts first. `work` itself has to notice the signal and stop. */
+export function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise<T>((resolve, reject) => {
+    const release = onAbort(signal, reject);
+    if (signal.aborted) reject(signal.reason as Error);
+    work.then(resolve, reject).finally(release);
+  });
+}
+
+/**
+ * An async generator that a caller can leave at any time. `read` gets a signal that aborts when the caller leaves or
+ * aborts; it releases what it holds then, also while a `next()` is pending or between two of them.
+ */
+export class AbortableGenerator<T> implements AsyncGenerator<T, void, undefined> {
+  readonly #signal: AbortSignal | undefined;
+  readonly #left = new AbortController();
+  readonly #source: AsyncGenerator<T, void, undefined>;
+  /** abort.A2. Set from the first `next()` on. */
+  #release: (() => void) | undefined;
+  #isReasonThrown = false;
+
+  constructor(signal: AbortSignal | undefined, read: (left: AbortSignal) => AsyncGenerator<T, void, undefined>) {
+    this.#signal = signal;
+    this.#source = read(this.#left.signal);
+  }
+
+  next(): Promise<IteratorResult<T, void>> {
+    return this.#signal === undefined ? this.#source.next() : this.#nextUnlessAborted(this.#signal);
+  }
+
+  async #nextUnlessAborted(signal: AbortSignal): Promise<IteratorResult<T, void>> {
+    if (signal.aborted && !this.#isReasonThrown) {
+      this.#isReasonThrown = true;
+      await this.return();
+      throw signal.reason;
+    }
+    this.#release ??= onAbort(signal, () => this.#left.abort());
+    try {
+      const result = await unlessAborted(signal, this.#source.next());
+      if (result.done === true) this.#release();
+      return result;
+    } catch (error) {
+      this.#isReasonThrown ||= signal.aborted;
+      this.#release();
+      throw error;
+    }
+  }
+
+  return(): Promise<IteratorResult<T, void>> {
+    this.#release?.();
+    this.#left.abort();
+    return this.#source.return();
+  }
+
+  throw(error: unknown): Promise<IteratorResult<T, void>> {
+    this.#release?.();
+    this.#left.abort();
+    return this.#source.throw(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+}

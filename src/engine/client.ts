@@ -1,0 +1,322 @@
+// Client: starts runs, finds them and hands out their handles. An engine is a client with a worker (engine.ts).
+//
+// client.N1. A call checks all of its arguments before it writes anything.
+// client.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
+// client.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
+
+import { checkRunId, RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
+import {
+  registerSecrets,
+  type Definition,
+  type EndedRunStatus,
+  type EndEntry,
+  type Logger,
+  type Queue,
+  type Redaction,
+  type RunNumber,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
+import { executionHostOf, versionOf, type NewRunHost } from "../process/index.ts";
+import { Guard, type GuardMode } from "../workflow/index.ts";
+import type {
+  BulkAction,
+  BulkOptions,
+  BulkReport,
+  Client,
+  RunFilter,
+  QueueHandle,
+  QueueInfo,
+  Run,
+  RunInfo,
+  ScheduleHandle,
+  ScheduleInfo,
+  ScheduleOptions,
+} from "./api.ts";
+import { checkBulk, controlRuns } from "./bulk.ts";
+import { checkScheduleName } from "./check-schedule.ts";
+import { listPages } from "./list-runs.ts";
+import { checkQueueName, queueHandle, queueInfoOf } from "./queue-handle.ts";
+import { ResultWaiters } from "./result-waiters.ts";
+import type { Scratch } from "./resume-replay.ts";
+import { readInfo, RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
+import { listedInfoOf } from "./run-info.ts";
+import { RunWatchers } from "./run-watchers.ts";
+import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedules.ts";
+import { startRun } from "./start-run.ts";
+import type { WorkerEvents, WorkerPort } from "./worker-port.ts";
+
+/** Everything a client is made of. */
+export interface ClientParts extends NewRunHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly redaction: Redaction;
+  readonly guardMode: GuardMode;
+  /** How the process is called in errors, and the function that creates it. */
+  readonly kind: "client" | "engine";
+}
+
+/** Runs that are read at once when every waiter may be affected by a change, and the pause between two such batches. */
+const READ_BATCH = 200;
+const READ_PAUSE_MS = 20;
+const CLOSE_MS = 10_000;
+
+export class ClientCore implements Client {
+  readonly #parts: ClientParts;
+  readonly #port: WorkerPort;
+  readonly #waiters = new ResultWaiters();
+  readonly #watchers = new RunWatchers();
+  readonly #handleHost: RunHandleHost;
+  readonly #schedulesHost: SchedulesHost;
+  readonly #guard: Guard;
+  readonly #forgetSecrets: () => void;
+  #closing: Promise<void> | undefined;
+  #drained: Promise<void> | undefined;
+  /** Waiters whose runs are still to be read after the last change by another process. */
+  #unread: readonly string[] = [];
+  /** Another change came while they were being read. */
+  #readsAgain = false;
+
+  constructor(parts: ClientParts, connect: (events: WorkerEvents) => WorkerPort) {
+    const { store, timers, redaction, registry } = parts;
+    const logger = redaction.logger(parts.logger);
+    this.#parts = { ...parts, logger };
+    this.#forgetSecrets = redaction.values === undefined ? () => undefined : registerSecrets(redaction.values);
+    this.#guard = new Guard(parts.guardMode, (message) => logger.warn(message));
+    const log: WorkerEvents["log"] = (level, message, data) => logger[level](message, data);
+    this.#port = connect({
+      guard: this.#guard,
+      log,
+      onEnded: (record, status, last) => this.#onEnded(record, status, last),
+      onCommitted: (record) => this.#watchers.notify(record.id),
+      onUnheld: (record) => {
+        this.#readWaited([record.id]);
+        this.#watchers.notify(record.id);
+      },
+      onChanged: (runs) => this.#onChanged(runs),
+    });
+    const execution = { storeKind: store.kind, registry, guard: this.#guard, log };
+    this.#handleHost = {
+      store,
+      timers,
+      worker: this.#port,
+      waiters: this.#waiters,
+      watchers: this.#watchers,
+      redaction,
+      runtime: parts.runtime,
+      registry,
+      limits: parts.payloadLimit === undefined ? undefined : { maxBytes: parts.payloadLimit },
+      newId: () => parts.random.id(),
+      newSalt: parts.newSalt,
+      executionHost: (id) => executionHostOf(execution, id),
+      openScratch: () => this.#openScratch(),
+      checkOpen: () => this.#checkOpen(),
+      timesRolledBack: () => this.#port.timesRolledBack,
+    };
+    this.#schedulesHost = { ...parts, worker: this.#port, checkOpen: () => this.#checkOpen() };
+  }
+
+  /** For rooms that work on the same store without being part of an engine. */
+  get "~store"(): Store {
+    return this.#parts.store;
+  }
+
+  begin(): Promise<void> {
+    return this.#port.start();
+  }
+
+  /** Only a replay in the mode `resume` executes anything, so only that loads a worker. */
+  async #openScratch(): Promise<Scratch> {
+    const { openScratch } = await import("./scratch-engine.ts");
+    return openScratch(this.#parts);
+  }
+
+  #checkOpen(): void {
+    const { kind } = this.#parts;
+    if (this.#closing !== undefined)
+      throw new RepriseError(
+        "ENGINE_CLOSED",
+        `The ${kind} is closed. Create a new one with ${kind === "client" ? "createClient" : "createEngine"}.`,
+      );
+  }
+
+  // ── what the executing side reports ──
+
+  #onEnded(record: RunRecord, status: EndedRunStatus, last: EndEntry): void {
+    // A waiter of the id waits for the end of the last generation.
+    if (status !== "continued") this.#waiters.settle(record.id, { record: { ...record, status }, last });
+  }
+
+  #onChanged(runs: ReadonlySet<RunNumber> | undefined): void {
+    if (runs === undefined) this.#readAllWaited();
+    else this.#readWaited(this.#waiters.idsAffectedBy(runs));
+    this.#watchers.notifyAll();
+  }
+
+  /** Any run may have ended. Thousands of waiters are read in batches. */
+  #readAllWaited(): void {
+    this.#readsAgain = this.#unread.length > 0;
+    if (this.#readsAgain) return;
+    // The worker of this process reports the end of the runs it holds.
+    const held = this.#port.heldIds();
+    this.#unread = this.#waiters.ids.filter((id) => !held.has(id));
+    this.#readNextBatch();
+  }
+
+  #readNextBatch(): void {
+    this.#readWaited(this.#unread.slice(0, READ_BATCH));
+    this.#unread = this.#unread.slice(READ_BATCH);
+    if (this.#unread.length > 0) this.#parts.timers.set(READ_PAUSE_MS, () => this.#readNextBatch(), { ref: false });
+    else if (this.#readsAgain && this.#closing === undefined) this.#readAllWaited();
+  }
+
+  #readWaited(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (!this.#waiters.has(id)) continue;
+      const noteRun = this.#waiters.beginRead(id);
+      this.#parts.store
+        .findRun(id)
+        .then((record) => {
+          if (record !== undefined) return settleIfEnded(this.#handleHost, record, noteRun);
+          this.#waiters.settleIfLost(id, undefined);
+          return undefined;
+        })
+        .catch((error: unknown) => {
+          // After `close` no caller waits for the answer.
+          if (this.#closing === undefined) this.#parts.logger.error(String(error), { run: id });
+        });
+    }
+  }
+
+  // ── runs ──
+
+  start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
+    this.#checkOpen();
+    if (this.#drained !== undefined)
+      throw new RepriseError("ENGINE_CLOSED", `The ${this.#parts.kind} is draining and starts no new runs.`);
+    const body = this.#parts.registry.getWorkflow(nameOf(what), versionOf(what));
+    const record = await startRun(this.#handleHost, body, args[0], args[1]);
+    return new RunHandle(this.#handleHost, body, record.id, record);
+  };
+
+  get: Client["get"] = (what: Definition | string, id: string): Run<any> => {
+    this.#checkOpen();
+    return new RunHandle(this.#handleHost, this.#parts.registry.getWorkflow(nameOf(what), versionOf(what)), id);
+  };
+
+  async find(id: string): Promise<RunInfo | undefined> {
+    this.#checkOpen();
+    const record = await this.#parts.store.findRun(checkRunId(id));
+    return record && readInfo(this.#handleHost, record);
+  }
+
+  async *list(filter: RunFilter = {}): AsyncIterable<RunInfo> {
+    this.#checkOpen();
+    for await (const page of listPages(this.#parts.store, filter))
+      for (const record of page) yield listedInfoOf(record);
+  }
+
+  async bulk(action: BulkAction, filter: RunFilter, options: BulkOptions = {}): Promise<BulkReport> {
+    const checked = checkBulk(action, options);
+    this.#checkOpen();
+    return controlRuns(this.#handleHost, checked, listPages(this.#parts.store, filter), options);
+  }
+
+  // ── schedules ──
+
+  schedule: Client["schedule"] = async (
+    name: string,
+    what: Definition | string,
+    input: unknown,
+    options: ScheduleOptions,
+  ): Promise<ScheduleHandle> => {
+    this.#checkOpen();
+    return putSchedule(this.#schedulesHost, name, this.#parts.registry.getWorkflow(nameOf(what)), input, options);
+  };
+
+  getSchedule(name: string): ScheduleHandle {
+    this.#checkOpen();
+    return new StoredSchedule(this.#schedulesHost, checkScheduleName(name));
+  }
+
+  findSchedule(name: string): Promise<ScheduleInfo | undefined> {
+    return findSchedule(this.#schedulesHost, name);
+  }
+
+  listSchedules(): AsyncIterable<ScheduleInfo> {
+    return listSchedules(this.#schedulesHost);
+  }
+
+  // ── queues ──
+
+  getQueue(queue: Queue | string): QueueHandle {
+    this.#checkOpen();
+    return queueHandle(this.#port, () => this.#checkOpen(), queue);
+  }
+
+  async findQueue(queue: Queue | string): Promise<QueueInfo | undefined> {
+    this.#checkOpen();
+    const name = checkQueueName(queue);
+    const state = (await this.#parts.store.listQueues()).find((one) => one.name === name);
+    return state && queueInfoOf(state);
+  }
+
+  async *listQueues(): AsyncIterable<QueueInfo> {
+    this.#checkOpen();
+    for (const state of await this.#parts.store.listQueues()) yield queueInfoOf(state);
+  }
+
+  // ── the end ──
+
+  protected drainOnce(graceMs: number): Promise<void> {
+    this.#checkOpen();
+    return this.#drain(graceMs);
+  }
+
+  #drain(graceMs: number): Promise<void> {
+    this.#drained ??= this.#port.drain(graceMs).then((finished) => {
+      if (finished) return;
+      const message = "Work was still running when the grace period ended; another worker will repeat it.";
+      this.#parts.logger.warn(message, { graceMs });
+    });
+    return this.#drained;
+  }
+
+  close(options: { grace?: Duration } = {}): Promise<void> {
+    const graceMs = options.grace === undefined ? CLOSE_MS : toMs(options.grace, "close: grace");
+    this.#closing ??= this.#close(graceMs);
+    return this.#closing;
+  }
+
+  /** Also when the store fails: after this nothing keeps the process alive. */
+  async #close(graceMs: number): Promise<void> {
+    try {
+      await this.#drain(graceMs);
+    } finally {
+      this.#port.close();
+      this.#waiters.close();
+      this.#watchers.notifyAll();
+      await this.#parts.store.close();
+      this.#forgetSecrets();
+      this.#guard.close();
+    }
+  }
+
+  /** As if the process had died. */
+  crash(): void {
+    this.#port.crash();
+    this.#guard.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function nameOf(what: unknown): string {
+  if (typeof what === "string") return what;
+  if (typeof what === "object" && what !== null && "name" in what && typeof what.name === "string") return what.name;
+  throw new RepriseError("UNKNOWN_DEFINITION", `Expected a definition or its name, got ${typeof what}.`);
+}

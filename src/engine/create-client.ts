@@ -1,0 +1,40 @@
+// createClient: a process that starts runs and controls them, and executes none.
+
+import { systemClock } from "../base/index.ts";
+import type { AnyTask, Definition } from "../kernel/index.ts";
+import type { Client, ClientOptions, DefinitionsIn } from "./api.ts";
+import { ClientCore } from "./client.ts";
+import { ClientWriter } from "./client-writer.ts";
+import { checkClientOptions } from "./options.ts";
+
+/**
+ * Opens a store to start, find and control runs. The workers of other processes execute them.
+ *
+ * @example
+ * ```ts
+ * import { createClient, workflow } from "reprise";
+ * const hello = workflow("hello", async (ctx, name: string) => ctx.run("greet", () => `Hello, ${name}`));
+ * await using client = await createClient({ store: "sqlite:hello.db", definitions: [hello] });
+ * const run = await client.start(hello, "Ada", { id: "hello-1" });
+ * console.log((await run.info()).status);
+ * ```
+ */
+export async function createClient<const Defs extends Definition | AnyTask>(
+  options: ClientOptions<Defs>,
+): Promise<Client<DefinitionsIn<Defs>>> {
+  const { source, durability, codec, parts } = checkClientOptions(options, "createClient");
+  const { timers, random, registry, polls } = parts;
+  const store = await source["~open"]({ clock: systemClock, timers, random, durability, codec });
+  const client = new ClientCore(
+    { ...parts, store, kind: "client" },
+    (events) => new ClientWriter({ store, timers, registry, polls }, events),
+  );
+  try {
+    await client.begin();
+  } catch (error) {
+    client.crash();
+    await store.close();
+    throw error;
+  }
+  return client as unknown as Client<DefinitionsIn<Defs>>;
+}

@@ -1,0 +1,124 @@
+// Options of createEngine and createClient, checked before a store is opened.
+
+import { inspect } from "node:util";
+import { checkCodec, checkName, checkOptionNames, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
+import { checkRedact, type AnyTask, type Definition, type Logger, type Queue } from "../kernel/index.ts";
+import { Registry } from "../process/index.ts";
+import { storeOf } from "../stores/index.ts";
+import type { OutboxHandler } from "../worker/index.ts";
+import type { Determinism, GuardMode } from "../workflow/index.ts";
+import type { ClientOptions } from "./api.ts";
+import { checkLimits } from "./limits.ts";
+import { stderrLogger } from "./logger.ts";
+
+export const DEFAULT_CONCURRENCY = 256;
+/** lease.LS2 */
+export const DEFAULT_LEASE_MS = 10_000;
+
+const CLIENT_OPTIONS = ["codec", "definitions", "durability", "guard", "limits", "logger", "redact", "store"];
+
+/** Checks the options that clients and engines share. */
+export function checkClientOptions(options: ClientOptions<unknown>, what: string, further: readonly string[] = []) {
+  checkObject(options, `${what}: expected an object of options`);
+  checkOptionNames(options, [...CLIENT_OPTIONS, ...further], what);
+  const registry = registryOf(options.definitions, what);
+  const source = storeOf(options.store);
+  const durability = checkDurability(options.durability ?? "full");
+  const codec = checkCodec(options.codec);
+  const parts = {
+    timers: systemTimers,
+    random: systemRandom,
+    registry,
+    ...checkLimits(options.limits),
+    redaction: checkRedact(options.redact),
+    logger: checkLogger(options.logger ?? stderrLogger),
+    runtime: runtimeText(),
+    newSalt: codec && (() => systemRandom.token()),
+    guardMode: guardMode(options.guard),
+    polls: true,
+  } as const;
+  return { source, durability, codec, parts };
+}
+
+/** How strictly replay compares code with a journal, unless a definition says otherwise. */
+export function defaultDeterminism(): Determinism {
+  return process.env["NODE_ENV"] === "production" ? "per-type" : "strict";
+}
+
+/** What a run's row says about the process that started it; not hashed. */
+export function runtimeText(): string {
+  const { node, v8, icu, tz } = process.versions;
+  return JSON.stringify({ node, v8, icu, tz });
+}
+
+export function checkObject(value: unknown, expected: string): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new RepriseError("BAD_OPTIONS", `${expected}, got ${String(value)}.`);
+}
+
+/** The names of the queues to work on, made known to the registry; undefined: all. */
+export function queueNames(registry: Registry, queues: unknown): readonly string[] | undefined {
+  if (queues === undefined) return undefined;
+  if (!Array.isArray(queues) || queues.length === 0)
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      "worker.queues: expected an array of queues made with queue(), at least one.",
+    );
+  for (const queue of queues as readonly Queue[]) registry.addQueue(queue);
+  return (queues as readonly Queue[]).map(({ name }) => name);
+}
+
+export function checkConcurrency(concurrency: number): number {
+  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
+  throw new RepriseError("BAD_OPTIONS", `Expected a concurrency of 1 or more, got ${String(concurrency)}.`);
+}
+
+export function checkLease(leaseMs: number): number {
+  if (leaseMs >= 100) return leaseMs;
+  throw new RepriseError("BAD_OPTIONS", `Expected a lease of at least 100 ms, got ${leaseMs} ms.`);
+}
+
+export function checkDurability(durability: unknown): "full" | "relaxed" {
+  if (durability === "full" || durability === "relaxed") return durability;
+  throw new RepriseError("BAD_OPTIONS", `Expected a durability of "full" or "relaxed", got ${String(durability)}.`);
+}
+
+/** Also used by the test kit. The default depends on NODE_ENV. */
+export function guardMode(guard: unknown): GuardMode {
+  if (guard === undefined) return process.env["NODE_ENV"] === "production" ? "off" : "error";
+  if (guard === "error" || guard === "warn" || guard === "off") return guard;
+  throw new RepriseError("BAD_OPTIONS", `guard: expected "error", "warn" or "off", got ${inspect(guard)}.`);
+}
+
+function checkLogger(logger: Logger): Logger {
+  for (const level of ["info", "warn", "error"] as const)
+    if (typeof logger[level] !== "function")
+      throw new RepriseError("BAD_OPTIONS", `The logger has no function ${level}.`);
+  return logger;
+}
+
+/** The handlers of messages by destination. */
+export function checkOutbox(outbox: unknown = {}): ReadonlyMap<string, OutboxHandler> {
+  checkObject(outbox, "outbox: expected an object with a function for each destination");
+  const handlers = new Map<string, OutboxHandler>();
+  for (const [destination, handler] of Object.entries(outbox as Record<string, unknown>)) {
+    checkName(destination, "outbox: destination");
+    if (typeof handler !== "function")
+      throw new RepriseError(
+        "BAD_OPTIONS",
+        `outbox.${destination}: expected a function that delivers, got ${typeof handler}.`,
+      );
+    handlers.set(destination, handler as OutboxHandler);
+  }
+  return handlers;
+}
+
+/** Refuses anything that is not a list of definitions. */
+export function registryOf(definitions: unknown, what = "createEngine"): Registry {
+  if (!Array.isArray(definitions))
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: expected an array of workflows, graphs, flows and tasks as \`definitions\`, got ${typeof definitions}.`,
+    );
+  return new Registry(definitions as (Definition | AnyTask)[]);
+}

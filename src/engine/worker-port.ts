@@ -1,0 +1,78 @@
+// WorkerPort: what handles need from the executing side of their process. An engine fills it with its worker, a client
+// with a writer that executes nothing (client-writer.ts).
+
+import type { EpochMs } from "../base/index.ts";
+import type {
+  Claim,
+  DefinitionVersion,
+  Entry,
+  NewItem,
+  OutcomeOf,
+  RunNumber,
+  RunRecord,
+  Write,
+} from "../kernel/index.ts";
+import type { HotRun, Worker, WorkerOptions } from "../worker/index.ts";
+
+/** What the executing side reports to the handles of its process. */
+export type WorkerEvents = Pick<WorkerOptions, "guard" | "log" | "onEnded" | "onCommitted" | "onUnheld" | "onChanged">;
+
+export interface WorkerPort {
+  start(): Promise<void>;
+  submit<W extends Write>(write: W): Promise<OutcomeOf<W>>;
+  /** Resolves when every write submitted so far has settled. */
+  flushed(): Promise<void>;
+  /** Work may be ready. */
+  wake(): void;
+  /** Work becomes ready at this time. */
+  dueAt(at: EpochMs): void;
+  /** True while this process delivers to the runs it holds. */
+  readonly works: boolean;
+  readonly timesRolledBack: number;
+  /** A claim to start a run with, so that this process executes it at once; undefined: the queue hands it out. */
+  claimEagerly(definition: DefinitionVersion): Claim | undefined;
+  /** Executes a run that was started with such a claim. */
+  adopt(record: RunRecord, first: Entry, token: string): void;
+  holds(run: RunNumber): boolean;
+  heldIds(): ReadonlySet<string>;
+  findHot(run: RunNumber): HotRun | undefined;
+  onArrival(run: RunNumber): void;
+  onPaused(run: RunNumber): void;
+  onResumed(run: RunNumber): void;
+  onRetried(run: RunNumber, items: readonly NewItem[]): void;
+  onTerminated(record: RunRecord, notified: readonly RunNumber[]): void;
+  /** Starts nothing new and waits for work in progress; false when the time was too short. */
+  drain(graceMs: number): Promise<boolean>;
+  close(): void;
+  crash(): void;
+}
+
+export function workerPortOf(worker: Worker): WorkerPort {
+  const { pump, runs } = worker;
+  return {
+    start: () => worker.start(),
+    submit: (write) => pump.submit(write),
+    flushed: () => pump.flushed(),
+    wake: () => worker.wake(),
+    dueAt: (at) => worker.dueAt(at),
+    get works() {
+      return worker.works;
+    },
+    get timesRolledBack() {
+      return worker.timesRolledBack;
+    },
+    claimEagerly: (definition) => worker.claimEagerly(definition),
+    adopt: (record, first, token) => runs.adopt(record, first, token),
+    holds: (run) => runs.holds(run),
+    heldIds: () => runs.heldIds(),
+    findHot: (run) => runs.find(run),
+    onArrival: (run) => runs.arrived(run),
+    onPaused: (run) => runs.control.onPaused(run),
+    onResumed: (run) => runs.control.onResumed(run),
+    onRetried: (run, items) => runs.control.onRetried(run, items),
+    onTerminated: (record, notified) => runs.control.onTerminated(record, notified),
+    drain: (graceMs) => worker.drain(graceMs),
+    close: () => worker.close(),
+    crash: () => worker.crash(),
+  };
+}

@@ -1,0 +1,25 @@
+// ExecutionHost: what the code of a run needs from its process, built from the registry. The worker executes with it; a
+// client replays with it.
+
+import type { ExecutionHost, Guard } from "../workflow/index.ts";
+import type { LogLine } from "./process-log.ts";
+import type { Registry } from "./registry.ts";
+
+export interface ExecutionHostParts {
+  readonly storeKind: string;
+  readonly registry: Registry;
+  readonly guard: Guard;
+  readonly log: LogLine;
+}
+
+export function executionHostOf({ storeKind, registry, guard, log }: ExecutionHostParts, runId: string): ExecutionHost {
+  return {
+    storeKind,
+    log: (level, message, data) => log(level, message, { run: runId, ...data }),
+    guard,
+    acceptTask: (task, input) => registry.acceptTask(task, input),
+    hasTask: (task) => registry.findTask(task.name) !== undefined,
+    acceptChild: (definition, input) => registry.acceptChild(definition, input),
+    acceptNext: (name, version, input) => registry.acceptNext(name, version, input),
+  };
+}

@@ -1,0 +1,91 @@
+// NewRun: a run that a process is about to start, and its first entry.
+
+import {
+  CHAIN_START,
+  chainAfter,
+  markOf,
+  type Entry,
+  type QueueSlot,
+  type NewRun,
+  type RunRecord,
+} from "../kernel/index.ts";
+import { CURRENT_FLAGS, entryData, type ChildRequest, type WorkflowBody } from "../workflow/index.ts";
+import { versionOf, type Registry } from "./registry.ts";
+
+export interface NewRunOptions {
+  readonly id: string;
+  /** Encoded; undefined where there is none. */
+  readonly input: string | undefined;
+  readonly tags?: readonly string[];
+  readonly priority?: number;
+  readonly slot?: QueueSlot | undefined;
+  readonly singleton?: string | undefined;
+  readonly runtime: string;
+  readonly payloadLimit?: number | undefined;
+  /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
+  readonly salt?: string | undefined;
+  /** Of a fork. */
+  readonly forked?: string | undefined;
+  readonly seed?: bigint | undefined;
+  /** Else that of the definition. */
+  readonly deadlineMs?: number | undefined;
+}
+
+export type RunBody = Pick<WorkflowBody, "kind" | "name" | "version"> &
+  Partial<Pick<WorkflowBody, "deadlineMs" | "ports">>;
+
+export function newRun(body: RunBody, options: NewRunOptions): NewRun {
+  const { id, input, tags = [], priority = 0, slot, singleton, runtime, payloadLimit, salt, forked, seed } = options;
+  const { kind, name, version, ports = {} } = body;
+  const deadlineMs = options.deadlineMs ?? body.deadlineMs;
+  const updates = Object.values(ports).some(({ port }) => port === "update");
+  const started = entryData.startedData({
+    definition: name,
+    version,
+    flags: CURRENT_FLAGS,
+    deadlineMs,
+    input,
+    forked,
+    seed,
+    slot,
+    singleton,
+    payloadLimit,
+    salt,
+    updates,
+  });
+  const run = { id, definition: name, kind, version, priority, tags, started, runtime } as const;
+  return { ...run, ...(slot && { slot }), ...(deadlineMs !== undefined && { deadlineMs }) };
+}
+
+/** The entry a store writes when it starts the run. */
+export function firstEntryOf({ started }: Pick<NewRun, "started">, { createdAt }: RunRecord): Entry {
+  const mark = markOf(chainAfter(CHAIN_START, "RunStarted", "", started));
+  return { seq: 1, type: "RunStarted", command: "", data: started, at: createdAt, mark };
+}
+
+/** What a process adds to every run it starts. */
+export interface NewRunHost {
+  readonly registry: Registry;
+  /** Describes the process that starts the run; not hashed. */
+  readonly runtime: string;
+  readonly payloadLimit?: number | undefined;
+  readonly newSalt?: (() => string) | undefined;
+}
+
+/** The run that a parent's child command starts. */
+export function childRun({ registry, runtime, payloadLimit, newSalt }: NewRunHost, ask: ChildRequest): NewRun {
+  const { childId: id, definition, input, slot, deadlineMs } = ask;
+  const body = registry.getWorkflow(definition.name, versionOf(definition));
+  return newRun(body, { id, input, slot, deadlineMs, runtime, payloadLimit, salt: newSalt?.() });
+}
+
+/** The run that `ctx.continueAsNew` starts. */
+export function nextRun(
+  { registry, runtime, payloadLimit, newSalt }: NewRunHost,
+  definition: string,
+  version: number,
+  input: string | undefined,
+): NewRun {
+  const body = registry.getWorkflow(definition, version);
+  return newRun(body, { id: "", input, runtime, payloadLimit, salt: newSalt?.() });
+}

@@ -1,0 +1,203 @@
+// Registry: what this process can run, by name and version. Checked once, when the engine is made.
+
+import { RepriseError } from "../base/index.ts";
+import {
+  DEFAULT_QUEUE,
+  isTask,
+  limitsText,
+  queueSlotOf,
+  nodeRoute,
+  type NewItem,
+  parseNow,
+  queueLimits,
+  taskBody,
+  type AnyTask,
+  type DeclareQueueWrite,
+  type Definition,
+  type DefinitionVersion,
+  type QueueSlotOptions,
+  type Queue,
+  type QueueLimits,
+  type TaskBody,
+} from "../kernel/index.ts";
+import { findRef, flowBody, flowRunBody, isFlow, type FlowBody } from "../flow/index.ts";
+import { graphRunBody, isGraph } from "../graph/index.ts";
+import { isWorkflow, workflowBody, type AcceptedInput, type WorkflowBody } from "../workflow/index.ts";
+
+export class Registry {
+  /** Of each name the versions, newest first. */
+  readonly #workflows = new Map<string, readonly WorkflowBody[]>();
+  readonly #tasks = new Map<string, TaskBody>();
+  readonly #flows = new Map<string, FlowBody>();
+  readonly #queues = new Map<string, QueueLimits>();
+  /** What a worker may claim. */
+  definitions: readonly DefinitionVersion[] = [];
+
+  constructor(definitions: readonly (Definition | AnyTask)[]) {
+    for (const definition of definitions) {
+      if (isTask(definition)) this.#addTask(definition.name, taskBody(definition));
+      else if (isWorkflow(definition)) this.#addWorkflow(workflowBody(definition));
+      else if (isGraph(definition)) this.#addWorkflow(graphRunBody(definition));
+      else if (isFlow(definition)) this.#addFlow(definition);
+      else
+        throw new RepriseError(
+          "UNKNOWN_DEFINITION",
+          `Expected what workflow(), graph(), flow() or task() made in \`definitions\`, got ${describe(definition)}.`,
+        );
+    }
+  }
+
+  #addTask(name: string, body: TaskBody): void {
+    const present = this.#tasks.get(name);
+    if (present !== undefined && present !== body)
+      throw new RepriseError("DUPLICATE_DEFINITION", `Two different tasks are called ${name}. Rename one of them.`);
+    this.#tasks.set(name, body);
+    this.#addLine(body.slotOptions);
+  }
+
+  #addWorkflow(body: WorkflowBody): void {
+    const { name, version } = body;
+    const versions = this.#workflows.get(name) ?? [];
+    const present = versions.find((one) => one.version === version);
+    if (present === body) return;
+    if (present !== undefined)
+      throw new RepriseError(
+        "DUPLICATE_DEFINITION",
+        `Two different definitions are called ${name}, both of version ${version}. Rename one of them, or give the newer one \`version: ${version + 1}\`.`,
+      );
+    this.#workflows.set(
+      name,
+      [...versions, body].toSorted((a, b) => b.version - a.version),
+    );
+    this.definitions = [...this.definitions, { name, version }];
+    this.#addLine(body.slotOptions);
+  }
+
+  #addFlow(definition: Definition): void {
+    const body = flowBody(definition);
+    this.#addWorkflow(flowRunBody(definition));
+    this.#flows.set(nodeRoute(body.name, body.version), body);
+    for (const { slotOptions: line } of body.nodes.values()) this.#addLine(line);
+  }
+
+  #addLine(line: QueueSlotOptions | undefined): void {
+    if (line !== undefined) this.addQueue(line.queue);
+  }
+
+  /** One name, one set of limits: with two, whoever started last would win. */
+  addQueue(queue: Queue): void {
+    const limits = queueLimits(queue, "queues");
+    if (queue.name === DEFAULT_QUEUE) return;
+    const present = this.#queues.get(queue.name);
+    if (present !== undefined && limitsText(present) !== limitsText(limits))
+      throw new RepriseError(
+        "DUPLICATE_DEFINITION",
+        `Two queues are called ${queue.name}, with different limits: ${limitsText(present)} and ${limitsText(limits)}. Make one with queue() and share it.`,
+      );
+    this.#queues.set(queue.name, limits);
+  }
+
+  get queues(): ReadonlyMap<string, QueueLimits> {
+    return this.#queues;
+  }
+
+  /** The writes that make the queues of these definitions known to a store. */
+  queueDeclarations(): readonly DeclareQueueWrite[] {
+    return [...this.#queues].map(([name, limits]) => ({ write: "declare-queue", name, limits }));
+  }
+
+  get definitionNames(): readonly string[] {
+    return [...this.#workflows.keys()];
+  }
+  get taskNames(): readonly string[] {
+    return [...this.#tasks.keys()];
+  }
+
+  /** Without a version: the highest. */
+  findWorkflow(name: string, version?: number): WorkflowBody | undefined {
+    const versions = this.#workflows.get(name);
+    return version === undefined ? versions?.[0] : versions?.find((body) => body.version === version);
+  }
+  getWorkflow(name: string, version?: number): WorkflowBody {
+    const body = this.findWorkflow(name, version);
+    if (body !== undefined) return body;
+    const versions = this.#workflows.get(name);
+    if (versions !== undefined)
+      throw new RepriseError(
+        "UNKNOWN_DEFINITION",
+        `Version ${version} of ${name} is not registered; registered are: ${versions.map((one) => one.version).join(", ")}. Add it to \`definitions\` of createEngine, beside the newer one.`,
+      );
+    throw new RepriseError(
+      "UNKNOWN_DEFINITION",
+      `No definition is called ${name}; registered are: ${this.definitionNames.join(", ") || "none"}. Add it to \`definitions\` of createEngine.`,
+    );
+  }
+
+  getFlow(name: string, version: number): FlowBody {
+    const body = this.#flows.get(nodeRoute(name, version));
+    if (body !== undefined) return body;
+    throw new RepriseError("UNKNOWN_DEFINITION", `No flow of version ${version} is called ${name}.`);
+  }
+  get flows(): Iterable<FlowBody> {
+    return this.#flows.values();
+  }
+
+  findTask(name: string): TaskBody | undefined {
+    return this.#tasks.get(name);
+  }
+  getTask(name: string): TaskBody {
+    const body = this.#tasks.get(name);
+    if (body !== undefined) return body;
+    throw new RepriseError("UNKNOWN_TASK", `No task is called ${name}.`);
+  }
+
+  /** The input a task will be given, or undefined when the task is not registered. */
+  acceptTask(task: AnyTask, input: unknown): AcceptedInput | undefined {
+    const body = this.#tasks.get(task.name);
+    return body && accept(body, input, `task ${task.name}`);
+  }
+
+  /** How a task stands in the queue, by its definition; where that is not here, as one without wishes. */
+  queueing(name: string, input: unknown): Partial<Pick<NewItem, "priority" | "slot">> {
+    const body = this.#tasks.get(name);
+    if (body === undefined) return {};
+    const line = queueSlotOf(body.slotOptions, input, `task ${name}`);
+    return { priority: body.priority, ...(line && { slot: line }) };
+  }
+
+  /** How a node of a flow stands in the queue; where the flow is not here, as one without wishes. */
+  nodeQueueing(definition: string, version: number, item: string): Partial<Pick<NewItem, "name" | "slot">> {
+    const body = this.#flows.get(nodeRoute(definition, version));
+    const node = body && findRef(body, item)?.head.region.head;
+    const line = queueSlotOf(node?.slotOptions, undefined, `node ${item}`);
+    return { name: nodeRoute(definition, version, line?.queue, node?.label), ...(line && { slot: line }) };
+  }
+
+  acceptChild(definition: Definition, input: unknown): AcceptedInput | undefined {
+    const body = this.findWorkflow(definition.name, versionOf(definition));
+    return body && accept(body, input, `${body.kind} ${definition.name}`);
+  }
+
+  acceptNext(name: string, version: number, input: unknown): { input: unknown } | undefined {
+    const body = this.findWorkflow(name, version);
+    return body && { input: parseNow(body.schema, input, `${body.kind} ${name}`) };
+  }
+}
+
+/** A definition stands for its own version, a name for the highest. */
+export function versionOf(definition: unknown): number | undefined {
+  if (isGraph(definition)) return graphRunBody(definition as Definition).version;
+  if (isFlow(definition)) return flowBody(definition).version;
+  return isWorkflow(definition) ? workflowBody(definition).version : undefined;
+}
+
+function accept({ schema, slotOptions: line }: TaskBody | WorkflowBody, given: unknown, what: string): AcceptedInput {
+  const input = parseNow(schema, given, what);
+  return { input, parsed: schema !== undefined, slot: queueSlotOf(line, input, what) };
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "function") return `the function ${value.name || "without a name"}`;
+  if (typeof value !== "object" || value === null) return String(value);
+  return "name" in value ? `an object named ${String(value.name)}` : "another object";
+}

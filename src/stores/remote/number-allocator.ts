@@ -1,0 +1,68 @@
+// Numbers: of runs, workers and whatever else SQLite counts by itself, taken from the database in blocks.
+//
+// N1. A number is handed out once, also when the database goes back: time moves them on (`leastNumberAt`). One that was
+//     reserved and not used is gone.
+// N2. Blocks are small while little happens and are not kept for long: older runs have lower numbers, but for the moment two
+//     processes share.
+
+import { invariant, type Clock } from "../../base/index.ts";
+
+const SMALLEST = 8;
+const LARGEST = 1_024;
+const KEPT_MS = 1_000;
+
+export interface NumberBlock {
+  /** The first number that is free. */
+  next: number;
+  readonly end: number;
+}
+
+const NONE: NumberBlock = Object.freeze({ next: 0, end: 0 });
+
+export class NumberAllocator {
+  readonly #clock: Clock;
+  readonly #reserve: (count: number) => Promise<number>;
+  #block: NumberBlock = NONE;
+  #reservedAt = Number.NEGATIVE_INFINITY;
+  #size = SMALLEST;
+
+  constructor(clock: Clock, reserve: (count: number) => Promise<number>) {
+    this.#clock = clock;
+    this.#reserve = reserve;
+  }
+
+  /** So many numbers in a row. */
+  async take(count: number): Promise<NumberBlock> {
+    if (count === 0) return NONE;
+    const mine = this.#cut(count);
+    if (mine !== undefined) return mine;
+    this.#size = this.#isFresh ? Math.min(LARGEST, this.#size * 2) : SMALLEST;
+    const size = Math.max(count, this.#size);
+    const first = await this.#reserve(size);
+    this.#block = { next: first, end: first + size };
+    this.#reservedAt = this.#clock.monotonic();
+    return this.#cut(count)!;
+  }
+
+  /** What was not used goes back, if nobody has taken any since. */
+  giveBack({ next, end }: NumberBlock): void {
+    invariant(next <= end, "a block of numbers was used past its end");
+    if (end === this.#block.next && next < end) this.#block.next = next;
+  }
+
+  /** What was reserved is of no more use. */
+  drop(): void {
+    this.#block = NONE;
+  }
+
+  get #isFresh(): boolean {
+    return this.#clock.monotonic() - this.#reservedAt < KEPT_MS;
+  }
+
+  #cut(count: number): NumberBlock | undefined {
+    const { next, end } = this.#block;
+    if (!this.#isFresh || end - next < count) return undefined;
+    this.#block.next += count;
+    return { next, end: next + count };
+  }
+}

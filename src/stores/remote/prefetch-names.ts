@@ -1,0 +1,22 @@
+// Wanted: what the claims of a list ask for. A few names are looked for one by one, in one round trip; with many, the
+// database first says which of them there are.
+
+import type { DefinitionVersion, Write } from "../../kernel/index.ts";
+
+/** More names than this are not looked for one by one. */
+const FEW = 16;
+
+/** Undefined when there are many, or nobody has said. */
+export function prefetchVersions(writes: readonly Write[]): readonly DefinitionVersion[] | undefined {
+  const wanted = writes.flatMap((write) => (write.write === "claim-turns" ? write.definitions : []));
+  return few(wanted);
+}
+
+/** Names of tasks and routes of nodes. */
+export function prefetchNames(writes: readonly Write[]): readonly string[] | undefined {
+  return few(writes.flatMap((write) => (write.write === "claim-items" ? write.names : [])));
+}
+
+function few<T>(wanted: readonly T[]): readonly T[] | undefined {
+  return wanted.length > 0 && wanted.length <= FEW ? wanted : undefined;
+}

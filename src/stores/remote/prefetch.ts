@@ -1,0 +1,326 @@
+// Footprint: what a write is known to need before it is applied, so that one round trip fetches it for the whole list.
+//
+// F1. Nothing depends on it: what is not foreseen is missed, and asked for then. A test counts the round trips.
+// F2. What a later step needs is wanted as soon as the rows are here that say what it is: the footprint is looked at before
+//     every pass.
+
+import type { EpochMs } from "../../base/index.ts";
+import {
+  DEADLINE_ITEM,
+  isCancel,
+  type Arrival,
+  type CompleteWrite,
+  type ForkWrite,
+  type QueueSlot,
+  type MessageWrite,
+  type NewRun,
+  type PutScheduleWrite,
+  type RetryWrite,
+  type StartWrite,
+  type StopWrite,
+  type TerminateWrite,
+  type TurnWrite,
+  type Write,
+} from "../../kernel/index.ts";
+import { DEDUP_ID_PREFIX } from "../rules/message.ts";
+import { prefetchAdmit, prefetchClaimItems, prefetchClaimMessages, prefetchClaimTurns } from "./prefetch-claims.ts";
+import type { Lock } from "./query.ts";
+import {
+  anyTask,
+  delayedItems,
+  firstOfLine,
+  idsOfRun,
+  inboxFrom,
+  itemsOfRun,
+  lanesOf,
+  lastChunkOf,
+  lastOfLine,
+  liveChildren,
+  newestChild,
+  newestOfId,
+  onceOfRun,
+  parkedItems,
+  parkedOfQueue,
+  stoppedItems,
+  waitingTasks,
+} from "./statements/selections.ts";
+import type { RowOf } from "./tables.ts";
+import type { AccessMode } from "./statements/context.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+const SWEEP_LIMIT = 1_000;
+const START_ITEM = "Start";
+/** Everything but claims is applied under locks. */
+const OURS: Lock = "update";
+
+export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: Write): void {
+  switch (write.write) {
+    case "turn":
+      return wantTurn(ws, write);
+    case "complete":
+      return wantComplete(ws, write);
+    case "start":
+      return wantStart(ws, write);
+    case "end-item":
+      wantRun(ws, write.run);
+      return wantItem(ws, write.run, write.item, write.slot);
+    case "return-item":
+      return wantItem(ws, write.run, write.item, write.slot);
+    case "return-turn":
+      return wantRun(ws, write.run);
+    case "message":
+      return wantMessage(ws, write);
+    case "claim-turns":
+      return prefetchClaimTurns(ws, mode, write);
+    case "claim-items":
+      return prefetchClaimItems(ws, mode, now, write);
+    case "claim-messages":
+      return prefetchClaimMessages(ws, mode, now, write);
+    case "admit":
+      return prefetchAdmit(ws, mode, now, write);
+    case "stop":
+      return wantStop(ws, write);
+    case "pause":
+    case "resume": {
+      const row = newest(ws, write.id);
+      if (row === undefined) return;
+      if (write.write === "pause") return row.kind === "flow" ? ws.prefetch(waitingTasks(OURS, row.run)) : undefined;
+      ws.prefetchRows("queue", OURS, [[row.run, START_ITEM]]);
+      return ws.prefetch(stoppedItems(OURS, row.run));
+    }
+    case "terminate":
+      return wantTerminate(ws, write);
+    case "retry":
+      return wantRetry(ws, write);
+    case "fork":
+      return wantFork(ws, write);
+    case "put-schedule":
+      return wantPutSchedule(ws, write);
+    case "remove-schedule":
+      return ws.prefetchRows("schedules", OURS, [[write.name]]);
+    case "declare-queue":
+    case "change-queue":
+      return wantQueue(ws, write.name);
+    case "message-delivered":
+      ws.prefetch({ ...firstOfLine(OURS, write.firstRun), limit: 2 });
+      return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
+    case "return-message":
+      return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
+    case "fire-due":
+      // Its first word asks for everything.
+      return mode === "read" ? ws.prefetch(delayedItems(1)) : undefined;
+  }
+}
+
+// ── parts ──
+
+function wantRun(ws: WorkingSet, run: number): void {
+  ws.prefetchRows("runs", OURS, [[run]]);
+}
+
+/** Its newest generation, once it is here. */
+function newest(ws: WorkingSet, id: string): RowOf<"runs"> | undefined {
+  return ws.trySelect(newestOfId(OURS, id))?.[0];
+}
+
+function wantNew(ws: WorkingSet, runs: readonly Pick<NewRun, "id">[]): void {
+  ws.prefetchBy(
+    "runs",
+    ["id", "generation"],
+    runs.map(({ id }) => [id, 0]),
+    OURS,
+  );
+}
+
+function wantItem(ws: WorkingSet, run: number, item: string, line: QueueSlot | undefined): void {
+  ws.prefetchRows("queue", OURS, [[run, item]]);
+  wantFreed(ws, line);
+}
+
+/** Whoever waits for the key of an item that goes. */
+function wantFreed(ws: WorkingSet, line: QueueSlot | undefined): void {
+  if (line?.key === undefined) return;
+  ws.prefetchRows("queues", OURS, [[line.queue]]);
+  ws.trySelect(parkedItems(OURS, "task", line.queue, line.key, 1), 4);
+}
+
+/** A cancel takes a run out of its line. */
+function wantArrival(ws: WorkingSet, run: number, { type }: Arrival): void {
+  wantRun(ws, run);
+  if (isCancel(type)) ws.prefetchRows("queue", OURS, [[run, START_ITEM]]);
+}
+
+/** What a run leaves behind when it ends. */
+function wantEnd(ws: WorkingSet, run: number): void {
+  ws.prefetch(itemsOfRun(OURS, run, SWEEP_LIMIT));
+  if (ws.original("runs", run)?.arrivals !== 0) ws.prefetch(onceOfRun(run, SWEEP_LIMIT));
+}
+
+// ── writes ──
+
+function wantTurn(ws: WorkingSet, turn: TurnWrite): void {
+  const { run } = turn;
+  wantRun(ws, run);
+  const row = ws.original("runs", run);
+  for (const { item, slot: line } of turn.finished) wantItem(ws, run, item, line);
+  const tasks = turn.dropped.filter((item) => item.includes("Task("));
+  if (tasks.length > 0)
+    ws.prefetchRows(
+      "queue",
+      OURS,
+      tasks.map((item) => [run, item]),
+    );
+  wantChildren(ws, turn);
+  for (const { to, arrival } of turn.messages)
+    if (typeof to === "number") wantArrival(ws, to, arrival);
+    else {
+      const child = ws.trySelect(newestChild(OURS, to, run))?.[0];
+      if (child !== undefined) wantArrival(ws, child.run, arrival);
+    }
+  if (turn.chunks.length > 0 || turn.outgoing.length > 0) wantLeaving(ws, turn, row);
+  for (const { step, key } of turn.checkpoints ?? []) {
+    ws.prefetchRows("checkpoints", "none", [[run, step]]);
+    ws.prefetchBy("checkpoints", ["key"], [[key]], "none");
+  }
+  if (turn.then === "hold" || turn.then === "release") return;
+  wantEnd(ws, run);
+  if (turn.next !== undefined) wantNext(ws, run, turn.read, row);
+}
+
+function wantChildren(ws: WorkingSet, { children }: Pick<TurnWrite, "children">): void {
+  if (children.length > 0)
+    wantNew(
+      ws,
+      children.map((child) => child.run),
+    );
+}
+
+/** Streams and lines stand under the first generation, mostly the only one. */
+function wantLeaving(
+  ws: WorkingSet,
+  { run, chunks: emits, outgoing: sends }: TurnWrite,
+  row: RowOf<"runs"> | undefined,
+): void {
+  let first = run;
+  if (row !== undefined && row.generation > 0) {
+    ws.prefetchBy("runs", ["id", "generation"], [[row.id, 0]], "none");
+    first = ws.loadedBy("runs", ["id", "generation"], [row.id, 0])[0]?.run ?? run;
+  }
+  for (const stream of new Set(emits.map((emit) => emit.stream))) {
+    ws.prefetch(lastChunkOf(first, stream));
+    ws.prefetchRows("emitted", "none", [[run, stream]]);
+  }
+  if (sends.length > 0) ws.prefetch(lastOfLine(OURS, first));
+}
+
+function wantNext(ws: WorkingSet, run: number, read: number, row: RowOf<"runs"> | undefined): void {
+  ws.prefetchBy("tags", ["run"], [[run]], "none");
+  ws.prefetch(idsOfRun(run));
+  ws.prefetchRows("queue", OURS, [
+    [run, START_ITEM],
+    [run, DEADLINE_ITEM],
+  ]);
+  if (row !== undefined && row.arrivals > read) ws.prefetch(inboxFrom(run, read));
+}
+
+function wantComplete(ws: WorkingSet, write: CompleteWrite): void {
+  const { run, fence, arrivals, spread, advances } = write;
+  wantRun(ws, run);
+  if ("item" in fence) wantItem(ws, run, fence.item, fence.slot);
+  const nodes = [...arrivals.map(({ target }) => target), ...advances.map(({ barrier }) => barrier)];
+  if (spread !== undefined) nodes.push(spread.barrier);
+  ws.prefetchRows(
+    "readiness",
+    "none",
+    nodes.map((node) => [run, node]),
+  );
+  ws.prefetchRows(
+    "arrivals",
+    "none",
+    arrivals.map(({ target, edge, index }) => [run, target, edge, index]),
+  );
+  wantChildren(ws, write);
+  for (const { to, arrival } of write.messages) wantArrival(ws, to, arrival);
+  if (write.then === "continue") return void ws.trySelect(anyTask(run), 8);
+  wantEnd(ws, run);
+  const row = ws.original("runs", run);
+  if (write.cancel !== undefined && row !== undefined) ws.prefetch(liveChildren(OURS, row.root, run));
+}
+
+function wantStart(ws: WorkingSet, { run, singleton, debounce }: StartWrite): void {
+  wantNew(ws, [run]);
+  for (const [kind, key] of [
+    ["singleton", singleton],
+    ["debounce", debounce],
+  ] as const) {
+    if (key === undefined) continue;
+    ws.prefetch(newestOfId(OURS, run.id));
+    const id = ws.tryGet("start_keys", OURS, run.definition, kind, key)?.id;
+    const other = id === undefined ? undefined : newest(ws, id);
+    if (other === undefined) continue;
+    ws.prefetchBy("tags", ["run"], [[other.run]], "none");
+    if (kind === "singleton") ws.prefetchRows("journal", "none", [[other.run, 1]]);
+    else ws.prefetchRows("queue", OURS, [[other.run, START_ITEM]]);
+  }
+}
+
+function wantMessage(ws: WorkingSet, { to, arrival, once, dedupId }: MessageWrite): void {
+  const row = newest(ws, to);
+  if (row === undefined) return;
+  wantArrival(ws, row.run, arrival);
+  if (once) ws.prefetchRows("once", "none", [[row.run, arrival.target]]);
+  if (dedupId !== undefined) ws.prefetchRows("once", "none", [[row.run, DEDUP_ID_PREFIX + dedupId]]);
+}
+
+function wantStop(ws: WorkingSet, { run, item, slot: line }: StopWrite): void {
+  wantRun(ws, run);
+  if (item !== undefined) wantItem(ws, run, item, line);
+  ws.prefetch(waitingTasks(OURS, run));
+}
+
+function wantTerminate(ws: WorkingSet, { id }: TerminateWrite): void {
+  const row = newest(ws, id);
+  if (row === undefined) return;
+  wantEnd(ws, row.run);
+  if (row.parent !== null) wantRun(ws, row.parent);
+  ws.prefetch(liveChildren(OURS, row.root, row.run));
+  ws.prefetchBy("tags", ["run"], [[row.run]], "none");
+}
+
+function wantRetry(ws: WorkingSet, { run, children, singleton }: RetryWrite): void {
+  ws.prefetchRows(
+    "runs",
+    OURS,
+    [run, ...children].map((one) => [one]),
+  );
+  ws.prefetch(itemsOfRun(OURS, run, SWEEP_LIMIT));
+  const row = ws.original("runs", run);
+  if (singleton === undefined || row === undefined) return;
+  const holder = ws.tryGet("start_keys", OURS, row.definition, "singleton", singleton)?.id;
+  if (holder !== undefined) ws.prefetch(newestOfId(OURS, holder));
+}
+
+function wantFork(ws: WorkingSet, { run, origin, checkpoint }: ForkWrite): void {
+  ws.prefetch(newestOfId(OURS, run.id));
+  wantNew(ws, [run]);
+  wantRun(ws, origin.run);
+  ws.prefetchRows("checkpoints", "none", [[origin.run, origin.step]]);
+  ws.prefetchBy("checkpoints", ["key"], [[checkpoint.key]], "none");
+}
+
+function wantPutSchedule(ws: WorkingSet, { schedule, starts, cancel }: PutScheduleWrite): void {
+  ws.prefetchRows("schedules", OURS, [[schedule.name]]);
+  if (starts.length > 0) wantNew(ws, starts);
+  const row = cancel && newest(ws, cancel.to);
+  if (cancel !== undefined && row !== undefined) wantArrival(ws, row.run, cancel.arrival);
+  const { lastRun } = schedule;
+  if (lastRun !== undefined && !starts.some(({ id }) => id === lastRun)) ws.prefetch(newestOfId("none", lastRun));
+}
+
+function wantQueue(ws: WorkingSet, name: string): void {
+  ws.prefetchRows("queues", OURS, [[name]]);
+  for (const kind of ["task", "start"]) {
+    ws.prefetch(parkedOfQueue(OURS, kind, name));
+    ws.prefetch(lanesOf(kind, name));
+  }
+}

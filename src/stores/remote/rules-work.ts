@@ -1,0 +1,16 @@
+// Rules work: transactions of the rules other than lists of writes, such as reaping, pruning and releasing a worker.
+
+import type { Tx } from "../rules/statements.ts";
+import { applyWork } from "./apply-writes.ts";
+import type { TransactionWork } from "./runner.ts";
+import { rowStatements } from "./statements/row-statements.ts";
+import type { WorkingSet } from "./working-set.ts";
+
+export function rulesWork<T>(what: string, body: (tx: Tx, ws: WorkingSet) => T): TransactionWork<T> {
+  return {
+    what,
+    isOrdered: true,
+    apply: (ws, now) =>
+      applyWork(ws, () => body({ sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined }, ws)),
+  };
+}

@@ -1,0 +1,65 @@
+// Words: every statement the rules are written in, over the rows of a transaction.
+//
+// V1. A word means what its SQL text in SQLite says: the same rows, in the same order, under the same names.
+// V2. A word that needs what nobody has loaded misses (W1), for all that the rules will ask for next where it knows.
+// V3. Rows are locked as `Mode` says; nothing is changed that was not locked, or is checked by the commit.
+
+import type { Write } from "../../../kernel/index.ts";
+import type { Statements } from "../../rules/statements.ts";
+import { checkpointStatements } from "./checkpoints.ts";
+import { flowStatements } from "./flows.ts";
+import { queueLimitStatements } from "./queue-limits.ts";
+import { messageStatements } from "./messages.ts";
+import { itemStatements } from "./items.ts";
+import { countStatements } from "./counts.ts";
+import { runStatements } from "./runs.ts";
+import { scheduleStatements } from "./schedules.ts";
+import { startStatements } from "./starts.ts";
+import { streamStatements } from "./streams.ts";
+import { sweepStatements } from "./sweep.ts";
+import { workerStatements } from "./workers.ts";
+import { lockOf, type AccessMode, type StatementContext } from "./context.ts";
+import type { WorkingSet } from "../working-set.ts";
+
+export type { AccessMode } from "./context.ts";
+
+export interface StatementHints {
+  /** The list that is applied. */
+  readonly writes?: readonly Write[];
+}
+
+interface RowStatements {
+  readonly speech: StatementContext;
+  readonly words: Statements;
+}
+
+/** Some two hundred words are made once for each set, not for each transaction. */
+const STATEMENTS = new WeakMap<WorkingSet, Partial<Record<AccessMode, RowStatements>>>();
+
+/** The words of a set and a mode are the same ones each time; the hints are those given last. */
+export function rowStatements(ws: WorkingSet, mode: AccessMode, hints: StatementHints = {}): Statements {
+  let modes = STATEMENTS.get(ws);
+  if (modes === undefined) STATEMENTS.set(ws, (modes = {}));
+  const { speech, words } = (modes[mode] ??= makeStatements(ws, mode));
+  speech.writes = hints.writes ?? [];
+  return words;
+}
+
+function makeStatements(ws: WorkingSet, mode: AccessMode): RowStatements {
+  const speech: StatementContext = { ws, mode, writes: [], lock: (table) => lockOf(mode, table) };
+  const words = {
+    ...runStatements(speech),
+    ...startStatements(speech),
+    ...messageStatements(speech),
+    ...itemStatements(speech),
+    ...queueLimitStatements(speech),
+    ...flowStatements(speech),
+    ...checkpointStatements(speech),
+    ...streamStatements(speech),
+    ...scheduleStatements(speech),
+    ...workerStatements(speech),
+    ...sweepStatements(speech),
+    ...countStatements(speech),
+  };
+  return { speech, words };
+}

@@ -1,0 +1,315 @@
+// Complete node: commits the end of a flow's node and what follows from it (completion.CN1 to completion.CN7).
+//
+// complete-node.P1. The run's row is read first, then readiness is checked, then the fence: the token of the node's row. Only then
+//   rows are written: entries, arrivals, readiness, queue, the run's row, and last the rows of other runs.
+// complete-node.P2. A completion that breaks readiness (completion.CN4) blocks the run and stops the node. It writes nothing else.
+
+import { invariant } from "../../base/index.ts";
+import {
+  chainAfter,
+  markOf,
+  readinessEvidence,
+  type CompleteOutcome,
+  type CompleteWrite,
+  type NewSpread,
+  type NodeItem,
+  type QueuedNode,
+  type ReadinessEvidence,
+  type RunNumber,
+  type RunRecord,
+} from "../../kernel/index.ts";
+import { appendToInbox } from "./inbox.ts";
+import { ARRIVAL_KINDS } from "./flow-reads.ts";
+import { FlowRows, type FlowRun, type ReadinessRow } from "./flow-rows.ts";
+import { freeSlot } from "./queue-limiter.ts";
+import { insertNode } from "./items.ts";
+import { isStopped } from "./run-rows.ts";
+import type { Tx } from "./statements.ts";
+import { clearEnded } from "./sweep.ts";
+import { cancelChildren } from "./cancel-children.ts";
+import { startChildren } from "./commit-turn.ts";
+
+/** A node that the write brings arrivals to. */
+interface Target {
+  readonly row: ReadinessRow;
+  readonly isNew: boolean;
+  readonly node: NodeItem;
+  /** How many arrivals the write brings, repeated ones included. */
+  brought: number;
+  /** The `seq` of the last arrival that counted; 0 while none has. */
+  cause: number;
+}
+
+const NONE: readonly never[] = [];
+const STALE: CompleteOutcome = { status: "stale" };
+
+export function applyComplete(tx: Tx, write: CompleteWrite): CompleteOutcome {
+  const rows = (tx.flows ??= new FlowRows(tx.sql));
+  const flow = rows.find(write.run);
+  if (flow === undefined) return STALE;
+  const targets = targetsOf(rows, flow, write);
+  const evidence = findFault(tx, rows, flow, write, targets);
+  if (evidence !== undefined) return isHeld(tx, write, flow) ? block(tx, rows, write, evidence) : STALE;
+  if (!passFence(tx, write, flow)) return STALE;
+
+  const { read } = "turn" in write.fence ? write.fence : flow;
+  const first = flow.head + 1;
+  const queue = new NodeQueue(tx, write, flow);
+  insertEntries(tx, write, flow);
+  invariant(
+    flow.head + 1 === first + write.entries.length,
+    "The head of a flow must move by the number of its entries.",
+  );
+  countArrivals(tx, write, flow, targets, first);
+  for (const { row, cause, node } of targets) {
+    invariant(row.completed <= row.required, "A node must not get more arrivals than it requires.");
+    if (cause === 0 || row.completed !== row.required) continue;
+    rows.saveNode(flow, row);
+    queue.add(row.node, node, cause);
+  }
+  if (write.spread !== undefined) spread(rows, flow, write.spread, first + write.spread.cause, queue);
+  for (const { barrier, node } of write.advances) advance(rows, flow, barrier, node, queue);
+  moveRun(tx, rows, write, flow, read, queue.queued.length > 0);
+  return { status: "committed", seq: first, at: tx.now, queued: queue.queued, ...reach(tx, rows, write, flow, read) };
+}
+
+/** Writes the rows of other runs, and clears the rows of a run that has ended. */
+function reach(
+  tx: Tx,
+  rows: FlowRows,
+  write: CompleteWrite,
+  flow: FlowRun,
+  read: number,
+): { readonly children: readonly RunRecord[]; readonly notified: readonly RunNumber[]; readonly more: boolean } {
+  let more = flow.arrivals > read;
+  const { children, messages, cancel, then } = write;
+  const isOver = then !== "continue";
+  if (!isOver && children.length === 0 && messages.length === 0) return { children: NONE, notified: NONE, more };
+  rows.save();
+  if (isOver) {
+    // A failed run may be retried: its dedup ids stay, as in `applyTurn`.
+    clearEnded(tx, write.run, flow.arrivals, then === "failed" && !more);
+    more = false;
+  }
+  const started = startChildren(tx, write);
+  for (const { to, arrival } of messages) appendToInbox(tx, to, arrival);
+  const notified = isOver && cancel !== undefined ? cancelChildren(tx, write.run, cancel) : NONE;
+  return { children: started.children, notified, more: more || started.taken };
+}
+
+// ── readiness, checked before anything is written ──
+
+function targetsOf(rows: FlowRows, flow: FlowRun, { arrivals }: CompleteWrite): readonly Target[] {
+  if (arrivals.length === 0) return NONE;
+  const targets: Target[] = [];
+  for (const { target: node, required, node: item } of arrivals) {
+    let target = targets.find(({ row }) => row.node === node);
+    if (target === undefined) {
+      const found = rows.readiness(flow, node);
+      // Without `required` the target is a barrier, and nothing arrives at a barrier before its spread.
+      const row = found ?? newRow(node, required ?? 0);
+      targets.push((target = { row, isNew: found === undefined, node: item, brought: 0, cause: 0 }));
+    }
+    target.brought += 1;
+  }
+  return targets;
+}
+
+function newRow(node: string, required: number): ReadinessRow {
+  return {
+    node,
+    required,
+    completed: 0,
+    queued: null,
+    window: null,
+    firstSeq: null,
+    perEntry: null,
+    state: "new",
+  };
+}
+
+/** completion.CN3, completion.CN4 */
+function findFault(
+  tx: Tx,
+  rows: FlowRows,
+  flow: FlowRun,
+  write: CompleteWrite,
+  targets: readonly Target[],
+): ReadinessEvidence | undefined {
+  for (const { target: node, required: wanted } of write.arrivals) {
+    if (wanted === undefined) continue;
+    const { completed, required } = rowOf(targets, node).row;
+    if (wanted !== required) return { code: "READINESS_MISMATCH", node, completed, required, wanted };
+  }
+  for (const { row, brought } of targets) {
+    const { node, completed, required } = row;
+    if (completed + brought <= required) continue;
+    const wanted = completed + countFresh(tx, write, node);
+    if (wanted > required) return { code: "READINESS_OVERFLOW", node, completed, required, wanted };
+  }
+  return write.spread && findSpreadFault(rows.readiness(flow, write.spread.barrier), write.spread);
+}
+
+function rowOf(targets: readonly Target[], node: string): Target {
+  return targets.find(({ row }) => row.node === node) as Target;
+}
+
+/** How many of the arrivals are new. Only read when the write may bring too many. */
+function countFresh({ sql }: Tx, { run, arrivals }: CompleteWrite, target: string): number {
+  const fresh = new Set<string>();
+  for (const arrival of arrivals)
+    if (arrival.target === target && sql.hasArrived.get(run, target, arrival.edge, arrival.index) === undefined)
+      fresh.add(`${arrival.index} ${arrival.edge}`);
+  return fresh.size;
+}
+
+/** A barrier that has a row was spread before. */
+function findSpreadFault(row: ReadinessRow | undefined, spread: NewSpread): ReadinessEvidence | undefined {
+  if (row === undefined) return undefined;
+  const { node, required, completed } = row;
+  if (spread.required !== required)
+    return { code: "READINESS_MISMATCH", node, completed, required, wanted: spread.required };
+  return { code: "READINESS_OVERFLOW", node, completed, required, wanted: completed + required };
+}
+
+// ── the fence (completion.CN1) ──
+
+function isHeld({ sql }: Tx, { run, fence }: CompleteWrite, { token }: FlowRun): boolean {
+  return "turn" in fence ? token === fence.turn : sql.heldItem.get(run, fence.item, fence.token) !== undefined;
+}
+
+function passFence(tx: Tx, { run, fence }: CompleteWrite, { token }: FlowRun): boolean {
+  const { sql } = tx;
+  if ("turn" in fence) {
+    if (token !== fence.turn) return false;
+    if (fence.read > 0) sql.deleteReadInbox.run(run, fence.read);
+    return true;
+  }
+  if (sql.deleteHeldItem.run(run, fence.item, fence.token).changes === 0) return false;
+  if (fence.slot !== undefined) freeSlot(tx, "task", fence.slot);
+  return true;
+}
+
+/** complete-node.P2 */
+function block(tx: Tx, rows: FlowRows, { run, fence }: CompleteWrite, evidence: ReadinessEvidence): CompleteOutcome {
+  const { sql } = tx;
+  rows.save();
+  sql.stopFlow.run("blocked", readinessEvidence(evidence), run);
+  sql.stopNodes.run(run);
+  if ("item" in fence) {
+    sql.stopItem.run(run, fence.item);
+    if (fence.slot !== undefined) freeSlot(tx, "task", fence.slot);
+  }
+  return { status: "blocked", evidence };
+}
+
+// ── the rows of the run ──
+
+/** completion.CN6 */
+function insertEntries({ sql, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
+  for (const { type, command, data } of entries) {
+    flow.chain = chainAfter(flow.chain, type, command, data);
+    flow.head += 1;
+    sql.insertEntry.run(run, flow.head, type, command, data, now, markOf(flow.chain), null);
+  }
+}
+
+/** completion.CN2, completion.CN3. `first`: the `seq` of the write's first entry. */
+function countArrivals(
+  { sql }: Tx,
+  { run, arrivals }: CompleteWrite,
+  { nodes }: FlowRun,
+  targets: readonly Target[],
+  first: number,
+): void {
+  for (const { row, isNew } of targets) if (isNew) nodes.set(row.node, row);
+  for (const { target: node, edge, index, kind, cause } of arrivals) {
+    const seq = cause === undefined ? 1 : first + cause;
+    if (sql.insertArrival.run(run, node, edge, index, ARRIVAL_KINDS.indexOf(kind), seq).changes === 0) continue;
+    const target = rowOf(targets, node);
+    target.cause = seq;
+    target.row.completed += 1;
+    if (target.row.state === "saved") target.row.state = "changed";
+  }
+}
+
+/** rules.F4 */
+function spread(rows: FlowRows, flow: FlowRun, write: NewSpread, firstSeq: number, queue: NodeQueue): void {
+  const { barrier, required, window, perEntry, node, claims } = write;
+  const queued = Math.min(window, required);
+  const row: ReadinessRow = { ...newRow(barrier, required), queued, window, firstSeq, perEntry };
+  flow.nodes.set(barrier, row);
+  rows.saveNode(flow, row);
+  for (let index = 0; index < queued; index++) {
+    const claim = claims[index];
+    queue.add(itemOf(barrier, index), claim ? { ...node, claim } : node, firstSeq + Math.floor(index / perEntry));
+  }
+  if (required === 0) queue.add(barrier, write.barrierNode, firstSeq);
+}
+
+function advance(rows: FlowRows, flow: FlowRun, barrier: string, node: NodeItem, queue: NodeQueue): void {
+  const row = rows.readiness(flow, barrier);
+  if (row === undefined || row.queued === null || row.queued >= row.required) return;
+  invariant(
+    row.firstSeq !== null && row.perEntry !== null,
+    "The row of a barrier must say where the items of its spread are.",
+  );
+  const index = row.queued;
+  row.queued += 1;
+  if (row.state === "saved") row.state = "changed";
+  queue.add(itemOf(barrier, index), node, row.firstSeq + Math.floor(index / row.perEntry));
+}
+
+function itemOf(barrier: string, index: number): string {
+  return `${barrier}[${index}]`;
+}
+
+/** The nodes that one write makes ready. */
+class NodeQueue {
+  readonly queued: QueuedNode[] = [];
+  readonly #tx: Tx;
+  readonly #run: RunNumber;
+  /** completion.CN7 */
+  readonly #isStopped: boolean;
+  /** completion.CN5. The end of a run would delete its items again, so none are inserted. */
+  readonly #isOver: boolean;
+
+  constructor(tx: Tx, { run, then }: CompleteWrite, { status }: FlowRun) {
+    this.#tx = tx;
+    this.#run = run;
+    this.#isStopped = isStopped(status);
+    this.#isOver = then !== "continue";
+  }
+
+  add(item: string, node: NodeItem, seq: number): void {
+    if (this.#isOver) return;
+    const claim = this.#isStopped ? undefined : node.claim;
+    insertNode(this.#tx, this.#run, item, node, claim, seq, this.#isStopped);
+    this.queued.push({ item, seq, token: claim?.token });
+  }
+}
+
+/** completion.CN5 */
+function moveRun(
+  tx: Tx,
+  rows: FlowRows,
+  { run, fence, then }: CompleteWrite,
+  flow: FlowRun,
+  read: number,
+  busy: boolean,
+): void {
+  const { sql, now } = tx;
+  const { head, chain, status, token } = flow;
+  if (then !== "continue") {
+    rows.release(flow);
+    sql.endFlow.run(head, chain, read, then, now, run);
+  } else if ("turn" in fence) {
+    rows.release(flow);
+    sql.releaseFlow.run(head, chain, read, statusOf(tx, run, busy), run);
+  } else if (token === null && (status === "running" || status === "waiting")) flow.status = statusOf(tx, run, busy);
+}
+
+/** The status of a run whose turn no worker holds. */
+function statusOf({ sql }: Tx, run: RunNumber, busy: boolean): "running" | "waiting" {
+  return busy || sql.hasTasks.get(run) !== undefined ? "running" : "waiting";
+}

@@ -1,0 +1,119 @@
+// Flow walk: whether what was counted for the nodes of a flow is what came, and whether each node that is ready will run.
+
+import { hasEnded, type Entry, type RunNumber, type RunStatus } from "../../kernel/index.ts";
+import type { CheckStatements } from "./check-store.ts";
+import type { Fault } from "./check-journal.ts";
+
+export const CHECK_FLOWS_SQL = {
+  counters: `select node, required, completed, queued,
+      (select count(*) from arrivals where arrivals.run = readiness.run and target = node) as arrived
+    from readiness where run = ? order by node`,
+  uncounted: `select distinct target from arrivals where run = ?
+    and not exists (select 1 from readiness where readiness.run = arrivals.run and node = target)`,
+  uncaused: `select target, edge, idx, seq from arrivals where run = ?
+    and not exists (select 1 from journal where journal.run = arrivals.run and journal.seq = arrivals.seq) limit 20`,
+  liveChild: `select 1 from runs as child indexed by runs_by_root
+    where child.root = (select root from runs where run = ?1) and child.root <> child.run and child.parent = ?1
+      and ended_at is null limit 1`,
+} as const;
+
+const COUNTERS = "I2 counters match arrivals";
+const READY = "I3 ready means queued";
+const CAUSES = "I5 arrivals have causes";
+
+interface Counter {
+  readonly node: string;
+  readonly required: number;
+  readonly completed: number;
+  readonly queued: number | null;
+  readonly arrived: number;
+}
+
+interface Uncaused {
+  readonly target: string;
+  readonly edge: string;
+  readonly idx: number;
+  readonly seq: number;
+}
+
+/** What says that a node is not to be run any more: it has ended, or waits for the child it started. */
+const ENDS: ReadonlySet<Entry["type"]> = new Set<Entry["type"]>([
+  "NodeCompleted",
+  "NodeFailed",
+  "NodeSkipped",
+  "ChildWorkflowInitiated",
+]);
+
+export class FlowCheck {
+  readonly #sql: CheckStatements;
+  readonly #run: RunNumber;
+  readonly #ended = new Set<string>();
+  readonly #skipped = new Set<string>();
+  readonly #faults: Fault[] = [];
+
+  constructor(sql: CheckStatements, run: RunNumber) {
+    this.#sql = sql;
+    this.#run = run;
+  }
+
+  see({ type, command }: Entry): void {
+    if (ENDS.has(type)) this.#ended.add(command);
+    if (type === "NodeSkipped") this.#skipped.add(command);
+  }
+
+  finish(status: RunStatus, items: readonly { readonly item: string; readonly kind: string }[]): readonly Fault[] {
+    const counters = this.#sql.counters.all(this.#run) as unknown as Counter[];
+    for (const counter of counters) this.#checkCounter(counter);
+    for (const { target } of this.#sql.uncounted.all(this.#run) as unknown as { target: string }[])
+      this.#fault(COUNTERS, `Something has arrived for node ${target}, and nothing counts it.`);
+    for (const { target, edge, idx, seq } of this.#sql.uncaused.all(this.#run) as unknown as Uncaused[])
+      this.#fault(
+        CAUSES,
+        `What came for node ${target} from ${edge}${idx < 0 ? "" : ` at ${idx}`} is entry ${seq}, which does not exist.`,
+        seq,
+      );
+    const queued = new Set(items.flatMap(({ item, kind }) => (kind === "task" ? [item] : [])));
+    if (!hasEnded(status)) this.#findLost(counters, queued);
+    this.#findDoubled(counters, queued);
+    return this.#faults;
+  }
+
+  #checkCounter({ node, required, completed, queued, arrived }: Counter): void {
+    if (completed < 0 || completed > required)
+      this.#fault(COUNTERS, `Node ${node} has got ${completed} of ${required} arrivals.`);
+    if (completed !== arrived)
+      this.#fault(COUNTERS, `Node ${node} has counted ${completed} arrivals, and ${arrived} are there.`);
+    if (queued !== null && (queued < 0 || queued > required))
+      this.#fault(COUNTERS, `Of the ${required} items of ${node}, ${queued} have been queued.`);
+  }
+
+  /** Ready, or an item of a spread that was put into the queue, and neither there nor ended. */
+  #findLost(counters: readonly Counter[], queued: ReadonlySet<string>): void {
+    const isLost = (node: string): boolean => !queued.has(node) && !this.#ended.has(node);
+    for (const { node, required, completed, queued: items } of counters) {
+      if (completed === required && isLost(node)) this.#fault(READY, `Node ${node} is ready and not in the queue.`);
+      for (let index = 0; index < (items ?? 0); index++)
+        if (isLost(`${node}[${index}]`)) this.#fault(READY, `Item ${node}[${index}] is lost: it will never run.`);
+    }
+  }
+
+  #findDoubled(counters: readonly Counter[], queued: ReadonlySet<string>): void {
+    const byNode = new Map(counters.map((counter) => [counter.node, counter]));
+    for (const item of queued) {
+      if (this.#skipped.has(item)) this.#fault(READY, `Node ${item} is queued although it was skipped.`);
+      if (!mayBeQueued(byNode, item)) this.#fault(READY, `Node ${item} is queued although it is not ready.`);
+    }
+  }
+
+  #fault(invariant: string, message: string, seq?: number): void {
+    this.#faults.push({ invariant, seq, message });
+  }
+}
+
+function mayBeQueued(counters: ReadonlyMap<string, Counter>, item: string): boolean {
+  const counter = counters.get(item);
+  if (counter !== undefined) return counter.completed === counter.required;
+  const [, node = "", index] = /^(.*)\[(\d+)\]$/s.exec(item) ?? [];
+  const items = counters.get(node)?.queued;
+  return items !== undefined && items !== null && Number(index) < items;
+}

@@ -1,0 +1,189 @@
+// Check: every invariant that can be seen in the data, run by run.
+//
+// A file is read through a connection of its own, inside one read transaction: what it sees is one moment, however long it
+// takes and whoever writes meanwhile. In memory there is only our own connection, so a run is looked at in one go.
+
+import { DatabaseSync } from "node:sqlite";
+import { QueueItemState, type Problem } from "../../kernel/index.ts";
+import { checkRun, type CheckedRun } from "./check-run.ts";
+import { CHECK_OUTBOX_SQL, checkOutbox } from "./check-outbox.ts";
+import { CHECK_SCHEDULES_SQL, checkSchedules } from "./check-schedules.ts";
+import { CHECK_THREADS_SQL, checkThreads } from "./check-threads.ts";
+import { CHECK_FORKS_SQL } from "./check-fork.ts";
+import { CHECK_FLOWS_SQL } from "./check-flow.ts";
+import { storeErrorOf } from "./errors.ts";
+import { MEMORY } from "./store-file.ts";
+import { yieldToEventLoop, BUSY_SLICE_MS, withRetry } from "./retry-busy.ts";
+import { ITEM, READY_IN_NAMED_QUEUE } from "./row-state-sql.ts";
+import { preparedFrom, type Prepared } from "./prepared-statements.ts";
+import type { SqliteSession } from "./sqlite-session.ts";
+
+const BATCH = 200;
+/** A broken store breaks everywhere: more would only fill memory. */
+const MAX_PROBLEMS = 1_000;
+
+const ORPHANS = (table: string): string => `select distinct run from ${table} where run > ?1 and run <= ?2
+  and not exists (select 1 from runs where runs.run = ${table}.run)
+  and not exists (select 1 from leftovers where leftovers.run = ${table}.run)`;
+
+const SQL = {
+  count: "select count(*) as count from runs",
+  runs: `select run, id, kind, status, head, chain, arrivals, read, turn_due as due, turn_token as token,
+      turn_worker as worker, exists (select 1 from leftovers where leftovers.run = runs.run) as leftover
+    from runs where run > ? order by run limit ?`,
+  entries: `select seq, type, command, cast(data as text) as data, at, mark from journal
+    where run = ? and seq > ? order by seq limit ?`,
+  items: "select item, kind, state, token, worker from queue where run = ?",
+  inbox: "select count(*) as count, min(arrival) as lowest from inbox where run = ? and arrival > ?",
+  chunks:
+    "select stream, count(*) as count, min(position) as first, max(position) as last from chunks where run = ? group by stream",
+  checkpoint: `select step, seq, chain, key, label, cast(state as text) as state from checkpoints
+    where run = ? and step = ?`,
+  checkpoints: "select count(*) as count from checkpoints where run = ?",
+  strayCheckpoints: "select step from checkpoints where run = ?1 and (step < ?2 or step > ?3) order by step limit 10",
+  worker: "select 1 from workers where worker = ?",
+  orphanEntries: ORPHANS("journal"),
+  orphanItems: ORPHANS("queue"),
+  orphanMessages: ORPHANS("inbox"),
+  orphanCheckpoints: ORPHANS("checkpoints"),
+  orphanForks: ORPHANS("forks"),
+  orphanArrivals: ORPHANS("arrivals"),
+  orphanReadiness: ORPHANS("readiness"),
+  orphanChunks: ORPHANS("chunks"),
+  orphanCounts: ORPHANS("emitted"),
+  parkedKeys: `select distinct kind, queue, key from queue as parked indexed by queue_parked where ${ITEM.parked}
+    and not exists (select 1 from lanes where lanes.kind = parked.kind and lanes.queue = parked.queue and lanes.key = parked.key)
+    and not exists (select 1 from queue as busy indexed by queue_busy where busy.state in (${QueueItemState.leased}, ${QueueItemState.admitted}) and busy.queue is not null
+      and busy.kind = parked.kind and busy.queue = parked.queue and busy.key = parked.key)`,
+  readyOfKey: `select 1 from queue indexed by queue_lined
+    where ${READY_IN_NAMED_QUEUE} and kind = ? and queue = ? and key = ? limit 1`,
+  integrity: "pragma integrity_check(20)",
+  foreignKeys: "pragma foreign_key_check",
+  ...CHECK_SCHEDULES_SQL,
+  ...CHECK_OUTBOX_SQL,
+  ...CHECK_THREADS_SQL,
+  ...CHECK_FORKS_SQL,
+  ...CHECK_FLOWS_SQL,
+} as const;
+
+export type CheckStatements = Prepared<keyof typeof SQL>;
+
+const prepared = preparedFrom(SQL);
+
+type Progress = (done: number, total: number) => void;
+
+export async function checkStore(
+  session: SqliteSession,
+  onProgress: Progress = () => undefined,
+): Promise<readonly Problem[]> {
+  await session.read("Checking", () => undefined);
+  const { path } = session.options;
+  const { cipher: cipher } = session.connection;
+  // The hash chain is that of the text.
+  if (cipher?.isUnlocked === false) cipher.refuse();
+  if (path === MEMORY) return checkThrough(session.connection.db, session, onProgress, async () => undefined);
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
+  try {
+    cipher?.register(db);
+    await withRetry(session.options, "Checking", () => db.exec("begin"));
+    return await checkThrough(db, session, onProgress, () => yieldToEventLoop(session.options));
+  } catch (error) {
+    throw storeErrorOf(error, "Checking");
+  } finally {
+    db.close();
+  }
+}
+
+async function checkThrough(
+  db: DatabaseSync,
+  session: SqliteSession,
+  onProgress: Progress,
+  breatheWithinRun: () => Promise<void>,
+): Promise<readonly Problem[]> {
+  const { cipher: cipher } = session.connection;
+  const sql = prepared((name, text) => db.prepare(cipher?.textOf(name, text) ?? text));
+  const problems: Problem[] = [
+    ...checkHealth(sql),
+    ...checkLines(sql),
+    ...checkSchedules(sql, session.clock.now()),
+    ...checkOutbox(sql, session.clock.now()),
+    ...checkThreads(sql),
+  ];
+  const { count: total } = sql.count.get() as { count: number };
+  let last = 0;
+  for (let done = 0; problems.length < MAX_PROBLEMS;) {
+    const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
+    const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
+    problems.push(...findOrphans(sql, last, next));
+    for (const run of runs) problems.push(...(await problemsOf(sql, run, breatheWithinRun)));
+    last = next;
+    done += runs.length;
+    onProgress(Math.min(done, total), total);
+    if (runs.length < BATCH) break;
+    await yieldToEventLoop(session.options);
+  }
+  return problems.slice(0, MAX_PROBLEMS);
+}
+
+/** A run that cannot even be read is a problem of that run; the others are still looked at. */
+async function problemsOf(
+  sql: CheckStatements,
+  run: CheckedRun,
+  pause: () => Promise<void>,
+): Promise<readonly Problem[]> {
+  try {
+    const faults = await checkRun(sql, run, pause);
+    return faults.map((fault) => ({ ...fault, run: run.id }));
+  } catch (error) {
+    const { message } = storeErrorOf(error, `Reading run ${run.id}`);
+    return [{ invariant: HEALTH, run: run.id, seq: undefined, message }];
+  }
+}
+
+const HEALTH = "I34 store health";
+
+/** SQLite's own checks: damaged pages and indexes. A damaged payload is ours to find (I8). */
+function checkHealth(sql: CheckStatements): readonly Problem[] {
+  const problem = (message: string): Problem => ({ invariant: HEALTH, run: undefined, seq: undefined, message });
+  try {
+    const said = (sql.integrity.all() as { integrity_check: string }[]).map((row) => row.integrity_check);
+    const found = said.filter((line) => line !== "ok").map(problem);
+    for (const row of sql.foreignKeys.all()) found.push(problem(`A foreign key is broken: ${JSON.stringify(row)}.`));
+    return found;
+  } catch (error) {
+    return [problem(storeErrorOf(error, "integrity_check").message)];
+  }
+}
+
+/** An item waits for its key only while the key is taken, held back by its rate, or has another one going first. */
+function checkLines(sql: CheckStatements): readonly Problem[] {
+  const keys = sql.parkedKeys.all() as unknown as { kind: string; queue: string; key: string }[];
+  return keys
+    .filter(({ kind, queue, key }) => sql.readyOfKey.get(kind, queue, key) === undefined)
+    .map(({ queue, key }) => ({
+      invariant: "I36 lines move",
+      run: undefined,
+      seq: undefined,
+      message: `In queue ${queue} the key ${key} is waited for, and nothing stands in its way. Set the queue's limits anew.`,
+    }));
+}
+
+function findOrphans(sql: CheckStatements, after: number, upTo: number): readonly Problem[] {
+  const found: Problem[] = [];
+  for (const [what, statement] of [
+    ["Journal entries", sql.orphanEntries],
+    ["Queue items", sql.orphanItems],
+    ["Messages", sql.orphanMessages],
+    ["Checkpoints", sql.orphanCheckpoints],
+    ["Forks", sql.orphanForks],
+    ["Arrivals", sql.orphanArrivals],
+    ["Counters of arrivals", sql.orphanReadiness],
+    ["Chunks", sql.orphanChunks],
+    ["Counts of chunks", sql.orphanCounts],
+  ] as const)
+    for (const { run } of statement.all(after, upTo) as { run: number }[]) {
+      const message = `${what} belong to run number ${run}, which does not exist.`;
+      found.push({ invariant: "I17 nothing alive after the end", run: undefined, seq: undefined, message });
+    }
+  return found;
+}

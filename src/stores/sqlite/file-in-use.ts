@@ -1,0 +1,161 @@
+// File users: whether somebody uses a store's file, asked before the file is replaced.
+//
+// U1. A worker with a lease is alive, wherever it is.
+// U2. A process that has the file open keeps a shared lock on it, and one on the index of its log: who can have the file for
+//     himself is alone with it.
+
+import { readFileSync, statSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { formatMs, RepriseError, type EpochMs } from "../../base/index.ts";
+import { workerTag } from "../../kernel/index.ts";
+import { isBusy, storeErrorOf } from "./errors.ts";
+import { identityOf } from "./store-file.ts";
+import { BUSY_SLICE_MS, withRetry, sleep, type RetryOptions } from "./retry-busy.ts";
+import { pragma } from "./version.ts";
+
+/** A command that only looks has the file open for a moment. */
+const WAIT_MS = 1_000;
+const TRY_AGAIN_MS = 50;
+const SHOWN = 5;
+
+interface Leased {
+  readonly worker: number;
+  readonly name: string;
+  readonly until: EpochMs;
+}
+
+/** Refuses while a worker is alive or a process has the file open; nothing is changed. */
+export async function refuseInUse(waiting: RetryOptions, path: string): Promise<void> {
+  await refuseWorkers(waiting, path);
+  const db = await whenAlone(waiting, path, (one) => {
+    // U2. The first statement of a connection in this mode asks for the whole file.
+    one.exec("pragma locking_mode = exclusive");
+    pragma(one, "schema_version");
+  });
+  db.close();
+}
+
+/**
+ * The file for nobody else until the connection is closed. Its log is copied into it and removed, with its index: neither may
+ * lie beside the file that takes its place, and closing must not touch what lies there then.
+ */
+export async function lockExclusively(waiting: RetryOptions, path: string): Promise<DatabaseSync> {
+  await refuseWorkers(waiting, path);
+  return whenAlone(waiting, path, (one) => {
+    if (pragma(one, "journal_mode = delete") !== "delete") throw inUse(path);
+    one.exec("begin exclusive");
+    // A worker may have come and gone between.
+    refuseLeases(waiting, one, path);
+  });
+}
+
+/** With a connection of its own: who reads before asking for the whole file no longer gets it. */
+async function refuseWorkers(waiting: RetryOptions, path: string): Promise<void> {
+  const db = new DatabaseSync(path, { timeout: BUSY_SLICE_MS });
+  try {
+    await withRetry(waiting, `Reading ${path}`, () => refuseLeases(waiting, db, path));
+  } finally {
+    db.close();
+  }
+}
+
+async function whenAlone(
+  waiting: RetryOptions,
+  path: string,
+  seize: (db: DatabaseSync) => void,
+): Promise<DatabaseSync> {
+  const start = waiting.clock.monotonic();
+  for (;;) {
+    const locks = otherLocks(path);
+    const db = new DatabaseSync(path, { timeout: BUSY_SLICE_MS });
+    try {
+      if (locks.length > 0) throw inUse(path, locks);
+      seize(db);
+      return db;
+    } catch (error) {
+      db.close();
+      const isWorthWaiting = isBusy(error) || (error instanceof RepriseError && error.details?.["isOpen"] === true);
+      if (!isWorthWaiting) throw describedError(error, path);
+      if (waiting.clock.monotonic() - start >= WAIT_MS) throw isBusy(error) ? inUse(path, otherLocks(path)) : error;
+    }
+    await sleep(waiting, TRY_AGAIN_MS);
+  }
+}
+
+function describedError(error: unknown, path: string): RepriseError {
+  const known = storeErrorOf(error, `Looking at ${path}`);
+  if (known.code !== "STORE_CORRUPT") return known;
+  return new RepriseError(
+    "STORE_CORRUPT",
+    `${path} is damaged so badly that it cannot be locked. Stop every process that uses it, move it away together with its -wal and -shm, and restore again.`,
+    { cause: error, details: { path } },
+  );
+}
+
+/** U1 */
+function refuseLeases({ clock }: RetryOptions, db: DatabaseSync, path: string): void {
+  const { live, now } = readLeases(db, clock.now());
+  if (live.length === 0) return;
+  const last = live.reduce((latest, { until }) => Math.max(latest, until), 0);
+  const named = live
+    .slice(0, SHOWN)
+    .map(({ name, worker, until }) => `${name} (${workerTag(worker)}) for ${formatMs(until - now)}`);
+  const more = live.length > SHOWN ? ` and ${live.length - SHOWN} more` : "";
+  throw new RepriseError(
+    "STORE_BUSY",
+    `${path} is in use: ${live.length === 1 ? "a worker has" : `${live.length} workers have`} a lease on it: ${named.join(", ")}${more}. Nothing was changed. Stop the workers, then repeat. If they were killed, the last lease ends at ${new Date(last).toISOString()}.`,
+    { details: { path, workers: live.map((one) => ({ ...one, until: new Date(one.until).toISOString() })) } },
+  );
+}
+
+/** By the store's own clock. Of a store that is damaged there, or has no such table, none are known. */
+function readLeases(db: DatabaseSync, wallNow: EpochMs): { readonly live: readonly Leased[]; readonly now: EpochMs } {
+  try {
+    const { mark } = db.prepare("select max(mark) as mark from writers").get() as { mark: number | null };
+    const now = Math.max(wallNow, mark ?? 0);
+    const live = db.prepare("select worker, name, until from workers where until > ? order by until desc").all(now);
+    return { live: live.map((row) => ({ ...row })) as unknown as Leased[], now };
+  } catch (error) {
+    if (isBusy(error)) throw error;
+    return { live: [], now: wallNow };
+  }
+}
+
+function inUse(path: string, pids: readonly number[] = []): RepriseError {
+  const known = pids.filter((pid) => pid > 0);
+  const [first, ...more] = known;
+  const several = more.length > 0 ? `processes ${known.join(", ")} have` : `process ${first} has`;
+  const who = first === undefined ? "another process has" : several;
+  return new RepriseError(
+    "STORE_BUSY",
+    `${path} is in use: ${who} it open. Nothing was changed. Stop every process that uses it (\`lsof ${path}\` names them), then repeat.`,
+    { details: { path, isOpen: true, processes: known } },
+  );
+}
+
+/** U2. Processes with locks on the file or the index of its log; Linux lists them, elsewhere none are known. */
+function otherLocks(path: string): readonly number[] {
+  if (process.platform !== "linux") return [];
+  let lines: readonly string[];
+  try {
+    lines = readFileSync("/proc/locks", "utf8").split("\n");
+  } catch {
+    return [];
+  }
+  const files = new Set([path, `${path}-shm`].flatMap((file) => (identityOf(file) ? [lockedName(file)] : [])));
+  const pids = lines.flatMap((line) => {
+    // `1: POSIX  ADVISORY  READ 4711 fe:00:9977996 128 128`
+    const [, , , , pid, file] = line.trim().split(/\s+/);
+    return pid !== undefined && file !== undefined && files.has(file) ? [Number(pid)] : [];
+  });
+  return [...new Set(pids)].filter((pid) => pid !== process.pid);
+}
+
+/** As /proc/locks writes it: major and minor number in hexadecimal, then the inode. */
+function lockedName(path: string): string {
+  const { dev, ino } = statSync(path, { bigint: true });
+  const major = (dev >> 8n) & 0xfffn;
+  const minor = (dev & 0xffn) | ((dev >> 12n) & 0xfff00n);
+  const hex = (part: bigint): string => part.toString(16).padStart(2, "0");
+  return `${hex(major)}:${hex(minor)}:${ino}`;
+}

@@ -1,0 +1,222 @@
+import { execFile } from "node:child_process";
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock, systemRandom, systemTimers } from "../../base/index.ts";
+import { refuseNetwork } from "./store-file.ts";
+import { readSchema } from "./migrate.ts";
+import { connectSqlite, type Durability } from "./sqlite-connection.ts";
+import { APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
+import { pragma } from "./version.ts";
+
+/** Looks again at once where others wait. */
+const hasty = {
+  clock: systemClock,
+  timers: { ...systemTimers, set: (_ms: number, wake: () => void) => systemTimers.set(0, wake) },
+  random: systemRandom,
+};
+const machine = { clock: systemClock, timers: systemTimers, random: systemRandom };
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "reprise-open-"));
+  path = join(folder, "store.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([
+  ["full", 2],
+  ["relaxed", 1],
+] as const)("durability %s is what SQLite says it does, on every open", async (durability: Durability, synchronous) => {
+  for (let opens = 0; opens < 2; opens++) {
+    const { db } = await connectSqlite({ ...machine, path, durability, migrate: true });
+    expect(pragma(db, "journal_mode")).toBe("wal");
+    expect(pragma(db, "synchronous")).toBe(synchronous);
+    expect(pragma(db, "foreign_keys")).toBe(1);
+    expect(pragma(db, "application_id")).toBe(APPLICATION_ID);
+    expect(pragma(db, "user_version")).toBe(SCHEMA_VERSION);
+    db.close();
+  }
+});
+
+test("a new file and its folder are readable by their owner only", async () => {
+  const deep = join(folder, "a", "b", "store.db");
+  await (await openSqliteStore({ ...machine, path: deep })).close();
+  expect(statSync(deep).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, "a", "b")).mode & 0o777).toBe(0o700);
+});
+
+/** The text of a module that opens the store in a process of its own. */
+function opening(then: string): string {
+  const url = (file: string): string => pathToFileURL(join(import.meta.dirname, file)).href;
+  return `
+    import { openSqliteStore } from ${JSON.stringify(url("sqlite-store.ts"))};
+    import { systemClock, systemRandom, systemTimers } from ${JSON.stringify(url("../../base/index.ts"))};
+    const store = await openSqliteStore({ path: ${JSON.stringify(path)}, clock: systemClock, timers: systemTimers, random: systemRandom });
+    ${then};`;
+}
+
+async function refusal(): Promise<{ code: string | undefined; untouched: boolean }> {
+  const before = readFileSync(path);
+  const error = await openSqliteStore({ ...hasty, path }).then(
+    (store) => store.close().then(() => undefined),
+    (refused: unknown) => refused as { code: string },
+  );
+  return { code: error?.code, untouched: before.equals(readFileSync(path)) };
+}
+
+test("a database of another program is refused and not touched", async () => {
+  const db = new DatabaseSync(path);
+  db.exec("create table customers (id integer primary key)");
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
+});
+
+test("a database that names another program is refused and not touched", async () => {
+  const db = new DatabaseSync(path);
+  db.exec("pragma application_id = 7");
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NOT_REPRISE", untouched: true });
+});
+
+test("a newer schema is refused and not touched", async () => {
+  await (await openSqliteStore({ ...machine, path })).close();
+  const db = new DatabaseSync(path);
+  db.exec(`pragma user_version = ${SCHEMA_VERSION + 1}; pragma journal_mode = delete`);
+  db.close();
+  expect(await refusal()).toEqual({ code: "STORE_NEWER_SCHEMA", untouched: true });
+});
+
+test.each([1, 2])("a store of schema %i is brought up to date, and who works on it goes on", async (version) => {
+  const db = new DatabaseSync(path);
+  for (const migration of MIGRATIONS.slice(0, version)) db.exec(migration);
+  db.exec(`insert into meta values ('application', 'reprise'), ('schema', '${version}');
+    insert into workers (name, until, started_at) values ('old', ${machine.clock.now() + 60_000}, 5);
+    pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version}; pragma journal_mode = wal`);
+  db.close();
+  const store = await openSqliteStore({ ...machine, path });
+  expect((await store.info()).schemaVersion).toBe(SCHEMA_VERSION);
+  expect(await store.listWorkers()).toMatchObject([{ name: "old", startedAt: 5, about: undefined, doing: undefined }]);
+  expect(await store.renewLease(1, 60_000, "{}")).toBe(true);
+  expect(await store.listWorkers()).toMatchObject([{ name: "old", doing: "{}" }]);
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});
+
+test("a file that is no database is refused and not touched", async () => {
+  writeFileSync(path, "Dear diary, ".repeat(100));
+  expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
+});
+
+test("a file that was copied without its log is refused and not touched, and opens once the log is beside it", async () => {
+  const store = await openSqliteStore({ ...machine, path: join(folder, "live.db") });
+  await store.registerWorker("w", 60_000);
+  copyFileSync(join(folder, "live.db"), path);
+  expect(await refusal()).toEqual({ code: "STORE_LOG_MISSING", untouched: true });
+  expect(readdirSync(folder).filter((name) => name.startsWith("store.db"))).toEqual(["store.db"]);
+  for (const migrate of [true, false])
+    await expect(openSqliteStore({ ...hasty, path, migrate })).rejects.toMatchObject({
+      code: "STORE_LOG_MISSING",
+      message: expect.stringMatching(/store\.db-wal, .*`reprise backup`.*`reprise restore`/),
+    });
+  await expect(readSchema(hasty, path)).rejects.toMatchObject({ code: "STORE_LOG_MISSING" });
+  copyFileSync(join(folder, "live.db-wal"), `${path}-wal`);
+  const copy = await openSqliteStore({ ...machine, path });
+  expect(await copy.listWorkers()).toMatchObject([{ name: "w" }]);
+  await copy.close();
+  await store.close();
+});
+
+test("a file that was copied only in part is refused and not touched", async () => {
+  const store = await openSqliteStore({ ...machine, path: join(folder, "whole.db") });
+  await store.close();
+  const whole = readFileSync(join(folder, "whole.db"));
+  for (const bytes of [4_096, 40_000, whole.length - 1]) {
+    writeFileSync(path, whole.subarray(0, bytes));
+    expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
+  }
+  await expect(openSqliteStore({ ...hasty, path })).rejects.toThrow(/ends 1 bytes too early.*`reprise backup`/);
+});
+
+test.skipIf(process.platform === "win32")("a first start for which the disk has no room can be repeated", async () => {
+  const program = `process.on("SIGXFSZ", () => {}); ${opening("store.close()")}`;
+  const limited = ["-c", 'ulimit -f 40; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", program];
+  await expect(promisify(execFile)("bash", limited)).rejects.toMatchObject({
+    stderr: expect.stringMatching(/STORE_(?:FULL|IO)/),
+  });
+  expect(statSync(path).size).toBeGreaterThan(0);
+  const store = await openSqliteStore({ ...machine, path });
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});
+
+test("without migrate a missing or empty file is refused and not made", async () => {
+  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({ code: "STORE_IO" });
+  expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+  writeFileSync(path, "");
+  await expect(openSqliteStore({ ...machine, path, migrate: false })).rejects.toMatchObject({
+    code: "STORE_OLDER_SCHEMA",
+  });
+});
+
+test.runIf(process.platform === "linux")("a network file system is refused", () => {
+  expect(() => refuseNetwork("/", "/store.db", 0x6969)).toThrow(expect.objectContaining({ code: "STORE_LOCATION" }));
+  // Linux answers the magic of CIFS as a negative number.
+  expect(() => refuseNetwork("/", "/store.db", 0xff534d42 | 0)).toThrow(/CIFS/);
+  expect(() => refuseNetwork("/", "/store.db", 0xef53)).not.toThrow();
+});
+
+test("a store that is replaced while it waits for its lock is opened where it is then", async () => {
+  const next = join(folder, "next.db");
+  for (const [file, name] of [
+    [path, "before"],
+    [next, "after"],
+  ] as const) {
+    const store = await openSqliteStore({ ...machine, path: file });
+    await store.registerWorker(name, 60_000);
+    await store.close();
+  }
+  const lock = new DatabaseSync(path);
+  lock.exec("pragma journal_mode = delete; begin exclusive");
+  let tries = 0;
+  const timers = {
+    ...systemTimers,
+    set(ms: number, wake: () => void) {
+      if ((tries += 1) === 3) {
+        renameSync(next, path);
+        lock.close();
+      }
+      return systemTimers.set(ms, wake);
+    },
+  };
+  const store = await openSqliteStore({ ...machine, timers, path });
+  expect(await store.listWorkers()).toMatchObject([{ name: "after" }]);
+  await store.registerWorker("more", 60_000);
+  await store.close();
+});
+
+test("processes that open a new file at the same time all find one whole store", async () => {
+  const program = `while (Date.now() < ${Date.now() + 1_000});
+    ${opening('process.stdout.write(String(await store.registerWorker("w", 60_000))); await store.close()')}`;
+  const run = promisify(execFile);
+  const starters = Array.from({ length: 4 }, () => run(process.execPath, ["--input-type=module", "-e", program]));
+  const workers = (await Promise.all(starters)).map(({ stdout }) => Number(stdout));
+  expect(new Set(workers).size).toBe(4);
+  const store = await openSqliteStore({ ...machine, path });
+  expect(await store.check()).toEqual([]);
+  await store.close();
+});

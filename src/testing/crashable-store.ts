@@ -1,0 +1,145 @@
+// Mortal: a store and timers that die with the process they stand for.
+//
+// M1. After `kill` nothing more is written, nothing more fires, and nobody gets an answer: what a crash looks like from
+//     inside. The store underneath stays open for the next process.
+
+import type { Timers } from "../base/index.ts";
+import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.ts";
+
+/** Stands between a process and its store; answers what `apply` answers, or never. */
+export type WriteInterceptor = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
+
+/** What a store is asked and answers later. */
+type Asked = Exclude<
+  keyof Store,
+  "kind" | "now" | "write" | "transact" | "pollChanges" | "takeNotice" | "onNotice" | "pollsApart" | "overlap"
+>;
+
+export interface CrashableStore {
+  readonly store: Store;
+  readonly timers: Timers;
+  /** Whether the store owes an answer. */
+  readonly isAsking: boolean;
+  /** Resolves when the store owes no answer. */
+  answered(): Promise<void>;
+  kill(): void;
+}
+
+/** M1 */
+export function createCrashableStore(
+  store: Store,
+  timers: Timers,
+  cut: WriteInterceptor = (apply) => apply(),
+): CrashableStore {
+  let dead = false;
+  const running = new Set<() => void>();
+  const never = new Promise<never>(() => {});
+  let asked = 0;
+  let waiters: (() => void)[] = [];
+  const noteAnswer = (): void => {
+    asked -= 1;
+    if (asked > 0) return;
+    for (const resolve of waiters) resolve();
+    waiters = [];
+  };
+  const mortal =
+    <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      if (dead) return never;
+      asked += 1;
+      try {
+        const answer = await call(...args);
+        return dead ? await never : answer;
+      } catch (error) {
+        if (dead) return never;
+        throw error;
+      } finally {
+        noteAnswer();
+      }
+    };
+  const pass = <K extends Asked>(key: K): Store[K] =>
+    mortal((...args: readonly unknown[]) =>
+      (store[key] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
+    ) as Store[K];
+  const write = mortal((writes: readonly Write[]) => cut(() => store.write(writes)));
+  const transact = mortal(async (...args: Parameters<Store["transact"]>) => {
+    const [outcome] = await cut(async () => [await store.transact(...args)]);
+    return outcome as TransactOutcome;
+  });
+  return {
+    store: {
+      kind: store.kind,
+      pollsSeparately: store.pollsSeparately === true,
+      transact,
+      now: () => store.now(),
+      write: write as <const W extends readonly Write[]>(writes: W) => Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>,
+      registerWorker: pass("registerWorker"),
+      renewLease: pass("renewLease"),
+      listWorkers: pass("listWorkers"),
+      readHeld: pass("readHeld"),
+      releaseWorker: pass("releaseWorker"),
+      reap: pass("reap"),
+      readInputs: pass("readInputs"),
+      readReadiness: pass("readReadiness"),
+      findRun: pass("findRun"),
+      countVersions: pass("countVersions"),
+      listRuns: pass("listRuns"),
+      readJournal: pass("readJournal"),
+      readCheckpoints: pass("readCheckpoints"),
+      findCheckpoint: pass("findCheckpoint"),
+      findLabeledCheckpoint: pass("findLabeledCheckpoint"),
+      readSteps: pass("readSteps"),
+      readInbox: pass("readInbox"),
+      readStream: pass("readStream"),
+      readEmitted: pass("readEmitted"),
+      readProgress: pass("readProgress"),
+      readItemTokens: pass("readItemTokens"),
+      readItems: pass("readItems"),
+      readHolders: pass("readHolders"),
+      readHistory: pass("readHistory"),
+      listQueues: pass("listQueues"),
+      readBacklog: pass("readBacklog"),
+      pollChanges: () => !dead && store.pollChanges(),
+      ...(store.takeNotice !== undefined && { takeNotice: () => store.takeNotice!() }),
+      ...(store.onNotice !== undefined && { onNotice: (heard: () => void) => store.onNotice!(() => dead || heard()) }),
+      ...(store.pipeline !== undefined && { pipeline: store.pipeline }),
+      findSchedule: pass("findSchedule"),
+      listSchedules: pass("listSchedules"),
+      dueSchedules: pass("dueSchedules"),
+      prune: pass("prune"),
+      backup: pass("backup"),
+      rekey: pass("rekey"),
+      info: pass("info"),
+      check: pass("check"),
+      close: pass("close"),
+    },
+    timers: {
+      set(ms, fn, options) {
+        if (dead) return () => {};
+        const cancel = timers.set(
+          ms,
+          () => {
+            running.delete(cancel);
+            fn();
+          },
+          options,
+        );
+        running.add(cancel);
+        return () => {
+          running.delete(cancel);
+          cancel();
+        };
+      },
+      soon: (fn) => timers.soon(() => dead || fn()),
+    },
+    get isAsking() {
+      return asked > 0;
+    },
+    answered: () => (asked === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+    kill() {
+      dead = true;
+      for (const cancel of running) cancel();
+      running.clear();
+    },
+  };
+}

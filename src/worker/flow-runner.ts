@@ -1,0 +1,493 @@
+// FlowRunner: runs turns and nodes of flows, and commits their outcomes.
+//
+// flow-runner.F1. A node starts after the commit that made it ready is durable, and reads its inputs then (rules.F7).
+// flow-runner.F2. The outcome of a node is one commit. Nodes that this commit made ready and leased to this worker start at once.
+// flow-runner.F3. A turn of a flow applies the messages in its inbox, commits, and releases the turn in the same commit.
+// flow-runner.F4. No user code runs while a transaction is open.
+// flow-runner.F5. A flow that cannot continue with the current code or data is stopped, with evidence. `resume` continues it.
+
+import { CancelledError, decode, RepriseError, type PayloadLimits, type Timers } from "../base/index.ts";
+import {
+  decodeData,
+  type Claim,
+  type ClaimedItem,
+  type ClaimedTurn,
+  type CompleteOutcome,
+  type CompleteWrite,
+  type EndEntry,
+  type EndedRunStatus,
+  type Entry,
+  type NewChild,
+  type NodeFence,
+  type NodeInput,
+  type RunNumber,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
+import {
+  planCompletion,
+  requireRef,
+  planTurn,
+  inputTargets,
+  type FlowBody,
+  type FlowNode,
+  type NodeOutcome,
+  type NodeRef,
+  type CompletionPlan,
+  type PlanHost,
+} from "../flow/index.ts";
+import type { LogLevel } from "../workflow/index.ts";
+import type { PersistentWrite } from "./released-claims.ts";
+import type { Claimer } from "./claimer.ts";
+import { NodeInputs } from "./node-inputs.ts";
+import { runFlowNode, type StartedChild } from "./run-flow-node.ts";
+import type { Pump } from "./pump.ts";
+import type { Registry } from "../process/index.ts";
+import type { ClaimFilter } from "./claim-filter.ts";
+import type { ExecutionSlots } from "./execution-slots.ts";
+import { blockedEvidence, submitStop } from "./run-stopper.ts";
+import type { TaskHost } from "./run-task.ts";
+import type { TaskPool } from "./task-pool.ts";
+
+export interface FlowRunnerHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly registry: Registry;
+  readonly pump: Pump;
+  readonly slots: ExecutionSlots;
+  readonly tasks: TaskPool;
+  readonly claimer: Claimer;
+  readonly filter: ClaimFilter;
+  readonly limits: PayloadLimits | undefined;
+  /** A lease for this worker; undefined while it may not claim. */
+  newClaim(): Claim | undefined;
+  /** `data`: of the entry that records the child. Throws when the child's input is invalid. */
+  newChild(child: StartedChild, id: string, command: string): { readonly data: string; readonly child: NewChild };
+  adoptChildren(requested: readonly NewChild[], started: readonly RunRecord[]): void;
+  onArrival(run: RunNumber): void;
+  /** False while the worker drains. */
+  mayStart(): boolean;
+  persist(write: PersistentWrite): void;
+  /** The suspect run or item has ended: it did not kill its worker. */
+  clearSuspect(item: string): void;
+  readonly onEnded: (record: RunRecord, status: EndedRunStatus, last: EndEntry) => void;
+  readonly onCommitted: (record: RunRecord) => void;
+  readonly onUnheld: (record: RunRecord) => void;
+  log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
+  report(error: unknown): void;
+}
+
+export interface FlowRun {
+  readonly record: RunRecord;
+  readonly body: FlowBody;
+  /** The data of its first entry, once it was read. */
+  started: string | undefined;
+}
+
+const RUN_CACHE_SIZE = 10_000;
+/** Delay before a node that could not be started is claimed again. */
+const RESTART_NODE_MS = 1_000;
+
+export class FlowRunner {
+  readonly #host: FlowRunnerHost;
+  readonly #inputs: NodeInputs;
+  /** Runs whose turns or nodes this worker has run, least recently used first. */
+  readonly #runs = new Map<RunNumber, FlowRun>();
+
+  readonly #reading = new Set<Promise<void>>();
+
+  constructor(host: FlowRunnerHost) {
+    this.#host = host;
+    this.#inputs = new NodeInputs(host.store, host.timers);
+  }
+
+  /** Nodes or turns wait for a read. */
+  get isReading(): boolean {
+    return this.#reading.size > 0;
+  }
+  async allRead(): Promise<void> {
+    while (this.isReading) await Promise.allSettled([...this.#reading]);
+  }
+
+  /** The cached runs may belong to a history that the store no longer has. */
+  clear(): void {
+    this.#runs.clear();
+    this.#inputs.clear();
+  }
+
+  #track<T>(promise: Promise<T>, then: (value: T) => void, failed: (error: unknown) => void): void {
+    const tracked = promise.then(then, failed).finally(() => this.#reading.delete(tracked));
+    this.#reading.add(tracked);
+  }
+
+  // ── turns (flow-runner.F3) ──
+
+  /** Starts a new run that its first commit leased to this worker. */
+  adopt(record: RunRecord, first: Entry, token: string): void {
+    const run = this.#remember(record, first.data);
+    this.#commitTurn(run, { record, token, inbox: [], suspicion: 0 });
+  }
+
+  startTurn(turn: ClaimedTurn): void {
+    const { record, token } = turn;
+    this.#track(
+      this.#withStarted(this.#remember(record, undefined)),
+      (run) => this.#commitTurn(run, turn),
+      (error: unknown) => {
+        this.#host.report(error);
+        this.#host.persist({ write: "return-turn", run: record.run, token });
+      },
+    );
+  }
+
+  #commitTurn(run: FlowRun, { record, token, inbox, suspicion }: ClaimedTurn): void {
+    const read = inbox.at(-1)?.arrival ?? record.arrivals;
+    const claims = new PlannedClaims(this.#host);
+    let plan: CompletionPlan;
+    if (suspicion > 0) this.#host.clearSuspect(String(record.run));
+    try {
+      plan = planTurn(run.body, { head: record.head, input: inputOf(run), inbox }, this.#planHost(run, claims));
+    } catch (error) {
+      claims.release();
+      return this.#stop(record, { turn: token, read }, error);
+    }
+    this.#commit(run, { turn: token, read }, plan, claims);
+  }
+
+  // ── nodes ──
+
+  /** Starts a claimed node; the caller has acquired its slot. */
+  startNode(item: ClaimedItem): void {
+    const known = this.#runs.get(item.run);
+    if (known !== undefined) return this.#startKnown(known, item, undefined);
+    this.#track(
+      this.#host.store.findRun(item.runId, item.generation),
+      (record) => {
+        if (record === undefined) return this.#host.slots.release();
+        this.#startKnown(this.#remember(record, undefined), item, undefined);
+      },
+      (error: unknown) => this.#failStart(item, error),
+    );
+  }
+
+  /** worker.R2. Other workers can claim the node at once. */
+  #releaseUnstarted({ run, item, token, attempt, slot, suspicion }: ClaimedItem): void {
+    this.#host.slots.release();
+    if (suspicion === 0) this.#host.persist({ write: "return-item", run, item, token, attempt, ...(slot && { slot }) });
+  }
+
+  #failStart(item: ClaimedItem, error: unknown): void {
+    this.#host.slots.release();
+    this.#releaseLater(item, error);
+  }
+
+  #releaseLater(item: ClaimedItem, error: unknown): void {
+    this.#host.report(error);
+    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
+    const { run, token, slot, attempt } = item;
+    // Later: the data that could not be read may become readable.
+    const availableAt = this.#host.store.now() + RESTART_NODE_MS;
+    this.#host.persist({
+      write: "return-item",
+      run,
+      item: item.item,
+      token,
+      attempt,
+      availableAt,
+      ...(slot && { slot }),
+    });
+  }
+
+  /** `inputs`: the node's inputs, if all of them are in memory. */
+  #startKnown(run: FlowRun, item: ClaimedItem, inputs: readonly NodeInput[] | undefined): void {
+    if (!this.#host.mayStart()) return this.#releaseUnstarted(item);
+    let ref: NodeRef;
+    try {
+      ref = requireRef(run.body, item.item);
+    } catch (error) {
+      this.#host.slots.release();
+      return this.#stop(run.record, fenceOf(item), error);
+    }
+    const given = this.#argumentsOf(run, ref, item, inputs);
+    if (!(given instanceof Promise)) return this.#runNode(run, ref, item, given);
+    this.#track(
+      given,
+      (read) => this.#runNode(run, ref, item, read),
+      (error: unknown) => this.#failStart(item, error),
+    );
+  }
+
+  #argumentsOf(
+    run: FlowRun,
+    ref: NodeRef,
+    item: ClaimedItem,
+    inputs: readonly NodeInput[] | undefined,
+  ): NodeArguments | Promise<NodeArguments> {
+    if (ref.rederives)
+      return this.#host.store.readJournal(item.run, item.seq - 1, 1).then(([entry]) => {
+        // Nodes that follow from the input start with this, without another read.
+        if (entry?.type === "RunStarted") run.started = entry.data;
+        return { value: valueOf(entry) };
+      });
+    if (ref.index !== undefined) {
+      const found = this.#inputs.item(item.run, item.seq, ref.index);
+      return found instanceof Promise ? found.then((value) => ({ item: value })) : { item: found.value };
+    }
+    if (inputs !== undefined) return { inputs };
+    return this.#inputs.read(item.run, inputTargets(run.body, ref)).then((read) => ({ inputs: read }));
+  }
+
+  #runNode(run: FlowRun, ref: NodeRef, item: ClaimedItem, given: NodeArguments): void {
+    const { tasks } = this.#host;
+    tasks.startNode(item, (host: TaskHost) =>
+      runFlowNode(host, run.body, ref, item, given, {
+        ended: (outcome) => this.#ended(run, ref, item, outcome),
+        child: (child) => this.#startChild(run, ref, item, child),
+        unreadable: (error) => {
+          // Another worker, or a restarted one, may have the key.
+          if (error instanceof RepriseError && error.code === "PAYLOAD_KEY_MISSING") this.#releaseLater(item, error);
+          else this.#stop(run.record, fenceOf(item), error);
+        },
+      }),
+    );
+  }
+
+  #ended(run: FlowRun, ref: NodeRef, item: ClaimedItem, outcome: NodeOutcome): void {
+    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
+    const claims = new PlannedClaims(this.#host);
+    this.#commit(run, fenceOf(item), planCompletion(run.body, ref, outcome, this.#planHost(run, claims)), claims);
+  }
+
+  #startChild(run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
+    if (item.suspicion > 0) this.#host.clearSuspect(`${item.run} ${item.item}`);
+    this.#track(
+      this.#childId(run.record, item.item),
+      (id) => this.#startChildAs(id, run, ref, item, child),
+      (error) => this.#releaseLater(item, error),
+    );
+  }
+
+  /** A retried flow needs a new child id where its earlier child was cancelled. */
+  async #childId({ id, run }: RunRecord, item: string): Promise<string> {
+    const first = `${id}/${item}`;
+    for (let life = 1; ; life += 1) {
+      const childId = life === 1 ? first : `${first}~${life}`;
+      const taken = await this.#host.store.findRun(childId);
+      if (taken?.parent !== run || taken.parentCommand !== item) return childId;
+    }
+  }
+
+  #startChildAs(id: string, run: FlowRun, ref: NodeRef, item: ClaimedItem, child: StartedChild): void {
+    let started: { readonly data: string; readonly child: NewChild };
+    try {
+      started = this.#host.newChild(child, id, item.item);
+    } catch (error) {
+      // The deployment is wrong, so the run is stopped instead of failed.
+      if (error instanceof RepriseError && error.code === "UNKNOWN_DEFINITION")
+        return this.#stop(run.record, fenceOf(item), error);
+      return this.#ended(run, ref, item, { outcome: "failure", error, attempt: item.attempt });
+    }
+    const plan: CompletionPlan = {
+      entries: [{ type: "ChildWorkflowInitiated", command: item.item, data: started.data }],
+      arrivals: [],
+      advances: [],
+      children: [started.child],
+      messages: [],
+      then: "continue",
+    };
+    this.#commit(run, fenceOf(item), plan, new PlannedClaims(this.#host));
+  }
+
+  /** flow-runner.F5 */
+  #stop(record: RunRecord, fence: NodeFence, error: unknown): void {
+    const isItem = "item" in fence;
+    const { message, evidence } = blockedEvidence(error, isItem ? fence.item : undefined);
+    const held = isItem ? fence : { token: fence.turn };
+    submitStop(this.#host, record, { write: "stop", run: record.run, ...held, status: "blocked", evidence }, message);
+  }
+
+  // ── commits (flow-runner.F2) ──
+
+  #planHost({ record }: FlowRun, claims: PlannedClaims): PlanHost {
+    return { record, limits: this.#host.limits, claim: (...asked) => claims.for(...asked) };
+  }
+
+  #commit(run: FlowRun, fence: NodeFence, plan: CompletionPlan, claims: PlannedClaims): void {
+    const write: CompleteWrite = { write: "complete", run: run.record.run, fence, ...plan };
+    this.#host.pump.submit(write).then(
+      (outcome) => this.#committed(run, write, outcome, claims),
+      (error: unknown) => {
+        claims.release();
+        this.#host.report(error);
+      },
+    );
+  }
+
+  #committed(run: FlowRun, write: CompleteWrite, outcome: CompleteOutcome, claims: PlannedClaims): void {
+    const { record } = run;
+    const { claimer } = this.#host;
+    if (outcome.status !== "committed") {
+      claims.release();
+      if (outcome.status === "stale") return;
+      this.#host.log("error", `Flow ${run.body.name}: ${outcome.evidence.code} at ${outcome.evidence.node}`, {
+        run: record.id,
+        status: "blocked",
+      });
+      return this.#host.onUnheld(record);
+    }
+    this.#host.onCommitted(record);
+    this.#cacheItems(record.run, write, outcome.seq);
+    for (const queued of outcome.queued) {
+      if (queued.token === undefined) {
+        claimer.request("items");
+        continue;
+      }
+      claims.use(queued.token);
+      this.#startLocal(run, write, queued.item, queued.token, queued.seq);
+    }
+    claims.release();
+    this.#host.adoptChildren(write.children, outcome.children);
+    for (const notified of outcome.notified) this.#host.onArrival(notified);
+    for (const { to } of write.messages) this.#host.onArrival(to);
+    if (write.then !== "continue") return this.#onEnded(run, write, write.then, outcome);
+    if (outcome.more) claimer.request("turns");
+    if ("item" in write.fence) claimer.onQueueSlotFreed();
+  }
+
+  #onEnded(
+    run: FlowRun,
+    { entries }: CompleteWrite,
+    status: EndedRunStatus,
+    { seq, at }: CompleteOutcome & { status: "committed" },
+  ): void {
+    const { record } = run;
+    this.#runs.delete(record.run);
+    this.#host.tasks.abandon(record.run, () => new CancelledError("The run has ended."));
+    this.#host.claimer.onQueueSlotFreed();
+    const last = entries.at(-1)!;
+    this.#host.onEnded(record, status, { ...last, seq: seq + entries.length - 1, at });
+  }
+
+  #cacheItems(run: RunNumber, { spread, entries }: CompleteWrite, seq: number): void {
+    if (spread === undefined) return;
+    for (const [index, { type, data }] of entries.entries())
+      if (type === "ItemsSpread") this.#inputs.cache(run, seq + index, data);
+  }
+
+  /** Inputs that are all in this commit are not read again. */
+  #startLocal(run: FlowRun, write: CompleteWrite, item: string, token: string, seq: number): void {
+    const { id: runId, generation } = run.record;
+    const came = write.arrivals.filter(({ target }) => target === item);
+    const claimed: ClaimedItem = {
+      run: run.record.run,
+      runId,
+      generation,
+      item,
+      kind: "node",
+      name: "",
+      token,
+      attempt: 0,
+      failures: undefined,
+      seq,
+      data: "",
+      suspicion: 0,
+    };
+    const isWhole = came.length > 0 && came[0]?.required === came.length && came.every(({ index }) => index < 0);
+    const needsLists = isWhole && inputTargets(run.body, requireRef(run.body, item)).length > 1;
+    const inputs = !isWhole || needsLists ? undefined : inputsOf(run, write, came);
+    this.#startKnown(run, claimed, inputs);
+  }
+
+  // ── runs ──
+
+  #remember(record: RunRecord, started: string | undefined): FlowRun {
+    const known = this.#runs.get(record.run);
+    const run: FlowRun = {
+      record,
+      body: known?.body ?? this.#host.registry.getFlow(record.definition, record.version),
+      started: started ?? known?.started,
+    };
+    this.#runs.delete(record.run);
+    this.#runs.set(record.run, run);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > RUN_CACHE_SIZE && oldest !== undefined) this.#runs.delete(oldest);
+    return run;
+  }
+
+  async #withStarted(run: FlowRun): Promise<FlowRun> {
+    if (run.started === undefined) {
+      const [first] = await this.#host.store.readJournal(run.record.run, 0, 1);
+      run.started = first?.data;
+    }
+    return run;
+  }
+}
+
+/** What a node's function receives: an item of a spread, or the inputs along its edges. */
+export type NodeArguments =
+  | { readonly item: unknown }
+  | { readonly inputs: readonly NodeInput[] }
+  /** The value the node already had (retry). */
+  | { readonly value: unknown };
+
+/** Leases that a plan may use. A node that runs user code takes its slot with the lease. */
+class PlannedClaims {
+  readonly #host: FlowRunnerHost;
+  readonly #slots = new Set<string>();
+
+  constructor(host: FlowRunnerHost) {
+    this.#host = host;
+  }
+
+  for({ work }: FlowNode, route: string, label: string | undefined): Claim | undefined {
+    const { slots, claimer, filter: served } = this.#host;
+    const takesSlot = work.kind === "action" || work.kind === "spread" || work.kind === "call";
+    // Nodes that are only derived in memory run where their last input was committed, whatever queues the worker serves.
+    if (takesSlot ? !served.hasItem(route) : !served.hasLabel(label)) return undefined;
+    // Pending items go first.
+    if (takesSlot && (slots.free <= 0 || claimer.hasItemBacklog)) {
+      claimer.markItemBacklog();
+      return undefined;
+    }
+    const claim = this.#host.newClaim();
+    if (claim === undefined || !takesSlot) return claim;
+    slots.acquire();
+    this.#slots.add(claim.token);
+    return claim;
+  }
+
+  /** The commit kept the lease: its node has a slot. */
+  use(token: string): void {
+    if (!this.#slots.delete(token)) this.#host.slots.acquire();
+  }
+
+  release(): void {
+    for (const _ of this.#slots) this.#host.slots.release();
+    this.#slots.clear();
+  }
+}
+
+function fenceOf({ item, token, slot }: ClaimedItem): NodeFence {
+  return { item, token, ...(slot && { slot }) };
+}
+
+/** The value in the run's first entry, or in a node's entry. */
+function valueOf(entry: Entry | undefined): unknown {
+  if (entry?.type === "RunStarted") return decodeData("RunStarted", entry.data).input;
+  return (decode(entry?.data ?? "{}") as { result?: unknown }).result;
+}
+
+function inputOf({ started }: FlowRun): unknown {
+  return decodeData("RunStarted", started ?? "{}").input;
+}
+
+function inputsOf(run: FlowRun, { entries }: CompleteWrite, came: CompleteWrite["arrivals"]): readonly NodeInput[] {
+  return came.map(({ target, edge, index, kind, cause }) => ({
+    target,
+    edge,
+    index,
+    kind,
+    seq: cause ?? -1,
+    data: cause === undefined ? (run.started ?? "{}") : (entries[cause]?.data ?? "{}"),
+  }));
+}

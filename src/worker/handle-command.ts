@@ -1,0 +1,149 @@
+// Handles the commands of workflow code: each becomes entries and work of the next commit. Operations are handled elsewhere
+// (run-operation.ts), because they have no entry before they end.
+
+import { snapshotText, type Arrival, type DeliveredMessage } from "../kernel/index.ts";
+import {
+  entryData,
+  type CommandRequest,
+  type ChildRequest,
+  type LimitWaitRequest,
+  type OperationRequest,
+  type SentNodeMessage,
+  type StepRequest,
+  type StopNodesRequest,
+  type TaskRequest,
+} from "../workflow/index.ts";
+import { appended } from "./pending-commit.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import type { HotRunHost } from "./hot-run-host.ts";
+
+/** Returns how many tasks the run claimed eagerly. `delivered`: the messages a full checkpoint keeps (checkpoint.CP4). */
+export function handleCommand(
+  journal: JournalWriter,
+  host: HotRunHost,
+  request: Exclude<CommandRequest, LimitWaitRequest | OperationRequest | StopNodesRequest>,
+  delivered: () => readonly DeliveredMessage[],
+): number {
+  switch (request.kind) {
+    case "task":
+      return addTask(journal, host, request);
+    case "child":
+      addChild(journal, host, request);
+      return 0;
+    case "timer": {
+      const { seq, at } = journal.append("TimerStarted", request.command, request.data);
+      journal.addTimer(
+        request.command,
+        "TimerFired",
+        "at" in request.due ? request.due.at : at + request.due.afterMs,
+        seq,
+      );
+      return 0;
+    }
+    case "cancel-timer":
+      journal.append("TimerCancelled", request.command, request.data);
+      journal.drop(request.command);
+      return 0;
+    case "promise": {
+      const { seq, at } = journal.append("PromiseCreated", request.command, request.data);
+      if (request.timeoutMs !== undefined)
+        journal.addTimer(request.command, "PromiseTimedOut", at + request.timeoutMs, seq);
+      return 0;
+    }
+    case "step":
+      addStep(journal, request, delivered);
+      return 0;
+    case "patch":
+      journal.append("PatchMarked", "", request.data);
+      return 0;
+    case "answer":
+      journal.append(request.type, request.command, request.data);
+      return 0;
+    case "child-message":
+      journal.append(request.type, request.command, request.data);
+      journal.send(request.childId, request.arrival);
+      return 0;
+    case "state":
+      journal.append(request.type, request.command, request.data);
+      return 0;
+    case "send":
+      addMessage(journal, request.command, request.destination, request.data);
+      return 0;
+    case "emit":
+      journal.emit(request.stream, request.number, request.data);
+      return 0;
+  }
+}
+
+function addMessage(journal: JournalWriter, command: string, destination: string, data: string): void {
+  const { seq } = journal.append("MessageSent", command, data);
+  journal.pending.outgoing = appended(journal.pending.outgoing, { seq, destination });
+}
+
+/** Adds the messages of a node to the commit of its result; `index` is the node's. */
+export function addMessages(journal: JournalWriter, index: number, messages: readonly SentNodeMessage[]): void {
+  for (const { command, destination, payload } of messages)
+    addMessage(journal, command, destination, entryData.messageSentData(index, destination, payload));
+}
+
+function addStep(
+  journal: JournalWriter,
+  { data, step, key, label, whole, written }: StepRequest,
+  delivered: () => readonly DeliveredMessage[],
+): void {
+  const state = whole && snapshotText(delivered(), whole);
+  const { seq, at } = journal.append("StepCommitted", "", data);
+  written(at);
+  if (state !== undefined) journal.checkpointSeq = seq;
+  const { pending, chain } = journal;
+  pending.checkpoints = appended(pending.checkpoints, { step, seq, chain, key, label, state });
+}
+
+function addTask(
+  journal: JournalWriter,
+  host: HotRunHost,
+  { command, data, task, priority, slot }: TaskRequest,
+): number {
+  const { record, pending } = journal;
+  const { seq } = journal.append("TaskScheduled", command, data);
+  const claim = host.claimTask(task.name, slot);
+  const item = { item: command, kind: "task", name: task.name, priority, seq } as const;
+  if (claim === undefined) {
+    pending.items = appended(pending.items, slot === undefined ? item : { ...item, slot });
+    return 0;
+  }
+  pending.items = appended(pending.items, { ...item, claim });
+  pending.localItems = appended(pending.localItems, {
+    run: record.run,
+    runId: record.id,
+    generation: record.generation,
+    item: command,
+    kind: "task",
+    name: task.name,
+    token: claim.token,
+    attempt: 0,
+    failures: undefined,
+    seq,
+    data,
+    suspicion: 0,
+  });
+  return 1;
+}
+
+function addChild(journal: JournalWriter, host: HotRunHost, request: ChildRequest): void {
+  const { pending } = journal;
+  journal.append("ChildWorkflowInitiated", request.command, request.data);
+  const taken: Arrival = {
+    type: "ChildWorkflowFailed",
+    target: request.command,
+    data: entryData.childIdTakenData(request.childId, request.command),
+  };
+  const claim = host.claimChild(request);
+  pending.children = appended(pending.children, {
+    run: host.newChild(request),
+    command: request.command,
+    detached: request.detached,
+    ...(claim && { claim }),
+    taken,
+  });
+}

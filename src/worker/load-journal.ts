@@ -1,0 +1,86 @@
+// Loads what a replay needs: the whole journal, or for a graph its newest full checkpoint and the entries after it.
+
+import {
+  decodeData,
+  decodeEntriesOf,
+  findJournalFault,
+  forkOriginOf,
+  isDeliveredMessage,
+  rebuildCheckpoints,
+  deliveredAfterRetry,
+  type Entry,
+  type JournalFault,
+  type NewCheckpoint,
+  type RunRecord,
+  type Store,
+} from "../kernel/index.ts";
+import type { Restored, WorkflowBody } from "../workflow/index.ts";
+
+export interface LoadedJournal {
+  /** The first entry, and the entries to replay. */
+  readonly entries: readonly Entry[];
+  readonly fault: JournalFault | undefined;
+  readonly restored: Restored | undefined;
+  /** The entry of the full checkpoint. */
+  readonly checkpointSeq?: number | undefined;
+}
+
+export async function loadJournal(store: Store, record: RunRecord, body: WorkflowBody): Promise<LoadedJournal> {
+  const whole = body.restore && (await store.findCheckpoint(record.run, Number.MAX_SAFE_INTEGER, true));
+  if (body.restore === undefined || whole?.state === undefined) {
+    const entries = await store.readJournal(record.run, 0);
+    // Checked on every load: neither SQLite nor a default PostgreSQL detects a flipped byte.
+    const fault = findJournalFault(entries, record);
+    if (fault === undefined && body.restore !== undefined && isFork(entries)) return restoreFork(body.restore, entries);
+    return { entries, fault, restored: undefined };
+  }
+  return readFromCheckpoint(store, record, body.restore, whole, whole.state);
+}
+
+function isFork([first]: readonly Entry[]): boolean {
+  return first !== undefined && forkOriginOf(decodeData("RunStarted", first.data)) !== undefined;
+}
+
+/** fork.FK2. The fork's checkpoint rows are missing, and its journal does not start at step 0. */
+function restoreFork(restore: NonNullable<WorkflowBody["restore"]>, entries: readonly Entry[]): LoadedJournal {
+  const whole = rebuildCheckpoints(entries).findLast(({ state }) => state !== undefined);
+  if (whole?.state === undefined)
+    return {
+      entries,
+      fault: { seq: 2, problem: "the journal of a fork does not hold the step that it starts from" },
+      restored: undefined,
+    };
+  return journalFrom(restore, whole.state, entries.slice(0, 1), entries.slice(whole.seq - 1));
+}
+
+async function readFromCheckpoint(
+  store: Store,
+  record: RunRecord,
+  restore: NonNullable<WorkflowBody["restore"]>,
+  { seq, chain }: NewCheckpoint,
+  state: string,
+): Promise<LoadedJournal> {
+  const first = await store.readJournal(record.run, 0, 1);
+  const tail = await store.readJournal(record.run, seq - 1);
+  const fault = findJournalFault(tail.slice(1), record, { seq, chain });
+  if (fault !== undefined) return { entries: first, fault, restored: undefined };
+  return journalFrom(restore, state, first, tail);
+}
+
+/** `tail` starts with the entry of the full checkpoint. */
+function journalFrom(
+  restore: NonNullable<WorkflowBody["restore"]>,
+  state: string,
+  first: readonly Entry[],
+  tail: readonly Entry[],
+): LoadedJournal {
+  const steps = decodeEntriesOf("StepCommitted", tail);
+  const last = steps.at(-1)?.seq ?? 0;
+  // retry-record.V4. A retry after the last step voids entries after it; an earlier one voids delivered messages.
+  const entries = tail.filter(({ seq: at, type }) => at > last || isDeliveredMessage(type) || type === "RunRetried");
+  const { position, delivered } = restore(state, steps);
+  const retries = decodeEntriesOf("RunRetried", entries);
+  const counting = retries.reduce((left, { data }) => deliveredAfterRetry(left, data), delivered);
+  const restored = { position, delivered: counting };
+  return { entries: [...first, ...entries], fault: undefined, restored, checkpointSeq: tail[0]?.seq };
+}

@@ -1,0 +1,62 @@
+// Loads a run that is not in memory: replays its journal.
+
+import type { Timers } from "../base/index.ts";
+import { decodeData, forkOriginOf, type Entry, type RunRecord, type Store } from "../kernel/index.ts";
+import {
+  driveThrough,
+  EmittedChunks,
+  indexJournal,
+  unknownFlags,
+  type Execution,
+  type RecordedJournal,
+  type WorkflowBody,
+} from "../workflow/index.ts";
+import { loadJournal } from "./load-journal.ts";
+
+export type LoadedRun =
+  | { readonly status: "ready"; readonly execution: Execution; readonly isNew: boolean }
+  /** The run must be stopped; `code` and `message` are the evidence. */
+  | { readonly status: "unfit"; readonly code: string; readonly message: string; readonly seq: number };
+
+export async function loadRun(
+  store: Store,
+  timers: Timers,
+  record: RunRecord,
+  body: WorkflowBody,
+  newExecution: (recorded: RecordedJournal) => Execution,
+): Promise<LoadedRun> {
+  const { entries, fault, restored, checkpointSeq = 0 } = await loadJournal(store, record, body);
+  if (fault !== undefined)
+    return {
+      status: "unfit",
+      code: fault.code ?? "STORE_CORRUPT",
+      message: `${fault.code === undefined ? "The journal is damaged: " : ""}${fault.problem}.`,
+      seq: fault.seq,
+    };
+  const unknown = unknownFlags(flagsOf(entries));
+  if (unknown.length > 0)
+    return {
+      status: "unfit",
+      code: "STORE_NEWER_SCHEMA",
+      message: `A newer version of reprise started run ${record.id} (replay flags ${unknown.join(", ")}), so this version cannot replay it. Update reprise, then run \`reprise resume ${record.id}\`.`,
+      seq: 1,
+    };
+  const recorded = indexJournal(entries);
+  const execution = newExecution(recorded);
+  if (Object.values(execution.body.ports).some(({ port }) => port === "stream"))
+    execution.emitted = new EmittedChunks(await store.readEmitted(record.run));
+  if (restored !== undefined) {
+    execution.restoredPosition = restored.position;
+    execution.checkpointSeq = checkpointSeq;
+    for (const message of restored.delivered) execution.restoreMessage(message, record.createdAt);
+  }
+  await driveThrough(execution, recorded, timers);
+  if (execution.stop === undefined) execution.caughtUp();
+  // fork.FK2. A fork starts with two entries.
+  const isNew = record.head === (forkOriginOf(recorded.started.data) === undefined ? 1 : 2);
+  return { status: "ready", execution, isNew };
+}
+
+function flagsOf([first]: readonly Entry[]): readonly number[] {
+  return first === undefined ? [] : (decodeData("RunStarted", first.data).flags ?? []);
+}

@@ -1,0 +1,122 @@
+// OutboxRelay: delivers claimed outbox messages to their handlers (outbox.O1 to outbox.O4).
+//
+// A handler takes an execution slot, like every user function. The relay retries it without limit: the run that sent the
+// message may have ended, so no code could handle a final failure.
+
+import { backoffMs, decode, drawUnit, RetryLaterError, seedOf, type EpochMs, type Timers } from "../base/index.ts";
+import {
+  emit,
+  isObserved,
+  type ClaimedMessage,
+  type ReturnMessageWrite,
+  type MessageDeliveredWrite,
+} from "../kernel/index.ts";
+import { callInStep, idempotencyKeyOf, type LogLevel } from "../workflow/index.ts";
+import type { Pump } from "./pump.ts";
+import type { ExecutionSlots } from "./execution-slots.ts";
+
+/** Delivers a message to another system; every attempt for a message gets the same `dedupKey`. */
+export type OutboxHandler = (payload: unknown, dedupKey: string) => Promise<void> | void;
+
+export interface OutboxRelayHost {
+  readonly handlers: ReadonlyMap<string, OutboxHandler>;
+  readonly pump: Pump;
+  readonly timers: Timers;
+  readonly slots: ExecutionSlots;
+  now(): EpochMs;
+  isStopped(): boolean;
+  /** The run has another message, or a slot is free. */
+  wantMessages(): void;
+  dueAt(at: EpochMs): void;
+  log(level: LogLevel, message: string, data: Readonly<Record<string, unknown>>): void;
+  report(error: unknown): void;
+}
+
+const RETRY = { maxAttempts: Number.MAX_SAFE_INTEGER, baseDelay: "1s", maxDelay: "1m" } as const;
+/** Delay before a failed write is repeated. */
+const RETRY_WRITE_MS = 250;
+
+export class OutboxRelay {
+  readonly #host: OutboxRelayHost;
+  /** Tokens of messages whose delivery has not ended, or whose end the store has not confirmed. */
+  readonly #inDelivery = new Set<string>();
+
+  constructor(host: OutboxRelayHost) {
+    this.#host = host;
+  }
+
+  get destinations(): readonly string[] {
+    return [...this.#host.handlers.keys()];
+  }
+
+  /** Calls the handler of a claimed message; the caller has acquired its slot. */
+  deliver(message: ClaimedMessage): void {
+    this.#inDelivery.add(message.token);
+    this.#call(message)
+      .then(
+        () => this.#delivered(message),
+        (error: unknown) => this.#failed(message, error),
+      )
+      .finally(() => {
+        this.#host.slots.release();
+        this.#host.wantMessages();
+      });
+  }
+
+  isDelivering(token: string): boolean {
+    return this.#inDelivery.has(token);
+  }
+
+  async #call({ destination, data, runId, generation, command }: ClaimedMessage): Promise<void> {
+    const { payload } = decode(data) as { payload?: unknown };
+    const handler = this.#host.handlers.get(destination);
+    if (handler === undefined) throw new Error(`claimed a message to ${destination}, which has no handler`);
+    await callInStep(`outbox ${destination}`, () => handler(payload, idempotencyKeyOf(runId, generation, command)));
+  }
+
+  #delivered(message: ClaimedMessage): void {
+    const { firstRun, run, seq, token, runId, destination, command, attempt } = message;
+    if (isObserved())
+      emit({ event: "message.delivered", run: runId, message: command, destination, attempt: attempt + 1 });
+    this.submit({ write: "message-delivered", firstRun, run, seq, token });
+  }
+
+  #failed(message: ClaimedMessage, error: unknown): void {
+    const { firstRun, run, seq, token, runId, generation, destination, command, attempt } = message;
+    const jitter = drawUnit(seedOf(runId, generation), `${command}/retry`, attempt);
+    const retryInMs = error instanceof RetryLaterError ? error.afterMs : backoffMs(RETRY, attempt, jitter);
+    // People count attempts from 1.
+    const count = attempt + 1;
+    if (isObserved())
+      emit({ event: "message.failed", run: runId, message: command, destination, attempt: count, error, retryInMs });
+    const reason = error instanceof Error ? error.message : "the handler threw a value that is not an Error.";
+    this.#host.log(
+      "warn",
+      `Attempt ${count} to deliver ${command} of run ${runId} to ${destination} failed: ${reason}`,
+      {
+        run: runId,
+        message: command,
+        attempt: count,
+        retryInMs,
+      },
+    );
+    const availableAt = this.#host.now() + retryInMs;
+    this.submit({ write: "return-message", firstRun, run, seq, token, attempt: attempt + 1, availableAt });
+    this.#host.dueAt(availableAt);
+  }
+
+  /** Nothing to do after a lost lease: the worker that took over delivers the message again. */
+  submit(write: MessageDeliveredWrite | ReturnMessageWrite): void {
+    this.#host.pump.submit(write).then(
+      (outcome) => {
+        this.#inDelivery.delete(write.token);
+        if ("more" in outcome && outcome.more) this.#host.wantMessages();
+      },
+      (error: unknown) => {
+        if (this.#host.isStopped()) return;
+        this.#host.report(error);
+        this.#host.timers.set(RETRY_WRITE_MS, () => this.submit(write), { ref: false });
+      },
+    );
+  }
+}

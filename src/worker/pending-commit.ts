@@ -1,0 +1,74 @@
+// PendingCommit: what a hot run has produced since its last commit.
+
+import type {
+  Arrival,
+  ClaimedItem,
+  Delivery,
+  NewChunk,
+  Entry,
+  ItemFence,
+  NewCheckpoint,
+  NewChild,
+  NewItem,
+  NewMessage,
+} from "../kernel/index.ts";
+
+/** Shared by all empty lists: most commits hold one entry and one delivery, and nothing else. */
+export const EMPTY: readonly never[] = [];
+
+export class PendingCommit {
+  /** The chain value before its first entry. */
+  readonly previousChain: string;
+  readonly entries: Entry[] = [];
+  /** The number of entries, where a large entry counts as several: pending entries stay in memory. */
+  weight = 0;
+  /** The code receives them once the commit is durable. */
+  deliveries: readonly Delivery[] = EMPTY;
+  finished: readonly ItemFence[] = EMPTY;
+  /** The terminal entries of finished items, submitted separately when the commit is rejected. */
+  arrivals: readonly Arrival[] = EMPTY;
+  items: readonly NewItem[] = EMPTY;
+  dropped: readonly string[] = EMPTY;
+  children: readonly NewChild[] = EMPTY;
+  messages: readonly { readonly to: number | string; readonly arrival: Arrival }[] = EMPTY;
+  chunks: readonly NewChunk[] = EMPTY;
+  outgoing: readonly NewMessage[] = EMPTY;
+  checkpoints: readonly NewCheckpoint[] = EMPTY;
+  localItems: readonly ClaimedItem[] = EMPTY;
+
+  constructor(previousChain: string) {
+    this.previousChain = previousChain;
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.entries.length === 0 &&
+      this.finished.length === 0 &&
+      this.chunks.length === 0 &&
+      this.dropped.length === 0 &&
+      this.messages.length === 0
+    );
+  }
+
+  /** The results of finished items. */
+  results(): readonly { readonly fence: ItemFence; readonly arrival: Arrival }[] {
+    return this.finished.flatMap((fence, index) => {
+      const arrival = this.arrivals[index];
+      return arrival === undefined ? [] : [{ fence, arrival }];
+    });
+  }
+
+  /** Without items that were dropped before they were written. */
+  wantedItems(): readonly NewItem[] {
+    if (this.dropped.length === 0 || this.items.length === 0) return this.items;
+    const dropped = new Set(this.dropped);
+    return this.items.filter(({ item }) => !dropped.has(item));
+  }
+}
+
+/** `list` with one more element; allocates the list for the first one. */
+export function appended<T>(list: readonly T[], item: T): readonly T[] {
+  if (list === EMPTY) return [item];
+  (list as T[]).push(item);
+  return list;
+}

@@ -1,0 +1,103 @@
+// RunStopper: stops a run that must not continue (rules.A3), and stores the evidence. `resume` continues it with fixed code.
+
+import { encode, RepriseError, type Timers } from "../base/index.ts";
+import { dataWithoutSecrets, emit, isObserved, type RunRecord, type StopWrite, type Store } from "../kernel/index.ts";
+import type { Execution, LogLevel, RecordedJournal, Stop } from "../workflow/index.ts";
+import type { PersistentWrite } from "./released-claims.ts";
+import type { HotRun } from "./hot-run.ts";
+import type { LoadingRuns } from "./loading-runs.ts";
+import type { Pump } from "./pump.ts";
+import { locateStall } from "./locate-stall.ts";
+
+export interface RunStopperHost {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly pump: Pump;
+  readonly log: (level: LogLevel, message: string, data: Readonly<Record<string, unknown>>) => void;
+  readonly onUnheld: (record: RunRecord) => void;
+  persist(write: PersistentWrite): void;
+  report(error: unknown): void;
+}
+
+/** What the runs' holder does for the stopper. */
+export interface StoppedRunHolder {
+  readonly loading: LoadingRuns;
+
+  isStopped(): boolean;
+  /** Removes the run from memory and submits its results separately. */
+  releaseMemory(run: HotRun): void;
+  /** A second execution of the same code, without log output. */
+  replayRun(run: HotRun, recorded: RecordedJournal): Execution;
+}
+
+export class RunStopper {
+  readonly #host: RunStopperHost;
+  readonly #holder: StoppedRunHolder;
+
+  constructor(host: RunStopperHost, holder: StoppedRunHolder) {
+    this.#host = host;
+    this.#holder = holder;
+  }
+
+  stopStalled(run: HotRun): void {
+    const { token, record, execution } = run;
+    const { loading } = this.#holder;
+    this.#holder.releaseMemory(run);
+    loading.begin(record.run);
+    const again = (recorded: RecordedJournal): Execution => this.#holder.replayRun(run, recorded);
+    void locateStall(this.#host, record, execution, again).then(() => {
+      loading.end(record.run);
+      if (token === undefined || this.#holder.isStopped()) return;
+      this.stopWith(record, token, run.evidence() ?? "{}", "blocked", execution.stop?.message ?? "");
+    });
+  }
+
+  stopBroken(run: HotRun, error: unknown): void {
+    this.#host.report(error);
+    this.stopRun(run, blockedEvidence(error).evidence, "blocked");
+  }
+
+  stopRun(run: HotRun, evidence: string, status: Stop["status"]): void {
+    const { token, record } = run;
+    if (token === undefined) return;
+    this.#holder.releaseMemory(run);
+    this.stopWith(record, token, evidence, status, run.execution.stop?.message ?? "internal error");
+  }
+
+  stopWith(record: RunRecord, token: string, evidence: string, status: Stop["status"], message: string): void {
+    submitStop(this.#host, record, { write: "stop", run: record.run, token, status, evidence }, message);
+  }
+}
+
+/** The evidence of an error that stops a run; `where`: the node. */
+export function blockedEvidence(
+  error: unknown,
+  where?: string,
+): { readonly message: string; readonly evidence: string } {
+  const { code, message } =
+    error instanceof RepriseError ? error : { code: "INVARIANT" as const, message: String(error) };
+  const data = { code, message, status: "blocked", ...(where !== undefined && { where }) };
+  return { message, evidence: encode(dataWithoutSecrets(data)) };
+}
+
+/** Stops a run, under the token of its turn or of one of its items. */
+export function submitStop(
+  host: Pick<RunStopperHost, "pump" | "log" | "onUnheld" | "persist" | "report">,
+  record: RunRecord,
+  write: StopWrite,
+  message: string,
+): void {
+  const { run, token, item, status } = write;
+  host.log("error", message, { run: record.id, status });
+  host.pump.submit(write).then(
+    () => {
+      if (isObserved()) emit({ event: "run.stopped", run: record.id, status, message });
+      host.onUnheld(record);
+    },
+    (error: unknown) => {
+      host.report(error);
+      // Claimed again, the run stops again. An item is claimed again when its lease expires.
+      if (item === undefined) host.persist({ write: "return-turn", run, token });
+    },
+  );
+}

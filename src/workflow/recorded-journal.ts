@@ -1,0 +1,230 @@
+// Recorded journal: a journal indexed for replay. Lookups go by command id, so a replay takes time linear in the entries.
+
+import { invariant, RepriseError } from "../base/index.ts";
+import {
+  decodeEntriesOf,
+  decodeEntry,
+  isCancel,
+  isTerminal,
+  retryRecordOf,
+  VoidEntries,
+  type DecodedEntry,
+  type Entry,
+  type EntryType,
+  type RetryRecord,
+} from "../kernel/index.ts";
+
+type CreationType =
+  | "TaskScheduled"
+  | "ChildWorkflowInitiated"
+  | "TimerStarted"
+  | "PromiseCreated"
+  | "StateSet"
+  | "StateCleared"
+  | "MessageSent";
+/** Operations and nodes have no entry before they end. */
+type CallEndType = "OperationCompleted" | "OperationFailed" | "NodeCompleted" | "NodeFailed";
+type AnswerType = "UpdateCompleted" | "UpdateFailed";
+type EndType = "RunCompleted" | "RunFailed" | "RunCancelled" | "RunContinued";
+
+/** The entry that records a command: its creation, the end of an operation, the answer to an update. */
+export type CommandEntry = DecodedEntry<CreationType | CallEndType | AnswerType>;
+export type FailedAttempt = DecodedEntry<"OperationRetried" | "NodeRetried">;
+export type ChildMessageEntry = DecodedEntry<"ChildSignalled" | "ChildCancelRequested">;
+export type EndEntry = DecodedEntry<EndType>;
+
+export interface RecordedJournal {
+  readonly started: DecodedEntry<"RunStarted">;
+  /** The entries that the code receives, in journal order. */
+  readonly deliveries: readonly DecodedEntry[];
+  readonly byCommand: ReadonlyMap<string, CommandEntry>;
+  /** By the id of the timer: starting and canceling it are two commands with one id. */
+  readonly timerCancels: ReadonlyMap<string, DecodedEntry<"TimerCancelled">>;
+  /** By `childMessageKey`: a child and the messages to it share one id. */
+  readonly childMessages: ReadonlyMap<string, ChildMessageEntry>;
+  /** Canceling a timer that has fired has no effect. */
+  readonly firedTimers: ReadonlySet<string>;
+  /** Timers that were open when the run was canceled. The cancel closed them unless they were shielded. */
+  readonly cancelledTimers: ReadonlySet<string>;
+  /** The last failed attempt of operations and nodes that have no terminal entry. */
+  readonly failedAttempts: ReadonlyMap<string, FailedAttempt>;
+  /** The ids for which `ctx.patched` returned true. */
+  readonly patches: ReadonlySet<string>;
+  /** Checkpoints of a graph, by step. */
+  readonly steps: ReadonlyMap<number, DecodedEntry<"StepCommitted">>;
+  /** The highest index of a command that is recorded when it is created; strict mode accepts no new command below it. */
+  readonly lastIndex: number;
+  readonly end: EndEntry | undefined;
+  /** One per `RunRetried` entry, in order (retry-record.V3). */
+  readonly runRetries: readonly RetryRecord[];
+}
+
+/** The key of the n-th message to a child. */
+export function childMessageKey(child: string, n: number): string {
+  return `${child} message ${n}`;
+}
+
+const NO_ENTRIES: ReadonlyMap<string, never> = new Map<string, never>();
+const NO_STEPS: ReadonlyMap<number, never> = new Map<number, never>();
+const NO_COMMANDS: ReadonlySet<string> = new Set();
+const NO_RETRIES: readonly RetryRecord[] = [];
+
+export function runRetriesOf(entries: readonly Entry[]): readonly RetryRecord[] {
+  const retried = decodeEntriesOf("RunRetried", entries);
+  return retried.length === 0 ? NO_RETRIES : retried.map(({ seq, data }) => retryRecordOf(seq, data));
+}
+
+/** The entries that retries of the run did not void (retry-record.V2). */
+export function effectiveEntries(entries: readonly Entry[], retries: readonly RetryRecord[]): readonly Entry[] {
+  if (retries.length === 0) return entries;
+  const voids = new VoidEntries(retries);
+  const kept: Entry[] = [];
+  const failed = new Map<string, number>();
+  for (const entry of entries) {
+    const verdict = voids.classify(entry, () => decodeEntry(entry).data);
+    if (verdict === "counts" && entry.type !== "RunRetried") kept.push(entry);
+    else if (verdict === "orphan") kept.push({ ...entry, command: "" });
+    else if (entry.type === "OperationFailed") failed.set(entry.command, entry.seq);
+  }
+  // A reopened operation starts again with its first attempt.
+  return kept.filter(({ type, command, seq }) => type !== "OperationRetried" || seq > (failed.get(command) ?? 0));
+}
+
+export function decodeEffectiveEntries(entries: readonly Entry[]): readonly DecodedEntry[] {
+  return effectiveEntries(entries, runRetriesOf(entries)).map(decodeEntry);
+}
+
+/** The journal of a run that has only its first entry. */
+export function freshJournal(first: Entry): RecordedJournal {
+  invariant(first.seq === 1 && first.type === "RunStarted", "The first entry of a journal is RunStarted.");
+  return {
+    started: decodeEntry(first) as DecodedEntry<"RunStarted">,
+    deliveries: [],
+    byCommand: NO_ENTRIES,
+    timerCancels: NO_ENTRIES,
+    childMessages: NO_ENTRIES,
+    firedTimers: NO_COMMANDS,
+    cancelledTimers: NO_COMMANDS,
+    failedAttempts: NO_ENTRIES,
+    patches: NO_COMMANDS,
+    steps: NO_STEPS,
+    lastIndex: -1,
+    end: undefined,
+    runRetries: NO_RETRIES,
+  };
+}
+
+/** Indexes a journal; its first entry must be among `entries`. */
+export function indexJournal(entries: readonly Entry[]): RecordedJournal {
+  const deliveries: DecodedEntry[] = [];
+  const byCommand = new Map<string, CommandEntry>();
+  const timerCancels = new Map<string, DecodedEntry<"TimerCancelled">>();
+  const childMessages = new Map<string, ChildMessageEntry>();
+  const messageCounts = new Map<string, number>();
+  const failedAttempts = new Map<string, FailedAttempt>();
+  const openTimers = new Set<string>();
+  const firedTimers = new Set<string>();
+  const cancelledTimers = new Set<string>();
+  const patches = new Set<string>();
+  const steps = new Map<number, DecodedEntry<"StepCommitted">>();
+  let started: DecodedEntry<"RunStarted"> | undefined;
+  let end: EndEntry | undefined;
+  let lastIndex = -1;
+  const runRetries = runRetriesOf(entries);
+  for (const raw of effectiveEntries(entries, runRetries)) {
+    const entry = decodeEntry(raw);
+    const { type, command } = entry;
+    if (type === "TimerStarted") openTimers.add(command);
+    else if (type === "TimerCancelled") openTimers.delete(command);
+    else if (type === "TimerFired") firedTimers.add(command);
+    else if (isCancel(type)) for (const timer of openTimers) cancelledTimers.add(timer);
+    switch (entry.type) {
+      case "TaskScheduled":
+      case "ChildWorkflowInitiated":
+      case "TimerStarted":
+      case "PromiseCreated":
+      case "StateSet":
+      case "StateCleared":
+      case "MessageSent":
+        byCommand.set(command, entry);
+        lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      case "TimerCancelled":
+        timerCancels.set(command, entry);
+        lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      case "ChildSignalled":
+      case "ChildCancelRequested": {
+        const n = messageCounts.get(command) ?? 0;
+        messageCounts.set(command, n + 1);
+        childMessages.set(childMessageKey(command, n), entry);
+        lastIndex = Math.max(lastIndex, entry.data.index);
+        break;
+      }
+      case "OperationRetried":
+      case "NodeRetried":
+        failedAttempts.set(command, entry);
+        break;
+      case "OperationCompleted":
+      case "OperationFailed":
+      case "NodeCompleted":
+      case "NodeFailed":
+        byCommand.set(command, entry);
+        deliveries.push(entry);
+        break;
+      case "UpdateCompleted":
+      case "UpdateFailed":
+        byCommand.set(command, entry);
+        break;
+      case "StepCommitted":
+        steps.set(entry.data.step, entry);
+        break;
+      case "PatchMarked":
+        patches.add(entry.data.id);
+        break;
+      case "RunStarted":
+        started = entry;
+        break;
+      case "RunCompleted":
+      case "RunFailed":
+      case "RunCancelled":
+      case "RunContinued":
+        end = entry;
+        break;
+      default:
+        if (!isDelivered(type))
+          throw new RepriseError(
+            "STORE_CORRUPT",
+            `Entry ${entry.seq} has an unexpected type, ${type}. Run \`reprise doctor\`.`,
+          );
+        deliveries.push(entry);
+    }
+  }
+  if (started === undefined)
+    throw new RepriseError("STORE_CORRUPT", "A journal has no RunStarted entry. Run `reprise doctor`.");
+  return {
+    started,
+    deliveries,
+    byCommand,
+    timerCancels,
+    childMessages,
+    firedTimers,
+    cancelledTimers,
+    failedAttempts,
+    patches,
+    steps,
+    lastIndex,
+    end,
+    runRetries,
+  };
+}
+
+/** The run ended before its code ran. */
+export function isNotStarted(end: EndEntry | undefined): boolean {
+  return (end?.type === "RunCancelled" || end?.type === "RunFailed") && end.data.begun === false;
+}
+
+/** Entries that settle a command, and requests from outside. */
+function isDelivered(type: EntryType): boolean {
+  return isTerminal(type) || isCancel(type) || type === "UpdateRequested";
+}

@@ -1,0 +1,153 @@
+// run, worker, --watch, pause, retry, verify and doctor with flows; Ctrl-C.
+
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createEngine, flow, typed } from "reprise";
+import {
+  command as cli,
+  finished,
+  jsonLines,
+  ROOT,
+  saying,
+  startCli,
+  startOnTerminal,
+  isInstalled,
+  TemporaryFolder,
+} from "./cli-process.ts";
+import { failingUntil, wide } from "./flows.ts";
+import { StoreWithRuns } from "./store-with-runs.ts";
+
+const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
+const FLOWS = join(ROOT, "test/cli/flows.ts");
+
+function place(): TemporaryFolder & { on: (...args: readonly string[]) => ReturnType<typeof cli>; store: string[] } {
+  const folder = new TemporaryFolder();
+  const store = ["--store", `sqlite:${folder.file("shop.db")}`];
+  return Object.assign(folder, { store, on: (...args: readonly string[]) => cli([...args, ...store]) });
+}
+
+test("a worker works in the queues of nodes; what is at work, queued and due without anybody is told", async () => {
+  using here = place();
+  expect((await here.on("run", FLOWS, "slow", "--detach", "--id", "s-1")).stdout).toBe("s-1\n");
+  expect((await here.on("show", "s-1")).stdout).toContain(
+    "waits for\n  a worker that has the definition slow, version 1\n",
+  );
+  expect((await here.on("worker", FLOWS, "--queues", "cpu")).stderr).toContain("there are: default, tax, gpu");
+  const worker = startCli(["worker", FLOWS, "--queues", "default,gpu", "--events", ...here.store]);
+  const ended = finished(worker);
+  await saying(worker, "at work");
+  const watching = startCli(["show", "s-1", "--watch", ...here.store]);
+  const watched = finished(watching);
+  await saying(watching, "● other");
+  expect((await here.on("pause", "s-1")).code).toBe(0);
+  const paused = await here.on("show", "s-1");
+  expect(paused.stdout).toMatch(/^work +at work$/m);
+  expect(paused.stdout).toMatch(/^\[output\] +output +waiting 1 of 2$/m);
+  expect(paused.stdout).toContain("waits for\n  somebody who resumes it\n");
+  worker.kill("SIGTERM");
+  const { code, stdout } = await ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/6 flows \(broken, failing, .*slow, wide\)/);
+  expect((await here.on("show", "s-1")).stdout).toMatch(/^\[output\] +output +queued, paused$/m);
+  expect((await here.on("resume", "s-1")).code).toBe(0);
+  const doctor = await here.on("doctor");
+  expect(doctor.stdout).toMatch(
+    /^waiting +1 due node of flow slow, version 1, the oldest for .*: no worker is alive to take it$/m,
+  );
+  expect(doctor.code).toBe(0);
+  const [json] = jsonLines((await here.on("doctor", "--json")).stdout);
+  expect(json!["dueNodes"]).toEqual([
+    { definition: "slow", version: 1, queue: null, count: 1, oldestAt: expect.any(String) },
+  ]);
+  const done = await here.on("run", FLOWS, "slow", "--id", "s-1");
+  expect([done.code, done.stdout]).toEqual([0, "5\n"]);
+  expect(await watched).toMatchObject({ code: 0, stdout: expect.stringContaining("● completed") });
+});
+
+test("a failed flow goes on from the item that failed, and verify says that code and journal agree", async () => {
+  let isRepaired = false;
+  const failing = failingUntil(() => isRepaired);
+  using own = await new StoreWithRuns([failing]).start({ id: "f-1", what: failing, input: 5, until: "failed" });
+  expect((await own.cli("retry", "f-1")).code).toBe(0);
+  const retried = await own.cli("show", "f-1");
+  expect(retried.stdout).toMatch(/^each +spread +2 of 5, 1 queued$/m);
+  expect(retried.stdout).toMatch(/· retried +from entry 7\n/);
+  expect(retried.stdout).not.toContain("failed");
+  expect(retried.stdout).toContain("waits for\n  a worker that has the definition failing, version 1\n");
+  isRepaired = true;
+  expect(await own.finish("f-1")).toMatchObject({ status: "completed", output: 5 });
+  expect((await own.cli("show", "f-1")).stdout).toMatch(/^each +spread +done, 5 items +\d/m);
+  const verified = await own.cli("verify", "f-1", FLOWS);
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("same")]);
+});
+
+test("--watch counts items that end well instead of telling each; --json has every entry, and the nodes at the end", async () => {
+  using own = await new StoreWithRuns([wide]).start({ id: "w-1", what: wide, input: 300, until: "completed" });
+  const { code, stdout } = await own.cli("show", "w-1", "--watch");
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/· items\[\] +spread, 300 items\n/);
+  expect(stdout).toMatch(/✖ items\[107\] +node failed: FatalError: item 107\n/);
+  expect(stdout).not.toContain("items[108]");
+  const lines = jsonLines((await own.cli("show", "w-1", "--watch", "--json")).stdout);
+  expect(lines.filter(({ entry }) => entry?.command === "items[108]")).toHaveLength(1);
+  expect(lines.at(-1)!["run"].flow.nodes[0]).toMatchObject({
+    node: "items",
+    items: { total: 300, done: 297, failed: 3 },
+  });
+});
+
+test("a node and items that will be tried again are told with when, and why", async () => {
+  const later = flow("later", { input: typed<number>() })
+    .action("tries", ["input"], { retry: { maxAttempts: 3, baseDelay: "1 hour" } }, () => {
+      throw new Error("not now\u0007");
+    })
+    .spread(
+      "each",
+      ["input"],
+      { retry: { maxAttempts: 3, baseDelay: "1 hour" } },
+      ({ input }) => [input, 1, 2],
+      (_ctx, n) => {
+        if (n > 0) throw new Error("nor these");
+        return n;
+      },
+    )
+    .output(["tries", "each"], () => 1);
+  using own = new StoreWithRuns([later]);
+  {
+    await using engine = await createEngine({ store: own.url, definitions: [later], logger: SILENT });
+    await engine.start(later, 0, { id: "l-1" });
+    const items = async (): Promise<number> => {
+      const [json] = jsonLines((await own.cli("doctor", "--json")).stdout);
+      return json!["store"].items.delayed as number;
+    };
+    while ((await items()) < 3) await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { stdout } = await own.cli("show", "l-1");
+  expect(stdout).toMatch(/^tries +to be tried again +2$/m);
+  expect(stdout).toMatch(/^each +spread +1 of 3, 2 to be tried again$/m);
+  expect(stdout).toMatch(/waits for\n {2}attempt 2 of tries, in (1 h|59 m .*); Error: not now\\u0007\n/);
+});
+
+test("doctor names the run and the node whose counters are wrong", async () => {
+  using own = await new StoreWithRuns([wide]).start({ id: "w-1", what: wide, input: 3, until: "completed" });
+  const db = new DatabaseSync(own.url.slice("sqlite:".length));
+  db.exec("update readiness set completed = 2 where node = 'items'");
+  db.close();
+  const { code, stdout } = await own.cli("doctor");
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/✖ I2 .*run w-1\n +Node items has counted 2 arrivals, and 3 are there\./);
+});
+
+test.runIf(isInstalled("script"))(
+  "on a terminal values give way to states, and nothing is wider than a line",
+  async () => {
+    using own = await new StoreWithRuns([wide]).start({ id: "w-1", what: wide, input: 300, until: "completed" });
+    const child = startOnTerminal(["show", "w-1", "--store", own.url]);
+    const { stdout } = await finished(child);
+    // eslint-disable-next-line no-control-regex
+    const lines = stdout.replace(/\u001b\[\d+m/g, "").split(/\r?\n/);
+    expect(lines.find((line) => line.startsWith("items "))).toContain("done, 300 items, 3 failed");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+  },
+);

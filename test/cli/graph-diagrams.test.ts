@@ -1,0 +1,166 @@
+// reprise graph: pictures that say what the definition says, whatever its names are.
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { graph, last, START } from "reprise";
+import { describeGraph } from "reprise/describe";
+import { command as cli, DEFINITIONS, ROOT, TemporaryFolder } from "./cli-process.ts";
+import * as graphs from "./graphs.ts";
+import { dotOf } from "../../src/cli/dot.ts";
+import { mermaidOf } from "../../src/cli/mermaid.ts";
+import { graphDiagramOf } from "../../src/cli/diagram.ts";
+import { readDot, readMermaid } from "./diagram-grammar.ts";
+
+const GRAPHS = join(ROOT, "test/cli/graphs.ts");
+const FORMATS = [
+  ["mermaid", mermaidOf, readMermaid],
+  ["dot", dotOf, readDot],
+] as const;
+
+describe.each(FORMATS)("%s", (_format, write, read) => {
+  test("every name comes out as it went in, also those that mean something to whoever reads the picture", () => {
+    const described = describeGraph(graphs.odd);
+    const picture = read(write([graphDiagramOf(described, 0)]));
+    expect(picture.titles).toEqual([described.name]);
+    const names = [...picture.boxes.values()].map(({ lines }) => lines[0]);
+    expect(names).toEqual(["START", ...described.nodes.map(({ name }) => name), "END"]);
+  });
+
+  test("so does any other text, as a name and as a condition", () => {
+    const text = fc
+      .string({
+        unit: fc.oneof(fc.constantFrom(...'"#&<>%{}[]()|;:\\`*_~$-+.1 ='), fc.string({ unit: "binary", maxLength: 1 })),
+        minLength: 1,
+        maxLength: 12,
+      })
+      .filter((one) => one !== "" && !/\p{Cc}/u.test(one) && one.isWellFormed());
+    fc.assert(
+      fc.property(text, text, (name, by) => {
+        const node = { name, takesItems: false, waitsFor: [], hasEdges: true };
+        const edge = { from: name, to: null, kind: "conditional" as const, index: 0, by, joins: false };
+        const described = { name, version: 1, channels: [], maxSteps: 1, nodes: [node], edges: [edge] };
+        const picture = read(write([graphDiagramOf(described, 0)]));
+        expect([picture.titles, picture.boxes.get("g0n0")?.lines]).toEqual([[name], [name]]);
+        expect(picture.arrows[0]?.label).toBe(`if ${by}`);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("edges, conditions in the order they are asked, spreads and joins are drawn as such", () => {
+    const picture = read(write([graphDiagramOf(describeGraph(graphs.agent), 0)]));
+    const nameOf = (id: string): string => picture.boxes.get(id)!.lines[0]!;
+    expect(picture.arrows.map(({ from, to, label }) => [nameOf(from), nameOf(to), label])).toEqual([
+      ["START", "plan", ""],
+      ["plan", "search", "each of state.questions"],
+      ["search", "facts", ""],
+      ["search", "read", ""],
+      ["facts", "write", ""],
+      ["read", "write", ""],
+      ["write", "review", "if isEnough"],
+      ["write", "plan", "else if state.found.length < 2"],
+      ["write", "END", "else"],
+    ]);
+    const boxes = [...picture.boxes.values()];
+    expect(boxes.find(({ lines }) => lines[0] === "write")?.lines[1]).toBe("waits for all");
+    expect(boxes.find(({ lines }) => lines[0] === "search")?.lines[1]).toBe("once per item");
+    expect(boxes.find(({ lines }) => lines[0] === "review")?.lines[1]).toBe("ends, or goto");
+    expect(new Set(boxes.map(({ shape }) => shape)).size).toBe(4);
+  });
+
+  test("all graphs of a file are one picture, each in a frame of its own", () => {
+    const all = [graphs.agent, graphs.odd, graphs.loop].map((one, place) => graphDiagramOf(describeGraph(one), place));
+    const picture = read(write(all));
+    expect(picture.titles).toEqual([graphs.agent.name, graphs.odd.name, graphs.loop.name]);
+    expect(picture.boxes.size).toBe(all.reduce((sum, { boxes }) => sum + boxes.length, 0));
+  });
+
+  test("what a run did is laid over the same boxes", () => {
+    const described = describeGraph(graphs.agent);
+    const trace = {
+      title: "agent: a-1, waiting after step 5",
+      done: new Map([["plan", 2]]),
+      now: new Map([["review", 1]]),
+      failed: new Set(["facts"]),
+      waiting: new Map([["write", ["read"]]]),
+      children: new Map([["read", new Set(["sub", "other"])]]),
+      gotos: [{ from: "review", to: "plan", count: 3 }],
+      hasEnded: false,
+    };
+    const picture = read(write([graphDiagramOf(described, 0, trace)]));
+    expect(picture.titles).toEqual([trace.title]);
+    const linesOf = (name: string): readonly string[] | undefined =>
+      [...picture.boxes.values()].find(({ lines }) => lines[0]?.startsWith(name))?.lines;
+    expect(linesOf("plan")).toEqual(["plan ×2"]);
+    expect(linesOf("review")).toEqual(["review", "ends, or goto", "at work"]);
+    expect(linesOf("read")).toEqual(["read", "child sub", "child other"]);
+    expect(linesOf("facts")).toEqual(["facts", "failed"]);
+    expect(linesOf("write")).toEqual(["write", "waits for all", "has read"]);
+    expect(picture.arrows.at(-1)).toMatchObject({ label: "goto ×3" });
+    expect([...picture.marks.values()].flat()).toEqual(expect.arrayContaining(["g0n0", "g0n2", "g0n4", "g0n5"]));
+  });
+});
+
+test("a description is plain data, and runs none of the graph's code", () => {
+  const refuse = (): never => {
+    throw new Error("was run");
+  };
+  const made = graph("quiet", { state: { n: last(0) } })
+    .node("a", refuse)
+    .node("b", async (_ctx, _state, _item: number) => {})
+    .edge(START, "a", refuse)
+    .spread("a", "b", function () {
+      return refuse();
+    });
+  const described = describeGraph(made);
+  expect(JSON.parse(JSON.stringify(described))).toEqual(described);
+  expect(described.edges).toEqual([
+    { from: null, to: "a", kind: "conditional", index: 0, by: "refuse", joins: false },
+    { from: "a", to: "b", kind: "spread", index: 0, by: null, joins: false },
+  ]);
+  expect(described.nodes).toEqual([
+    { name: "a", takesItems: false, waitsFor: [], hasEdges: true },
+    { name: "b", takesItems: true, waitsFor: [], hasEdges: false },
+  ]);
+});
+
+describe("the command", () => {
+  test("writes Mermaid to standard output, DOT and JSON when asked", async () => {
+    const mermaid = await cli(["graph", GRAPHS, "agent"]);
+    expect([mermaid.code, mermaid.stderr]).toEqual([0, ""]);
+    expect(readMermaid(mermaid.stdout).titles).toEqual(["agent"]);
+    expect(readDot((await cli(["graph", GRAPHS, "--format", "dot"])).stdout).titles).toHaveLength(6);
+    for (const args of [["--json"], ["--format", "json"]]) {
+      const { stdout } = await cli(["graph", GRAPHS, "agent", ...args]);
+      expect(JSON.parse(stdout)).toEqual({ graphs: [describeGraph(graphs.agent)], flows: [], run: null });
+    }
+  });
+
+  test("writes to a file, and over none", async () => {
+    using folder = new TemporaryFolder();
+    const out = folder.file("agent.mmd");
+    expect(await cli(["graph", GRAPHS, "agent", "--out", out])).toMatchObject({ code: 0, stdout: "" });
+    expect(readMermaid(readFileSync(out, "utf8")).titles).toEqual(["agent"]);
+    const again = await cli(["graph", GRAPHS, "loop", "--out", out]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("is there already")]);
+    expect(readMermaid(readFileSync(out, "utf8")).titles).toEqual(["agent"]);
+    const nowhere = folder.file("no/such/folder");
+    expect((await cli(["graph", GRAPHS, "--out", nowhere])).stderr).toContain("cannot be written");
+    expect(existsSync(nowhere)).toBe(false);
+  });
+
+  test.each([
+    [["graph", GRAPHS, "nothing"], "exports no graph or flow called nothing; it has: agent"],
+    [["graph", DEFINITIONS], "exports no graph and no flow."],
+    [["graph", "nowhere.ts"], "There is no file"],
+    [["graph", GRAPHS, "--format", "svg"], "Allowed choices are mermaid, dot, json"],
+    [["graph", GRAPHS, "--format", "dot", "--json"], "contradict each other"],
+    [["graph", GRAPHS, "--generation", "1"], "name it with --run"],
+  ])("refuses %j", async (args, words) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(words);
+  });
+});

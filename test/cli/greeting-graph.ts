@@ -1,0 +1,19 @@
+// A graph whose calls of the outside can be told apart, as it was recorded.
+
+import { append, END, graph, START } from "reprise";
+
+export const buildTalk = (greeting: string, answer: string) =>
+  graph("talk", { state: { said: append<string>() } })
+    .node("greet", async (ctx) => ({
+      said: [await ctx.run("greet", { greeting }, (_op, asked) => `${asked.greeting}!`)],
+    }))
+    .node("answer", { retry: { maxAttempts: 2, baseDelay: 1 } }, async (ctx) => {
+      ctx.label("answered");
+      if (ctx.attempt === 1) throw new Error("not yet");
+      return { said: [await ctx.run("answer", () => answer)] };
+    })
+    .edge(START, "greet")
+    .edge("greet", "answer")
+    .edge("answer", END);
+
+export const talk = buildTalk("hello", "fine");

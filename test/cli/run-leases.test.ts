@@ -1,0 +1,224 @@
+// Who holds a run: what show, doctor and top say about runs that are held, and about the store's history.
+
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { createEngine, task, workflow } from "reprise";
+import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
+import { workerTag, historyOf, historyRow, type WorkerInfo } from "../../src/kernel/index.ts";
+import { findExpiredLeases, stalledLines, readStalledRuns } from "../../src/cli/doctor-leases.ts";
+import { runLeasesOf, turnLines } from "../../src/cli/run-leases.ts";
+import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
+import { claimItems, startHeld, startWithTasks } from "../../src/testing/store-cases/moves.ts";
+import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
+import { describeOn, freshDatabase } from "../servers/index.ts";
+import { command, jsonLines, TemporaryFolder } from "./cli-process.ts";
+
+const NOW = 1_000_000;
+const worker = (number: number, until: number, leaseMs = 10_000): WorkerInfo => ({
+  worker: number,
+  name: `shop-${number}`,
+  startedAt: 0,
+  until,
+  profile: JSON.stringify({ definitions: [], items: [], leaseMs }),
+  activity: undefined,
+});
+
+describe("who holds a running run", () => {
+  const lines = (holder: number | undefined, workers: readonly WorkerInfo[]): readonly string[] =>
+    turnLines(runLeasesOf({ run: 1, worker: holder, committedAt: NOW - 41_000, items: [] }, workers, NOW), NOW);
+
+  test.each([
+    ["a worker that is alive", 3, [worker(3, NOW + 1)], ["held by worker shop-3 (3), last commit 41 s ago"]],
+    [
+      "a worker whose lease ended, beside one that is alive",
+      3,
+      [worker(3, NOW - 12_000), worker(4, NOW + 1)],
+      ["held by worker shop-3 (3), last commit 41 s ago", "its lease ended 12 s ago; another worker takes it over"],
+    ],
+    [
+      "a worker whose lease ended, and no other is alive",
+      3,
+      [worker(3, NOW)],
+      [
+        "held by worker shop-3 (3), last commit 41 s ago",
+        "its lease ended 0 ms ago; no worker is alive to take it over",
+      ],
+    ],
+    [
+      "a worker nobody knows",
+      3,
+      [worker(4, NOW + 1)],
+      ["held by worker 3, last commit 41 s ago", "that worker is not registered; another worker takes it over"],
+    ],
+    ["no worker", undefined, [], ["no worker holds it, last commit 41 s ago: see `reprise doctor`"]],
+  ])("is said: %s", (_what, holder, workers, said) => {
+    expect(lines(holder, workers)).toEqual(said);
+  });
+});
+
+test("a lease that ended long ago is a problem only while another worker could have taken over", () => {
+  const gone = worker(3, NOW - 61_000);
+  expect(findExpiredLeases([gone], NOW)).toEqual([]);
+  expect(findExpiredLeases([worker(3, NOW - 60_000), worker(4, NOW + 1)], NOW)).toEqual([]);
+  expect(findExpiredLeases([worker(3, NOW - 90_000, 30_000), worker(4, NOW + 1)], NOW)).toEqual([]);
+  expect(findExpiredLeases([gone, worker(4, NOW + 1)], NOW)).toMatchObject([
+    { invariant: "I14 leases have holders", message: expect.stringContaining("shop-3 (3) ended 1 m 1 s ago") },
+  ]);
+});
+
+test("only runs whose last commit is older than a minute and their holder's lease are quiet, the longest first", async () => {
+  const time = createVirtualTime();
+  const store = await openSqliteStore({
+    path: ":memory:",
+    clock: time.clock,
+    timers: time.timers,
+    random: systemRandom,
+  });
+  const about = (leaseMs: number): string => JSON.stringify({ definitions: [], items: [], leaseMs });
+  const short = await store.registerWorker("short", 600_000, about(10_000));
+  const long = await store.registerWorker("long", 600_000, about(300_000));
+  for (let n = 0; n < 7; n += 1) await startHeld(store, short, `short-${n}`);
+  await startHeld(store, long, "long");
+  time.advanceTo(time.now() + 30_000);
+  await startHeld(store, short, "young");
+  time.advanceTo(time.now() + 31_000);
+  const quiet = await readStalledRuns(store, await store.listWorkers());
+  expect([quiet.count, quiet.more, quiet.longest.length]).toEqual([7, false, 5]);
+  expect(stalledLines(quiet, store.now())).toEqual([
+    "7 running runs without a commit for over a minute",
+    ...quiet.longest.map(({ id }) => `${id}: worker short (${workerTag(short)}), last commit 1 m 1 s ago`),
+    "and 2 more",
+  ]);
+  const paged = await readStalledRuns(store, await store.listWorkers(), { page: 2, max: 100 });
+  expect([paged.count, paged.more]).toEqual([7, false]);
+  expect(await readStalledRuns(store, await store.listWorkers(), { page: 2, max: 4 })).toMatchObject({
+    count: 2,
+    more: true,
+  });
+  await store.close();
+});
+
+test("show says which worker holds a run and its tasks, and when it last moved", async () => {
+  using folder = new TemporaryFolder();
+  const url = `sqlite:${folder.file("shop.db")}`;
+  const [inStep, inTask] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const done = Promise.withResolvers<void>();
+  const print = task("print", async () => {
+    inTask.resolve();
+    await done.promise;
+  });
+  const slow = workflow("slow", async (ctx) => {
+    await ctx.run("wait", async () => {
+      inStep.resolve();
+      await done.promise;
+    });
+  });
+  const prints = workflow("prints", async (ctx) => ctx.task(print, undefined));
+  await using engine = await createEngine({ store: url, definitions: [slow, prints, print] });
+  await engine.start(slow, undefined, { id: "slow-1" });
+  await engine.start(prints, undefined, { id: "prints-1" });
+  await Promise.all([inStep.promise, inTask.promise]);
+  const show = (...args: readonly string[]): ReturnType<typeof command> => command(["show", ...args, "--store", url]);
+  expect((await show("slow-1")).stdout).toMatch(/^now\n {2}held by worker \S+ \(\w+\), last commit [\d.]+ m?s ago\n/m);
+  const holder = { worker: expect.any(Number), name: expect.any(String), alive: true, until: expect.any(String) };
+  expect(jsonLines((await show("slow-1", "--json")).stdout)[0]).toMatchObject({
+    holder,
+    lastCommitAt: expect.stringMatching(/Z$/),
+    heldItems: [],
+  });
+  await expect
+    .poll(async () => (await show("prints-1")).stdout)
+    .toMatch(/task print: held by worker \S+ \(\w+\) Task\(0\)/);
+  expect(jsonLines((await show("prints-1", "--json")).stdout)[0]).toMatchObject({
+    heldItems: [{ ...holder, item: "Task(0)" }],
+  });
+  done.resolve();
+});
+
+test("doctor names quiet runs for information, and a lease nobody took over as a problem", async () => {
+  using folder = new TemporaryFolder();
+  const path = folder.file("shop.db");
+  const url = `sqlite:${path}`;
+  const ago = { now: () => systemClock.now() - 100_000, monotonic: systemClock.monotonic };
+  const store = await openSqliteStore({ path, clock: ago, timers: systemTimers, random: systemRandom });
+  const dead = await store.registerWorker("dead", 10_000);
+  await startHeld(store, dead, "order-1");
+  await startWithTasks(store, dead, "order-2", 1);
+  await claimItems(store, dead);
+  await store.close();
+  const alone = await command(["doctor", "--store", url]);
+  expect([alone.code, alone.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^held +1 running run without a commit for over a minute\n +order-1: worker dead \(\w+\), its lease is over, last commit 1 m \d+ s ago$/m,
+    ),
+  ]);
+  const again = await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom });
+  await again.registerWorker("lazy", 60_000);
+  await again.close();
+  const { code, stdout, stderr } = await command(["doctor", "--store", url]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /I14 leases have holders\n +The lease of worker dead \(\w+\) ended 1 m \d+ s ago, and the one worker that is alive has not taken over/,
+  );
+  expect(stderr).not.toContain("copy the database");
+  const [report] = jsonLines((await command(["doctor", "--json", "--store", url])).stdout);
+  expect(report).toMatchObject({
+    healthy: false,
+    quiet: { count: 1, longest: [{ id: "order-1", holder: { name: "dead", alive: false } }] },
+    problems: [{ invariant: "I14 leases have holders" }],
+  });
+});
+
+const EVENTS = [
+  { at: Date.UTC(2026, 6, 1), kind: "rolled_back", detail: "batch 7 of writer a is gone" },
+  { at: Date.UTC(2026, 6, 9), kind: "restored", detail: "from monday.db" },
+] as const;
+
+test("events that cannot be read are left out of a store's history, the others come newest first", () => {
+  const rows = EVENTS.map(historyRow);
+  const strange = ["", "null", "7", '{"at":1,"kind":"other","detail":""}'].map((value) => ({
+    key: "history:1",
+    value,
+  }));
+  expect(historyOf([...strange, ...rows])).toEqual(EVENTS.toReversed());
+});
+
+test("doctor and top list what happened to the store as a whole, newest first", async () => {
+  using folder = new TemporaryFolder();
+  const path = folder.file("shop.db");
+  const url = `sqlite:${path}`;
+  await (await openSqliteStore({ path, clock: systemClock, timers: systemTimers, random: systemRandom })).close();
+  const db = new DatabaseSync(path);
+  const put = db.prepare("insert into meta (key, value) values (?, ?)");
+  const recent = { at: systemClock.now() - 5_000, kind: "rolled_back", detail: "just now" } as const;
+  for (const { key, value } of [...EVENTS, recent].map(historyRow)) put.run(key, value);
+  db.close();
+  const { code, stdout } = await command(["doctor", "--store", url]);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^history +\S+Z the database went back: just now\n +2026-07-09T\S+ restored from monday\.db\n +2026-07-01T\S+ the database went back: batch 7 of writer a is gone$/m,
+    ),
+  ]);
+  const [report] = jsonLines((await command(["doctor", "--json", "--store", url])).stdout);
+  expect(report?.["history"]).toEqual(
+    [recent, ...EVENTS.toReversed()].map(({ at, ...rest }) => ({ at: new Date(at).toISOString(), ...rest })),
+  );
+  expect((await command(["top", "--once", "--store", url])).stdout).toMatch(
+    /^history {2}[\d.]+ s ago: the database went back: just now$/m,
+  );
+});
+
+for (const kind of ["postgres", "mysql"] as const)
+  describeOn(kind, `the history of a store on ${kind}`, () => {
+    test("is read newest first", async () => {
+      await using database = await freshDatabase(kind);
+      expect((await command(["migrate", "--store", database.url])).code).toBe(0);
+      const [table, key] = kind === "postgres" ? ["reprise.meta", "key"] : ["reprise_meta", "`key`"];
+      for (const row of EVENTS.map(historyRow))
+        await database.run(`insert into ${table} (${key}, value) values ('${row.key}', '${row.value}')`);
+      const [report] = jsonLines((await command(["doctor", "--json", "--store", database.url])).stdout);
+      expect(report?.["history"]).toMatchObject([{ kind: "restored" }, { kind: "rolled_back" }]);
+    });
+  });

@@ -1,0 +1,12 @@
+// Run before each file of tests that is run elsewhere.
+
+import { beforeEach } from "vitest";
+import { dropAfterAll } from "./store-under-test.ts";
+import { EXCEPTIONS } from "./exceptions.ts";
+
+dropAfterAll();
+
+beforeEach(({ task, skip }) => {
+  const reason = EXCEPTIONS.get(task.name);
+  if (reason !== undefined) skip(reason);
+});

@@ -1,6 +1,0 @@
-// What `reprise/sqlite` means elsewhere.
-
-import type { sqlite as real } from "../../src/stores/sqlite/index.ts";
-import { sourceAt } from "./elsewhere.ts";
-
-export const sqlite: typeof real = Object.assign((path: string) => sourceAt(path), { "~kind": "sqlite" } as const);

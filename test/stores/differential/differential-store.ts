@@ -1,0 +1,233 @@
+// TwinStore: SQLite, and beside it the same rules over rows in memory. Whatever is asked of one is asked of the other, and
+// after each write both must have answered alike and have the same rows in every table.
+
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { leastNumberAt, type Outcome, type Store, type Write } from "../../../src/kernel/index.ts";
+import { prefetch } from "../../../src/stores/remote/prefetch.ts";
+import { columnsOf, columnType, SHARED } from "../../../src/stores/remote/tables.ts";
+import { idleOutcome } from "../../../src/stores/rules/apply.ts";
+import { isPoll } from "../../../src/stores/rules/write-one-by-one.ts";
+import { findCheckpoint, findLabelled, readCheckpoints } from "../../../src/stores/rules/checkpoints.ts";
+import { readInputs, readReadiness } from "../../../src/stores/rules/flow-reads.ts";
+import {
+  countVersions,
+  findRun,
+  readInbox,
+  readItems,
+  readItemTokens,
+  readJournal,
+  readPulses,
+  readSteps,
+} from "../../../src/stores/rules/read.ts";
+import {
+  hasNothingToReap,
+  listWorkers,
+  reap,
+  registerWorker,
+  releaseWorker,
+  renewLease,
+} from "../../../src/stores/rules/worker-leases.ts";
+import { findDueSchedules, findSchedule, listSchedules } from "../../../src/stores/rules/schedules.ts";
+import { readEmitted, readStream } from "../../../src/stores/rules/streams.ts";
+import type { Statements } from "../../../src/stores/rules/statements.ts";
+import { inOrder, RowStore, type Rows } from "./row-store.ts";
+
+/** How a read is asked of the twin. */
+const READS: { readonly [K in keyof Store]?: (sql: Statements, now: number, ...args: never[]) => unknown } = {
+  findRun: (sql, _, id: string, generation?: number) => findRun(sql, id, generation),
+  countVersions: (sql) => countVersions(sql),
+  readJournal: (sql, _, run: number, after: number, limit = -1) => readJournal(sql, run, after, limit),
+  readCheckpoints: (sql, _, run: number, after: number, limit = -1) => readCheckpoints(sql, run, after, limit),
+  findCheckpoint: (sql, _, run: number, step: number, whole: boolean) => findCheckpoint(sql, run, step, whole),
+  findLabeledCheckpoint: (sql, _, run: number, label: string, step: number) => findLabelled(sql, run, label, step),
+  readSteps: (sql, _, run: number, after: number, upTo: number, limit = -1) => readSteps(sql, run, after, upTo, limit),
+  readInbox: (sql, _, run: number, after: number) => readInbox(sql, run, after),
+  readStream: (sql, _, run: number, stream: string, after: number, limit: number) =>
+    readStream(sql, run, stream, after, limit),
+  readEmitted: (sql, _, run: number) => readEmitted(sql, run),
+  readInputs: (sql, _, asked: Parameters<Store["readInputs"]>[0]) => readInputs(sql, asked),
+  readReadiness: (sql, _, run: number) => readReadiness(sql, run),
+  readProgress: (sql, _, runs: readonly number[]) => readPulses(sql, runs),
+  readItemTokens: (sql, _, items: Parameters<Store["readItemTokens"]>[0]) => readItemTokens(sql, items),
+  readItems: (sql, _, run: number, items: readonly string[]) => readItems(sql, run, items),
+  findSchedule: (sql, _, name: string) => findSchedule(sql, name),
+  listSchedules: (sql, _, after: string, limit: number) => listSchedules(sql, after, limit),
+  dueSchedules: (sql, now, definitions: readonly string[], limit: number) =>
+    findDueSchedules(sql, now, definitions, limit),
+  listWorkers: (sql) => listWorkers(sql),
+};
+
+export class DifferentialStore {
+  readonly #path: string;
+  readonly #twin: RowStore;
+  readonly #database = new Map<"db", DatabaseSync>();
+  #before: Promise<unknown> = Promise.resolve();
+  #isLoaded = false;
+  /** Of the last list that was written. */
+  rounds = 0;
+
+  constructor(path: string, clock: { now(): number }) {
+    this.#path = path;
+    this.#twin = new RowStore(() => clock.now());
+  }
+
+  get twin(): RowStore {
+    return this.#twin;
+  }
+
+  /** One at a time: both must have seen the same before. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#before.then(work, work);
+    this.#before = done.catch(() => undefined);
+    return done;
+  }
+
+  wrap(store: Store): Store {
+    return new Proxy(store, {
+      get: (target, name, receiver) => {
+        const read = READS[name as keyof Store];
+        const own = this.#changes(target)[name as string];
+        if (own !== undefined) return (...args: never[]) => this.alone(() => own(...args));
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        if (read === undefined) return (...args: unknown[]) => this.#other(target, name as string, value, args);
+        void receiver;
+        return (...args: never[]) =>
+          this.alone(async () => {
+            const answer: unknown = await value.apply(target, args);
+            this.#load();
+            const same = await this.#twin.read((sql) => read(sql, target.now(), ...args));
+            assert.deepEqual(same, answer, `${String(name)} answers otherwise`);
+            return answer;
+          });
+      },
+    });
+  }
+
+  /** What the twin does not do: it takes over what has become of it. */
+  #other(store: Store, name: string, value: Function, args: unknown[]): unknown {
+    if (
+      ["now", "pollChanges", "info", "check", "backup", "close", "listQueues", "readBacklog", "listRuns"].includes(name)
+    ) {
+      if (name === "close") this.#close();
+      return value.apply(store, args);
+    }
+    return this.alone(async () => {
+      try {
+        return await value.apply(store, args);
+      } finally {
+        this.#isLoaded = false;
+      }
+    });
+  }
+
+  #changes(store: Store): Record<string, ((...args: never[]) => Promise<unknown>) | undefined> {
+    return {
+      write: async (writes: readonly Write[]) => {
+        this.#load();
+        const now = store.now();
+        const same = await this.#writeTwin(now, writes);
+        const outcomes = await store.write(writes);
+        this.rounds = this.#twin.rounds;
+        assert.deepEqual(same, outcomes, `the twin answers otherwise to ${JSON.stringify(writes)}`);
+        this.#compare(JSON.stringify(writes));
+        return outcomes;
+      },
+      registerWorker: async (name: string, leaseMs: number, about?: string) => {
+        this.#load();
+        const worker = await store.registerWorker(name, leaseMs, about);
+        const same = await this.#twin.transact(store.now(), (tx) => registerWorker(tx, worker, name, leaseMs, about));
+        assert.equal(same, true);
+        this.#compare("registerWorker");
+        return worker;
+      },
+      renewLease: async (worker: number, leaseMs: number, doing?: string) => {
+        this.#load();
+        const renewed = await store.renewLease(worker, leaseMs, doing);
+        const same = await this.#twin.transact(store.now(), (tx) => renewLease(tx, worker, leaseMs, doing));
+        assert.equal(same, renewed);
+        this.#compare("renewLease");
+        return renewed;
+      },
+      releaseWorker: async (worker: number) => {
+        this.#load();
+        await store.releaseWorker(worker);
+        await this.#twin.transact(store.now(), (tx) => releaseWorker(tx, worker));
+        this.#compare("releaseWorker");
+      },
+      reap: async (self: number) => {
+        this.#load();
+        const now = store.now();
+        const isIdle = await this.#twin.read((sql) => hasNothingToReap(sql, now, self));
+        const reaped = await store.reap(self);
+        const same = await this.#twin.transact(now, (tx) => reap(tx, self));
+        this.rounds = this.#twin.rounds;
+        assert.deepEqual(same, reaped);
+        if (isIdle) assert.equal(this.#twin.rounds <= 3, true);
+        this.#compare("reap");
+        return reaped;
+      },
+    };
+  }
+
+  /** As stores do: a list of polls that would find nothing is answered without a transaction. */
+  async #writeTwin(now: number, writes: readonly Write[]): Promise<readonly Outcome[]> {
+    const nextRun = this.#nextRun(now);
+    const idle: (Outcome | undefined)[] = [];
+    for (const write of writes) idle.push(isPoll(write) ? await this.#pollIdly(now, write) : undefined);
+    if (idle.every((outcome) => outcome !== undefined)) return idle;
+    return this.#twin.write(now, nextRun, writes);
+  }
+
+  async #pollIdly(now: number, write: Write): Promise<Outcome | undefined> {
+    return this.#twin.read(
+      (sql, ws) => {
+        prefetch(ws, "read", now, write);
+        return idleOutcome(sql, now, write);
+      },
+      [write],
+    );
+  }
+
+  #load(): void {
+    if (this.#isLoaded) return;
+    this.#twin.load(this.#dump());
+    this.#isLoaded = true;
+  }
+
+  #compare(after: string): void {
+    assert.deepEqual(this.#twin.dump(), this.#dump(), `the twin has other rows after ${after}`);
+  }
+
+  #nextRun(now: number): number {
+    const sql = `select max(coalesce((select max(run) from runs), 0),
+      coalesce((select cast(value as integer) from meta where key = 'highest run'), 0)) as run`;
+    return Math.max(Number(this.#db().prepare(sql).get()!["run"]) + 1, leastNumberAt(now));
+  }
+
+  #dump(): Rows {
+    const tables: Rows = {};
+    for (const table of SHARED) {
+      const columns = columnsOf(table).map((column) => {
+        if (table === "tags" && column === "position") return "rowid as position";
+        return columnType(table, column) === "payload" ? `cast(${column} as text) as ${column}` : `"${column}"`;
+      });
+      tables[table] = this.#db()
+        .prepare(`select ${columns.join(", ")} from ${table}`)
+        .all();
+    }
+    return inOrder(tables);
+  }
+
+  #db(): DatabaseSync {
+    let db = this.#database.get("db");
+    if (db === undefined) this.#database.set("db", (db = new DatabaseSync(this.#path, { readOnly: true })));
+    return db;
+  }
+
+  #close(): void {
+    this.#database.get("db")?.close();
+    this.#database.delete("db");
+  }
+}

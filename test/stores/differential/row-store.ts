@@ -1,0 +1,156 @@
+// Twin: the rules over rows in memory, on a simulated database; with as little around it as will do.
+
+import { openSimBackend } from "../../simulation/store/sim-backend.ts";
+import type { Outcome, RunNumber, Write } from "../../../src/kernel/index.ts";
+import { applyWrites, applyWork, type ApplyResult } from "../../../src/stores/remote/apply-writes.ts";
+import type { QueryResult, Connection, WireRow } from "../../../src/stores/remote/backend.ts";
+import { columnsOf, columnType, SHARED, TABLES, type TableName } from "../../../src/stores/remote/tables.ts";
+import { rowStatements, type AccessMode } from "../../../src/stores/remote/statements/row-statements.ts";
+import { WorkingSet } from "../../../src/stores/remote/working-set.ts";
+import type { Statements, Tx } from "../../../src/stores/rules/statements.ts";
+
+export type Rows = Record<string, readonly Readonly<Record<string, unknown>>[]>;
+
+const CLAIMS: ReadonlySet<Write["write"]> = new Set(["claim-turns", "claim-items", "claim-messages"]);
+/** More than anything needs; without progress it would never end. */
+const MOST_ROUNDS = 60;
+
+export class RowStore {
+  readonly #now: () => number;
+  #backend;
+  #connection: Connection | undefined;
+  #batch = 0;
+  /** How often the database was asked for what the last call needed, and what for. */
+  rounds = 0;
+  asked: string[] = [];
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#backend = openSimBackend({ now });
+  }
+
+  /** Claims are never mixed with others. */
+  async write(now: number, nextRun: RunNumber, writes: readonly Write[]): Promise<readonly Outcome[]> {
+    this.rounds = 0;
+    this.asked = [];
+    const outcomes: Outcome[] = [];
+    let next = nextRun;
+    for (const list of segments(writes)) {
+      const mode: AccessMode = CLAIMS.has(list[0]!.write) ? "claim" : "write";
+      const options = (): { mode: AccessMode; now: number; nextRun: number } => ({ mode, now, nextRun: next });
+      const applied = await this.#commit((ws) => applyWrites(ws, options(), list));
+      outcomes.push(...applied.outcomes);
+      next = applied.nextRun;
+    }
+    return outcomes;
+  }
+
+  /** Any other work in a transaction. */
+  transact<T>(now: number, work: (tx: Tx) => T): Promise<T> {
+    this.rounds = 0;
+    this.asked = [];
+    return this.#commit((ws) =>
+      applyWork(ws, () => work({ sql: rowStatements(ws, "write"), now, nextRun: undefined, flows: undefined })),
+    );
+  }
+
+  async read<T>(work: (sql: Statements, ws: WorkingSet) => T, writes: readonly Write[] = []): Promise<T> {
+    const connection = await this.#open();
+    const ws = new WorkingSet();
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const attempt = applyWork(ws, () => work(rowStatements(ws, "read", { writes }), ws));
+      if ("result" in attempt) return attempt.result;
+      const answers = await connection.read(attempt.queries);
+      for (const [index, query] of attempt.queries.entries())
+        ws.addResult(query, readable(query.table, answers[index]!));
+    }
+    throw new Error("no end of queries");
+  }
+
+  async #commit<T>(attempt: (ws: WorkingSet) => ApplyResult<T>): Promise<T> {
+    const connection = await this.#open();
+    const ws = new WorkingSet();
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const tried = attempt(ws);
+      if ("result" in tried) {
+        const changes = ws.changes();
+        const outcome = await connection.commit(++this.#batch, this.#now(), changes);
+        if (outcome !== "committed") throw new Error(`the twin's commit was ${outcome}`);
+        return tried.result;
+      }
+      this.rounds += 1;
+      const answers = await connection.query(tried.queries);
+      this.asked.push(JSON.stringify(tried.queries));
+      ws.reset();
+      for (const [index, query] of tried.queries.entries()) ws.addResult(query, readable(query.table, answers[index]!));
+    }
+    throw new Error(`no end of queries:\n${this.asked.join("\n")}`);
+  }
+
+  async #open(): Promise<Connection> {
+    return (this.#connection ??= await this.#backend.connect());
+  }
+
+  /** As SQLite has them; for what the twin does not do by itself. */
+  load(rows: Rows): void {
+    this.#backend = openSimBackend({ now: this.#now });
+    this.#connection = undefined;
+    for (const table of SHARED) {
+      const its = this.#backend.server.database.table(table);
+      for (const row of rows[table] ?? []) its.set(its.keyOf(row as WireRow), row as WireRow);
+    }
+  }
+
+  dump(): Rows {
+    const tables: Rows = {};
+    for (const table of SHARED) {
+      const rows = [...this.#backend.server.database.table(table).all()];
+      tables[table] = readable(table, rows);
+    }
+    return inOrder(tables);
+  }
+}
+
+function segments(writes: readonly Write[]): readonly (readonly Write[])[] {
+  const lists: Write[][] = [];
+  for (const write of writes) {
+    const last = lists.at(-1);
+    if (last !== undefined && CLAIMS.has(last[0]!.write) === CLAIMS.has(write.write)) last.push(write);
+    else lists.push([write]);
+  }
+  return lists;
+}
+
+/** Payloads as text. */
+function readable(table: TableName, rows: QueryResult): WireRow[] {
+  const payloads = columnsOf(table).filter((column) => columnType(table, column) === "payload");
+  if (payloads.length === 0) return rows.map((row) => ({ ...row }));
+  return rows.map((row) => {
+    const plain = { ...row };
+    for (const column of payloads) {
+      const value = plain[column];
+      if (value instanceof Uint8Array) plain[column] = Buffer.from(value).toString("utf8");
+    }
+    return plain;
+  });
+}
+
+/** Tags by their order alone: where there is no position, there is an order. */
+export function inOrder(tables: Rows): Rows {
+  const tags = [...(tables["tags"] ?? [])].sort((a, b) => Number(a["position"]) - Number(b["position"]));
+  const ranks = new Map<unknown, number>();
+  const ranked = tags.map((tag): Readonly<Record<string, unknown>> => {
+    const rank = (ranks.get(tag["run"]) ?? 0) + 1;
+    ranks.set(tag["run"], rank);
+    return { run: tag["run"], tag: tag["tag"], position: rank };
+  });
+  const sorted: Rows = {};
+  for (const [table, rows] of Object.entries({ ...tables, tags: ranked })) {
+    const { key } = TABLES[table as TableName];
+    const text = (row: Readonly<Record<string, unknown>>): string => JSON.stringify(key.map((column) => row[column]));
+    sorted[table] = rows
+      .map((row) => Object.fromEntries(columnsOf(table as TableName).map((column) => [column, row[column]])))
+      .sort((a, b) => (text(a) < text(b) ? -1 : 1));
+  }
+  return sorted;
+}

@@ -1,0 +1,34 @@
+// Lists of writes of every kind, applied by the rules on SQLite and over rows in memory: the same outcomes, the same rows.
+
+import { expect, test } from "vitest";
+import { drawInt } from "../../src/base/index.ts";
+import { createSqliteWorld } from "./sqlite-world.ts";
+import { RandomWrites } from "./differential/random-writes.ts";
+import { DifferentialStore } from "./differential/differential-store.ts";
+
+const SEEDS = Number(process.env["WORDS_SEEDS"] ?? 6);
+const FIRST = Number(process.env["WORDS_FIRST"] ?? 1);
+const STEPS = 100;
+
+for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+  test(`random life ${seed} is the same in SQLite and over rows in memory`, { timeout: 300_000 }, async () => {
+    let index = 0;
+    const draw = (max: number): number => drawInt(BigInt(seed), "life", index++, Math.max(1, max));
+    let twin: DifferentialStore | undefined;
+    await using world = createSqliteWorld({
+      durability: "relaxed",
+      wrap: (store, clock, path) => (twin ??= new DifferentialStore(path, clock)).wrap(store),
+    });
+    const store = await world.open();
+    try {
+      const life = new RandomWrites(store, draw);
+      for (let step = 0; step < STEPS; step++) {
+        if (draw(2) === 0) world.clock.advance(draw(2_500));
+        await life.step();
+      }
+      expect(index).toBeGreaterThan(STEPS);
+    } finally {
+      await store.close();
+    }
+  });
+}

@@ -1,0 +1,28 @@
+// A store behind a network, on a simulated database in memory, and user SQL on it for the store cases.
+
+import type { StoreSource } from "../../src/stores/index.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
+import { openSimBackend, type SimBackend, type SimUserHandle } from "../simulation/store/sim-backend.ts";
+import type { UserSql } from "../../src/testing/store-cases.ts";
+
+/** A list under one key; the simulated database has no tables of the user's. */
+export const simUserSql: UserSql = {
+  create: (db) => (db as SimUserHandle).put("notes", "[]"),
+  insert: async (db, text) => {
+    const { get, put } = db as SimUserHandle;
+    await put("notes", JSON.stringify([...(JSON.parse((await get("notes")) ?? "[]") as string[]), text]));
+  },
+  texts: async (db) => JSON.parse((await (db as SimUserHandle).get("notes")) ?? "[]") as string[],
+};
+
+/** A simulated database that nobody else has; its time is that of who opens it first. */
+export function simulatedSource({ optimistic = true }: { readonly optimistic?: boolean } = {}): StoreSource {
+  let first: SimBackend | undefined;
+  return {
+    async "~open"(options) {
+      const backend = first?.server.backend() ?? openSimBackend({ now: () => options.clock.now() });
+      first ??= backend;
+      return openRemoteStore(backend, { ...options, optimistic });
+    },
+  };
+}

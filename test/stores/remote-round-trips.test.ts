@@ -1,0 +1,167 @@
+// What a store behind a network sends for what happens most. Each call of a connection is a round trip; this test is here so that
+// nobody makes one more of it unnoticed.
+
+import { expect, test } from "vitest";
+import { systemRandom, systemTimers } from "../../src/base/index.ts";
+import type { Store, TurnWrite } from "../../src/kernel/index.ts";
+import type { Backend } from "../../src/stores/remote/backend.ts";
+import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
+import { openSimBackend } from "../simulation/store/sim-backend.ts";
+import {
+  after,
+  claimTurns,
+  newToken,
+  newTokens,
+  registerWorker,
+  startWrite,
+  turnWrite,
+  type Held,
+} from "../../src/testing/store-cases/moves.ts";
+import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
+
+const CALLS = ["query", "read", "commit", "rollback"] as const;
+type Calls = Record<(typeof CALLS)[number], number>;
+const MANY = 50;
+
+class World implements AsyncDisposable {
+  readonly store: Store;
+  readonly worker: number;
+  readonly #calls: Calls;
+
+  private constructor(store: Store, worker: number, calls: Calls) {
+    this.store = store;
+    this.worker = worker;
+    this.#calls = calls;
+  }
+
+  static async open(): Promise<World> {
+    const time = createVirtualTime();
+    const calls: Calls = { query: 0, read: 0, commit: 0, rollback: 0 };
+    const backend = counted(openSimBackend({ now: () => time.now() }), calls);
+    const ports = { clock: time.clock, timers: systemTimers, random: systemRandom };
+    const store = await openRemoteStore(backend, { ...ports, durability: "full", time: "given" });
+    return new World(store, await registerWorker(store), calls);
+  }
+
+  /** Round trips of `act`, those that were made. */
+  async count<T>(act: () => Promise<T>): Promise<{ readonly result: T; readonly calls: Partial<Calls> }> {
+    const before = { ...this.#calls };
+    const result = await act();
+    const made = CALLS.map((call) => [call, this.#calls[call] - before[call]] as const).filter(
+      ([, count]) => count > 0,
+    );
+    return { result, calls: Object.fromEntries(made) };
+  }
+
+  async started(): Promise<readonly Held[]> {
+    const starts = Array.from({ length: MANY }, (_, n) => {
+      return { ...startWrite(`run ${n}`), claim: { worker: this.worker, token: newToken() } };
+    });
+    const outcomes = await this.store.write(starts);
+    return outcomes.map((outcome, index) => {
+      if (outcome.status !== "started") throw new Error(outcome.status);
+      const { run, id, head, chain } = outcome.record;
+      return { run, id, head, chain, token: starts[index]!.claim.token, read: 0, inbox: [] };
+    });
+  }
+
+  /** One turn of each; answers where they stand then. */
+  async turns(all: readonly Held[], parts: (held: Held) => Parameters<typeof turnWrite>[2]): Promise<readonly Held[]> {
+    const writes = all.map((held): TurnWrite => turnWrite(this.store, held, parts(held)));
+    const outcomes = await this.store.write(writes);
+    expect(outcomes.map(({ status }) => status)).toEqual(all.map(() => "committed"));
+    return all.map((held, index) => after(held, writes[index]!));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store.close();
+  }
+}
+
+function counted(backend: Backend, calls: Calls): Backend {
+  return new Proxy(backend, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      if (name !== "connect") return member.bind(target) as unknown;
+      return async () => {
+        const connection = await target.connect();
+        for (const call of CALLS) {
+          const made = connection[call].bind(connection) as (...given: readonly unknown[]) => unknown;
+          Object.assign(connection, { [call]: (...given: readonly unknown[]) => ((calls[call] += 1), made(...given)) });
+        }
+        return connection;
+      };
+    },
+  });
+}
+
+const STEP = { entries: [["OperationCompleted", "Operation(0)"]] } as const;
+const END = { entries: [["RunCompleted", ""]], then: "completed" } as const;
+
+test("starts, steps and ends of runs that are held here are one commit each, and nothing is asked", async () => {
+  await using world = await World.open();
+  const { result: held, calls: starting } = await world.count(() => world.started());
+  expect(starting).toEqual({ commit: 1 });
+  const { result: further, calls: stepping } = await world.count(() => world.turns(held, () => STEP));
+  expect(stepping).toEqual({ commit: 1 });
+  const { calls: ending } = await world.count(() => world.turns(further, () => END));
+  expect(ending).toEqual({ commit: 1 });
+});
+
+test("tasks that begin and end here are one commit each, and nothing is asked", async () => {
+  await using world = await World.open();
+  const { worker } = world;
+  const claim = { worker, token: newToken() };
+  const item = { item: "Task(0)", kind: "task", name: "charge", priority: 0, seq: 2, claim } as const;
+  const held = await world.started();
+  const { result: scheduled, calls: scheduling } = await world.count(() =>
+    world.turns(held, () => ({ entries: [["TaskScheduled", "Task(0)"]], items: [item] })),
+  );
+  expect(scheduling).toEqual({ commit: 1 });
+  const { calls: finishing } = await world.count(() =>
+    world.turns(scheduled, () => ({
+      entries: [["TaskCompleted", "Task(0)"]],
+      finished: [{ item: "Task(0)", token: claim.token }],
+    })),
+  );
+  expect(finishing).toEqual({ commit: 1 });
+});
+
+test("looking for work of every kind is one round trip when there is none", async () => {
+  await using world = await World.open();
+  const { store, worker } = world;
+  const definitions = [{ name: "checkout", version: 1 }];
+  const { calls } = await world.count(() =>
+    store.write([
+      { write: "admit", definitions, limit: 10 },
+      { write: "claim-turns", worker, tokens: newTokens(10), definitions },
+      { write: "claim-items", worker, tokens: newTokens(10), names: ["charge"] },
+      { write: "fire-due", limit: 10 },
+    ]),
+  );
+  expect(calls).toEqual({ read: 1 });
+});
+
+test("who claimed runs that have only been started ends them without asking", async () => {
+  await using world = await World.open();
+  await world.store.write(Array.from({ length: MANY }, (_, n) => startWrite(`run ${n}`)));
+  const { result: turns, calls: claiming } = await world.count(() => claimTurns(world.store, world.worker));
+  // A look; the turns, under lock; what belongs to them.
+  expect(claiming).toEqual({ read: 1, query: 2, commit: 1 });
+  const held = turns.map(({ record: { run, id, head, chain }, token }) => {
+    return { run, id, head, chain, token, read: 0, inbox: [] };
+  });
+  const { calls } = await world.count(() => world.turns(held, () => END));
+  expect(calls).toEqual({ commit: 1 });
+});
+
+test("runs that are looked at at the same time are read together", async () => {
+  await using world = await World.open();
+  await world.started();
+  const { calls } = await world.count(() =>
+    Promise.all(Array.from({ length: MANY }, (_, n) => world.store.findRun(`run ${n}`))),
+  );
+  // Runs, then their tags.
+  expect(calls).toEqual({ read: 2 });
+});
