@@ -1,4 +1,4 @@
-// What `replay` and `verify` share: a run's journal against the definitions of a file.
+// Check code: the work of `replay` and `verify`: replays a run's journal with the definitions of a file.
 
 import { RepriseError } from "../base/index.ts";
 import type { ReplayOptions, Run } from "../engine/index.ts";
@@ -16,7 +16,7 @@ type Check = "replay" | "verify";
 
 export interface CheckOptions extends GlobalOptions {
   readonly generation?: number;
-  // Of `replay` alone.
+  // Only for `replay`.
   readonly mode?: string;
   readonly from?: number;
   readonly label?: string;
@@ -24,10 +24,13 @@ export interface CheckOptions extends GlobalOptions {
   readonly live?: readonly string[];
 }
 
-/** What the command was told, in the words of `run.replay`. */
+/** The options for `run.replay`. */
 function replayOptions({ mode, from, label, lenient, live }: CheckOptions): ReplayOptions {
   if (from !== undefined && label !== undefined)
-    throw new RepriseError("BAD_OPTIONS", "Give --from or --label, not both: each names the checkpoint to go on from.");
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      "--from and --label both select the checkpoint to resume from. Pass one of them.",
+    );
   const at = label === undefined ? from : { label };
   return {
     ...(mode !== undefined && { mode: mode as "full" | "resume" }),
@@ -56,15 +59,19 @@ export async function checkCode(check: Check, id: string, file: string, options:
   });
 }
 
-/** Damage is the operator's business, not the programmer's: told apart from a change of the code. */
+/** Reports a damaged journal as a store error: no change of the code can fix it. */
 async function checkJournal(store: Store, record: RunRecord): Promise<void> {
   const { id } = record;
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
   const what = fault.code === undefined ? "is damaged" : "cannot be read";
-  throw new RepriseError(fault.code ?? "STORE_CORRUPT", `The journal of run ${id} ${what}: ${fault.problem}.`, {
-    details: { run: id, seq: fault.seq },
-  });
+  throw new RepriseError(
+    fault.code ?? "STORE_CORRUPT",
+    `The journal of run ${id} ${what}: ${fault.problem}. Run \`reprise doctor\`.`,
+    {
+      details: { run: id, seq: fault.seq },
+    },
+  );
 }
 
 function verdictJson(verdict: Replay): Record<string, unknown> {
@@ -100,13 +107,10 @@ function endJson(end: ReplayEnd): object {
 async function printVerdict(check: Check, id: string, entries: number, verdict: Replay): Promise<void> {
   if (verdict.status === "same") {
     const count = verdict.warnings?.length ?? 0;
-    const what =
-      check === "verify"
-        ? "The journal is whole, and the code does what it says"
-        : "The code does what the journal says";
+    const what = check === "verify" ? "Journal intact; code matches the journal" : "Code matches the journal";
     await print(
       count > 0
-        ? `${paint(["yellow", "bold"], "differs")}  ${plain(id)}: ${pluralize(count, "difference", "differences")}; what was recorded went on.`
+        ? `${paint(["yellow", "bold"], "differs")}  ${plain(id)}: ${pluralize(count, "difference", "differences")}; the replay continued with the recorded results.`
         : `${paint(["green", "bold"], "same")}  ${plain(id)}: ${what} (${pluralize(entries, "entry", "entries")}).`,
     );
     await print(paint("dim", verdict.digest));
@@ -118,18 +122,18 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
   await printSides(verdict);
   const next =
     verdict.step === undefined
-      ? "make the code ask for what the journal has, keep both ways with ctx.patched(), or run the version that wrote it"
-      : "make the node do what it did then, or see everything that differs with --lenient";
+      ? "restore the recorded behavior, or branch on ctx.patched() so that old runs keep it"
+      : `list all differences: reprise replay ${plain(id)} <file> --lenient`;
   await print(`  ${paint("dim", "next:")}        ${next}`);
 }
 
-/** Of what stands there as `expected` and `actual` people think the other way round: named as `show` names them. */
+/** `expected` is what the code did and `actual` what the journal has; people expect the opposite, so both get names. */
 async function printSides({ expected, actual }: ReplayDifference): Promise<void> {
   await print(`  ${paint("dim", "the code:")}    ${showValue(expected)}`);
   await print(`  ${paint("dim", "the journal:")} ${showValue(actual)}`);
 }
 
-/** Where, with what a graph knows of the place. */
+/** The place, with step, node and attempt for a graph. */
 function placeText({ where, step, node, attempt }: ReplayDifference): string {
   const more = [
     ...(step === undefined || where === `step ${step}` ? [] : [`step ${step}`]),
@@ -140,7 +144,7 @@ function placeText({ where, step, node, attempt }: ReplayDifference): string {
   return more.length === 0 ? where : `${where} (${more.join(", ")})`;
 }
 
-/** Of a graph's replay: what was served and what was done, how it ended, what was passed over. */
+/** For a graph: the recorded and the live calls, the end of the run, and the differences. */
 async function printReplayDetails({ calls, end, warnings }: Extract<Replay, { status: "same" }>): Promise<void> {
   if (calls !== undefined)
     await print(

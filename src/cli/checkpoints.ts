@@ -1,4 +1,4 @@
-// reprise checkpoints: the committed steps of a graph's run, a line each, or one of them whole.
+// reprise checkpoints: lists the committed steps of a graph's run, or prints one of them in full.
 
 import { RepriseError } from "../base/index.ts";
 import type { Checkpoint } from "../graph/index.ts";
@@ -21,15 +21,18 @@ export interface CheckpointsCommandOptions extends GlobalOptions {
   readonly showSecrets?: boolean;
 }
 
-/** Rows whose widths a table is made of, and lines written at once. */
+/** Rows per page; the first page sets the column widths. */
 const PAGE = 50;
 
 export async function checkpoints(id: string, options: CheckpointsCommandOptions): Promise<number> {
   const at = options.label === undefined ? options.step : { label: options.label };
   if (options.label !== undefined && options.step !== undefined)
-    throw new RepriseError("USAGE", "Say which one: --step or --label, not both.");
+    throw new RepriseError("USAGE", "--step and --label both select a checkpoint. Pass one of them.");
   if (at !== undefined && (options.after !== undefined || options.limit !== undefined))
-    throw new RepriseError("USAGE", "--after and --limit are for the list; leave them out for one checkpoint.");
+    throw new RepriseError(
+      "USAGE",
+      "--after and --limit apply to the list. Remove them, or remove --step and --label.",
+    );
   return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);
     return withClient(store, [placeholderDefinition(definition, {}, version)], async (engine) => {
@@ -41,7 +44,7 @@ export async function checkpoints(id: string, options: CheckpointsCommandOptions
   });
 }
 
-/** Without secrets, in all that comes from payloads. */
+/** The checkpoint without the secrets of its payloads. */
 function visible(checkpoint: Checkpoint, { showSecrets }: CheckpointsCommandOptions): Checkpoint {
   if (showSecrets === true) return checkpoint;
   const state = redacted(checkpoint.state);
@@ -68,11 +71,12 @@ async function printOne(checkpoint: Checkpoint, { json }: CheckpointsCommandOpti
   if (recordedIO.length > 0) await print(`\n${paint("bold", "calls")}`);
   for (const { node, attempt, name, request, response, error, durationMs } of recordedIO) {
     const took = durationMs === undefined ? "" : paint("dim", ` ${durationMs} ms`);
-    const place = `${plain(node)}${attempt === 0 ? "" : ` attempt ${attempt + 1}`} ${plain(name)}`;
+    // Recorded calls keep the stored attempt, which counts from 0.
+    const place = `${plain(node)}${attempt === 0 ? "" : `, attempt ${attempt + 1}`} ${plain(name)}`;
     await print(`  ${place}  ${showValue(request, 60)} → ${showValue(error ?? response, 80)}${took}`);
   }
   await print(`\n${paint("bold", "next")}`);
-  if (frontier.length === 0) await print("  nothing: the run ends here");
+  if (frontier.length === 0) await print("  none: the run ends here");
   for (const item of frontier)
     await print(`  ${plain(item.node)}${"item" in item ? `  ${showValue(item.item, 80)}` : ""}`);
 }
@@ -118,7 +122,7 @@ async function printAll(
     if (rows.length === PAGE) await flush();
   }
   await flush();
-  if (count === 0 && !json) await print(paint("dim", `run ${plain(id)} has no such checkpoints`));
+  if (count === 0 && !json) await print(paint("dim", `run ${plain(id)} has no matching checkpoints`));
 }
 
 /** `search ×3, read` */

@@ -1,5 +1,5 @@
-// reprise complete: what fits at the end of a command line, one per line, with a tab before its description. Shells ask
-// for it while somebody types, so it is quick, quiet and changes nothing.
+// Complete: prints the candidates for the last word of a command line, one per line, with a tab before the description.
+// Shells call it on every Tab, so it is fast, prints no errors and changes nothing.
 
 import type { Argument, Command, Option } from "commander";
 import { ERROR_CATALOGUE } from "../base/index.ts";
@@ -25,16 +25,16 @@ export async function complete(words: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Whatever would need quotes is left to be typed. */
+/** Candidates that need quotes are not offered. */
 function needsNoQuotes(value: string): boolean {
   return /^[\w.:@%+,=/-]+$/.test(value);
 }
 
-/** Where in the line the word stands. */
+/** What the words before the cursor say. */
 interface CompletionContext {
   readonly command: Command;
   readonly given: readonly string[];
-  /** The option that waits for its value. */
+  /** The option whose value comes next. */
   readonly option: Option | undefined;
   readonly store: string;
 }
@@ -87,7 +87,7 @@ function optionsOf(command: Command): Candidate[] {
   );
 }
 
-/** No answer means files: that is what shells fall back to. */
+/** An empty list makes the shell complete file names. */
 async function optionValues(
   { long, argChoices }: Option,
   typed: string,
@@ -153,7 +153,7 @@ async function argumentValues(argument: Argument, place: CompletionContext): Pro
   }
 }
 
-/** Commands that only reach live runs are offered live runs. */
+/** Whether the command can do something with the run. */
 function isAcceptedBy(command: Command, { status, kind }: RunRecord): boolean {
   switch (command.name()) {
     case "checkpoints":
@@ -166,8 +166,8 @@ function isAcceptedBy(command: Command, { status, kind }: RunRecord): boolean {
     case "reject":
       return !hasEnded(status);
     default: {
-      const steering = Object.values<ControlAction>(CONTROL_ACTIONS).find(({ verb }) => verb === command.name());
-      return steering === undefined || steering.statuses.includes(status);
+      const control = Object.values<ControlAction>(CONTROL_ACTIONS).find(({ verb }) => verb === command.name());
+      return control === undefined || control.statuses.includes(status);
     }
   }
 }
@@ -184,7 +184,7 @@ function newestRuns(
   return readCandidates(place, async (store) => choose(await store.listRuns({ limit: MAX_RUNS })));
 }
 
-/** A store that is not there has nothing to offer, and nobody wants to read why while typing. */
+/** Returns nothing if the store cannot be read: an error message would disturb the prompt. */
 async function readCandidates(
   place: CompletionContext,
   work: (store: Store) => Promise<readonly Candidate[]>,

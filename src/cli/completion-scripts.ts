@@ -1,16 +1,16 @@
-// What a shell has to be told once. The scripts know nothing: they ask `reprise complete` for what fits.
+// Completion scripts: shell functions that call `reprise complete` for the candidates.
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
-// The line is split at blanks only: bash itself also splits at colons, which ids and store URLs may hold.
+// Splits the line at spaces only: bash also splits at colons, which ids and store URLs can contain.
 const BASH = `# reprise completion for bash. Add to ~/.bashrc:  source <(reprise completion bash)
 _reprise() {
   local line="\${COMP_LINE:0:COMP_POINT}" words current kept found
   read -ra words <<< "$line"
   [[ "$line" == *[[:space:]] ]] && words+=("")
   current="\${words[-1]}"
-  # What bash takes for the word stands after the last colon: only that part is replaced.
+  # bash replaces only the part of the word after the last colon.
   kept="\${current%"\${current##*:}"}"
   COMPREPLY=()
   while IFS=$'\\t' read -r found _; do

@@ -1,4 +1,4 @@
-// reprise diff: two runs of a graph step by step, from the first step after which they differ.
+// reprise diff: compares two runs of a graph, from the first step where they differ.
 
 import { isDeepStrictEqual } from "node:util";
 import { RepriseError } from "../base/index.ts";
@@ -23,7 +23,7 @@ export async function diff(id: string, other: string, options: DiffCommandOption
     if (here.definition !== there.definition)
       throw new RepriseError(
         "USAGE",
-        `Run ${id} follows ${here.definition}, run ${other} follows ${there.definition}: their states have nothing to do with each other.`,
+        `Run ${id} is a run of ${here.definition}, run ${other} of ${there.definition}. Only runs of the same graph can be compared.`,
       );
     const found = await withClient(store, [placeholderDefinition(here.definition, {}, here.version)], (engine) =>
       engine.get(here.definition, id).diff(engine.get(here.definition, other), { limit: options.limit }),
@@ -35,7 +35,7 @@ export async function diff(id: string, other: string, options: DiffCommandOption
   });
 }
 
-/** The name of a channel may be what says that its value is a secret. */
+/** Redaction needs the name of the channel, so each value is wrapped in an object. */
 function withoutSecrets(step: StepDiff): StepDiff {
   const side = (name: string, value: unknown): unknown => redacted({ [name]: value })[name];
   const channels = Object.entries(step.channels).map(([name, channel]): [string, ChannelDiff] => [
@@ -69,15 +69,15 @@ function diffJson({ firstDivergence, steps, more }: RunDiff): object {
 
 async function printDiff({ firstDivergence, steps, more }: RunDiff, id: string, other: string): Promise<void> {
   if (firstDivergence === undefined)
-    return print(`${paint("green", "same")} ${plain(id)} and ${plain(other)}: every step left the same behind`);
-  await print(`${paint("yellow", "differ")} from step ${firstDivergence} on`);
+    return print(`${paint("green", "same")} ${plain(id)} and ${plain(other)}: all steps are equal`);
+  await print(`${paint("yellow", "differ")} from step ${firstDivergence}`);
   await print(paint("dim", `  - ${plain(id)}\n  + ${plain(other)}`));
   const before: Seen = { here: new Map(), there: new Map() };
   for (const step of steps) await printStep(step, before, id, other);
-  if (more) await print(paint("dim", "… and further steps; --limit shows more"));
+  if (more) await print(paint("dim", "… more steps differ; show them with a higher --limit"));
 }
 
-/** What was shown last of each channel, by side. */
+/** The value printed last for each channel, by side. */
 type Seen = Readonly<Record<Side, Map<string, unknown>>>;
 type Side = "here" | "there";
 
@@ -91,26 +91,26 @@ async function printStep(
   await print(`\n${paint("bold", `step ${step}`)}${only}`);
   const room = Math.max(40, lineWidth() - 6);
   const line = async (side: Side, what: string, value: unknown): Promise<void> =>
-    print(paint(COLOUR[side], `  ${SIGN[side]} ${plain(what)}: ${showValue(value, room - what.length)}`));
+    print(paint(COLOR[side], `  ${SIGN[side]} ${plain(what)}: ${showValue(value, room - what.length)}`));
   for (const [name, channel] of Object.entries(channels))
     for (const side of ["here", "there"] as const) {
       if (!(side in channel)) continue;
       const value = channel[side];
       const against = where === "both" ? channel[side === "here" ? "there" : "here"] : before[side].get(name);
-      const isOld = where !== "both" && before[side].has(name) && isDeepStrictEqual(value, against);
+      const isRepeated = where !== "both" && before[side].has(name) && isDeepStrictEqual(value, against);
       before[side].set(name, value);
-      if (!isOld) await line(side, ...restOf(name, value, against));
+      if (!isRepeated) await line(side, ...restOf(name, value, against));
     }
   if (next === undefined) return;
   const nodes = (names: readonly string[]): string => (names.length === 0 ? "end" : names.map(plain).join(", "));
   for (const side of ["here", "there"] as const)
-    if (next[side] !== undefined) await print(paint(COLOUR[side], `  ${SIGN[side]} next: ${nodes(next[side])}`));
+    if (next[side] !== undefined) await print(paint(COLOR[side], `  ${SIGN[side]} next: ${nodes(next[side])}`));
 }
 
 const SIGN = { here: "-", there: "+" } as const;
-const COLOUR = { here: "red", there: "green" } as const;
+const COLOR = { here: "red", there: "green" } as const;
 
-/** Lists mostly grow at their end: what they have in common is left out, `messages[4…]`. */
+/** Lists usually grow at the end: the common beginning is omitted, `messages[4…]`. */
 function restOf(name: string, value: unknown, against: unknown): [string, unknown] {
   if (!Array.isArray(value) || !Array.isArray(against)) return [name, value];
   const common = value.findIndex((item, index) => index >= against.length || !isDeepStrictEqual(item, against[index]));

@@ -1,4 +1,4 @@
-// reprise fork: another run from a committed step. Needs no code; with --file the graph's channels check the patch.
+// reprise fork: starts a new run from a committed step. Needs no code; with --file the graph's channels validate the patch.
 
 import { RepriseError } from "../base/index.ts";
 import type { ForkOptions } from "../engine/index.ts";
@@ -24,10 +24,7 @@ export interface ForkCommandOptions extends GlobalOptions {
 export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
   const { step, label, file } = options;
   if ((step === undefined) === (label === undefined))
-    throw new RepriseError(
-      "USAGE",
-      "Say where it begins: with --step or with --label. `reprise checkpoints` lists them.",
-    );
+    throw new RepriseError("USAGE", `fork needs either --step or --label. List the steps: reprise checkpoints ${id}`);
   const patch = await readInput(options.patch, options.patchFile, "patch");
   return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);
@@ -35,18 +32,18 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
       file === undefined ? [placeholderDefinition(definition, {}, version)] : await loadDefinitions(file);
     if (file !== undefined) checkWorkflow(definitions, definition, file);
     return withClient(store, definitions, async (engine) => {
-      const made = await engine.get(definition, id).fork({
+      const forked = await engine.get(definition, id).fork({
         ...(step === undefined ? { label } : { step }),
         ...(patch !== undefined && { patch }),
         ...(options.id !== undefined && { id: options.id }),
         ...(options.tag !== undefined && { tags: options.tag }),
       } as ForkOptions<Record<string, unknown>>);
-      const { status } = await made.info();
+      const { status } = await forked.info();
       const checked = file !== undefined;
       if (options.json)
         await printJson({
           action: "fork",
-          id: made.id,
+          id: forked.id,
           from: id,
           step: step ?? null,
           label: label ?? null,
@@ -54,11 +51,14 @@ export async function fork(id: string, options: ForkCommandOptions): Promise<num
           checked,
         });
       else {
-        const from = step === undefined ? `the step labelled ${plain(label ?? "")}` : `step ${step}`;
-        await print(`${paint("green", "forked")} ${paint("bold", plain(made.id))} from ${from} of ${plain(id)}`);
+        const from = step === undefined ? `the step labeled ${plain(label ?? "")}` : `step ${step}`;
+        await print(`${paint("green", "forked")} ${paint("bold", plain(forked.id))} from ${from} of ${plain(id)}`);
         if (patch !== undefined && !checked)
           remark(
-            paintError("dim", "the patch was checked against the state; with --file the graph's channels check it too"),
+            paintError(
+              "dim",
+              "the patch was validated against the state; add --file <file> to validate it with the graph's channels",
+            ),
           );
       }
       return EXIT.ok;

@@ -1,4 +1,4 @@
-// reprise init: a small project that runs.
+// reprise init: creates a small project that runs.
 
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
@@ -20,26 +20,27 @@ export async function init(folder: string, options: GlobalOptions): Promise<numb
   const next = [...(where === "" ? [] : [`cd ${where}`]), "npm install", "npm test", "npm run dev"];
   if (options.json) await printJson({ folder: path, files: Object.keys(files), next });
   else {
-    for (const name of Object.keys(files)) await print(`${paint("green", "made")} ${plain(join(where, name))}`);
+    for (const name of Object.keys(files)) await print(`${paint("green", "created")} ${plain(join(where, name))}`);
     remark(`\n${paintError("dim", "next:")} ${next.map((command) => plain(command)).join(" && ")}`);
   }
   return EXIT.ok;
 }
 
-/** All or nothing: one file in the way and none is written. */
+/** If one file exists, nothing is written. */
 function refuseOverwrite(path: string, names: readonly string[]): void {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat !== undefined && !stat.isDirectory()) throw new RepriseError("USAGE", `${path} is not a folder.`);
-  const there = names.filter((name) => existsSync(join(path, name)));
-  if (there.length > 0)
+  if (stat !== undefined && !stat.isDirectory())
+    throw new RepriseError("USAGE", `${path} is not a folder. Name another folder.`);
+  const existing = names.filter((name) => existsSync(join(path, name)));
+  if (existing.length > 0)
     throw new RepriseError(
       "USAGE",
-      `${path} already has ${there.join(", ")}; nothing was written. Name another folder.`,
-      { details: { there } },
+      `${path} already contains ${existing.join(", ")}, so nothing was written. Name another folder.`,
+      { details: { existing } },
     );
 }
 
-/** A name npm accepts. */
+/** A package name that npm accepts. */
 function packageNameOf(path: string): string {
   const name = basename(path)
     .toLowerCase()

@@ -266,13 +266,7 @@ export class Worker {
         write.write === "return-message" ? this.#outbox.submit(write) : this.#persistentWrites.submit(write),
       released: (count) => this.#log.leasesReleased(count),
     });
-    this.#poller = new Poller({
-      store,
-      timers,
-      polls,
-      onDue: () => this.wake(),
-      onChanged: (notice) => this.#onChanged(notice),
-    });
+    this.#poller = new Poller({ store, timers, polls, onDue: () => this.wake(), onChanged: this.#onChanged });
   }
 
   async start(): Promise<void> {
@@ -414,21 +408,14 @@ export class Worker {
   }
 
   #onTaskFailed(item: ClaimedItem, next: NextAttempt, wasLocal: boolean): void {
-    const { run, token, slot } = item;
-    this.#quarantine.clear(`${run} ${item.item}`);
+    const { run, item: name, token, slot } = item;
+    this.#quarantine.clear(`${run} ${name}`);
     if (wasLocal) this.#runs.find(run)?.onLocalTaskGone();
-    this.#persistentWrites.submit({
-      write: "return-item",
-      run,
-      item: item.item,
-      token,
-      ...(slot && { slot }),
-      ...next,
-    });
+    this.#persistentWrites.submit({ write: "return-item", run, item: name, token, ...(slot && { slot }), ...next });
     this.#poller.dueAt(next.availableAt);
   }
 
-  #onChanged(notice: ChangeNotice | undefined): void {
+  readonly #onChanged = (notice: ChangeNotice | undefined): void => {
     if (notice !== undefined) this.#claimer.onNotice(notice);
     else if (this.pump.pollsApart) this.#claimer.requestAll();
     else this.wake();
@@ -437,7 +424,7 @@ export class Worker {
     this.#options.onChanged(notice?.runs);
     this.#runs.refreshHeld(notice?.runs).catch((error: unknown) => this.#log.report(error));
     this.#itemLeaseCheck.schedule();
-  }
+  };
 
   // ── drain and stop ──
 
