@@ -138,7 +138,6 @@ function placeText({ where, step, node, attempt }: ReplayDifference): string {
   const more = [
     ...(step === undefined || where === `step ${step}` ? [] : [`step ${step}`]),
     ...(node === undefined ? [] : [`node ${node}`]),
-    // Counted from 1 for people.
     ...(attempt === undefined ? [] : [`attempt ${attempt}`]),
   ];
   return more.length === 0 ? where : `${where} (${more.join(", ")})`;

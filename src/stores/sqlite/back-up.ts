@@ -1,4 +1,4 @@
-// Backups: a consistent copy of a store while work goes on. The target must not exist.
+// Back up: a consistent copy of a store while workers run. The target must not exist.
 
 import { backup, DatabaseSync } from "node:sqlite";
 import { closeSync, openSync, rmSync } from "node:fs";
@@ -20,7 +20,7 @@ export async function backUp(session: SqliteSession, path: string, onProgress?: 
   });
 }
 
-/** Of a file that nobody has opened here, whatever its schema: before a migration. */
+/** Copies a file that this process has not opened, with any schema: before a migration. */
 export async function backUpFile(
   waiting: RetryOptions,
   path: string | URL,
@@ -46,12 +46,14 @@ export function createNewFile(target: string): void {
     closeSync(openSync(target, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw new RepriseError("BAD_OPTIONS", `${target} exists already; name a new file for the backup.`, {
+      throw new RepriseError("BAD_OPTIONS", `${target} exists. Name a file for the backup that does not exist.`, {
         cause: error,
       });
-    throw new RepriseError("STORE_IO", `Cannot create ${target}: check the path and its permissions.`, {
-      cause: error,
-    });
+    throw new RepriseError(
+      "STORE_IO",
+      `Cannot create ${target} (${(error as NodeJS.ErrnoException).code}). Check the path and the permissions of its folder.`,
+      { cause: error },
+    );
   }
 }
 
@@ -66,8 +68,8 @@ async function copy(db: DatabaseSync, target: string, onProgress: OnProgress | u
 }
 
 /**
- * Through a connection of its own with an open read transaction: the copy is one moment, it does not begin anew whenever
- * another process writes (under load it would never end), and it never holds up our own connection.
+ * Uses a separate connection with an open read transaction. So the copy is a snapshot, it does not restart whenever another
+ * process writes (under load it would never end), and it does not block the store's connection.
  */
 async function copySnapshot(
   waiting: RetryOptions,

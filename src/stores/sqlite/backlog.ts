@@ -1,5 +1,5 @@
-// Backlog: what waits, by the names claims go by. Jumps from name to name and counts no further than asked, so that a million
-// waiting runs cost what ten thousand do.
+// Backlog: counts claimable work by the names that claims use. Seeks from name to name and counts up to a limit, so that a
+// million runs cost as much as ten thousand.
 
 import type { Backlog, QueueState } from "../../kernel/index.ts";
 import { backlogOf, queueStates, type QueueCount, type QueueRow, type ClaimableCount } from "../rules/backlog.ts";
@@ -36,7 +36,7 @@ function countOf(queue: string | null, row: unknown): QueueCount {
   return { queue, count: (row as { count: number }).count };
 }
 
-/** The values of a column in order, one seek each. */
+/** The distinct values of a column in order, one seek each. */
 function* jump<T extends string | number = string>(
   next: Statement,
   column: string,

@@ -1,4 +1,4 @@
-// Errors of the driver, told apart by SQLite's result code; never by text.
+// Errors: maps errors of the driver by SQLite's result code, never by their text.
 
 import { InvariantError, RepriseError, type ErrorCode } from "../../base/index.ts";
 
@@ -27,13 +27,13 @@ function primaryOf(error: unknown): number {
   return (errcodeOf(error) ?? 0) & 0xff;
 }
 
-/** Somebody else holds the lock (5, 6, and 517 BUSY_SNAPSHOT): waiting helps. */
+/** Another connection holds the lock (5, 6, and 517 BUSY_SNAPSHOT): a retry can succeed. */
 export function isBusy(error: unknown): boolean {
   const code = primaryOf(error);
   return code === SQLITE_BUSY || code === LOCKED;
 }
 
-/** After one of these a COMMIT may or may not have happened. */
+/** Whether the outcome of a COMMIT that failed with this error is unknown. */
 export function isUnknownCommit(error: unknown): boolean {
   const code = primaryOf(error);
   return code === IOERR || code === FULL;
@@ -43,47 +43,47 @@ export function isConstraint(error: unknown): boolean {
   return primaryOf(error) === CONSTRAINT;
 }
 
-const TROUBLE: ReadonlySet<number> = new Set([SQLITE_BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB]);
+const DATABASE_FAILURES: ReadonlySet<number> = new Set([SQLITE_BUSY, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB]);
 
-/** The database gave way, whatever the statement was. */
-export function isTrouble(error: unknown): boolean {
-  return TROUBLE.has(primaryOf(error));
+/** The database failed, not the statement. */
+export function isDatabaseFailure(error: unknown): boolean {
+  return DATABASE_FAILURES.has(primaryOf(error));
 }
 
 const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {
-  [SQLITE_BUSY]: { code: "STORE_BUSY", text: "another program holds the database" },
-  [LOCKED]: { code: "STORE_BUSY", text: "another statement holds the database" },
+  [SQLITE_BUSY]: { code: "STORE_BUSY", text: "another process has locked the database; repeat the call" },
+  [LOCKED]: { code: "STORE_BUSY", text: "another statement has locked the database; repeat the call" },
   [READONLY]: {
     code: "STORE_IO",
-    text: "the database cannot be written; check the permissions of the file and its folder",
+    text: "the database is read-only; check the permissions of the file and its folder",
   },
-  [IOERR]: { code: "STORE_IO", text: "the disk failed; check it and the permissions" },
+  [IOERR]: { code: "STORE_IO", text: "the disk reported an I/O error; check the disk and the permissions of the file" },
   [CORRUPT]: {
     code: "STORE_CORRUPT",
     text: "the database is damaged; stop the workers, copy the file and run `reprise doctor`",
   },
-  [FULL]: { code: "STORE_FULL", text: "no room is left; free or add disk space" },
+  [FULL]: { code: "STORE_FULL", text: "the disk is full; free or add disk space" },
   [CANTOPEN]: { code: "STORE_IO", text: "the file cannot be opened; check the path and its permissions" },
-  [TOOBIG]: { code: "PAYLOAD_TOO_LARGE", text: "a value is larger than SQLite can keep" },
-  [NOTADB]: { code: "STORE_CORRUPT", text: "the file is not a SQLite database; name another file" },
+  [TOOBIG]: { code: "PAYLOAD_TOO_LARGE", text: "a value is larger than SQLite can store; store it elsewhere and pass a reference" },
+  [NOTADB]: { code: "STORE_CORRUPT", text: "the file is not a SQLite database; use another file" },
 };
 
-/** Nothing was written for want of room; unlike after a failed fsync, what can be read is on disk. */
+/** Nothing was written because the disk is full. Unlike after a failed fsync, everything that can be read is on disk. */
 export function isFull(error: unknown): boolean {
   return primaryOf(error) === FULL;
 }
 
-/** The error to throw for whatever went wrong while doing `what`. */
+/** The error to throw for an error of the driver during `what`. */
 export function storeErrorOf(error: unknown, what: string): RepriseError {
   if (error instanceof RepriseError) return error;
   const errcode = errcodeOf(error);
   const options = { cause: error, ...(errcode !== undefined && { details: { errcode } }) };
   if (errcode === READONLY_DBMOVED)
-    return new RepriseError("STORE_REPLACED", `${what}: the database file was moved or replaced.`, options);
+    return new RepriseError("STORE_REPLACED", `${what}: the database file was moved or replaced. Restart this process.`, options);
   if (errcode === CONSTRAINT_PRIMARYKEY || errcode === CONSTRAINT_UNIQUE)
-    return new InvariantError(`${what}: the same thing was about to be written twice.`, options);
+    return new InvariantError(`${what}: a row with the same key exists.`, options);
   const known = errcode === undefined ? undefined : BY_CODE[errcode & 0xff];
   if (known !== undefined) return new RepriseError(known.code, `${what}: ${known.text}.`, options);
-  // A statement that SQLite or the driver does not accept is our bug.
+  // A statement that SQLite or the driver rejects is a bug in Reprise.
   return new InvariantError(`${what}: ${error instanceof Error ? error.message : String(error)}`, options);
 }

@@ -1,8 +1,8 @@
-// File users: whether somebody uses a store's file, asked before the file is replaced.
+// File in use: refuses to replace a store's file while a worker or another process uses it.
 //
-// U1. A worker with a lease is alive, wherever it is.
-// U2. A process that has the file open keeps a shared lock on it, and one on the index of its log: who can have the file for
-//     himself is alone with it.
+// file-in-use.U1. A worker with a lease is alive, on any machine.
+// file-in-use.U2. A process that has the file open holds a shared lock on the file and on the index of its log. So an exclusive lock
+//   proves that no other process has the file open.
 
 import { readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -13,10 +13,10 @@ import { identityOf } from "./store-file.ts";
 import { BUSY_SLICE_MS, withRetry, sleep, type RetryOptions } from "./retry-busy.ts";
 import { pragma } from "./version.ts";
 
-/** A command that only looks has the file open for a moment. */
+/** A command that reads the store has the file open for a moment. */
 const WAIT_MS = 1_000;
-const TRY_AGAIN_MS = 50;
-const SHOWN = 5;
+const RETRY_MS = 50;
+const MAX_NAMED = 5;
 
 interface Leased {
   readonly worker: number;
@@ -24,11 +24,11 @@ interface Leased {
   readonly until: EpochMs;
 }
 
-/** Refuses while a worker is alive or a process has the file open; nothing is changed. */
+/** Refuses while a worker is alive or a process has the file open. Changes nothing. */
 export async function refuseInUse(waiting: RetryOptions, path: string): Promise<void> {
   await refuseWorkers(waiting, path);
   const db = await whenAlone(waiting, path, (one) => {
-    // U2. The first statement of a connection in this mode asks for the whole file.
+    // file-in-use.U2. The first statement of a connection in this mode takes an exclusive lock.
     one.exec("pragma locking_mode = exclusive");
     pragma(one, "schema_version");
   });
@@ -36,20 +36,20 @@ export async function refuseInUse(waiting: RetryOptions, path: string): Promise<
 }
 
 /**
- * The file for nobody else until the connection is closed. Its log is copied into it and removed, with its index: neither may
- * lie beside the file that takes its place, and closing must not touch what lies there then.
+ * Locks the file until the connection is closed. The log is copied into the file and removed with its index: neither may belong
+ * to the file that replaces this one, and closing the connection must not touch files that were put there since.
  */
 export async function lockExclusively(waiting: RetryOptions, path: string): Promise<DatabaseSync> {
   await refuseWorkers(waiting, path);
   return whenAlone(waiting, path, (one) => {
     if (pragma(one, "journal_mode = delete") !== "delete") throw inUse(path);
     one.exec("begin exclusive");
-    // A worker may have come and gone between.
+    // A worker may have registered since the first check.
     refuseLeases(waiting, one, path);
   });
 }
 
-/** With a connection of its own: who reads before asking for the whole file no longer gets it. */
+/** Uses a separate connection: a connection that has read the file cannot get the exclusive lock. */
 async function refuseWorkers(waiting: RetryOptions, path: string): Promise<void> {
   const db = new DatabaseSync(path, { timeout: BUSY_SLICE_MS });
   try {
@@ -78,37 +78,37 @@ async function whenAlone(
       if (!isWorthWaiting) throw describedError(error, path);
       if (waiting.clock.monotonic() - start >= WAIT_MS) throw isBusy(error) ? inUse(path, otherLocks(path)) : error;
     }
-    await sleep(waiting, TRY_AGAIN_MS);
+    await sleep(waiting, RETRY_MS);
   }
 }
 
 function describedError(error: unknown, path: string): RepriseError {
-  const known = storeErrorOf(error, `Looking at ${path}`);
+  const known = storeErrorOf(error, `Locking ${path}`);
   if (known.code !== "STORE_CORRUPT") return known;
   return new RepriseError(
     "STORE_CORRUPT",
-    `${path} is damaged so badly that it cannot be locked. Stop every process that uses it, move it away together with its -wal and -shm, and restore again.`,
+    `${path} is damaged and cannot be locked. Stop every process that uses it, move it away together with its -wal and -shm files, and run \`reprise restore\` again.`,
     { cause: error, details: { path } },
   );
 }
 
-/** U1 */
+/** file-in-use.U1 */
 function refuseLeases({ clock }: RetryOptions, db: DatabaseSync, path: string): void {
   const { live, now } = readLeases(db, clock.now());
   if (live.length === 0) return;
   const last = live.reduce((latest, { until }) => Math.max(latest, until), 0);
   const named = live
-    .slice(0, SHOWN)
+    .slice(0, MAX_NAMED)
     .map(({ name, worker, until }) => `${name} (${workerTag(worker)}) for ${formatMs(until - now)}`);
-  const more = live.length > SHOWN ? ` and ${live.length - SHOWN} more` : "";
+  const more = live.length > MAX_NAMED ? ` and ${live.length - MAX_NAMED} more` : "";
   throw new RepriseError(
     "STORE_BUSY",
-    `${path} is in use: ${live.length === 1 ? "a worker has" : `${live.length} workers have`} a lease on it: ${named.join(", ")}${more}. Nothing was changed. Stop the workers, then repeat. If they were killed, the last lease ends at ${new Date(last).toISOString()}.`,
+    `${path} is in use: ${live.length === 1 ? "a worker has" : `${live.length} workers have`} a lease on it: ${named.join(", ")}${more}. Nothing was changed. Stop the workers, then run the command again. If they were killed, the last lease expires at ${new Date(last).toISOString()}.`,
     { details: { path, workers: live.map((one) => ({ ...one, until: new Date(one.until).toISOString() })) } },
   );
 }
 
-/** By the store's own clock. Of a store that is damaged there, or has no such table, none are known. */
+/** By the store's clock. None when the table is damaged or does not exist. */
 function readLeases(db: DatabaseSync, wallNow: EpochMs): { readonly live: readonly Leased[]; readonly now: EpochMs } {
   try {
     const { mark } = db.prepare("select max(mark) as mark from writers").get() as { mark: number | null };
@@ -125,15 +125,15 @@ function inUse(path: string, pids: readonly number[] = []): RepriseError {
   const known = pids.filter((pid) => pid > 0);
   const [first, ...more] = known;
   const several = more.length > 0 ? `processes ${known.join(", ")} have` : `process ${first} has`;
-  const who = first === undefined ? "another process has" : several;
+  const users = first === undefined ? "another process has" : several;
   return new RepriseError(
     "STORE_BUSY",
-    `${path} is in use: ${who} it open. Nothing was changed. Stop every process that uses it (\`lsof ${path}\` names them), then repeat.`,
+    `${path} is in use: ${users} it open. Nothing was changed. Stop every process that uses it (\`lsof ${path}\` lists them), then run the command again.`,
     { details: { path, isOpen: true, processes: known } },
   );
 }
 
-/** U2. Processes with locks on the file or the index of its log; Linux lists them, elsewhere none are known. */
+/** file-in-use.U2. Processes with locks on the file or on the index of its log. Only Linux lists them. */
 function otherLocks(path: string): readonly number[] {
   if (process.platform !== "linux") return [];
   let lines: readonly string[];
@@ -151,7 +151,7 @@ function otherLocks(path: string): readonly number[] {
   return [...new Set(pids)].filter((pid) => pid !== process.pid);
 }
 
-/** As /proc/locks writes it: major and minor number in hexadecimal, then the inode. */
+/** The file as /proc/locks names it: major and minor number in hexadecimal, then the inode. */
 function lockedName(path: string): string {
   const { dev, ino } = statSync(path, { bigint: true });
   const major = (dev >> 8n) & 0xfffn;

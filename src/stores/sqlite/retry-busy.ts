@@ -1,15 +1,15 @@
-// Patience: waiting for a lock without blocking the process.
+// Retry busy: retries while another process holds the lock of the file, without blocking the event loop.
 
 import { RepriseError, type Clock, type Random, type Timers } from "../../base/index.ts";
 import { isBusy, storeErrorOf } from "./errors.ts";
 
 /**
- * How long one statement may block the process while it waits for a lock. Short, and asked again soon: nobody stands in line
- * for the lock of a file, and SQLite itself asks ever more rarely. (Measured: with 40 ms and pauses of 1 to 16, ordinary runs
- * beside one whose steps follow each other took 3.7 times as long as without it; with this 1.3 times.)
+ * How long one statement may block the process while it waits for a lock. It is short, and the retry follows soon: a file lock has
+ * no queue, and SQLite itself retries less and less often. (Measured: next to a run without pauses between its steps, ordinary
+ * runs took 3.7 times as long with 40 ms and delays of 1 to 16 ms, and 1.3 times as long with these values.)
  */
 export const BUSY_SLICE_MS = 3;
-/** How long a lock is waited for in all. */
+/** How long a call retries before it fails with STORE_BUSY. */
 export const BUSY_TIMEOUT_MS = 5_000;
 
 export interface RetryOptions {
@@ -22,13 +22,13 @@ export function sleep({ timers }: RetryOptions, ms: number): Promise<void> {
   return new Promise((resolve) => void timers.set(ms, resolve));
 }
 
-/** Lets everything else in the process have its turn. */
+/** Lets other tasks of the event loop run. */
 export function yieldToEventLoop({ timers }: RetryOptions): Promise<void> {
   return new Promise((resolve) => timers.soon(resolve));
 }
 
-/** Repeats `attempt` while the database is busy; other errors are mapped and thrown at once. */
-export async function withRetry<T>(waiting: RetryOptions, what: string, attempt: () => T): Promise<T> {
+/** Retries `attempt` while the database is busy. Other errors are mapped and thrown at once. */
+export async function withRetry<T>(options: RetryOptions, what: string, attempt: () => T): Promise<T> {
   const start = waiting.clock.monotonic();
   for (;;) {
     try {
@@ -41,7 +41,7 @@ export async function withRetry<T>(waiting: RetryOptions, what: string, attempt:
   }
 }
 
-/** 1 to 4 ms at random, so that two waiting processes do not keep step. */
+/** 1 to 4 ms at random, so that two processes do not retry in step. */
 export function retryDelayMs({ random }: RetryOptions): number {
   return 1 + ((random.bytes(1)[0] ?? 0) & 3);
 }
@@ -49,7 +49,7 @@ export function retryDelayMs({ random }: RetryOptions): number {
 export function busyError(cause: unknown, what: string): RepriseError {
   return new RepriseError(
     "STORE_BUSY",
-    `${what}: another program held the write lock for ${BUSY_TIMEOUT_MS / 1000} s. Look for a stopped process or a tool with an open transaction on the file; the call can be repeated.`,
+    `${what}: another process has held the write lock for ${BUSY_TIMEOUT_MS / 1000} s. Find the process with an open transaction on the file (\`lsof\` lists the processes that use it), then repeat the call.`,
     { cause },
   );
 }
