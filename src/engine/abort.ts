@@ -55,9 +55,10 @@ export class AbortableGenerator<T> implements AsyncGenerator<T, void, undefined>
   }
 
   async #nextUnlessAborted(signal: AbortSignal): Promise<IteratorResult<T, void>> {
-    if (signal.aborted && !this.#isReasonThrown) {
+    if (signal.aborted) {
+      const result = await this.return();
+      if (this.#isReasonThrown) return result;
       this.#isReasonThrown = true;
-      await this.return();
       throw signal.reason;
     }
     this.#release ??= onAbort(signal, () => this.#left.abort());

@@ -121,6 +121,8 @@ export class ClientWriter implements WorkerPort {
   /** client-writer.W2 */
   async drain(graceMs: number): Promise<boolean> {
     const { timers } = this.#parts;
+    // Calls that were made before `close` submit their writes within this macrotask.
+    await new Promise<void>((resolve) => timers.soon(resolve));
     let cancelTimer: (() => void) | undefined;
     const isOver = new Promise<false>((resolve) => {
       cancelTimer = timers.set(graceMs, () => resolve(false));

@@ -1,8 +1,10 @@
-// Defining a flow: named values, each derived from those above it.
+// Flow definition: the builder of flows, and the body that the engine runs.
 //
-// D1. A node can only need names above it, so a cycle cannot be written. What TypeScript refuses is refused here too.
-// D2. A branch adds its nodes to the flow, each guarded by its `when`; the two sides may not use the same names.
-// D3. A builder without `.output` is not a definition.
+// flow.D1. A node can need only names defined before it, so a cycle cannot be written. The builder repeats at run time what
+//   the types check.
+// flow.D2. A branch adds its nodes to the flow, each guarded by its `when`. The two sides cannot use the same names.
+// flow.D3. A builder without `.output` is not a definition.
+// flow.D4. Definitions and builders carry `Symbol.for` brands, so that two copies of the package accept each other's.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type Duration } from "../base/index.ts";
@@ -25,18 +27,19 @@ import { SPREAD_SUFFIX, type FlowNode, type BranchGuard, type NodeWork } from ".
 import type { Flow, FlowBuilder, FlowPart } from "./parts.ts";
 import { regionsOf, type Regions } from "./regions.ts";
 
-/** What is said of a flow as a whole. */
+/** Options of `flow`. */
 export interface FlowOptions<Input, Parsed> {
   /** A Standard Schema (zod, valibot, arktype), or `typed<T>()`. */
   input: Schema<Input, Parsed>;
+  /** A whole number, default 1: a run is pinned to the version that started it. */
   version?: number;
-  /** The whole time a run may take. */
+  /** For the whole run, from its start. */
   deadline?: Duration;
-  /** Only workers that have this label take its runs and its nodes; a node may have another. Default: any worker. */
+  /** Only workers with this label run it; a node can have its own label. Default: any worker. */
   label?: string;
 }
 
-/** The part of a flow the engine runs; reached by `flowBody`. */
+/** A complete flow as the engine runs it. */
 export interface FlowBody {
   readonly name: string;
   readonly version: number;
@@ -47,6 +50,7 @@ export interface FlowBody {
   readonly regions: Regions;
 }
 
+// flow.D4
 const BODY = Symbol.for("reprise.flow");
 const DRAFT = Symbol.for("reprise.flow.draft");
 
@@ -56,11 +60,13 @@ export function flowBody(definition: unknown): FlowBody {
   const isBuilder = isFlow(definition);
   throw new RepriseError(
     "UNKNOWN_DEFINITION",
-    `Expected a flow, got ${isBuilder ? "one without .output(…): say what a run gives" : "another object"}.`,
+    isBuilder
+      ? "Expected a flow, got a builder without an output. Complete it with .output(needs, derive)."
+      : "Expected a flow made by flow(), got a different object.",
   );
 }
 
-/** Also of one without an output: `flowBody` says what it lacks. */
+/** True for a builder without an output as well: `flowBody` reports what it lacks. */
 export function isFlow(value: unknown): boolean {
   return typeof value === "object" && value !== null && (BODY in value || DRAFT in value);
 }
@@ -69,15 +75,15 @@ interface FlowDraft {
   readonly flow: string;
   readonly options: FlowOptions<never, unknown>;
   readonly nodes: readonly FlowNode[];
-  /** Names that nodes below may need. */
+  /** Names that later nodes can need. */
   readonly names: ReadonlySet<string>;
-  /** Those of this scope that have no other side yet. */
+  /** The whens of this scope that have no `otherwise` yet. */
   readonly whens: ReadonlySet<string>;
   readonly guard: BranchGuard | undefined;
 }
 
 /**
- * Defines a flow: values derived from values; each node runs on any worker the moment what it needs is there.
+ * Defines a flow: a pipeline of named values. Each node runs on any worker as soon as the values it needs exist.
  *
  * @example
  * ```ts
@@ -97,7 +103,7 @@ export function flow<const Name extends string, Input, Parsed = Input>(
   if (typeof options.input?.["~standard"]?.validate !== "function")
     throw new RepriseError(
       "BAD_OPTIONS",
-      `Flow ${name}: expected a schema as input, got ${inspect(options.input, { depth: 0 })}. Without one, use typed<T>().`,
+      `Flow ${name}: expected a schema as input, got ${inspect(options.input, { depth: 0 })}. Pass typed<T>() if you have none.`,
     );
   checkVersion(options.version, `Flow ${name}`);
   labelOption(options, `Flow ${name}`);
@@ -187,7 +193,7 @@ function withCall(draft: FlowDraft, name: string, given: unknown, rest: readonly
   if (isChild && (policy.retry !== undefined || policy.timeout !== undefined))
     throw new RepriseError(
       "BAD_OPTIONS",
-      `${what}: retry and timeout are for tasks. A child has its own: give ${(called as Definition).name} a deadline, or retry inside it.`,
+      `${what}: retry and timeout apply to tasks only. Give the child ${(called as Definition).name} a deadline, or retry inside it.`,
     );
   const ofTask = isTask(called) ? taskBody(called) : undefined;
   const own = ofTask === undefined ? {} : { ...ofTask.policy, ...policy };
@@ -245,7 +251,10 @@ function withParallel(draft: FlowDraft, name: string, given: unknown, rest: read
   const [options, runs] = splitOptions(rest, 1);
   const { policy } = checkNodeOptions(options, ["retry", "timeout"], what);
   if (typeof runs !== "object" || runs === null || Object.keys(runs).length === 0)
-    throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of functions by name.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: expected an object of functions by name, such as { left: run, right: run }.`,
+    );
   const keys = Object.keys(runs);
   let made = draft;
   for (const key of keys) {
@@ -264,14 +273,14 @@ function partId(parallel: string, key: string): string {
   return `${parallel}.${key}`;
 }
 
-// ── branches (D2) ──
+// ── branches (flow.D2) ──
 
 function withWhen(draft: FlowDraft, name: string, given: unknown, test: unknown, then: unknown): FlowDraft {
   const what = `Flow ${draft.flow}: when ${name}`;
   checkNodeName(name, what);
   const id = whenId(name);
   if (draft.nodes.some((node) => node.id === id))
-    throw new RepriseError("BAD_FLOW", `${what} is there already. Give it another name.`);
+    throw new RepriseError("BAD_FLOW", `${what} already exists. Choose another name.`);
   const needs = checkNeeds(draft, given, what);
   const work: NodeWork = { kind: "when", test: checkFunction(test, what) as never };
   const tested = addNode(draft, { id, name, work, needs });
@@ -285,7 +294,7 @@ function withOtherwise(draft: FlowDraft, name: string, then: unknown): FlowDraft
     const open = [...draft.whens].join(", ") || "none";
     throw new RepriseError(
       "BAD_FLOW",
-      `${what}: there is no when of this name here without its other side; there are: ${open}.`,
+      `${what}: no when with this name is open in this scope. Open: ${open}. Call .when("${name}", …) first.`,
     );
   }
   const made = branch(draft, { when: whenId(name), name, side: false }, then, what);
@@ -299,7 +308,7 @@ function branch(draft: FlowDraft, guard: BranchGuard, then: unknown, what: strin
   if (inner === undefined)
     throw new RepriseError(
       "BAD_FLOW",
-      `${what}: expected the branch's function to return the branch with its nodes, got ${inspect(made, { depth: 0 })}.`,
+      `${what}: expected its function to return the branch with its nodes, got ${inspect(made, { depth: 0 })}. Write (branch) => branch.action(…).`,
     );
   return { ...inner, guard: draft.guard };
 }
@@ -308,12 +317,15 @@ function whenId(name: string): string {
   return `${name}?`;
 }
 
-// ── the whole ──
+// ── the definition ──
 
 function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<string, any, any> {
   const what = `Flow ${draft.flow}: output`;
   if (draft.guard !== undefined)
-    throw new RepriseError("BAD_FLOW", `${what} stands inside a branch. A flow has one output, after all branches.`);
+    throw new RepriseError(
+      "BAD_FLOW",
+      `${what} is inside a branch. A flow has one output: call .output() after all branches.`,
+    );
   const work: NodeWork = { kind: "output", derive: checkFunction(derive, what) as never };
   const { nodes } = addNode(draft, { id: OUTPUT, name: "output", work, needs: checkNeeds(draft, needs, what) });
   const { version = 1, deadline, label, input } = draft.options;
@@ -331,7 +343,7 @@ function definitionOf(draft: FlowDraft, needs: unknown, derive: unknown): Flow<s
   return Object.freeze({ kind: "flow", name: draft.flow, [BODY]: body });
 }
 
-/** No name of a node: those have no brackets. */
+/** Not a possible name of a node, because names have no brackets. */
 export const OUTPUT = "[output]";
 
 type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy" | "slotOptions" | "label">>;
@@ -339,7 +351,7 @@ type NewNode = Pick<FlowNode, "work" | "needs"> & Partial<Pick<FlowNode, "policy
 function withNode(draft: FlowDraft, name: string, node: NewNode): FlowDraft {
   checkNodeName(name, whatOf(draft, name));
   if (draft.names.has(name) || draft.nodes.some(({ id }) => id === name))
-    throw new RepriseError("BAD_FLOW", `${whatOf(draft, name)} is there already. Give it another name.`);
+    throw new RepriseError("BAD_FLOW", `${whatOf(draft, name)} already exists. Choose another name.`);
   return { ...addNode(draft, { id: name, name, ...node }), names: new Set([...draft.names, name]) };
 }
 
@@ -409,7 +421,7 @@ function checkNeeds(draft: FlowDraft, needs: unknown, what: string): readonly st
   return [...new Set(needs as string[])];
 }
 
-/** What is on the other side of a branch is always skipped where this node runs. */
+/** A node on the other side of a branch is always skipped where this node runs. */
 function checkSide(draft: FlowDraft, need: string, what: string): void {
   const sides = new Map(guardsOf(draft, draft.guard).map(({ when, side }) => [when, side]));
   if (sides.size === 0) return;
@@ -422,7 +434,7 @@ function checkSide(draft: FlowDraft, need: string, what: string): void {
   );
 }
 
-/** A guard, and those around it. */
+/** A guard and the guards around it, innermost first. */
 function guardsOf(draft: FlowDraft, guard: BranchGuard | undefined): readonly BranchGuard[] {
   if (guard === undefined) return [];
   const test = draft.nodes.find(({ id }) => id === guard.when);
@@ -431,12 +443,13 @@ function guardsOf(draft: FlowDraft, guard: BranchGuard | undefined): readonly Br
 
 function checkNodeName(name: unknown, what: string): void {
   checkName(name, what);
-  // As a key it would be no key: what a node is given is an object by name.
-  if (name === "__proto__") throw new RepriseError("BAD_NAME", `${what}: expected another name than __proto__.`);
+  // The needed values are an object by name, in which __proto__ is not a key.
+  if (name === "__proto__")
+    throw new RepriseError("BAD_NAME", `${what}: __proto__ cannot be a name. Choose another one.`);
   if (/[[\]?.]/.test(name as string))
     throw new RepriseError(
       "BAD_NAME",
-      `${what}: expected a name without brackets, question marks and dots, which stand for items and branches.`,
+      `${what}: expected a name without brackets, question marks and dots, which the journal uses for items and branches.`,
     );
 }
 
@@ -445,12 +458,12 @@ function checkFunction(value: unknown, what: string): Function {
   throw new RepriseError("BAD_OPTIONS", `${what}: expected a function, got ${typeof value}.`);
 }
 
-/** A key is made of an input that is not known when a node is queued. */
+/** A key is computed from an input that does not exist yet when a node is queued. */
 function checkNoKey(called: unknown, what: string): void {
   if (isTask(called) && taskBody(called).slotOptions?.key !== undefined)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `${what}: task ${called.name} stands in its queue under a key, which a flow's node cannot have. Call it in a workflow, and call that.`,
+      `${what}: task ${called.name} uses a per-key queue, which flow nodes do not support. Wrap it in a workflow, and call that workflow or spread over it.`,
     );
 }
 

@@ -1,66 +1,66 @@
-// Describe: a flow as plain data, for pictures and tools. Nothing here runs any of the user's code.
+// Describe flow: a flow as plain data, for diagrams and tools. It runs no user code.
 
 import { describeFunction, toMs } from "../base/index.ts";
 import { isTask, type QueueSlotOptions, type Policy } from "../kernel/index.ts";
 import { flowBody, OUTPUT } from "./definition.ts";
 import { edgesInto, type FlowNode } from "./node.ts";
 
-/** What a node of a flow is: `part` is one of the actions of a `parallel`. */
+/** The kind of a flow's node; `part` is one of the actions of a `parallel`. */
 export type FlowNodeKind = "action" | "inline" | "call" | "spread" | "parallel" | "part" | "when";
 
-/** A node, as `describeFlow` gives it. */
+/** A node, as `describeFlow` returns it. */
 export interface FlowNodeDescription {
-  /** As the journal has it: `fetch`, `both.left` for a part, `large?` for a when. */
+  /** The id in the journal: `fetch`, `both.left` for a part, `large?` for a when. */
   readonly id: string;
   readonly name: string;
   readonly kind: FlowNodeKind;
-  /** The names it needs, as written. */
+  /** The names it needs, in written order. */
   readonly needs: readonly string[];
-  /** The when it stands behind, and on which side; null outside of branches. */
+  /** The when that guards it, and its side; null outside of branches. */
   readonly branch: { readonly when: string; readonly side: boolean } | null;
-  /** Of a call, or of a spread that runs one per item. */
+  /** The definition or task of a call, or of a spread that runs one per item. */
   readonly calls: { readonly kind: string; readonly name: string } | null;
-  /** Of a when and a spread: the name of its function; else its text, where that is short. */
+  /** For a when and a spread: the name of its function; without a name, the source text if it is short. */
   readonly by: string | null;
-  /** 1 where it is not tried again; null where its policy has no end. */
+  /** 1 without retries; null without a limit. */
   readonly maxAttempts: number | null;
   readonly timeoutMs: number | null;
-  /** Of a spread: how many items are in the queue at once; null where nothing is said. */
+  /** For a spread: how many items are queued at once; null by default. */
   readonly concurrency: number | null;
-  /** Of a spread: a failed item stands in its list. */
+  /** For a spread: a failed item becomes an entry of its list. */
   readonly settle: boolean;
-  /** Of an action: it has a `catch`. */
+  /** For an action: it has a `catch`. */
   readonly catches: boolean;
   readonly queue: string | null;
-  /** Which workers take it, where that is said of the node itself. */
+  /** The node's own label. */
   readonly label: string | null;
 }
 
-/** A way from one node to another, as `describeFlow` gives it; both by `id`. */
+/** An edge between two nodes, by their `id`, as `describeFlow` returns it. */
 export interface FlowEdgeDescription {
   /** A node, or null for the input. */
   readonly from: string | null;
   /** A node, or null for the output. */
   readonly to: string | null;
-  /** `branch`: from a when to a node that runs only on its `side`. */
+  /** `branch`: from a when to a node that runs on its `side` only. */
   readonly kind: "value" | "branch";
   readonly side: boolean | null;
 }
 
-/** A flow as plain data. */
+/** A flow as plain data, as `describeFlow` returns it. */
 export interface FlowDescription {
   readonly name: string;
   readonly version: number;
   readonly deadlineMs: number | null;
-  /** Which workers take its runs and nodes. */
+  /** The label of the workers that run it. */
   readonly label: string | null;
-  /** In the order written. */
+  /** In written order. */
   readonly nodes: readonly FlowNodeDescription[];
   readonly edges: readonly FlowEdgeDescription[];
 }
 
 /**
- * A flow as plain data: its nodes in the order written, and what each of them needs.
+ * Describes a flow as plain data: its nodes in written order, and the names each of them needs.
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ export function describeFlow(definition: { readonly kind: "flow"; readonly name:
   };
 }
 
-/** A spread and the barrier behind it are one to whoever wrote it. */
+/** A spread and its barrier are shown as one node. */
 function isShown({ work }: FlowNode): boolean {
   return work.kind !== "input" && work.kind !== "barrier";
 }

@@ -1,18 +1,18 @@
-// Evaluate: what follows from a head's value, in memory (seed 001, "Execute Inline Subgraph").
+// Evaluate: derives the nodes of a region in memory from the value of its head (seed 001, "Execute Inline Subgraph").
 //
-// EV1. Pure: the same value gives the same plan, here and in every replay. No store, no clock, no context.
-// EV2. A node runs when its guard holds and at least one of its needs has a value; else it is skipped, and so is what only
-//      needs it (F3). Needs that were skipped are undefined. The output always runs.
-// EV3. A function that throws ends the evaluation: the run fails with that node, and nothing of the region counts.
-// EV4. A value that is kept is encoded where it is made, and what follows sees it as it will be read: whatever is done to it
-//      later does not get into the journal.
+// flow.E1. Pure: the same value gives the same result, in the run and in every replay. No store, no clock, no context.
+// flow.E2. A node runs if its guard is on its side and at least one of its needs has a value; otherwise it is skipped, and so
+//   are nodes that need nothing else (rules.F3). A skipped need reads as undefined. The output always runs.
+// flow.E3. A function that throws ends the evaluation: the run fails with that node, and nothing of the region counts.
+// flow.E4. A kept value is encoded right after it is derived, and later nodes see the decoded text. So changes that a
+//   function makes to it later do not reach the journal.
 
 import { readableThrown, decode } from "../base/index.ts";
 import { requireSynchronous } from "./require-synchronous.ts";
 import type { FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
 
-/** Stands for the value of a node that was skipped. */
+/** The value of a skipped node. */
 export const SKIPPED: unique symbol = Symbol("skipped");
 export type ValuesByNode = ReadonlyMap<string, unknown>;
 
@@ -26,24 +26,24 @@ export type Evaluation =
   | {
       readonly status: "done";
       readonly arrivals: readonly PlannedArrival[];
-      /** RG3. By node, encoded; without those that were skipped. */
+      /** regions.R3. By node, encoded; without skipped nodes. */
       readonly kept: ReadonlyMap<string, string>;
-      /** Nodes behind the head that were skipped. */
+      /** Derived nodes that were skipped. */
       readonly skipped: readonly string[];
       /** Set when the output was reached. */
       readonly output: { readonly value: unknown } | undefined;
     }
   | { readonly status: "threw"; readonly node: string; readonly error: unknown };
 
-/** The text of a value that is kept; throws where it cannot be. */
+/** Encodes a kept value; throws if it cannot be stored. */
 export type EncodeKept = (node: string, value: unknown) => string;
 
-/** What a node is given, or that it is skipped (EV2). */
+/** The values that a node needs, or SKIPPED (flow.E2). */
 export function neededValues(node: FlowNode, known: ValuesByNode): Readonly<Record<string, unknown>> | typeof SKIPPED {
   const { guard, needs } = node;
   if (guard !== undefined && known.get(guard.when) !== guard.side) return SKIPPED;
   const given: Record<string, unknown> = {};
-  // A run must end: the output is derived from whatever there is.
+  // A run must end, so the output is derived even without any value.
   let isReal = needs.length === 0 || node.work.kind === "output";
   for (const need of needs) {
     const value = known.get(need);
@@ -56,7 +56,7 @@ export function neededValues(node: FlowNode, known: ValuesByNode): Readonly<Reco
   return isReal ? given : SKIPPED;
 }
 
-/** `value`: of the region's head, SKIPPED when it was. */
+/** `value`: of the region's head, SKIPPED if the head was skipped. */
 export function evaluate({ head, inline, exits, kept: keeps }: Region, value: unknown, keep: EncodeKept): Evaluation {
   const known = new Map<string, unknown>([[head.id, value]]);
   const kept = new Map<string, string>();
@@ -74,7 +74,7 @@ export function evaluate({ head, inline, exits, kept: keeps }: Region, value: un
       if (keeps.includes(node.id)) {
         const text = keep(node.id, derived);
         kept.set(node.id, text);
-        // EV4
+        // flow.E4
         if (typeof derived === "object") derived = decode(text);
       }
       known.set(node.id, derived);
@@ -95,7 +95,7 @@ export function evaluate({ head, inline, exits, kept: keeps }: Region, value: un
   };
 }
 
-/** Calls a node's function in memory: for its value, whether its test holds, its items, or what it calls with. */
+/** Calls a node's function in memory: for its value, the result of its test, its items, or the input of its call. */
 export function derive({ id, work }: FlowNode, given: Readonly<Record<string, unknown>>): unknown {
   switch (work.kind) {
     case "inline":
@@ -112,7 +112,7 @@ export function derive({ id, work }: FlowNode, given: Readonly<Record<string, un
   }
 }
 
-/** A guard that was skipped, or holds for the other side, lets nothing through. */
+/** A guard that was skipped, or is on the other side, skips its nodes. */
 function isSkip(value: unknown, side: boolean | undefined): boolean {
   return side === undefined ? value === SKIPPED : value !== side;
 }

@@ -1,4 +1,4 @@
-// Inputs: the values a ready node is given, out of what has arrived for it.
+// Inputs: the values of a ready node, from the arrivals at it.
 
 import { decode, RepriseError } from "../base/index.ts";
 import type { ArrivalKind, NodeInput } from "../kernel/index.ts";
@@ -6,7 +6,7 @@ import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { SKIPPED, type ValuesByNode } from "./evaluate.ts";
 
-/** An arrival with the entry that caused it, decoded once however many arrivals name it. */
+/** An arrival with the entry that caused it. An entry that several arrivals name is decoded once. */
 export interface DecodedArrival {
   readonly target: string;
   readonly edge: string;
@@ -24,7 +24,7 @@ export function decodeInputs(inputs: readonly NodeInput[]): readonly DecodedArri
   });
 }
 
-/** The value of every edge into `target`: SKIPPED where a skip came, and for a guard whether it holds. */
+/** The value of every edge into `target`: SKIPPED for a skip, and for a guard the side that was taken. */
 export function valuesFrom(body: FlowBody, target: string, arrived: readonly DecodedArrival[]): ValuesByNode {
   const { regions, nodes } = body;
   const known = new Map<string, unknown>();
@@ -33,7 +33,7 @@ export function valuesFrom(body: FlowBody, target: string, arrived: readonly Dec
     const { edge, kind, data } = arrival;
     const source = nodes.get(edge);
     if (source?.work.kind === "when") {
-      // The arrival says whether this node's side was taken; which side that is, the node knows.
+      // The arrival is a value if this node's side was taken; the node knows which side that is.
       const side = nodes.get(target)?.guard?.side;
       known.set(edge, kind === "skip" ? SKIPPED : side);
     } else if (kind === "skip") known.set(edge, SKIPPED);
@@ -44,14 +44,14 @@ export function valuesFrom(body: FlowBody, target: string, arrived: readonly Dec
   return known;
 }
 
-/** What an entry says a node's value is: its own, or one derived behind it. */
+/** The value of a node in an entry: the head's result, or a value derived from it. */
 export function valueInEntry(node: string, data: Readonly<Record<string, unknown>>): unknown {
   if (node === "input" && "definition" in data) return data["input"];
   const kept = data["kept"] as Readonly<Record<string, unknown>> | undefined;
   return kept !== undefined && Object.hasOwn(kept, node) ? kept[node] : data["result"];
 }
 
-/** The list a barrier stands for, by index, settled or not; SKIPPED when its spread was. */
+/** The list of a barrier, by index, with `settle` as settled results; SKIPPED if its spread was skipped. */
 export function spreadListFrom({ nodes }: FlowBody, barrier: string, arrived: readonly DecodedArrival[]): unknown {
   const work = nodes.get(barrier)?.work;
   const settle = work?.kind === "barrier" && work.settle;
@@ -60,7 +60,7 @@ export function spreadListFrom({ nodes }: FlowBody, barrier: string, arrived: re
   const list = Array.from<unknown>({ length: items.length });
   for (const { index, kind, data } of items) {
     if (index < 0 || index >= items.length)
-      throw new RepriseError("STORE_CORRUPT", `The items of ${barrier} have a gap; run reprise doctor.`);
+      throw new RepriseError("STORE_CORRUPT", `The items of ${barrier} have a gap. Run \`reprise doctor\`.`);
     const value = kind === "failure" ? entryData.errorOf(data) : data["result"];
     if (!settle) list[index] = value;
     else list[index] = kind === "failure" ? { status: "rejected", reason: value } : { status: "fulfilled", value };

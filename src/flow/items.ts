@@ -1,4 +1,4 @@
-// Items: what stands in the queue for a node of a flow, by name.
+// Items: the names under which nodes of a flow are queued.
 
 import { RepriseError } from "../base/index.ts";
 import type { FlowBody } from "./definition.ts";
@@ -11,7 +11,7 @@ export interface NodeRef {
   readonly head: Head;
   /** Set for an item of a spread. */
   readonly index: number | undefined;
-  /** Its value stands in the entry its row names; only what follows from it is derived again. */
+  /** The head has its value already, in the entry that the row names; only the nodes derived from it run again. */
   readonly rederives: boolean;
 }
 
@@ -46,7 +46,7 @@ export function parseItemName(name: string): ParsedItemName {
   return { node, kind: "item", index: Number(which) };
 }
 
-/** Undefined where the flow does not have it. */
+/** Undefined if the flow does not have it. */
 export function findRef({ regions }: FlowBody, item: string): NodeRef | undefined {
   const [, name, which] = ITEM.exec(item) ?? [item, item];
   const again = which === "again";
@@ -55,17 +55,17 @@ export function findRef({ regions }: FlowBody, item: string): NodeRef | undefine
   return head && { item, head, index: isItem ? Number(which) : undefined, rederives: again };
 }
 
-/** Refuses what the flow does not have: its code has changed under the run. */
+/** Throws if the flow does not have it, because its code has changed since the run started. */
 export function requireRef(body: FlowBody, item: string): NodeRef {
   const ref = findRef(body, item);
   if (ref !== undefined) return ref;
   throw new RepriseError(
     "UNKNOWN_DEFINITION",
-    `Flow ${body.name} version ${body.version} has no node ${item}, which one of its runs is to go on with. Bring it back, or give the changed flow another version.`,
+    `Flow ${body.name} version ${body.version} has no node ${item}, which a run continues with. Restore the node, or give the changed flow another version.`,
   );
 }
 
-/** What has to be read before a node can start: what came for it, and the lists of barriers it needs (F7). */
+/** The targets whose arrivals a node reads before it starts: its own, and the lists of barriers it needs (rules.F7). */
 export function inputTargets({ regions }: FlowBody, { item, head }: NodeRef): readonly string[] {
   const lists = head.region.head.needs.filter((need) => regions.get(need)?.region.head.work.kind === "barrier");
   return [item, ...lists];

@@ -1,9 +1,9 @@
-// The nodes of a flow as the engine sees them, and the edges between them.
+// Node: the nodes of a flow and the edges between them, as the engine uses them.
 //
-// N1. An edge has one source and one target; per run, one arrival travels along it (F1). Its id names the source, so it is
-//     unique among the edges into its target.
-// N2. A node inside a branch has an edge from the `when` that guards it, and is skipped with it, whatever else it needs.
-// N3. A spread is two nodes: one that makes the items (`name[]`), and one that waits for all of them (`name`).
+// node.N1. An edge has one source and one target, and carries one arrival per run (rules.F1). Its id is its source, which is
+//   unique among the edges into its target.
+// node.N2. A node in a branch has an edge from the `when` that guards it, and is skipped with it whatever else it needs.
+// node.N3. A spread is two nodes: one makes the items (`name[]`), and a barrier waits for all of them (`name`).
 
 import type { AnyTask, Definition, QueueSlotOptions, Policy } from "../kernel/index.ts";
 
@@ -30,7 +30,7 @@ export type NodeWork =
       readonly kind: "spread";
       readonly items: (given: Values) => unknown;
       readonly run: Function | AnyTask | Definition;
-      /** How many items are in the queue at once. */
+      /** How many items are queued at once. */
       readonly window: number | undefined;
       readonly settle: boolean;
     }
@@ -38,7 +38,7 @@ export type NodeWork =
   | { readonly kind: "barrier"; readonly spread: string; readonly settle: boolean }
   | { readonly kind: "output"; readonly derive: (given: Values) => unknown };
 
-/** Which side of a `when` a node is on. */
+/** The `when` that guards a node, and the node's side of it. */
 export interface BranchGuard {
   /** The id of the `when`. */
   readonly when: string;
@@ -52,24 +52,24 @@ export interface FlowNode {
   /** As the flow's author wrote it; a spread and its barrier share one. */
   readonly name: string;
   readonly work: NodeWork;
-  /** In the order written, each once. */
+  /** In written order, each once. */
   readonly needs: readonly string[];
   readonly guard: BranchGuard | undefined;
   readonly policy: Policy;
   readonly slotOptions: QueueSlotOptions | undefined;
-  /** Its own; else the flow's holds. */
+  /** The node's own label; without one, the flow's label applies. */
   readonly label: string | undefined;
 }
 
-/** N1. Its id is its source. */
+/** node.N1 */
 export interface FlowEdge {
   readonly source: string;
   readonly target: string;
-  /** Set on the edge of a guard (N2). */
+  /** Set on the edge of a guard (node.N2). */
   readonly side: boolean | undefined;
 }
 
-/** Into a node, in the order of its needs; a node that needs nothing waits for the input. */
+/** The edges into a node, in the order of its needs. A node without needs waits for the input. */
 export function edgesInto({ id, needs, guard, work }: FlowNode): readonly FlowEdge[] {
   if (work.kind === "input" || work.kind === "barrier") return [];
   const sources = needs.length === 0 && guard === undefined ? ["input"] : needs;

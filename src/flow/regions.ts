@@ -1,33 +1,33 @@
-// Regions: which nodes are run together, computed once per definition (seed 001, "Analyze Subgraph").
+// Regions: the nodes that are derived together, computed once per definition (seed 001, "Analyze Subgraph").
 //
-// A region is a head and the nodes behind it that can be derived in memory from it alone. A head is whatever has to be
-// waited for: an action, a call, a spread, its barrier, and a node whose needs come from several regions (F2).
+// A region is a head and the nodes that can be derived in memory from it alone. A head is a node that a run waits for: an
+// action, a call, a spread, its barrier, and a node whose needs come from several regions (rules.F2).
 //
-// RG1. Every node is in exactly one region; heads alone are counted and queued.
-// RG2. An edge within a region never leaves memory. An edge out of it becomes an arrival at another region's head.
-// RG3. A value is kept with the head's entry only when another region needs it.
+// regions.R1. Every node is in exactly one region. Only heads are counted and queued.
+// regions.R2. An edge within a region stays in memory. An edge out of it becomes an arrival at another region's head.
+// regions.R3. A value is kept with the head's entry only if another region needs it.
 
 import { edgesInto, type FlowEdge, type FlowNode } from "./node.ts";
 
 export interface Region {
   readonly head: FlowNode;
-  /** Behind the head, in an order in which each has what it needs. */
+  /** The derived nodes, each after the nodes it needs. */
   readonly inline: readonly FlowNode[];
-  /** RG2. To heads of other regions. */
+  /** regions.R2. To heads of other regions. */
   readonly exits: readonly FlowEdge[];
-  /** RG3. Of the nodes behind the head. */
+  /** regions.R3. Of the derived nodes. */
   readonly kept: readonly string[];
 }
 
 export interface Head {
   readonly region: Region;
-  /** Arrivals it waits for; a barrier's number is known when its spread has run. */
+  /** The number of arrivals it waits for; that of a barrier is known after its spread has run. */
   readonly required: number;
 }
 
 export type Regions = ReadonlyMap<string, Head>;
 
-/** `nodes` in an order in which each stands behind what it needs. */
+/** `nodes`: each after the nodes it needs. */
 export function regionsOf(nodes: readonly FlowNode[]): Regions {
   const headOf = new Map<string, string>();
   const inline = new Map<string, FlowNode[]>();
@@ -42,7 +42,7 @@ export function regionsOf(nodes: readonly FlowNode[]): Regions {
   for (const node of nodes)
     for (const edge of edgesInto(node)) {
       const from = headOf.get(edge.source) as string;
-      // RG2
+      // regions.R2
       if (from === headOf.get(node.id)) continue;
       exits.set(from, [...(exits.get(from) ?? []), edge]);
     }
@@ -66,7 +66,7 @@ function isDerived({ work }: FlowNode): boolean {
   return work.kind === "inline" || work.kind === "when" || work.kind === "output";
 }
 
-/** The one region all of its edges come from. */
+/** The region that all of its edges come from; undefined if there are several. */
 function homeOf(node: FlowNode, headOf: ReadonlyMap<string, string>): string | undefined {
   const homes = new Set(edgesInto(node).map(({ source }) => headOf.get(source)));
   return homes.size === 1 ? [...homes][0] : undefined;

@@ -1,14 +1,15 @@
-// AtOnce: functions in memory give values. A promise is not one: as a test it would always hold, as a value it cannot be kept.
+// Require synchronous: rejects a promise as the result of a function that runs in memory. As a test it would always be
+// true, and as a value it cannot be stored.
 
 import { isThenable, RepriseError } from "../base/index.ts";
 
-/** `node`: whose function it was. */
+/** `node`: the node whose function returned the value. */
 export function requireSynchronous<T>(node: string, value: T): T {
   if (!isThenable(value)) return value;
-  // Nobody waits for it, and a failure nobody hears would end the process.
+  // An unhandled rejection would end the process.
   Promise.resolve(value).catch(() => undefined);
   throw new RepriseError(
     "BAD_FLOW",
-    `Node ${node}: its function gave a promise; expected the value at once. What waits for the outside is an action.`,
+    `Node ${node}: its function returned a promise, but it must be synchronous. Use .action() for asynchronous code.`,
   );
 }

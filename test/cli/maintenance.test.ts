@@ -31,7 +31,7 @@ test("migrate brings an older store up to date, after a copy; other commands ref
   const refused = await cli(["list", ...store]);
   expect(refused.code).toBe(3);
   expect(refused.stderr).toMatch(
-    /^error STORE_OLDER_SCHEMA: .*has schema 1, this program needs \d+\. `reprise migrate`/,
+    /^error STORE_OLDER_SCHEMA: .*has schema 1; this version of Reprise needs schema \d+\. Run `reprise migrate`/,
   );
   const before = readFileSync(path);
   const [planned] = jsonLines((await cli(["migrate", "--dry-run", "--json", ...store])).stdout);

@@ -241,7 +241,7 @@ test("a backup that cannot be used is refused with the reason, and nothing is ch
     ["other.db", "STORE_NOT_REPRISE", 3],
     ["empty.db", "STORE_NOT_REPRISE", 3],
     ["text.db", "STORE_CORRUPT", 3],
-    ["half.db", "STORE_CORRUPT: .*half.db ends \\d+ bytes too early", 3],
+    ["half.db", "STORE_CORRUPT: .*half.db is truncated: \\d+ bytes are missing", 3],
     ["none.db", "BAD_OPTIONS: There is no backup at", 2],
     ["folder.db", "BAD_OPTIONS", 2],
     ["shop.db", "BAD_OPTIONS: .*is the store itself", 2],

@@ -12,7 +12,7 @@ function code(run: (ctx: Ctx) => Promise<unknown>): Definition {
   return workflow("code", { ports }, run);
 }
 
-test("strict: other signals, another timeout and another thing shown are violations; per type only the names are", async () => {
+test("strict: other signals, another timeout and another `show` are violations; per type only other signals are", async () => {
   const cases: [then: (ctx: Ctx) => Promise<unknown>, now: (ctx: Ctx) => Promise<unknown>, lenient: boolean][] = [
     [(ctx) => ctx.receive("a"), (ctx) => ctx.receive("b"), false],
     [(ctx) => ctx.receive("a"), (ctx) => ctx.receive(["a", "b"]), false],
@@ -30,7 +30,7 @@ test("strict: other signals, another timeout and another thing shown are violati
   }
 });
 
-test("a signal that another wait takes than the journal says is a violation", async () => {
+test("a signal that another wait receives than in the journal is a violation", async () => {
   const both = code(async (ctx) => Promise.all([ctx.receive("a"), ctx.receive(["a", "b"])]));
   const run = await LiveRun.start(both);
   await run.commit(run.signals("a", 1));
@@ -38,10 +38,12 @@ test("a signal that another wait takes than the journal says is a violation", as
     entry.type === "SignalReceived" ? { ...entry, command: "Promise(1)" } : entry,
   );
   const resumed = await LiveRun.resume(both, swapped);
-  expect(resumed.stop?.message).toContain("Signal mismatch at Promise(1)");
+  expect(resumed.stop?.message).toContain(
+    "The journal recorded that Promise(1) receives signal 'a'; in the code Promise(0) receives it now (at Promise(1))",
+  );
 });
 
-test("per type, a receive that comes later than its signal in the journal still takes its own number", async () => {
+test("per type, a receive that the code requests after its signal still matches its recorded command", async () => {
   const then = code(async (ctx) => [await ctx.receive("a"), await ctx.receive("a")]);
   const now = code(async (ctx) => {
     await ctx.run("new first step", () => 0);
@@ -58,7 +60,7 @@ test("per type, a receive that comes later than its signal in the journal still 
   expect(named).toEqual(["Promise(0)", "Promise(1)"]);
 });
 
-test("a wait made while its signal is on its way is closing at once, and gets no timer", async () => {
+test("a wait that is created while its signal is announced is closing, and gets no timer", async () => {
   const run = await LiveRun.start(
     code(async (ctx) => [await ctx.receive("a"), await ctx.receive("a", { timeout: 5 })]),
   );
@@ -75,14 +77,14 @@ test("a wait made while its signal is on its way is closing at once, and gets no
   expect(execution.outcome).toEqual({ status: "returned", value: [1, 2] });
 });
 
-test("a signal that stands behind a cancel goes to nobody the cancel rejects first", async () => {
+test("a signal behind a cancel does not go to a wait that the cancel rejects", async () => {
   const cleans = code(async (ctx) => {
     await ctx.promise("p");
     const got = await ctx.receive("a").catch(() => "cancelled");
     return [got, await ctx.shield(() => ctx.receive("a", { timeout: 5 }))];
   });
   const run = await LiveRun.start(cleans);
-  // The code has heard of `p` and waits for `a`; of the cancel it has not heard yet.
+  // The code has received `p` and waits for `a`; the cancel is not delivered yet.
   await run.commitBoth([run.settles("p", { value: 1 }), run.cancels()], () => [run.signals("a", 2)]);
   expect(run.stop).toBeUndefined();
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["cancelled", 2] });

@@ -22,13 +22,13 @@ export async function backUp(session: SqliteSession, path: string, onProgress?: 
 
 /** Copies a file that this process has not opened, with any schema: before a migration. */
 export async function backUpFile(
-  waiting: RetryOptions,
+  options: RetryOptions,
   path: string | URL,
   to: string,
   onProgress?: OnProgress,
 ): Promise<void> {
   const target = resolve(to);
-  await intoNewFile(target, () => copySnapshot(waiting, path, target, onProgress));
+  await intoNewFile(target, () => copySnapshot(options, path, target, onProgress));
 }
 
 async function intoNewFile(target: string, work: () => Promise<void>): Promise<void> {
@@ -72,14 +72,14 @@ async function copy(db: DatabaseSync, target: string, onProgress: OnProgress | u
  * process writes (under load it would never end), and it does not block the store's connection.
  */
 async function copySnapshot(
-  waiting: RetryOptions,
+  options: RetryOptions,
   path: string | URL,
   target: string,
   onProgress?: OnProgress,
 ): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
-    await withRetry(waiting, `Backing up to ${target}`, () => {
+    await withRetry(options, `Backing up to ${target}`, () => {
       if (!db.isTransaction) db.exec("begin");
       pragma(db, "user_version");
     });

@@ -12,16 +12,18 @@ export function readBacklog(sql: Statements, upTo: number): readonly Backlog[] {
   return backlogOf([
     ...dueTurns(sql, upTo),
     ...readyItems(sql, upTo),
-    ...KINDS.flatMap((kind) => [...linedItems(sql, kind, upTo), ...parkedItems(sql, kind, upTo)]),
+    ...KINDS.flatMap((kind) => [...namedQueueItems(sql, kind, upTo), ...parkedItems(sql, kind, upTo)]),
   ]);
 }
 
 export function listQueues(sql: Statements, upTo: number): readonly QueueState[] {
   const declared = sql.queues.all() as unknown as QueueRow[];
   const leased = KINDS.flatMap((kind) =>
-    [...jump(sql.nextBusyQueue, "queue", kind)].map((queue) => countOf(queue, sql.busyUpTo.get(kind, queue, upTo))),
+    [...seekValues(sql.nextBusyQueue, "queue", kind)].map((queue) =>
+      countOf(queue, sql.busyUpTo.get(kind, queue, upTo)),
+    ),
   );
-  const delayed = [...jump(sql.nextDelayedQueue, "queue")].map((queue) =>
+  const delayed = [...seekValues(sql.nextDelayedQueue, "queue")].map((queue) =>
     countOf(queue, sql.delayedInQueueUpTo.get(queue, upTo)),
   );
   return queueStates(
@@ -37,7 +39,7 @@ function countOf(queue: string | null, row: unknown): QueueCount {
 }
 
 /** The distinct values of a column in order, one seek each. */
-function* jump<T extends string | number = string>(
+function* seekValues<T extends string | number = string>(
   next: Statement,
   column: string,
   ...before: readonly (string | number)[]
@@ -55,7 +57,7 @@ function* jump<T extends string | number = string>(
 function dueTurns(sql: Statements, upTo: number): readonly ClaimableCount[] {
   const suspects = sql.suspectTurnsUpTo.all(upTo) as unknown as { name: string; version: number; count: number }[];
   const due = (sql.dueDefinitions.all() as unknown as { value: string }[]).flatMap(({ value: name }) =>
-    [...jump<number>(sql.nextDueVersion, "version", name)].map((version) => {
+    [...seekValues<number>(sql.nextDueVersion, "version", name)].map((version) => {
       const row = sql.dueUpTo.get(name, version, upTo) as { count: number; oldest: number | null };
       return { kind: "turn", name, version, queue: null, ...row } as const;
     }),
@@ -63,10 +65,10 @@ function dueTurns(sql: Statements, upTo: number): readonly ClaimableCount[] {
   return [...due, ...suspects.map((row) => ({ kind: "turn", queue: null, oldest: null, ...row }) as const)];
 }
 
-type Counted = { readonly count: number; readonly oldest: number | null; readonly least: number | null };
+type CountRow = { readonly count: number; readonly oldest: number | null; readonly least: number | null };
 
-function waitingOf(kind: ClaimableCount["kind"], name: string, queue: string | null, row: unknown): ClaimableCount {
-  const { count, oldest, least } = row as Counted;
+function countedRow(kind: ClaimableCount["kind"], name: string, queue: string | null, row: unknown): ClaimableCount {
+  const { count, oldest, least } = row as CountRow;
   return { kind, name, queue, count, oldest: oldest === null || least === null ? oldest : Math.min(oldest, least) };
 }
 
@@ -74,21 +76,21 @@ function readyItems(sql: Statements, upTo: number): readonly ClaimableCount[] {
   const names = (sql.readyNames.all() as unknown as { value: string }[]).map(({ value }) => value);
   const suspects = sql.suspectItemsUpTo.all(upTo) as unknown as Omit<ClaimableCount, "kind">[];
   return [
-    ...names.map((name) => waitingOf("task", name, null, sql.readyUpTo.get(name, upTo))),
+    ...names.map((name) => countedRow("task", name, null, sql.readyUpTo.get(name, upTo))),
     ...suspects.map((row) => ({ kind: "task", ...row }) as const),
   ];
 }
 
-function linedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly ClaimableCount[] {
-  return [...jump(sql.nextQueue, "queue", kind)].flatMap((queue) =>
-    [...jump(sql.nextNameInQueue, "name", kind, queue)].map((name) =>
-      waitingOf(kind, name, queue, sql.readyInQueueUpTo.get(kind, queue, name, upTo)),
+function namedQueueItems(sql: Statements, kind: "task" | "start", upTo: number): readonly ClaimableCount[] {
+  return [...seekValues(sql.nextQueue, "queue", kind)].flatMap((queue) =>
+    [...seekValues(sql.nextNameInQueue, "name", kind, queue)].map((name) =>
+      countedRow(kind, name, queue, sql.readyInQueueUpTo.get(kind, queue, name, upTo)),
     ),
   );
 }
 
 function parkedItems(sql: Statements, kind: "task" | "start", upTo: number): readonly ClaimableCount[] {
-  return [...jump(sql.nextParkedQueue, "queue", kind)].flatMap((queue) => {
+  return [...seekValues(sql.nextParkedQueue, "queue", kind)].flatMap((queue) => {
     const rows = sql.parkedUpTo.all(kind, queue, upTo) as unknown as { name: string; count: number; oldest: number }[];
     return rows.map((row) => ({ kind, queue, ...row }));
   });

@@ -64,7 +64,10 @@ const BY_CODE: Readonly<Record<number, { code: ErrorCode; text: string }>> = {
   },
   [FULL]: { code: "STORE_FULL", text: "the disk is full; free or add disk space" },
   [CANTOPEN]: { code: "STORE_IO", text: "the file cannot be opened; check the path and its permissions" },
-  [TOOBIG]: { code: "PAYLOAD_TOO_LARGE", text: "a value is larger than SQLite can store; store it elsewhere and pass a reference" },
+  [TOOBIG]: {
+    code: "PAYLOAD_TOO_LARGE",
+    text: "a value is larger than SQLite can store; store it elsewhere and pass a reference",
+  },
   [NOTADB]: { code: "STORE_CORRUPT", text: "the file is not a SQLite database; use another file" },
 };
 
@@ -79,7 +82,11 @@ export function storeErrorOf(error: unknown, what: string): RepriseError {
   const errcode = errcodeOf(error);
   const options = { cause: error, ...(errcode !== undefined && { details: { errcode } }) };
   if (errcode === READONLY_DBMOVED)
-    return new RepriseError("STORE_REPLACED", `${what}: the database file was moved or replaced. Restart this process.`, options);
+    return new RepriseError(
+      "STORE_REPLACED",
+      `${what}: the database file was moved or replaced. Restart this process.`,
+      options,
+    );
   if (errcode === CONSTRAINT_PRIMARYKEY || errcode === CONSTRAINT_UNIQUE)
     return new InvariantError(`${what}: a row with the same key exists.`, options);
   const known = errcode === undefined ? undefined : BY_CODE[errcode & 0xff];

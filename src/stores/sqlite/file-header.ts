@@ -1,9 +1,10 @@
-// Whole file: what the bytes of a file say before SQLite opens it.
+// File header: checks that a file is complete before SQLite opens it.
 //
-// W1. A file in WAL mode without tables and without a log beside it has lost the log: everything was still in there. A store
-//     in it would begin empty, so it is refused. A file in the making looks like that for a moment: `LOOKS` times.
-// W2. The file is not read while this process has it open: closing any descriptor of a file takes all the locks away that
-//     the process has on it (POSIX), SQLite's among them.
+// file-header.W1. A file in WAL mode without tables and without a log was separated from its log, which holds all its data. It is
+//   refused: SQLite would open it as an empty store. A file that is being created looks like that for a moment, so it is read
+//   up to `MAX_READS` times.
+// file-header.W2. A file that this process has open is not read: closing any descriptor of a file releases all locks of the process
+//   on it (POSIX), SQLite's included.
 
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
@@ -11,19 +12,19 @@ import { RepriseError } from "../../base/index.ts";
 import { identityOf, readHeader, ROLLBACK_JOURNAL, type FileIdentity, type Header } from "./store-file.ts";
 import { sleep, type RetryOptions } from "./retry-busy.ts";
 
-/** How often, and how long apart, a file is looked at before it is refused (W1): 2 s. */
-const LOOKS = 40;
-const LOOK_AGAIN_MS = 50;
+/** file-header.W1. How often, and how long apart, a file is read before it is refused: 2 s in all. */
+const MAX_READS = 40;
+const READ_AGAIN_MS = 50;
 
-/** Undefined when the file is empty, or when this process has it open and has looked before (W2). */
-export async function readCompleteHeader(waiting: RetryOptions, path: string): Promise<Header | undefined> {
-  for (let looks = 1; ; looks += 1) {
+/** Undefined when the file is empty, or when this process has it open and has read it before (file-header.W2). */
+export async function readCompleteHeader(options: RetryOptions, path: string): Promise<Header | undefined> {
+  for (let reads = 1; ; reads += 1) {
     if (isOpenHere(path)) return undefined;
     const header = readHeader(path);
-    const trouble = header && missingPart(path, header);
-    if (trouble === undefined) return header;
-    if (looks === LOOKS) throw trouble;
-    await sleep(waiting, LOOK_AGAIN_MS);
+    const error = header && missingPart(path, header);
+    if (error === undefined) return header;
+    if (reads === MAX_READS) throw error;
+    await sleep(options, READ_AGAIN_MS);
   }
 }
 
@@ -31,18 +32,18 @@ function missingPart(path: string, { isWal, hasTables, missingBytes }: Header): 
   const isTruncated = missingBytes > 0;
   const isEmptied = isWal && !hasTables;
   if (!isTruncated && !isEmptied) return undefined;
-  // The log may hold what is missing, and a transaction may be under way.
+  // The log may hold the missing pages, or a transaction may be running.
   if (existsSync(`${path}-wal`) || existsSync(path + ROLLBACK_JOURNAL)) return undefined;
-  const copies = "Make copies of a store with `reprise backup`, and bring one back with `reprise restore`.";
+  const copies = "Copy a store with `reprise backup`, and put a copy in place with `reprise restore`.";
   if (isTruncated)
     return new RepriseError(
       "STORE_CORRUPT",
-      `${path} ends ${missingBytes} bytes too early: it was copied only in part, or copied while it was written. Nothing was changed. Use a complete copy. ${copies}`,
+      `${path} is truncated: ${missingBytes} bytes are missing at its end. It was copied only in part, or while a process wrote to it. Nothing was changed. Use a complete copy. ${copies}`,
       { details: { path, missingBytes } },
     );
   return new RepriseError(
     "STORE_LOG_MISSING",
-    `${path} was copied or moved without its log ${path}-wal, which holds everything that was written to it. Nothing was changed. Put the log beside the file while no process uses it. If nothing was ever stored in the file, remove it and start again. ${copies}`,
+    `${path} was copied or moved without its log ${path}-wal, which holds its data. Nothing was changed. Put the log next to the file while no process uses it. If the file never held data, delete it. ${copies}`,
     { details: { path, log: `${path}-wal` } },
   );
 }
@@ -54,7 +55,7 @@ interface Opened {
 
 const opened = new Set<Opened>();
 
-/** W2. Until the connection is closed. Threads and second copies of this module keep a list of their own. */
+/** file-header.W2. Until the connection is closed. Threads and second copies of this module have their own list. */
 export function trackOpen(db: DatabaseSync, file: FileIdentity): void {
   opened.add({ db: new WeakRef(db), file });
 }

@@ -25,60 +25,56 @@ interface Leased {
 }
 
 /** Refuses while a worker is alive or a process has the file open. Changes nothing. */
-export async function refuseInUse(waiting: RetryOptions, path: string): Promise<void> {
-  await refuseWorkers(waiting, path);
-  const db = await whenAlone(waiting, path, (one) => {
+export async function refuseInUse(options: RetryOptions, path: string): Promise<void> {
+  await refuseWorkers(options, path);
+  const locked = await lockWith(options, path, (db) => {
     // file-in-use.U2. The first statement of a connection in this mode takes an exclusive lock.
-    one.exec("pragma locking_mode = exclusive");
-    pragma(one, "schema_version");
+    db.exec("pragma locking_mode = exclusive");
+    pragma(db, "schema_version");
   });
-  db.close();
+  locked.close();
 }
 
 /**
  * Locks the file until the connection is closed. The log is copied into the file and removed with its index: neither may belong
  * to the file that replaces this one, and closing the connection must not touch files that were put there since.
  */
-export async function lockExclusively(waiting: RetryOptions, path: string): Promise<DatabaseSync> {
-  await refuseWorkers(waiting, path);
-  return whenAlone(waiting, path, (one) => {
-    if (pragma(one, "journal_mode = delete") !== "delete") throw inUse(path);
-    one.exec("begin exclusive");
+export async function lockExclusively(options: RetryOptions, path: string): Promise<DatabaseSync> {
+  await refuseWorkers(options, path);
+  return lockWith(options, path, (db) => {
+    if (pragma(db, "journal_mode = delete") !== "delete") throw inUse(path);
+    db.exec("begin exclusive");
     // A worker may have registered since the first check.
-    refuseLeases(waiting, one, path);
+    refuseLeases(options, db, path);
   });
 }
 
 /** Uses a separate connection: a connection that has read the file cannot get the exclusive lock. */
-async function refuseWorkers(waiting: RetryOptions, path: string): Promise<void> {
+async function refuseWorkers(options: RetryOptions, path: string): Promise<void> {
   const db = new DatabaseSync(path, { timeout: BUSY_SLICE_MS });
   try {
-    await withRetry(waiting, `Reading ${path}`, () => refuseLeases(waiting, db, path));
+    await withRetry(options, `Reading ${path}`, () => refuseLeases(options, db, path));
   } finally {
     db.close();
   }
 }
 
-async function whenAlone(
-  waiting: RetryOptions,
-  path: string,
-  seize: (db: DatabaseSync) => void,
-): Promise<DatabaseSync> {
-  const start = waiting.clock.monotonic();
+async function lockWith(options: RetryOptions, path: string, lock: (db: DatabaseSync) => void): Promise<DatabaseSync> {
+  const start = options.clock.monotonic();
   for (;;) {
     const locks = otherLocks(path);
     const db = new DatabaseSync(path, { timeout: BUSY_SLICE_MS });
     try {
       if (locks.length > 0) throw inUse(path, locks);
-      seize(db);
+      lock(db);
       return db;
     } catch (error) {
       db.close();
-      const isWorthWaiting = isBusy(error) || (error instanceof RepriseError && error.details?.["isOpen"] === true);
-      if (!isWorthWaiting) throw describedError(error, path);
-      if (waiting.clock.monotonic() - start >= WAIT_MS) throw isBusy(error) ? inUse(path, otherLocks(path)) : error;
+      const mayBecomeFree = isBusy(error) || (error instanceof RepriseError && error.details?.["isOpen"] === true);
+      if (!mayBecomeFree) throw describedError(error, path);
+      if (options.clock.monotonic() - start >= WAIT_MS) throw isBusy(error) ? inUse(path, otherLocks(path)) : error;
     }
-    await sleep(waiting, RETRY_MS);
+    await sleep(options, RETRY_MS);
   }
 }
 

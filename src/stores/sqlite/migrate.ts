@@ -1,5 +1,5 @@
-// Migrate: brings a database to the newest schema. Each step is one transaction that first looks whether another
-// process has done it already, so any number of starters may race, and a kill leaves a whole step or nothing.
+// Migrate: migrates a database to the newest schema. Each step is one transaction that first checks whether another process has
+// done it. So any number of processes may start at once, and a kill leaves a whole step or nothing.
 
 import { DatabaseSync } from "node:sqlite";
 import { RepriseError } from "../../base/index.ts";
@@ -16,20 +16,20 @@ export async function migrate(db: DatabaseSync, options: ConnectOptions): Promis
     if (!options.migrate)
       throw new RepriseError(
         "STORE_OLDER_SCHEMA",
-        `${options.path} has schema ${version}, this program needs ${SCHEMA_VERSION}. \`reprise migrate\` brings it up to date; so does any engine that opens it.`,
+        `${options.path} has schema ${version}; this version of Reprise needs schema ${SCHEMA_VERSION}. Run \`reprise migrate\`. An engine that opens the store migrates it, too.`,
         { details: { found: version, needed: SCHEMA_VERSION } },
       );
     await withRetry(options, `Migrating ${options.path} to schema ${version + 1}`, () => migrateOnce(db, version));
   }
 }
 
-/** The schema a file has, and the one this program brings it to; nothing is written. */
+/** The schema of a file and the schema that a migration gives it. Writes nothing. */
 export async function readSchema(
-  waiting: RetryOptions,
+  options: RetryOptions,
   path: string,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  await readCompleteHeader(waiting, path);
-  const from = await withRetry(waiting, `Reading ${path}`, () => {
+  await readCompleteHeader(options, path);
+  const from = await withRetry(options, `Reading ${path}`, () => {
     const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
     try {
       checkSchemaVersion(db, path);
@@ -48,10 +48,8 @@ function schemaVersion(db: DatabaseSync): number {
 function migrateOnce(db: DatabaseSync, from: number): void {
   db.exec("begin immediate");
   try {
-    // Under the lock: somebody may have been first.
-    if (schemaVersion(db) === from) {
-      applyMigration(db, from);
-    }
+    // Read under the lock: another process may have migrated first.
+    if (schemaVersion(db) === from) applyMigration(db, from);
     db.exec("commit");
   } catch (error) {
     if (db.isTransaction) db.exec("rollback");
@@ -67,7 +65,7 @@ function applyMigration(db: DatabaseSync, from: number): void {
   db.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${version};`);
 }
 
-/** In an empty database nobody else has open. */
+/** For an empty database that no other connection uses. */
 export function createSchema(db: DatabaseSync): void {
   for (let version = 0; version < SCHEMA_VERSION; version += 1) applyMigration(db, version);
 }

@@ -29,15 +29,15 @@ export function yieldToEventLoop({ timers }: RetryOptions): Promise<void> {
 
 /** Retries `attempt` while the database is busy. Other errors are mapped and thrown at once. */
 export async function withRetry<T>(options: RetryOptions, what: string, attempt: () => T): Promise<T> {
-  const start = waiting.clock.monotonic();
+  const start = options.clock.monotonic();
   for (;;) {
     try {
       return attempt();
     } catch (error) {
       if (!isBusy(error)) throw storeErrorOf(error, what);
-      if (waiting.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, what);
+      if (options.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, what);
     }
-    await sleep(waiting, retryDelayMs(waiting));
+    await sleep(options, retryDelayMs(options));
   }
 }
 

@@ -149,7 +149,9 @@ test("a file that was copied only in part is refused and not touched", async () 
     writeFileSync(path, whole.subarray(0, bytes));
     expect(await refusal()).toEqual({ code: "STORE_CORRUPT", untouched: true });
   }
-  await expect(openSqliteStore({ ...hasty, path })).rejects.toThrow(/ends 1 bytes too early.*`reprise backup`/);
+  await expect(openSqliteStore({ ...hasty, path })).rejects.toThrow(
+    /is truncated: 1 bytes are missing.*`reprise backup`/,
+  );
 });
 
 test.skipIf(process.platform === "win32")("a first start for which the disk has no room can be repeated", async () => {

@@ -1,4 +1,4 @@
-// Location: the file itself. Where it may lie, who may read it, and whether it is still the one we opened.
+// Store file: creates the file of a store, reads its header, and detects that the file was replaced.
 
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -6,7 +6,7 @@ import { RepriseError } from "../../base/index.ts";
 
 export const MEMORY = ":memory:";
 
-/** Shared memory, on which WAL rests, does not work across machines. Numbers are those of Linux' statfs(2). */
+/** WAL needs shared memory, which does not work across machines. The numbers are those of statfs(2) on Linux. */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0x517b, "SMB"],
@@ -20,7 +20,7 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0x0bd00bd0, "Lustre"],
 ]);
 
-/** Makes the folder and an empty file, readable by their owner only, where they are missing. */
+/** Creates the folder and an empty file when they are missing. Only their owner can read them. */
 export function prepareFile(path: string): void {
   const folder = dirname(path);
   try {
@@ -30,9 +30,14 @@ export function prepareFile(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
     if (error instanceof RepriseError) throw error;
-    throw new RepriseError("STORE_IO", `Cannot create ${path}: check the path and the permissions of ${folder}.`, {
-      cause: error,
-    });
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RepriseError(
+      "STORE_IO",
+      `Cannot create ${path} (${code}). Check the path and the permissions of ${folder}.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -42,19 +47,19 @@ export function refuseNetwork(folder: string, path: string, type: number = statf
   if (network === undefined) return;
   throw new RepriseError(
     "STORE_LOCATION",
-    `${path} lies on ${network}, a network file system, where SQLite cannot keep commits apart. Move it to a local disk, or use a database server.`,
+    `${path} is on ${network}, a network file system. SQLite cannot lock files there reliably, so commits could be lost. Move the file to a local disk, or use a database server (--store postgres://…).`,
     { details: { path, fileSystem: network } },
   );
 }
 
-/** What the file's first page says. */
+/** The fields of the file's first page. */
 export interface Header {
   readonly applicationId: number;
   readonly userVersion: number;
   readonly isWal: boolean;
-  /** False: the table of tables is empty. */
+  /** False when the schema table is empty. */
   readonly hasTables: boolean;
-  /** Bytes that are missing at the end. */
+  /** How many bytes are missing at the end. */
   readonly missingBytes: number;
 }
 
@@ -63,7 +68,7 @@ const HEADER_BYTES = 112;
 const WAL_FORMAT = 2;
 const LEAF_OF_TABLE = 0x0d;
 
-/** Read without SQLite, which might touch the file; undefined when it is empty. */
+/** Reads without SQLite, which may change the file. Undefined when the file is empty. */
 export function readHeader(path: string): Header | undefined {
   const bytes = Buffer.alloc(HEADER_BYTES);
   let length: number;
@@ -77,20 +82,23 @@ export function readHeader(path: string): Header | undefined {
       closeSync(file);
     }
   } catch (error) {
-    throw new RepriseError("STORE_IO", `Cannot read ${path}: check the path and its permissions.`, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    throw new RepriseError("STORE_IO", `Cannot read ${path} (${code}). Check the path and its permissions.`, {
+      cause: error,
+    });
   }
   if (length === 0) return undefined;
   if (length < HEADER_BYTES || bytes.toString("latin1", 0, 16) !== MAGIC)
     throw new RepriseError(
       "STORE_CORRUPT",
-      `${path} is not a SQLite database; nothing was changed. Name another file.`,
+      `${path} is not a SQLite database. Nothing was changed. Use another file.`,
       {
         details: { path },
       },
     );
-  // 1 stands for 65,536, which does not fit.
+  // 1 means 65,536, which does not fit into two bytes.
   const pageSize = bytes.readUInt16BE(16) === 1 ? 65_536 : bytes.readUInt16BE(16);
-  // SQLite itself goes by the size of the file where the count was written by a program that does not keep it.
+  // SQLite, too, ignores the count when the program that wrote it last did not maintain it.
   const pages = bytes.readUInt32BE(24) === bytes.readUInt32BE(92) ? bytes.readUInt32BE(28) : 0;
   return {
     applicationId: bytes.readInt32BE(68),
@@ -101,19 +109,19 @@ export function readHeader(path: string): Header | undefined {
   };
 }
 
-/** What SQLite keeps beside a file: the log of commits that are not in it yet, and the index of that log. */
+/** The files next to a database: the log of commits that are not in the file yet, and the index of that log. */
 export const COMPANIONS = ["-wal", "-shm"] as const;
-/** Beside a file that has not been switched to a log. */
+/** The file next to a database that is not in WAL mode. */
 export const ROLLBACK_JOURNAL = "-journal";
 
-/** Tells a file from one that took its place under the same name. */
+/** Identifies a file, so that another file under the same path is noticed. */
 export interface FileIdentity {
   readonly path: string;
   readonly dev: bigint;
   readonly ino: bigint;
 }
 
-/** The file, its log and the index of its log, as they were opened. */
+/** The file, its log and the index of its log, as the connection opened them. */
 export type OpenFiles = readonly FileIdentity[];
 
 export function identityOf(path: string): FileIdentity | undefined {
@@ -122,8 +130,8 @@ export function identityOf(path: string): FileIdentity | undefined {
 }
 
 /**
- * The log and its index, too, once the connection has them open: SQLite keeps both until the last connection closes, a
- * checkpoint empties them in place. Windows removes and replaces no file that is open.
+ * Called once the connection has the log and its index open: SQLite keeps both until the last connection closes, and a checkpoint
+ * empties them in place. On Windows an open file cannot be removed or replaced.
  */
 export function openFilesOf(file: FileIdentity): OpenFiles {
   if (process.platform === "win32") return [file];
@@ -136,7 +144,7 @@ export function isStill({ path, dev, ino }: FileIdentity): boolean {
   return stat !== undefined && stat.ino === ino && stat.dev === dev;
 }
 
-/** 2 to 3 µs per file, so every transaction can afford it. */
+/** Takes 2 to 3 µs per file, so that every transaction can run it. */
 export function checkFiles(opened: OpenFiles): void {
   for (const one of opened) if (!isStill(one)) throw replaced(opened, one);
 }
@@ -146,7 +154,7 @@ function replaced([file]: OpenFiles, { path }: FileIdentity): RepriseError {
   const store = file?.path ?? path;
   const message =
     path === store
-      ? `${path} was ${what} while it was open; nothing more is written. Restart this process.`
-      : `${path}, a part of the store ${store}, was ${what} while the store was open; nothing more is written. Stop every process that uses the store, then start them again: the last one that ends copies what it still has of the log into the file.`;
+      ? `${path} was ${what} while this process had it open. The process writes nothing more. Restart this process.`
+      : `${path}, a part of the store ${store}, was ${what} while the store was open. The process writes nothing more. Stop every process that uses the store, then start them again: the last process to stop copies its part of the log into the file.`;
   return new RepriseError("STORE_REPLACED", message, { details: { path: store, replaced: path } });
 }

@@ -1,8 +1,8 @@
-// Transact: user SQL, then the turn's fence and entries, then COMMIT (U1–U3).
+// User transaction: user SQL, then the turn's fence and entries, then COMMIT (database.U1 to database.U3).
 
 import { RepriseError } from "../../base/index.ts";
 import type { TransactOutcome, TurnWrite } from "../../kernel/index.ts";
-import { isConstraint, isTrouble } from "./errors.ts";
+import { isConstraint, isDatabaseFailure } from "./errors.ts";
 import { RollbackWith, type SqliteSession } from "./sqlite-session.ts";
 import { applyTurn } from "../rules/commit-turn.ts";
 
@@ -14,7 +14,7 @@ export async function transact(
   let isApplied = false;
   const { epoch } = session;
   try {
-    return await session.transact<TransactOutcome>("A transaction of the user's", (tx) => {
+    return await session.transact<TransactOutcome>("Running ctx.tx", (tx) => {
       isApplied = false;
       if (session.epoch !== epoch) throw new RollbackWith({ status: "lease_lost" });
       const turn = attempted(() => write(session.connection.userSql.call(call)));
@@ -25,19 +25,19 @@ export async function transact(
       return outcome;
     });
   } catch (error) {
-    // A deferred constraint of the user's tables is looked at by COMMIT.
+    // COMMIT checks deferred constraints of the user's tables.
     if (isApplied && error instanceof RepriseError && isConstraint(error.cause))
       return { status: "threw", error: error.cause };
     throw error;
   }
 }
 
-/** What the function throws is its own failure, unless the disk or the file gave way under it. */
+/** An error of the user's function is the function's failure, unless the database failed. */
 function attempted(act: () => TurnWrite | undefined): TurnWrite | undefined {
   try {
     return act();
   } catch (error) {
-    if (isTrouble(error)) throw error;
+    if (isDatabaseFailure(error)) throw error;
     throw new RollbackWith({ status: "threw", error });
   }
 }

@@ -1,4 +1,4 @@
-// Version: whose database this is, and how new.
+// Version: refuses databases of other programs and of newer versions of Reprise.
 
 import type { DatabaseSync } from "node:sqlite";
 import { RepriseError } from "../../base/index.ts";
@@ -9,9 +9,9 @@ export function pragma(db: DatabaseSync, name: string): unknown {
   return row === undefined ? undefined : Object.values(row)[0];
 }
 
-/** Passes our own databases up to our own schema, and empty ones. */
+/** Accepts an empty database, and a Reprise database whose schema is not newer than this version's. */
 export function checkSchemaVersion(db: DatabaseSync, path: string): void {
-  // Tables first: another process may make the store between the two looks, and its tables come with its mark.
+  // Tables first: another process may create the store between the two reads, and commits its tables and its id together.
   const { tables } = db.prepare("select count(*) as tables from sqlite_schema").get() as { tables: number };
   const applicationId = pragma(db, "application_id");
   if (applicationId === APPLICATION_ID) return refuseNewer(Number(pragma(db, "user_version")), path);
@@ -21,7 +21,7 @@ export function checkSchemaVersion(db: DatabaseSync, path: string): void {
 export function notReprise(path: string): RepriseError {
   return new RepriseError(
     "STORE_NOT_REPRISE",
-    `${path} is a SQLite database of another program; nothing was changed. Name another file.`,
+    `${path} is a SQLite database of another program. Nothing was changed. Use another file.`,
     { details: { path } },
   );
 }
@@ -30,7 +30,7 @@ export function refuseNewer(found: number, path: string): void {
   if (found <= SCHEMA_VERSION) return;
   throw new RepriseError(
     "STORE_NEWER_SCHEMA",
-    `${path} has schema ${found}; this program knows schemas up to ${SCHEMA_VERSION}. Nothing was changed. Upgrade this program.`,
+    `${path} has schema ${found}; this version of Reprise knows schemas up to ${SCHEMA_VERSION}. Nothing was changed. Upgrade Reprise.`,
     { details: { path, found, known: SCHEMA_VERSION } },
   );
 }
