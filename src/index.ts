@@ -1,4 +1,4 @@
-// reprise: the front door.
+// reprise: what a program needs to define, start and execute runs.
 
 export {
   aesGcm,
@@ -72,6 +72,7 @@ export {
   promise,
   queue,
   query,
+  RUN_STATUSES,
   RunStatus,
   signal,
   stream,

@@ -1,7 +1,7 @@
-// Flow: pipelines. Values derived from values, each node run on any worker the moment what it needs is there (seed 001).
+// Flow: pipelines of named values; each node runs on any worker as soon as the values it needs exist (seed 001).
 //
-// It owns the definition of a flow, its regions, and what follows from a node's value. It does not own rows, leases or
-// time: the worker hands it values and commits the plans it makes; the store counts what has arrived (completion.ts).
+// This room owns the definition of a flow, its regions, and the plan that follows from a node's value. It does not own rows,
+// leases or time: the worker passes values in and commits the plans; the store counts arrivals (complete-node.ts).
 
 export { flow, flowBody, isFlow, OUTPUT, type FlowBody, type FlowOptions } from "./definition.ts";
 export {
@@ -38,5 +38,5 @@ export { planEnd, planCompletion, type NodeOutcome, type CompletionPlan, type Pl
 export { planTurn, type FlowTurn } from "./plan-turn.ts";
 export { flowRunBody } from "./run-body.ts";
 export { replayFlow } from "./replay.ts";
-export { RecordedNodes, type RecordedNode } from "./recorded-nodes.ts";
+export { RecordedNodes, type NodeEndEntry } from "./recorded-nodes.ts";
 export { planFlowRetry, type FailedFlow } from "./retry.ts";

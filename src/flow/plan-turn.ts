@@ -1,20 +1,20 @@
-// TakeIn: what a turn of a flow does: the beginning, and what came from outside since.
+// Plan turn: the plan for a turn of a flow, which starts the run or takes messages from its inbox.
 
-import { CancelledError, decode, RepriseError } from "../base/index.ts";
-import type { InboxRow, NewEntry, NodeArrival } from "../kernel/index.ts";
+import { CancelledError, invariant, RepriseError } from "../base/index.ts";
+import { decodeData, type InboxRow, type NewEntry, type NodeArrival } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { requireRef } from "./items.ts";
 import { planEnd, planCompletion, type NodeOutcome, type CompletionPlan, type PlanHost } from "./plan.ts";
 
 export interface FlowTurn {
-  /** 1: nothing has happened but the start. */
+  /** 1 if the journal has only the entry of the start. */
   readonly head: number;
   readonly input: unknown;
   readonly inbox: readonly InboxRow[];
 }
 
-/** One plan for all of it; what comes after an end is not heard. */
+/** One plan for all rows; rows after the end of the run are ignored. */
 export function planTurn(body: FlowBody, { head, input, inbox }: FlowTurn, host: PlanHost): CompletionPlan {
   let plan: CompletionPlan = { entries: [], arrivals: [], advances: [], children: [], messages: [], then: "continue" };
   if (head === 1)
@@ -27,47 +27,45 @@ export function planTurn(body: FlowBody, { head, input, inbox }: FlowTurn, host:
 }
 
 function planRow(body: FlowBody, { type, target, data }: InboxRow, host: PlanHost): CompletionPlan | undefined {
-  const said: NewEntry = { type, command: "", data };
+  const received: NewEntry = { type, command: "", data };
   switch (type) {
     case "CancelRequested": {
-      const { reason } = decode(data) as { reason?: string };
+      const { reason } = decodeData(type, data);
       const error = new CancelledError(`The run was cancelled${reason === undefined ? "." : `: ${reason}`}`);
       const last: NewEntry = { type: "RunCancelled", command: "", data: entryData.cancelRequestedData(reason) };
-      return planEnd(host, "cancelled", [said], last, error);
+      return planEnd(host, "cancelled", [received], last, error);
     }
     case "DeadlineExceeded": {
       const error = new RepriseError(
         "DEADLINE_EXCEEDED",
-        `Run ${host.record.id} took longer than its deadline. Give it more time with \`deadline\`, or find out what it waited for.`,
+        `Run ${host.record.id} exceeded its deadline. Find out what it waited for, or set a longer \`deadline\`.`,
       );
       const last: NewEntry = {
         type: "RunFailed",
         command: "",
         data: entryData.runFailedData(error, { at: "Deadline", entries: 1 }),
       };
-      return planEnd(host, "failed", [said], last, error);
+      return planEnd(host, "failed", [received], last, error);
     }
     case "ChildWorkflowCompleted":
     case "ChildWorkflowFailed":
       return planCompletion(body, requireRef(body, target), answerOf(type, data), host);
     default:
-      // A message nobody waits for: it only made the turn due.
+      // A flow takes no other messages; this one only made the turn due.
       return undefined;
   }
 }
 
 function answerOf(type: "ChildWorkflowCompleted" | "ChildWorkflowFailed", data: string): NodeOutcome {
-  const answer = decode(data) as Record<string, unknown>;
   return type === "ChildWorkflowCompleted"
-    ? { outcome: "value", value: answer["output"], attempt: 0 }
-    : { outcome: "failure", error: entryData.errorOf(answer), attempt: 0 };
+    ? { outcome: "value", value: decodeData(type, data).output, attempt: 0 }
+    : { outcome: "failure", error: entryData.errorOf(decodeData(type, data)), attempt: 0 };
 }
 
 function merged(first: CompletionPlan, second: CompletionPlan | undefined): CompletionPlan {
   if (second === undefined) return first;
   const before = first.entries.length;
-  if (first.spread !== undefined && second.spread !== undefined)
-    throw new RepriseError("INVARIANT", "Two spreads in one commit.");
+  invariant(first.spread === undefined || second.spread === undefined, "A commit has at most one spread.");
   const moved = (arrival: NodeArrival): NodeArrival =>
     arrival.cause === undefined ? arrival : { ...arrival, cause: arrival.cause + before };
   const spread = second.spread && { ...second.spread, cause: second.spread.cause + before };

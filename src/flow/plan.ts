@@ -1,12 +1,13 @@
 // Plan: everything that follows from one completion, as the parts of one commit (seed 001, "CompletionPlan").
 //
-// PL1. Pure: the same outcome gives the same plan. Claims and children are the worker's business and come from its host.
-// PL2. What is kept is encoded once, and seen by what follows as a replay would decode it.
-// PL3. A function in memory that throws fails the run, with the node it belongs to. The head's own value is kept: a retry
-//      derives from it again, and does not repeat the head.
+// plan.P1. Pure: the same outcome gives the same plan. The worker provides claims and children through the host.
+// plan.P2. A kept value is encoded once, and the nodes derived from it see the decoded text, as in a replay.
+// plan.P3. An inline function that throws fails the run with its node. The value of the head is kept: a retry derives from
+//   it again and does not repeat the head.
+// plan.P4. An arrival names an entry of the same plan by its index, or none for the run's first entry.
 
 import { inspect } from "node:util";
-import { decode, encode, RepriseError, type PayloadLimits } from "../base/index.ts";
+import { decode, encode, invariant, RepriseError, type PayloadLimits } from "../base/index.ts";
 import {
   queueSlotOf,
   nodeRoute,
@@ -29,11 +30,11 @@ export type CompletionPlan = Omit<CompleteWrite, "write" | "run" | "fence">;
 export interface PlanHost {
   readonly record: Pick<RunRecord, "id" | "parent" | "parentCommand" | "priority">;
   readonly limits: PayloadLimits | undefined;
-  /** A lease for a node that may become ready; undefined leaves it to whoever has time. `label`: its own, or the flow's. */
+  /** A lease for a node that may become ready; undefined leaves it to any worker. `label`: the node's, or the flow's. */
   claim(node: FlowNode, route: string, label: string | undefined): Claim | undefined;
 }
 
-/** What came of a node. */
+/** The outcome of a node; attempts count from 0. */
 export type NodeOutcome =
   | {
       readonly outcome: "value";
@@ -41,7 +42,7 @@ export type NodeOutcome =
       readonly attempt: number;
       /** Errors of earlier attempts, encoded. */
       readonly failures?: string | undefined;
-      /** What `catch` made the value of. */
+      /** The error that `catch` turned into the value. */
       readonly caught?: unknown;
     }
   | { readonly outcome: "skip" }
@@ -53,11 +54,11 @@ export type NodeOutcome =
     };
 
 const NONE: readonly never[] = [];
-const GO_ON = { arrivals: NONE, advances: NONE, children: NONE, messages: NONE, then: "continue" } as const;
+const CONTINUE = { arrivals: NONE, advances: NONE, children: NONE, messages: NONE, then: "continue" } as const;
 
-/** Items of a spread in the queue at once, where nothing else is said. */
+/** The default number of items of a spread that are queued at once. */
 const WINDOW = 1_024;
-/** How much of a spread's items goes into one entry, in characters. */
+/** The length of a spread's items in one entry, in UTF-16 units. */
 const ITEMS_CHUNK = 32_768;
 
 export function planCompletion(body: FlowBody, ref: NodeRef, outcome: NodeOutcome, host: PlanHost): CompletionPlan {
@@ -83,14 +84,14 @@ function planValue(
 ): CompletionPlan {
   const { head } = region;
   if (head.work.kind === "spread") return planSpread(body, region, outcome.value, host);
-  // A barrier's list stands in the entries of its items; the output in the run's last one; the input in its first.
+  // The list of a barrier is in the entries of its items, the output in the run's last entry, the input in its first.
   const isStored = head.work.kind !== "barrier" && head.work.kind !== "output" && head.work.kind !== "input";
   let result: string | undefined;
   let value = outcome.value;
   if (isStored)
     try {
       result = entryData.encodeNamed(`The value of node ${head.id}`, value, host.limits);
-      // PL2
+      // plan.P2
       if (typeof value === "object" && result !== undefined) value = decode(result);
     } catch (error) {
       const failure = { outcome: "failure", error, attempt: outcome.attempt, failures: outcome.failures } as const;
@@ -111,22 +112,22 @@ function planValue(
       ["skipped", skipped && encode(skipped)],
     ),
   };
-  // PL3
+  // plan.P3
   if (evaluated.status === "threw") {
     const { node, error } = evaluated;
     const failure = { outcome: "failure", error, attempt: 0 } as const;
     return failed(node, failure, host, [own, failedEntry(node, failure)], againOf(head));
   }
-  // Of the input nothing more is to be said than what stands in the first entry.
-  const isSilent = head.work.kind === "input" && kept === undefined && skipped === undefined;
-  const entries = isSilent ? [] : [own];
-  const causeOf = (edge: string): number | undefined => (edge === "input" || isSilent ? undefined : 0);
+  // The input is in the first entry of the run already.
+  const hasNoEntry = head.work.kind === "input" && kept === undefined && skipped === undefined;
+  const entries = hasNoEntry ? [] : [own];
+  const causeOf = (edge: string): number | undefined => (edge === "input" || hasNoEntry ? undefined : 0);
   const arrivals = arrivalsOf(body, evaluated.arrivals, causeOf, host);
-  if (evaluated.output === undefined) return { ...GO_ON, entries, arrivals };
+  if (evaluated.output === undefined) return { ...CONTINUE, entries, arrivals };
   return completed(host, entries, evaluated.output.value, againOf(head));
 }
 
-/** Whose value is at hand when what follows from it has to be derived again. */
+/** The head whose stored value a retry can derive from; undefined if it has none. */
 function againOf({ id, work }: FlowNode): string | undefined {
   return work.kind === "action" || work.kind === "call" || work.kind === "input" ? id : undefined;
 }
@@ -135,7 +136,7 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): CompletionPla
   const { head } = region;
   const entries: NewEntry[] = [{ type: "NodeSkipped", command: head.id, data: "{}" }];
   if (head.work.kind === "spread") {
-    // F3. One skip, to what waits for the items.
+    // rules.F3. One skip, to the barrier.
     const barrier = barrierOf(body, head);
     const arrival: NodeArrival = {
       target: barrier.id,
@@ -146,14 +147,14 @@ function planSkip(body: FlowBody, region: Region, host: PlanHost): CompletionPla
       cause: 0,
       node: nodeItemOf(body, barrier, host),
     };
-    return { ...GO_ON, entries, arrivals: [arrival] };
+    return { ...CONTINUE, entries, arrivals: [arrival] };
   }
   const evaluated = evaluate(region, SKIPPED, (node, derived) => keptText(node, derived, host.limits));
   if (evaluated.status === "threw")
     return failed(evaluated.node, { outcome: "failure", error: evaluated.error, attempt: 0 }, host, entries);
   const arrivals = arrivalsOf(body, evaluated.arrivals, () => 0, host);
   if (evaluated.output !== undefined) return completed(host, entries, evaluated.output.value);
-  return { ...GO_ON, entries, arrivals };
+  return { ...CONTINUE, entries, arrivals };
 }
 
 // ── spreads ──
@@ -183,7 +184,7 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
     claims.push(claim);
   }
   return {
-    ...GO_ON,
+    ...CONTINUE,
     entries: [
       { type: "NodeCompleted", command: head.id, data: `{"result":${length}}` },
       ...chunks.texts.map((text, index): NewEntry => {
@@ -205,21 +206,21 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
 }
 
 interface Chunks {
-  /** Of all items. */
+  /** The number of items. */
   readonly length: number;
   readonly texts: readonly string[];
   readonly perEntry: number;
 }
 
-/** The same number in each, so that an item's entry is found by its index. */
+/** Every entry holds the same number of items, so that an item's entry is found by its index. */
 function chunksOf(barrier: string, items: readonly unknown[], limits: PayloadLimits | undefined): Chunks {
-  // Every place, holes too: those are missing from `map`, and from what it makes.
+  // Not `map`, which leaves out holes.
   const texts = Array.from(items, (item, index) => {
     const what = `Item ${index} of ${barrier}`;
     if (!(index in items))
       throw new RepriseError(
         "NOT_DATA",
-        `${what} is a hole in the list, which cannot be recorded; write undefined or null.`,
+        `${what} is a hole in the list, which cannot be stored. Use undefined or null.`,
       );
     return entryData.encodeNamed(what, item, limits) ?? NOTHING;
   });
@@ -235,7 +236,7 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
   const spread = ref.head.region.head;
   const barrier = barrierOf(body, spread);
   const arrive = (entry: NewEntry, kind: "value" | "failure"): CompletionPlan => ({
-    ...GO_ON,
+    ...CONTINUE,
     entries: [entry],
     arrivals: [
       {
@@ -250,7 +251,7 @@ function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutc
     ],
     advances: [{ barrier: barrier.id, node: nodeItemOf(body, spread, host) }],
   });
-  if (outcome.outcome === "skip") throw new RepriseError("INVARIANT", "An item of a spread is not skipped by itself.");
+  invariant(outcome.outcome !== "skip", "An item of a spread is never skipped on its own.");
   let end: NodeOutcome = outcome;
   if (outcome.outcome === "value")
     try {
@@ -282,7 +283,7 @@ function completed(host: PlanHost, entries: readonly NewEntry[], value: unknown,
   }
   const last: NewEntry = { type: "RunCompleted", command: "", data: entryData.runCompletedData(output) };
   return {
-    ...GO_ON,
+    ...CONTINUE,
     entries: [...entries, last],
     messages: answer(host, (id) => ["ChildWorkflowCompleted", entryData.childCompletedData(id, output)]),
     then: "completed",
@@ -300,7 +301,7 @@ function failed(
   return planEnd(host, "failed", entries, { type: "RunFailed", command: "", data }, error);
 }
 
-/** Ends the run with `last`; what is left of it is dropped, and children that live are told. */
+/** Ends the run with `last`. The commit drops its queued nodes and cancels its live children. */
 export function planEnd(
   host: PlanHost,
   then: "failed" | "cancelled",
@@ -309,11 +310,11 @@ export function planEnd(
   error: unknown,
 ): CompletionPlan {
   return {
-    ...GO_ON,
+    ...CONTINUE,
     entries: [...entries, last],
     messages: answer(host, (id) => ["ChildWorkflowFailed", entryData.childFailedData(id, error)]),
     then,
-    cancel: entryData.cancelRequestedData(then === "failed" ? "The flow has failed." : undefined),
+    cancel: entryData.cancelRequestedData(then === "failed" ? "The flow failed." : undefined),
   };
 }
 
@@ -329,7 +330,7 @@ function answer(
 
 // ── helpers ──
 
-/** What leaves a region, for the heads it goes to. */
+/** The arrivals that leave a region, for the heads of other regions. */
 function arrivalsOf(
   body: FlowBody,
   planned: readonly PlannedArrival[],
@@ -347,7 +348,7 @@ function barrierOf({ nodes }: FlowBody, spread: FlowNode): FlowNode {
   return nodes.get(spread.name) as FlowNode;
 }
 
-/** How a node waits once it is ready. */
+/** The queue item of a node that becomes ready. */
 export function nodeItemOf(body: FlowBody, node: FlowNode, host: PlanHost): NodeItem {
   const { priority } = host.record;
   const slot = node.slotOptions && queueSlotOf(node.slotOptions, undefined, `Flow ${body.name}: node ${node.id}`);

@@ -1,60 +1,62 @@
-// RecordedNodes: a flow's journal, by node. What a retry has made void is left out.
+// Recorded nodes: a flow's journal, by node, without the entries that a retry made void.
 
-import { decode, type PayloadLimits } from "../base/index.ts";
-import type { Entry, EntryType } from "../kernel/index.ts";
+import type { PayloadLimits } from "../base/index.ts";
+import { decodeEntry, isOfType, type DecodedEntry, type Entry } from "../kernel/index.ts";
 
-export interface RecordedNode {
-  readonly seq: number;
-  readonly type: EntryType;
-  readonly command: string;
-  readonly data: Readonly<Record<string, unknown>>;
+/** The entries that end a node of a flow. */
+export type NodeEndEntry = DecodedEntry<"NodeCompleted" | "NodeFailed" | "NodeSkipped">;
+export type FlowEndEntry = DecodedEntry<"RunCompleted" | "RunFailed" | "RunCancelled">;
+
+export function isNodeEnd(entry: DecodedEntry): entry is NodeEndEntry {
+  return isOfType(entry, "NodeCompleted", "NodeFailed", "NodeSkipped");
 }
-
-const OF_NODES: ReadonlySet<EntryType> = new Set<EntryType>(["NodeCompleted", "NodeFailed", "NodeSkipped"]);
 
 export class RecordedNodes {
   readonly input: unknown;
-  readonly end: RecordedNode | undefined;
+  readonly end: FlowEndEntry | undefined;
   readonly limits: PayloadLimits | undefined;
-  /** Anything but the start has been written. */
+  /** The journal has more than the entry of the start. */
   readonly hasStarted: boolean;
-  readonly #nodes = new Map<string, RecordedNode>();
+  readonly #nodes = new Map<string, NodeEndEntry>();
   readonly #kept = new Map<string, { readonly value: unknown }>();
   readonly #items = new Map<string, unknown[]>();
 
   constructor(entries: readonly Entry[]) {
-    const counting = effectiveEntries(entries);
-    this.input = counting[0]?.data["input"];
-    const limit = counting[0]?.data["payloadLimit"];
-    this.limits = typeof limit === "number" ? { maxBytes: limit } : undefined;
-    this.hasStarted = counting.length > 1;
-    const last = counting.at(-1);
-    this.end = last?.type.startsWith("Run") === true && last.type !== "RunStarted" ? last : undefined;
-    for (const entry of counting) {
-      const { type, command, data } = entry;
-      if (type === "ItemsSpread") this.#addItems(command, data);
-      if (!OF_NODES.has(type)) continue;
-      // A child that is retried by itself after its failure was settled tells its parent again; what counted is the first.
-      if (this.#nodes.has(command)) continue;
-      this.#nodes.set(command, entry);
-      for (const [name, value] of Object.entries((data["kept"] ?? {}) as object)) this.#kept.set(name, { value });
+    const effective = effectiveEntries(entries);
+    const [started] = effective;
+    if (started?.type === "RunStarted") {
+      const { input, payloadLimit } = started.data;
+      this.input = input;
+      this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };
+    }
+    this.hasStarted = effective.length > 1;
+    const last = effective.at(-1);
+    this.end =
+      last !== undefined && isOfType(last, "RunCompleted", "RunFailed", "RunCancelled") ? last : undefined;
+    for (const entry of effective) {
+      if (entry.type === "ItemsSpread") this.#addItems(entry.command, entry.data.items);
+      // A child that is retried on its own after its failure was settled answers its parent again; the first answer counts.
+      if (!isNodeEnd(entry) || this.#nodes.has(entry.command)) continue;
+      this.#nodes.set(entry.command, entry);
+      if (entry.type !== "NodeCompleted") continue;
+      for (const [name, value] of Object.entries(entry.data.kept ?? {})) this.#kept.set(name, { value });
     }
   }
 
-  #addItems(command: string, data: RecordedNode["data"]): void {
+  #addItems(command: string, added: readonly unknown[]): void {
     const items = this.#items.get(command) ?? [];
-    items.push(...(data["items"] as readonly unknown[]));
+    items.push(...added);
     this.#items.set(command, items);
   }
 
-  of(item: string): RecordedNode | undefined {
+  of(item: string): NodeEndEntry | undefined {
     return this.#nodes.get(item);
   }
 
-  /** The value of a derived node, where it was kept. */
+  /** The value of a derived node, if it was kept. */
   kept(node: string): { readonly value: unknown } | undefined {
     const own = this.#nodes.get(node);
-    if (own?.type === "NodeCompleted" && "result" in own.data) return { value: own.data["result"] };
+    if (own?.type === "NodeCompleted" && "result" in own.data) return { value: own.data.result };
     return this.#kept.get(node);
   }
 
@@ -63,24 +65,23 @@ export class RecordedNodes {
   }
 
   get output(): { readonly value: unknown } | undefined {
-    return this.end?.type === "RunCompleted" ? { value: this.end.data["output"] } : undefined;
+    return this.end?.type === "RunCompleted" ? { value: this.end.data.output } : undefined;
   }
 
-  findUnknown(isKnown: (item: string) => boolean): RecordedNode | undefined {
+  findUnknown(isKnown: (item: string) => boolean): NodeEndEntry | undefined {
     for (const entry of this.#nodes.values()) if (!isKnown(entry.command)) return entry;
     return undefined;
   }
 }
 
-/** A retry makes void what the commit that failed the run has written, and nothing before it. */
-export function effectiveEntries(entries: readonly Entry[]): readonly RecordedNode[] {
-  const counting: RecordedNode[] = [];
-  for (const { seq, type, command, data: text } of entries) {
-    const data = decode(text) as RecordedNode["data"];
-    if (type === "RunRetried") {
-      const from = Number(data["from"]);
-      while ((counting.at(-1)?.seq ?? 0) >= from) counting.pop();
-    } else counting.push({ seq, type, command, data });
+/** A retry makes void what the failing commit has written, and nothing before it (flow.T1). */
+export function effectiveEntries(entries: readonly Entry[]): readonly DecodedEntry[] {
+  const effective: DecodedEntry[] = [];
+  for (const entry of entries) {
+    const decoded = decodeEntry(entry);
+    if (decoded.type === "RunRetried")
+      while ((effective.at(-1)?.seq ?? 0) >= decoded.data.from) effective.pop();
+    else effective.push(decoded);
   }
-  return counting;
+  return effective;
 }

@@ -1,10 +1,10 @@
-// Replay: a flow's code against the journal of one of its runs. Nothing outside is called and nothing is written.
+// Flow replay: compares a flow's code with the journal of a run. It calls no service and writes nothing.
 //
-// RP1. What ran on a worker is taken from the journal; what is derived in memory is derived again and compared.
-// RP2. Entries are matched by node, never by order: nodes end in any order.
-// RP3. What the journal has not got yet is open, and so is everything that needs it.
-// RP4. As in the run, values are shared within a region, and every region has its own copies of what others gave: a
-//      function that changes what it is given is seen to do so by the same nodes.
+// flow.R1. Values of actions, calls and items come from the journal. Derived values are derived again and compared.
+// flow.R2. Entries are matched by node, not by order, because nodes end in any order.
+// flow.R3. A node without an entry is open, and so is every node that needs it.
+// flow.R4. As in the run, the nodes of a region share values, and every region has its own copies of the values of others.
+//   So a function that modifies a value affects the same nodes as in the run.
 
 import { decode, encode, type PayloadLimits } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
@@ -20,10 +20,15 @@ type FlowMismatch = Extract<Replay, { readonly status: "mismatch" }>;
 
 export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string): Replay {
   const recorded = new RecordedNodes(entries);
-  if (recorded.end?.data["begun"] === false) return { status: "same", digest: `sha256:${chain}` };
+  if (recorded.end !== undefined && isNotStarted(recorded.end)) return { status: "same", digest: `sha256:${chain}` };
   const stray = recorded.findUnknown((item) => isKnown(body, item));
   if (stray !== undefined)
-    return mismatch(stray.command, "The journal has a node that the flow has not.", undefined, stray.command);
+    return mismatch(
+      stray.command,
+      `The journal recorded node ${stray.command}, which the flow does not have.`,
+      undefined,
+      stray.command,
+    );
   return new Replayed(body, recorded).run() ?? { status: "same", digest: `sha256:${chain}` };
 }
 
@@ -34,11 +39,11 @@ function isKnown({ nodes }: FlowBody, item: string): boolean {
 class Replayed {
   readonly #body: FlowBody;
   readonly #recorded: RecordedNodes;
-  /** RP4 */
+  /** flow.R4 */
   readonly #known = new Map<string, unknown>();
   readonly #homes = new Map<string, string>();
   readonly #own = new Map<string, Map<string, unknown>>();
-  /** Regions in which a function threw, as it did in the run: nothing behind it was derived. */
+  /** Regions in which a function threw, as in the run, so that nothing after it was derived. */
   readonly #broken = new Set<string>();
 
   constructor(body: FlowBody, recorded: RecordedNodes) {
@@ -69,17 +74,17 @@ class Replayed {
     if (given === SKIPPED) {
       this.#known.set(id, SKIPPED);
       if (entry === undefined || entry.type === "NodeSkipped") return undefined;
-      return mismatch(id, `${id} ran in the run, and is skipped by the code.`, "skipped", entry.type);
+      return mismatch(id, `The journal recorded that ${id} ran; the code now skips it.`, "skipped", entry.type);
     }
     if (entry?.type === "NodeSkipped")
-      return mismatch(id, `${id} was skipped in the run, and runs in the code.`, "run", "skipped");
-    // RP3. What has to be waited for has an entry when it is over.
+      return mismatch(id, `The journal recorded that ${id} was skipped; the code now runs it.`, "run", "skipped");
+    // flow.R3
     if (home === undefined && entry === undefined) return this.#leaveOpen(id);
     switch (work.kind) {
       case "action":
       case "call":
         if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
-        this.#known.set(id, entry.data["result"]);
+        this.#known.set(id, entry.data.result);
         return undefined;
       case "spread":
         return this.#checkSpread(node, given, entry);
@@ -92,7 +97,7 @@ class Replayed {
     this.#known.set(id, OPEN);
   }
 
-  /** RP4 */
+  /** flow.R4 */
   #visibleTo(home: string, names: readonly string[]): ValuesByNode {
     let own = this.#own.get(home);
     if (own === undefined) this.#own.set(home, (own = new Map()));
@@ -122,11 +127,11 @@ class Replayed {
         (home === "input" && !this.#recorded.hasStarted);
       return isSame
         ? undefined
-        : mismatch(id, `${id} throws now, and did not in the run.`, entryData.errorText(error), failed?.type);
+        : mismatch(id, `The journal recorded a value of ${id}; its function now throws.`, entryData.errorText(error), failed?.type);
     }
     if (failed?.type === "NodeFailed") {
       if (isData(value, this.#recorded.limits))
-        return mismatch(id, `${id} threw in the run, and does not now.`, textOf(value), "NodeFailed");
+        return mismatch(id, `The journal recorded that ${id} threw; its function now returns a value.`, textOf(value), "NodeFailed");
       this.#broken.add(home);
       return this.#leaveOpen(id);
     }
@@ -135,7 +140,7 @@ class Replayed {
     this.#known.set(id, kept === undefined ? value : kept.value);
     this.#own.get(home)?.set(id, kept === undefined ? value : copyOf(kept.value));
     if (isSame) return undefined;
-    return mismatch(id, `${id} is derived differently now.`, textOf(value), textOf(kept.value));
+    return mismatch(id, `The code now derives another value of ${id} than the journal recorded.`, textOf(value), textOf(kept.value));
   }
 
   #checkSpread(
@@ -153,13 +158,13 @@ class Replayed {
     } catch (error) {
       return mismatch(
         id,
-        `The items of ${id} throw now, and did not in the run.`,
+        `The journal recorded the items of ${id}; its items function now throws.`,
         entryData.errorText(error),
         textOf(recorded),
       );
     }
     if (textOf(items) === textOf(recorded)) return undefined;
-    return mismatch(id, `The items of ${id} are others now.`, textOf(items), textOf(recorded));
+    return mismatch(id, `The code now returns other items of ${id} than the journal recorded.`, textOf(items), textOf(recorded));
   }
 
   #checkBarrier({ id, work }: FlowNode): FlowMismatch | undefined {
@@ -173,7 +178,7 @@ class Replayed {
     for (const index of (items as readonly unknown[]).keys()) {
       const entry = this.#recorded.of(`${id}[${index}]`);
       if (entry?.type === "NodeCompleted")
-        list.push(settle ? { status: "fulfilled", value: entry.data["result"] } : entry.data["result"]);
+        list.push(settle ? { status: "fulfilled", value: entry.data.result } : entry.data.result);
       else if (entry?.type === "NodeFailed" && settle)
         list.push({ status: "rejected", reason: entryData.errorOf(entry.data) });
       else {
@@ -186,7 +191,7 @@ class Replayed {
   }
 }
 
-/** Of what cannot be kept: why not. */
+/** The canonical text of a value; for one that cannot be stored, the reason. */
 function textOf(value: unknown): string {
   try {
     return encode(value);

@@ -1,16 +1,24 @@
-// Retry: what it takes to bring a failed flow back to the nodes it failed at. No code of the flow's is needed.
+// Flow retry: plans the retry of a failed flow from its journal and counters. It needs no code of the flow.
 //
-// RT1. Void is what the commit that failed the run has written, and nothing before it.
-// RT2. Queued again is every node that was ready and has not ended, wherever it stood: the end took them out of the queue.
-// RT3. A node whose value is there is not run again: what follows from it is derived again.
-// RT4. Children that failed are retried with the flow. Those that were cancelled, as a failing flow cancels all it has, are
-//      started anew: a cancelled run is over for good.
+// flow.T1. A retry makes void what the failing commit has written, and nothing before it.
+// flow.T2. Every node that was ready and has not ended is queued again: the failure removed all nodes from the queue.
+// flow.T3. A node that has its value does not run again: only the nodes derived from it do.
+// flow.T4. Failed children are retried with the flow. Cancelled children are started again, because a cancelled run cannot
+//   be retried; a failing flow cancels its children.
 
-import { nodeRoute, type Entry, type NewItem, type Readiness, type RunRecord } from "../kernel/index.ts";
+import {
+  isOfType,
+  nodeRoute,
+  type DecodedEntry,
+  type Entry,
+  type NewItem,
+  type Readiness,
+  type RunRecord,
+} from "../kernel/index.ts";
 import type { PlannedRetry } from "../workflow/index.ts";
 import { rederiveItemName, spreadItemName } from "./items.ts";
 import { SPREAD_SUFFIX } from "./node.ts";
-import { effectiveEntries, type RecordedNode } from "./recorded-nodes.ts";
+import { effectiveEntries, isNodeEnd } from "./recorded-nodes.ts";
 
 export interface FailedFlow {
   readonly record: Pick<RunRecord, "definition" | "version" | "priority">;
@@ -22,10 +30,10 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
   const all = effectiveEntries(entries);
   const last = all.at(-1);
   if (last?.type !== "RunFailed") return { status: "refused", reason: "its last entry is not RunFailed" };
-  const { entries: count = 0, again, begun } = last.data as { entries?: number; again?: string; begun?: boolean };
-  // RT1
+  const { entries: count = 0, again, begun } = last.data;
+  // flow.T1
   const from = begun === false ? last.seq - 1 : last.seq - count;
-  const counting = all.filter(({ seq }) => seq < from);
+  const effective = all.filter(({ seq }) => seq < from);
   const named = (item: string, seq: number): NewItem => ({
     item,
     kind: "node",
@@ -33,55 +41,55 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
     priority: record.priority,
     seq,
   });
-  const isBegun = begun !== false && (readiness.length > 0 || again !== "input");
-  const deadline = all[0]?.data["deadline"];
+  const hasStarted = begun !== false && (readiness.length > 0 || again !== "input");
+  const [started] = all;
   return {
     status: "ready",
     from,
     commands: 0,
     tasks: [],
     items: [
-      ...openNodes(counting, readiness, again).map(({ item, seq }) => named(item, seq)),
-      // RT3
-      ...(again === undefined && isBegun
+      ...openNodes(effective, readiness, again).map(({ item, seq }) => named(item, seq)),
+      // flow.T3
+      ...(again === undefined && hasStarted
         ? []
         : [named(rederiveItemName(again ?? "input"), again === "input" || again === undefined ? 1 : from)]),
     ],
-    children: openChildren(counting).map((child) => {
+    children: openChildren(effective).map((child) => {
       const [, spread, index] = /^(.*)\[(\d+)\]$/s.exec(child.command) ?? [];
-      const entryOf = spread === undefined ? () => 1 : entriesOfItems(counting, `${spread}${SPREAD_SUFFIX}`);
-      // RT4
+      const entryOf = spread === undefined ? () => 1 : entriesOfItems(effective, `${spread}${SPREAD_SUFFIX}`);
+      // flow.T4
       return { ...child, item: named(child.command, entryOf(Number(index))) };
     }),
-    deadlineMs: typeof deadline === "number" ? deadline : undefined,
+    deadlineMs: started?.type === "RunStarted" ? started.data.deadline : undefined,
     reopened: [],
     step: undefined,
     kept: [],
   };
 }
 
-/** Of each node the last one. */
-function openChildren(counting: readonly RecordedNode[]): readonly { readonly command: string; readonly id: string }[] {
-  const done = doneIn(counting);
+/** The last child of each node that has not ended. */
+function openChildren(effective: readonly DecodedEntry[]): readonly { readonly command: string; readonly id: string }[] {
+  const done = endedNodes(effective);
   const open = new Map<string, string>();
-  for (const { type, command, data } of counting)
-    if (type === "ChildWorkflowInitiated" && !done.has(command)) open.set(command, String(data["childExecutionId"]));
+  for (const { type, command, data } of effective)
+    if (type === "ChildWorkflowInitiated" && !done.has(command)) open.set(command, data.childExecutionId);
   return [...open].map(([command, id]) => ({ command, id }));
 }
 
-/** RT2 */
+/** flow.T2 */
 function openNodes(
-  counting: readonly RecordedNode[],
+  effective: readonly DecodedEntry[],
   readiness: readonly Readiness[],
   again: string | undefined,
 ): readonly { readonly item: string; readonly seq: number }[] {
-  const done = doneIn(counting);
-  for (const { command } of openChildren(counting)) done.add(command);
+  const done = endedNodes(effective);
+  for (const { command } of openChildren(effective)) done.add(command);
   if (again !== undefined) done.add(again);
   const open: { item: string; seq: number }[] = [];
   for (const { node, required, completed, queued } of readiness) {
     if (completed === required && !done.has(node)) open.push({ item: node, seq: 1 });
-    const entryOf = entriesOfItems(counting, `${node}${SPREAD_SUFFIX}`);
+    const entryOf = entriesOfItems(effective, `${node}${SPREAD_SUFFIX}`);
     for (let index = 0; index < (queued ?? 0); index += 1) {
       const item = spreadItemName(node, index);
       if (!done.has(item)) open.push({ item, seq: entryOf(index) });
@@ -90,13 +98,12 @@ function openNodes(
   return open;
 }
 
-/** Where each item of a spread stands: its entries are few. */
-function entriesOfItems(counting: readonly RecordedNode[], spread: string): (index: number) => number {
-  const chunks = counting.filter(({ type, command }) => type === "ItemsSpread" && command === spread);
-  return (index) => chunks.findLast(({ data }) => Number(data["from"]) <= index)?.seq ?? 1;
+/** The entry that holds each item of a spread. */
+function entriesOfItems(effective: readonly DecodedEntry[], spread: string): (index: number) => number {
+  const chunks = effective.filter((entry) => isOfType(entry, "ItemsSpread")).filter(({ command }) => command === spread);
+  return (index) => chunks.findLast(({ data }) => data.from <= index)?.seq ?? 1;
 }
 
-function doneIn(counting: readonly RecordedNode[]): Set<string> {
-  const ends = new Set(["NodeCompleted", "NodeFailed", "NodeSkipped"]);
-  return new Set(counting.flatMap(({ type, command }) => (ends.has(type) ? [command] : [])));
+function endedNodes(effective: readonly DecodedEntry[]): Set<string> {
+  return new Set(effective.filter(isNodeEnd).map(({ command }) => command));
 }

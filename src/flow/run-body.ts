@@ -1,4 +1,4 @@
-// A flow as the engine starts it: a body that has no code of its own to be replayed.
+// Flow run body: a flow as the engine starts it. It has no workflow function.
 
 import { RepriseError } from "../base/index.ts";
 import type { Definition } from "../kernel/index.ts";
@@ -18,7 +18,7 @@ export function flowRunBody(definition: Definition): WorkflowBody {
         kind: "flow",
         name: body.name,
         version: body.version,
-        run: () => Promise.reject(new RepriseError("INVARIANT", "A flow has no function of its own.")),
+        run: () => Promise.reject(new RepriseError("INVARIANT", "A flow has no workflow function.")),
         replay: async ({ entries, chain }) => replayFlow(body, entries, chain),
         schema: body.schema,
         ports: {},
