@@ -1,7 +1,8 @@
 // reprise explain: prints the page of an error code, or lists all codes.
 
 import { existsSync, readFileSync } from "node:fs";
-import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorCode } from "../base/index.ts";
+import { ERROR_CATALOGUE, isErrorCode, type ErrorCode } from "../base/index.ts";
+import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { EXIT } from "./exit-codes.ts";
 import { paint, print, printJson } from "./output.ts";
@@ -15,9 +16,10 @@ export async function explain(given: string | undefined, options: GlobalOptions)
   }
   const code = given.toUpperCase();
   if (!isErrorCode(code))
-    throw new RepriseError(
+    throw new CommandError(
       "USAGE",
-      `Unknown error code ${plain(given)}.${suggestion(code, codes)} List all codes with \`reprise explain\`.`,
+      `Unknown error code ${plain(given)}.${suggestion(code, codes)}`,
+      "reprise explain",
     );
   if (options.json) await printJson(entryOf(code));
   else await print(pageOf(code) ?? `${lineOf(code)}\n  ${paint("dim", "next:")} ${ERROR_CATALOGUE[code].next}`);

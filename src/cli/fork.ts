@@ -1,8 +1,8 @@
 // reprise fork: starts a new run from a committed step. Needs no code; with --file the graph's channels validate the patch.
 
-import { RepriseError } from "../base/index.ts";
 import type { ForkOptions } from "../engine/index.ts";
 import { placeholderDefinition, withClient } from "./client.ts";
+import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions } from "./load-definitions.ts";
 import { getRun, withStore } from "./open-store.ts";
@@ -24,7 +24,7 @@ export interface ForkCommandOptions extends GlobalOptions {
 export async function fork(id: string, options: ForkCommandOptions): Promise<number> {
   const { step, label, file } = options;
   if ((step === undefined) === (label === undefined))
-    throw new RepriseError("USAGE", `fork needs either --step or --label. List the steps: reprise checkpoints ${id}`);
+    throw new CommandError("USAGE", "fork needs either --step or --label.", `reprise checkpoints ${id}`);
   const patch = await readInput(options.patch, options.patchFile, "patch");
   return withStore(options.store, async (store) => {
     const { definition, version } = await getRun(store, id);

@@ -19,6 +19,7 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { placeholderDefinition, withClient } from "./client.ts";
+import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { loadDefinitions } from "./load-definitions.ts";
 import { getRun, withStore } from "./open-store.ts";
@@ -256,9 +257,11 @@ async function checkPortName(
   const known = await readPortNames(store, record, kind);
   if (known.has(name)) return;
   const names = known.size === 0 ? "" : ` It has waited for: ${[...known].map(plain).join(", ")}.`;
-  throw new RepriseError(
+  const verb = kind === "promise" ? "resolve" : kind;
+  throw new CommandError(
     "UNKNOWN_PORT",
-    `${subjectOf(record.id, kind)} named \`${name}\` yet.${names} Pass --file <file> to validate the name against the code and deliver it early.`,
+    `${subjectOf(record.id, kind)} named \`${name}\` yet.${names} Pass --file to validate the name against the code and deliver it early.`,
+    `reprise ${verb} ${record.id} ${name} '<value as JSON>' --file <file>`,
     { details: { run: record.id, name, known: [...known] } },
   );
 }

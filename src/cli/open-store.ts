@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { RepriseError, systemClock, systemRandom, systemTimers } from "../base/index.ts";
 import type { RunRecord, Store } from "../kernel/index.ts";
 import { isServer, sqlitePathOf, storeOf, sqlite } from "../stores/index.ts";
+import { CommandError } from "./command-error.ts";
 import { payloadCodec } from "./payload-module.ts";
 
 async function openExisting(url: string): Promise<Store> {
@@ -31,15 +32,17 @@ export function fileOfStore(url: string): string {
 function checkFile(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined)
-    throw new RepriseError(
+    throw new CommandError(
       "BAD_STORE_URL",
-      `There is no database at ${path}. Name an existing one with --store or REPRISE_STORE, or start a run with \`reprise run\`, which creates it.`,
+      `There is no database at ${path}. Name an existing one with --store or REPRISE_STORE, or start a run, which creates it.`,
+      "reprise run <file> <workflow>",
     );
   if (!stat.isFile()) throw new RepriseError("BAD_STORE_URL", `${path} is not a file.`);
   if (stat.size === 0)
-    throw new RepriseError(
+    throw new CommandError(
       "STORE_NOT_REPRISE",
-      `${path} is empty, so it is not a Reprise store. Name another file with --store, or restore a backup with \`reprise restore\`.`,
+      `${path} is empty, so it is not a Reprise store. Name another file with --store, or restore a backup.`,
+      "reprise restore <backup-file>",
     );
 }
 
@@ -59,14 +62,16 @@ export async function getRun(store: Store, id: string, generation?: number): Pro
   if (record !== undefined) return record;
   if (generation !== undefined) {
     const latest = await getRun(store, id);
-    throw new RepriseError(
+    throw new CommandError(
       "RUN_NOT_FOUND",
       `Run ${id} has no generation ${generation}; its latest is ${latest.generation}.`,
+      `reprise show ${id}`,
     );
   }
-  throw new RepriseError(
+  throw new CommandError(
     "RUN_NOT_FOUND",
-    `There is no run ${id} in this store.${await suggestion(store, id)} List the runs with \`reprise list\`.`,
+    `There is no run ${id} in this store.${await suggestion(store, id)}`,
+    "reprise list",
   );
 }
 

@@ -2,6 +2,7 @@
 
 import { inspect, styleText } from "node:util";
 import { ERROR_CATALOGUE, isErrorCode, RepriseError, type ErrorFamily } from "../base/index.ts";
+import { CommandError, nextFor } from "./command-error.ts";
 import { EXIT } from "./exit-codes.ts";
 import { jsonText, plain, plainLines } from "./text.ts";
 
@@ -70,7 +71,8 @@ export function reportOf(error: unknown): ErrorReport {
   if (error instanceof RepriseError) {
     const { code, message, details } = error;
     const reason = isErrorCode(details?.["code"]) ? details["code"] : code;
-    const { next } = ERROR_CATALOGUE[reason];
+    const run = typeof details?.["run"] === "string" ? details["run"] : undefined;
+    const next = error instanceof CommandError ? error.next : nextFor(ERROR_CATALOGUE[reason].next, run, reason);
     return { code, reason, message, next, page: pageOf(reason), ...(details && { details }) };
   }
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -86,7 +88,7 @@ export async function fail(error: unknown, json: boolean, nextStep?: string): Pr
   else {
     remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
     // The message of a usage error contains the next step.
-    if (reason !== "USAGE" || nextStep !== undefined) remark(`  ${paintError("dim", "next:")} ${next}`);
+    if (reason !== "USAGE" || nextStep !== undefined || error instanceof CommandError) remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
     remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
   }
   if (!(error instanceof RepriseError)) return EXIT.problem;

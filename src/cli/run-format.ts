@@ -3,6 +3,7 @@
 
 import { decode, encode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
 import { hasEnded, type Entry, type RunRecord, type RunStatus } from "../kernel/index.ts";
+import { nextFor } from "./command-error.ts";
 import type { Paint } from "./output.ts";
 import { textOf } from "./steps.ts";
 
@@ -64,7 +65,7 @@ export function findRunError(record: RunRecord, last: Entry | undefined): RunErr
   if (record.status === "failed" && last !== undefined) {
     const { error, stack } = decode(last.data) as { error?: Error & { code?: unknown }; stack?: unknown };
     const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
-    return runErrorOf(code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, {
+    return runErrorOf(record.id, code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, {
       ...(typeof stack === "string" && { stack }),
     });
   }
@@ -73,10 +74,11 @@ export function findRunError(record: RunRecord, last: Entry | undefined): RunErr
   const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as Record<string, unknown>;
   const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
   const code = isErrorCode(evidence["code"]) ? evidence["code"] : fallback;
-  return runErrorOf(code, textOf(evidence["message"], "no evidence was stored"), evidence);
+  return runErrorOf(record.id, code, textOf(evidence["message"], "no evidence was stored"), evidence);
 }
 
 function runErrorOf(
+  id: string,
   code: keyof typeof ERROR_CATALOGUE,
   message: string,
   evidence: Record<string, unknown>,
@@ -84,7 +86,7 @@ function runErrorOf(
   return {
     code,
     message,
-    next: ERROR_CATALOGUE[code].next,
+    next: nextFor(ERROR_CATALOGUE[code].next, id, code),
     where: typeof evidence["where"] === "string" ? evidence["where"] : null,
     expected: evidence["expected"] ?? null,
     actual: evidence["actual"] ?? null,

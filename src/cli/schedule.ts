@@ -4,6 +4,7 @@ import { formatMs, RepriseError, systemClock, type Duration } from "../base/inde
 import { createClient, type Client, type ScheduleHandle, type ScheduleInfo } from "../engine/index.ts";
 import { scheduleTag, type CatchUp, type Overlap, type Store } from "../kernel/index.ts";
 import { withClient } from "./client.ts";
+import { CommandError } from "./command-error.ts";
 import { confirm } from "./confirm.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { RunTable } from "./list.ts";
@@ -219,10 +220,7 @@ export async function removeSchedule(
 
 async function requireSchedule(client: Client, name: string): Promise<ScheduleHandle> {
   if ((await client.findSchedule(name)) !== undefined) return client.getSchedule(name);
-  throw new RepriseError(
-    "SCHEDULE_NOT_FOUND",
-    `There is no schedule ${name} in this store. List the schedules with \`reprise schedule list\`.`,
-  );
+  throw new CommandError("SCHEDULE_NOT_FOUND", `There is no schedule ${name} in this store.`, "reprise schedule list");
 }
 
 function scheduleJson(info: ScheduleInfo): Record<string, unknown> {

@@ -22,7 +22,7 @@ export class RecordedNodes {
   readonly #items = new Map<string, unknown[]>();
 
   constructor(entries: readonly Entry[]) {
-    const effective = effectiveEntries(entries);
+    const effective = effectiveFlowEntries(entries);
     const [started] = effective;
     if (started?.type === "RunStarted") {
       const { input, payloadLimit } = started.data;
@@ -31,8 +31,7 @@ export class RecordedNodes {
     }
     this.hasStarted = effective.length > 1;
     const last = effective.at(-1);
-    this.end =
-      last !== undefined && isOfType(last, "RunCompleted", "RunFailed", "RunCancelled") ? last : undefined;
+    this.end = last !== undefined && isOfType(last, "RunCompleted", "RunFailed", "RunCancelled") ? last : undefined;
     for (const entry of effective) {
       if (entry.type === "ItemsSpread") this.#addItems(entry.command, entry.data.items);
       // A child that is retried on its own after its failure was settled answers its parent again; the first answer counts.
@@ -75,12 +74,11 @@ export class RecordedNodes {
 }
 
 /** A retry makes void what the failing commit has written, and nothing before it (flow.T1). */
-export function effectiveEntries(entries: readonly Entry[]): readonly DecodedEntry[] {
+export function effectiveFlowEntries(entries: readonly Entry[]): readonly DecodedEntry[] {
   const effective: DecodedEntry[] = [];
   for (const entry of entries) {
     const decoded = decodeEntry(entry);
-    if (decoded.type === "RunRetried")
-      while ((effective.at(-1)?.seq ?? 0) >= decoded.data.from) effective.pop();
+    if (decoded.type === "RunRetried") while ((effective.at(-1)?.seq ?? 0) >= decoded.data.from) effective.pop();
     else effective.push(decoded);
   }
   return effective;

@@ -8,10 +8,10 @@
 
 import { decode, encode, type PayloadLimits } from "../base/index.ts";
 import type { Entry } from "../kernel/index.ts";
-import { entryData, type Replay } from "../workflow/index.ts";
+import { entryData, isNotStarted, type Replay } from "../workflow/index.ts";
 import { OUTPUT, type FlowBody } from "./definition.ts";
 import { derive, neededValues, SKIPPED, type ValuesByNode } from "./evaluate.ts";
-import { RecordedNodes, type RecordedNode } from "./recorded-nodes.ts";
+import { RecordedNodes, type NodeEndEntry } from "./recorded-nodes.ts";
 import { SPREAD_SUFFIX, type FlowNode } from "./node.ts";
 
 const OPEN: unique symbol = Symbol("open");
@@ -20,14 +20,14 @@ type FlowMismatch = Extract<Replay, { readonly status: "mismatch" }>;
 
 export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: string): Replay {
   const recorded = new RecordedNodes(entries);
-  if (recorded.end !== undefined && isNotStarted(recorded.end)) return { status: "same", digest: `sha256:${chain}` };
-  const stray = recorded.findUnknown((item) => isKnown(body, item));
-  if (stray !== undefined)
+  if (isNotStarted(recorded.end)) return { status: "same", digest: `sha256:${chain}` };
+  const unknownNode = recorded.findUnknown((item) => isKnown(body, item));
+  if (unknownNode !== undefined)
     return mismatch(
-      stray.command,
-      `The journal recorded node ${stray.command}, which the flow does not have.`,
+      unknownNode.command,
+      `The journal recorded node ${unknownNode.command}, which the flow does not have.`,
       undefined,
-      stray.command,
+      unknownNode.command,
     );
   return new Replayed(body, recorded).run() ?? { status: "same", digest: `sha256:${chain}` };
 }
@@ -127,11 +127,21 @@ class Replayed {
         (home === "input" && !this.#recorded.hasStarted);
       return isSame
         ? undefined
-        : mismatch(id, `The journal recorded a value of ${id}; its function now throws.`, entryData.errorText(error), failed?.type);
+        : mismatch(
+            id,
+            `The journal recorded a value of ${id}; its function now throws.`,
+            entryData.errorText(error),
+            failed?.type,
+          );
     }
     if (failed?.type === "NodeFailed") {
       if (isData(value, this.#recorded.limits))
-        return mismatch(id, `The journal recorded that ${id} threw; its function now returns a value.`, textOf(value), "NodeFailed");
+        return mismatch(
+          id,
+          `The journal recorded that ${id} threw; its function now returns a value.`,
+          textOf(value),
+          "NodeFailed",
+        );
       this.#broken.add(home);
       return this.#leaveOpen(id);
     }
@@ -140,13 +150,18 @@ class Replayed {
     this.#known.set(id, kept === undefined ? value : kept.value);
     this.#own.get(home)?.set(id, kept === undefined ? value : copyOf(kept.value));
     if (isSame) return undefined;
-    return mismatch(id, `The code now derives another value of ${id} than the journal recorded.`, textOf(value), textOf(kept.value));
+    return mismatch(
+      id,
+      `The code now derives another value of ${id} than the journal recorded.`,
+      textOf(value),
+      textOf(kept.value),
+    );
   }
 
   #checkSpread(
     node: FlowNode,
     given: Readonly<Record<string, unknown>>,
-    entry: RecordedNode | undefined,
+    entry: NodeEndEntry | undefined,
   ): FlowMismatch | undefined {
     const { id } = node;
     if (entry?.type !== "NodeCompleted") return this.#leaveOpen(id);
@@ -164,7 +179,12 @@ class Replayed {
       );
     }
     if (textOf(items) === textOf(recorded)) return undefined;
-    return mismatch(id, `The code now returns other items of ${id} than the journal recorded.`, textOf(items), textOf(recorded));
+    return mismatch(
+      id,
+      `The code now returns other items of ${id} than the journal recorded.`,
+      textOf(items),
+      textOf(recorded),
+    );
   }
 
   #checkBarrier({ id, work }: FlowNode): FlowMismatch | undefined {

@@ -18,7 +18,7 @@ import {
 import type { PlannedRetry } from "../workflow/index.ts";
 import { rederiveItemName, spreadItemName } from "./items.ts";
 import { SPREAD_SUFFIX } from "./node.ts";
-import { effectiveEntries, isNodeEnd } from "./recorded-nodes.ts";
+import { effectiveFlowEntries, isNodeEnd } from "./recorded-nodes.ts";
 
 export interface FailedFlow {
   readonly record: Pick<RunRecord, "definition" | "version" | "priority">;
@@ -27,7 +27,7 @@ export interface FailedFlow {
 }
 
 export function planFlowRetry({ record, entries, readiness }: FailedFlow): PlannedRetry {
-  const all = effectiveEntries(entries);
+  const all = effectiveFlowEntries(entries);
   const last = all.at(-1);
   if (last?.type !== "RunFailed") return { status: "refused", reason: "its last entry is not RunFailed" };
   const { entries: count = 0, again, begun } = last.data;
@@ -69,7 +69,9 @@ export function planFlowRetry({ record, entries, readiness }: FailedFlow): Plann
 }
 
 /** The last child of each node that has not ended. */
-function openChildren(effective: readonly DecodedEntry[]): readonly { readonly command: string; readonly id: string }[] {
+function openChildren(
+  effective: readonly DecodedEntry[],
+): readonly { readonly command: string; readonly id: string }[] {
   const done = endedNodes(effective);
   const open = new Map<string, string>();
   for (const { type, command, data } of effective)
@@ -100,7 +102,9 @@ function openNodes(
 
 /** The entry that holds each item of a spread. */
 function entriesOfItems(effective: readonly DecodedEntry[], spread: string): (index: number) => number {
-  const chunks = effective.filter((entry) => isOfType(entry, "ItemsSpread")).filter(({ command }) => command === spread);
+  const chunks = effective
+    .filter((entry) => isOfType(entry, "ItemsSpread"))
+    .filter(({ command }) => command === spread);
   return (index) => chunks.findLast(({ data }) => data.from <= index)?.seq ?? 1;
 }
 

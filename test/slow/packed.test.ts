@@ -2,7 +2,17 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -64,18 +74,30 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("what is packed is what ships: code, types, documents; no sources, no tests", () => {
+test("the package contains code, types and documents; no sources, no tests, no source maps, no simulation", () => {
   const files = readdirSync(join(folder, "package"), { recursive: true, encoding: "utf8" });
   expect(readdirSync(join(folder, "package")).toSorted()).toEqual(
     ["CHANGELOG.md", "LICENSE", "README.md", "dist", "docs", "package.json"].toSorted(),
   );
-  expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$/.test(name))).toEqual([]);
+  expect(files.filter((name) => /\.test\.|(?<!\.d)\.ts$|\.map$|simulation\//.test(name))).toEqual([]);
   expect(files).toContain(join("docs", "guides", "graphs.md"));
 });
 
+test("the package is at most 1.2 MB packed and 5 MB unpacked", () => {
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"))!;
+  expect(statSync(join(folder, tarball)).size).toBeLessThanOrEqual(1_200_000);
+  const files = readdirSync(join(folder, "package"), { recursive: true, withFileTypes: true });
+  const bytes = files
+    .filter((file) => file.isFile())
+    .reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
+  expect(bytes).toBeLessThanOrEqual(5_000_000);
+});
+
 const PROGRAM = `
-import { append, createEngine, END, graph, START } from "reprise";
+import { append, createClient, createEngine, END, graph, RunStatus, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
+import { checkpointToJson } from "reprise/checkpoints";
+import { describeGraph } from "reprise/describe";
 import { sqlite } from "reprise/sqlite";
 import * as lint from "reprise/lint";
 export const echo = graph("echo", { state: { words: append<string>() }, output: (state): string => state.words.join(" ") })
@@ -86,12 +108,16 @@ export const echo = graph("echo", { state: { words: append<string>() }, output: 
 await using engine = await createEngine({ store: sqlite("echo.db"), definitions: [echo] });
 await using tried = await createTestEngine({ definitions: [echo] });
 export const run = await engine.start(echo, {}, { id: "echo-1" });
-// Whoever publishes types of their own can name all of these.
+// A library that publishes its own types can name all of these.
 export const steps = () => run.checkpoints();
 export const fork = () => run.fork({ step: 1 });
 export const parts = () => Promise.all([run.diff(run), run.replay(), run.scheduler(), run.info(), run.stateAt(1)]);
 export const start = (words: string[]) => engine.start(echo, { words });
 const said: string = await run.result();
+await using client = await createClient({ store: "sqlite:echo.db", definitions: [echo] });
+const info = await client.find("echo-1");
+export const text = checkpointToJson(await run.checkpoint(1));
+if (info?.status !== RunStatus.completed || describeGraph(echo).nodes.length !== 1) throw new Error("wrong");
 console.log(said, await (await tried.start(echo, {})).result(), typeof lint);
 `;
 

@@ -10,7 +10,7 @@ import type {
   DefinitionVersion,
   QueueLimits,
 } from "../../kernel/index.ts";
-import { SUSPECTS_SEEN } from "../../kernel/index.ts";
+import { isNodeRoute, SUSPECTS_SEEN } from "../../kernel/index.ts";
 import { startItemName } from "../rules/backlog.ts";
 import { MAX_RATE_GATES, type SlotKind } from "../rules/queue-limiter.ts";
 import { suspectGroups, type SuspectGroup } from "../rules/suspect-groups.ts";
@@ -137,7 +137,7 @@ export function prefetchClaimItems(ws: WorkingSet, mode: AccessMode, now: EpochM
     taken.map(({ run }) => [run]),
   );
   // What nodes take in is read when they start.
-  const tasks = taken.filter(({ name }) => !name.includes("\n"));
+  const tasks = taken.filter(({ name }) => !isNodeRoute(name));
   ws.prefetchRows(
     "journal",
     "none",

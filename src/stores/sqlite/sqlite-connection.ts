@@ -1,9 +1,9 @@
-// Open: from a path to a connection that keeps its promises, or a refusal.
+// SQLite connection: opens a file with the durability it promises, or refuses the file.
 //
-// O1. A file that is not ours, or newer than we are, is refused before anything is written to it.
-// O2. Durability is set and read back on every open; SQLite ignores a pragma it cannot honour without a word.
-// O3. The file that was opened is the one that has the name when everything is set: a `reprise restore` may put another one
-//     there while this process waits for its lock.
+// sqlite-connection.O1. A file of another program, or with a newer schema, is refused before anything is written to it.
+// sqlite-connection.O2. Durability is set and read back on every open: SQLite ignores a pragma it does not support, without an error.
+// sqlite-connection.O3. When the connection is ready, its file is still the one at the path: `reprise restore` may replace the file
+//   while this process waits for the lock.
 
 import { DatabaseSync } from "node:sqlite";
 import { RepriseError, type PayloadCodec } from "../../base/index.ts";
@@ -31,7 +31,7 @@ export interface SqliteConnection {
   readonly db: DatabaseSync;
   readonly sql: Statements;
   readonly userSql: UserSql;
-  /** Undefined when payloads are kept as they are. */
+  /** Undefined when payloads are stored as they are. */
   readonly cipher: SqlitePayloadCipher | undefined;
   /** Undefined in memory. */
   readonly files: OpenFiles | undefined;
@@ -42,11 +42,11 @@ export interface ConnectOptions extends RetryOptions {
   readonly durability: Durability;
   readonly migrate: boolean;
   readonly codec?: PayloadCodec | undefined;
-  /** Open also without the codec the payloads were written with; they can be neither read nor written then. */
+  /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
   readonly locked?: boolean | undefined;
 }
 
-/** How often a file that was replaced while it was being opened is opened again. */
+/** How often a file is opened again when it was replaced in the meantime. */
 const MAX_OPENS = 10;
 
 export async function connectSqlite(options: ConnectOptions): Promise<SqliteConnection> {
@@ -66,7 +66,7 @@ export async function connectSqlite(options: ConnectOptions): Promise<SqliteConn
   );
 }
 
-/** Undefined when the name leads to another file meanwhile (O3). `file` is undefined in memory. */
+/** sqlite-connection.O3. Undefined when the path leads to another file now. `file` is undefined in memory. */
 async function openDatabase(
   options: ConnectOptions,
   file: FileIdentity | undefined,
@@ -78,7 +78,7 @@ async function openDatabase(
   try {
     if (file !== undefined) trackOpen(db, file);
     const moved = await withRetry(options, what, () => {
-      // Before the first statement, too: it would read the log that lies there now into a file it does not belong to.
+      // Also before the first statement: it would apply the log of the new file to the old one.
       if (hasMoved()) return true;
       checkSchemaVersion(db, path);
       return hasMoved();
@@ -108,23 +108,23 @@ function closed(db: DatabaseSync): undefined {
   db.close();
 }
 
-/** A file that got no tables must not look like one that has lost its log (W1): closing removes the log. */
+/** A file without tables must not look like one without its log (file-header.W1). */
 function leaveEmpty(db: DatabaseSync): void {
   try {
     if (Number(pragma(db, "user_version")) === 0) db.exec("pragma journal_mode = delete");
   } catch {
-    // Another process has it open, whose log stays; or the disk fails, and the first error says so.
+    // Another process has the file open and keeps its log; or the disk fails, which the first error reports.
   }
 }
 
-/** O1. Looks at the bytes first, and opens for reading only when they do not settle it. */
+/** sqlite-connection.O1. Reads the header first, and opens the file only when the header does not decide. */
 async function refuseForeign(options: ConnectOptions): Promise<void> {
   const { path } = options;
   const header = await readCompleteHeader(options, path);
   if (header === undefined) return;
   if (header.applicationId === APPLICATION_ID) return refuseNewer(header.userVersion, path);
   if (header.applicationId !== 0) throw notReprise(path);
-  // Ours while another process makes it, its first transaction still in the WAL; otherwise somebody else's.
+  // Another process may be creating the store, with its first transaction still in the WAL.
   await withRetry(options, `Reading ${path}`, () => {
     const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
     try {
@@ -138,19 +138,20 @@ async function refuseForeign(options: ConnectOptions): Promise<void> {
 const SYNCHRONOUS = { full: 2, relaxed: 1 } as const;
 
 /**
- * Pages in the log before it is copied into the file: 16 MB. Keys of checkpoints are hashes, each stands on a page of its
- * own, and what is changed again before the copy is copied once. (Measured, chains of graph nodes on a quiet machine, rows
- * per second of a bare loop: 26,000 at SQLite's 1,000 pages, 45,000 at 4,000, 55,000 at 10,000. Journals alone do not care.)
+ * Pages in the log before SQLite copies it into the file: 16 MB. The keys of checkpoints are hashes, so each is on another page, and
+ * a page that changes several times before the copy is copied once. (Measured with chains of graph nodes on a quiet machine, in
+ * rows per second of a bare loop: 26,000 with SQLite's default of 1,000 pages, 45,000 with 4,000, 55,000 with 10,000. With
+ * journals alone there is no difference.)
  */
 const COPY_AT_PAGES = 4_000;
 
-/** O2 */
+/** sqlite-connection.O2 */
 function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability): void {
   const wanted: [name: string, value: string | number][] = [
     ["journal_mode", inMemory ? "memory" : "wal"],
     ["synchronous", SYNCHRONOUS[durability]],
     ["foreign_keys", 1],
-    // Only macOS has a weaker fsync than the one that counts; elsewhere these change nothing.
+    // On macOS fsync does not flush the disk's cache; elsewhere these have no effect.
     ["fullfsync", durability === "full" ? 1 : 0],
     ["checkpoint_fullfsync", durability === "full" ? 1 : 0],
   ];
@@ -161,7 +162,7 @@ function setPragmas(db: DatabaseSync, inMemory: boolean, durability: Durability)
     if (found !== value)
       throw new RepriseError(
         "STORE_UNSAFE_DURABILITY",
-        `Expected ${name} = ${value}, the database says ${String(found)}: commits would not survive a power cut. Move the file to a file system that supports it.`,
+        `SQLite reports ${name} = ${String(found)} instead of ${value}: commits would not survive a power failure. Move the file to a file system that supports it.`,
         { details: { pragma: name, expected: value, found } },
       );
   }

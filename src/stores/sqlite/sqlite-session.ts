@@ -1,15 +1,15 @@
-// Session: one connection, and transactions whose outcome is always known.
+// SQLite session: one connection, and transactions whose outcome is always known.
 //
-// X1. BEGIN IMMEDIATE to COMMIT without an await: nobody else in this process comes between, and no lock outlives a turn
-//     of the event loop.
-// X2. Every transaction first stamps this writer's row with its batch number. After a COMMIT that failed with an I/O
-//     error, that row says whether it happened (A8): the connection is closed, opened anew and asked.
-// X3. After any other error: ROLLBACK, then decide.
-// X4. The same statement checks that the row has the batch that was acknowledged last, and that the store's incarnation (a random
-//     row of `meta`) is the one this process knows. If not, the file went back to an earlier state: everything this process
-//     knows is void (`epoch`), and the first process that notices writes a new incarnation and when that was.
-// X5. Nothing is written once the file, its log or the index of its log has been removed or replaced: commits would go where
-//     no other process, and no restart, ever reads them.
+// sqlite-session.X1. There is no await between BEGIN IMMEDIATE and COMMIT: no other code of this process runs in between, and no
+//   lock outlives a turn of the event loop.
+// sqlite-session.X2. Every transaction first writes its batch number to this writer's row. After a COMMIT that failed with an I/O
+//   error, the session reopens the connection, and that row says whether the commit happened (rules.A8).
+// sqlite-session.X3. After any other error the session rolls back first.
+// sqlite-session.X4. The same statement checks that the row holds the batch that was acknowledged last, and that the store's
+//   incarnation (a random row of `meta`) is the one this process knows. If not, the store was rolled back to an earlier state:
+//   everything this process knows is void (`epoch`), and the first process that notices writes a new incarnation and the time.
+// sqlite-session.X5. Nothing is written once the file, its log or the index of its log was removed or replaced: no other process, and
+//   no restart, would ever read those commits.
 
 import { RepriseError, type EpochMs } from "../../base/index.ts";
 import {
@@ -28,12 +28,12 @@ import { connectSqlite, type ConnectOptions, type SqliteConnection } from "./sql
 import { busyError, withRetry, BUSY_TIMEOUT_MS, sleep, retryDelayMs } from "./retry-busy.ts";
 import type { Statements } from "./statements.ts";
 
-/** What a transaction works with: the words of the rules, and those that only SQLite has. */
+/** A transaction with the statements of the rules and those that only SQLite has. */
 export interface SqliteTx extends Tx {
   readonly sql: Statements;
 }
 
-/** Thrown by the body of a transaction to roll it back and answer all the same. */
+/** Thrown by the body of a transaction to roll it back and still return a result. */
 export class RollbackWith<T> extends Error {
   readonly answer: T;
   constructor(answer: T) {
@@ -42,37 +42,37 @@ export class RollbackWith<T> extends Error {
   }
 }
 
-/** How often a batch is applied anew after COMMITs that turned out not to have happened. */
+/** How often a batch is applied again after COMMITs that did not happen. */
 const MAX_UNKNOWN_COMMITS = 3;
-/** Marks of writers that died are kept this long before they are folded into one. */
-const FOLD_AFTER_MS = 30 * 86_400_000;
-/** X4. How long after its last commit a writer's row must be there. */
-const CHECKED_FOR_MS = 10 * 86_400_000;
+/** Rows of writers that did not write for this long are deleted. */
+const DELETE_WRITERS_AFTER_MS = 30 * 86_400_000;
+/** sqlite-session.X4. How long after its last commit a writer's row must exist. */
+const WRITER_EXISTS_MS = 10 * 86_400_000;
 
 type Attempt<T> = { readonly done: T } | { readonly unknown: unknown; readonly result: T };
 
-/** X4. Thrown inside a transaction, which is then rolled back and repeated. */
-class RolledBack extends Error {}
+/** sqlite-session.X4. Thrown inside a transaction, which is then rolled back and repeated. */
+class StoreRolledBack extends Error {}
 
 export class SqliteSession {
   readonly options: ConnectOptions;
   readonly clock: StoreClock;
   #writer: string;
   #batch = 0;
-  /** X4. The last batch that is known to be in; undefined while this writer has no row. */
+  /** sqlite-session.X4. The last batch that is known to be committed; undefined while this writer has no row. */
   #acknowledged: number | undefined;
   #acknowledgedAt = 0;
   #incarnation: string | null = null;
-  /** What the next transaction notes. */
-  #lost: { readonly incarnation: string | null; readonly event: HistoryEvent } | undefined;
+  /** The rollback that the next transaction records. */
+  #rollbackEvent: { readonly incarnation: string | null; readonly event: HistoryEvent } | undefined;
   #epoch = 0;
   readonly #listeners: ((change: HistoryBreak) => void)[] = [];
   #connection: SqliteConnection;
   /** Set while the connection is being replaced. */
   #recovery: Promise<number> | undefined;
-  /** After a failed fsync the log may be readable and yet not on disk. */
+  /** After a failed fsync the log may be readable but not on disk. */
   #logIsUnsafe = false;
-  /** X5. Set when the store was found replaced as the connection was closed: no other is opened. */
+  /** sqlite-session.X5. Set when the file was replaced before the connection was closed: no other connection is opened. */
   #replaced: unknown;
   #closed = false;
 
@@ -91,7 +91,7 @@ export class SqliteSession {
     return this.#connection;
   }
 
-  /** X4. How often the file went back. */
+  /** sqlite-session.X4. How often the store was rolled back. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -100,45 +100,45 @@ export class SqliteSession {
     this.#listeners.push(listener);
   }
 
-  /** Reads, with the same patience as writes. */
+  /** Reads, with the same retries as writes. */
   async read<T>(what: string, body: (sql: Statements) => T): Promise<T> {
     await this.#usable();
-    return withRetry(this.options, this.#doing(what), () => body(this.#connection.sql));
+    return withRetry(this.options, this.#describe(what), () => body(this.#connection.sql));
   }
 
-  /** X1–X3. `body` may run more than once, never partly. */
+  /** sqlite-session.X1 to sqlite-session.X3. `body` may run more than once; its effects are committed once or not at all. */
   async transact<T>(what: string, body: (tx: SqliteTx) => T): Promise<T> {
     const start = this.options.clock.monotonic();
     for (let unknowns = 0; ;) {
-      // Looked at first: with nothing to wait for, a write begins in the caller's own turn of the event loop.
+      // Checked first: with nothing to wait for, a write starts in the caller's turn of the event loop.
       if (this.#recovery !== undefined || this.#closed || !this.#connection.db.isOpen) await this.#usable();
       try {
         const attempt = this.#attempt(body);
         if ("done" in attempt) return attempt.done;
         if (await this.#happened(what, attempt.unknown)) return attempt.result;
         if (isFull(attempt.unknown) || ++unknowns === MAX_UNKNOWN_COMMITS)
-          throw storeErrorOf(attempt.unknown, this.#doing(what));
+          throw storeErrorOf(attempt.unknown, this.#describe(what));
         continue;
       } catch (error) {
-        if (error instanceof RolledBack) {
-          this.#wentBack(error.message);
+        if (error instanceof StoreRolledBack) {
+          this.#recordRollback(error.message);
           continue;
         }
-        if (!isBusy(error)) throw storeErrorOf(error, this.#doing(what));
-        if (this.options.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, this.#doing(what));
+        if (!isBusy(error)) throw storeErrorOf(error, this.#describe(what));
+        if (this.options.clock.monotonic() - start >= BUSY_TIMEOUT_MS) throw busyError(error, this.#describe(what));
       }
       await sleep(this.options, retryDelayMs(this.options));
     }
   }
 
-  /** An error names the file it happened with. */
-  #doing(what: string): string {
+  /** Errors name the file. */
+  #describe(what: string): string {
     return `${what} in ${this.options.path}`;
   }
 
   #attempt<T>(body: (tx: SqliteTx) => T): Attempt<T> {
     const { sql, files } = this.#connection;
-    // X5
+    // sqlite-session.X5
     if (files !== undefined) checkFiles(files);
     sql.begin.run();
     let result: T;
@@ -160,48 +160,48 @@ export class SqliteSession {
     }
     this.#acknowledged = this.#batch;
     this.#acknowledgedAt = this.options.clock.monotonic();
-    this.#lost = undefined;
+    this.#rollbackEvent = undefined;
     return { done: result };
   }
 
-  /** X2, X4 */
+  /** sqlite-session.X2, sqlite-session.X4 */
   #stamp(sql: Statements, now: EpochMs): void {
     const previous = this.#acknowledged;
     const batch = ++this.#batch;
-    if (previous === undefined) return this.#begin(sql, batch, now);
+    if (previous === undefined) return this.#addWriter(sql, batch, now);
     if (sql.stamp.run(this.#writer, batch, now, previous, this.#incarnation).changes === 1) return;
     const missing = this.#findMissing(sql, previous);
-    if (missing === undefined) return this.#begin(sql, batch, now);
-    throw new RolledBack(missing);
+    if (missing === undefined) return this.#addWriter(sql, batch, now);
+    throw new StoreRolledBack(missing);
   }
 
-  /** X4. Rows of writers that have not written for long are removed: a missing one proves nothing then. */
+  /** sqlite-session.X4. The row of a writer that has not written for long may be deleted: then a missing row proves nothing. */
   #findMissing(sql: Statements, previous: number): string | undefined {
     const found = (sql.writer.get(this.#writer) as { batch: number } | undefined)?.batch;
     const incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
     if (incarnation !== this.#incarnation) return otherIncarnation(this.#incarnation, incarnation);
-    const isOld = this.options.clock.monotonic() - this.#acknowledgedAt > CHECKED_FOR_MS;
+    const isOld = this.options.clock.monotonic() - this.#acknowledgedAt > WRITER_EXISTS_MS;
     if (found === previous || (found === undefined && isOld)) return undefined;
-    return `it acknowledged ${previous} commits of this process and has ${found ?? "none"}`;
+    return lostCommits(previous, found);
   }
 
-  /** X4, for a process that commits nothing. */
+  /** sqlite-session.X4, for a process that commits nothing. */
   async checkHistory(): Promise<void> {
     const missing = await this.read("Checking the history of the store", (sql) =>
       this.#acknowledged === undefined ? undefined : this.#findMissing(sql, this.#acknowledged),
     );
-    if (missing !== undefined) this.#wentBack(missing);
+    if (missing !== undefined) this.#recordRollback(missing);
   }
 
-  /** The first transaction of a writer: its row, the incarnation it belongs to, and that the file went back if it did. */
-  #begin(sql: Statements, batch: number, now: EpochMs): void {
+  /** In the first transaction of a writer: adds its row, reads the incarnation, and records a rollback of the store. */
+  #addWriter(sql: Statements, batch: number, now: EpochMs): void {
     sql.addWriter.run(this.#writer, batch, now);
     let incarnation = (sql.incarnation.get() as { value: string } | undefined)?.value;
-    const lost = this.#lost;
-    // Another process may have said so already, with a later incarnation. An earlier one is what the file went back to.
-    if (lost !== undefined && !((incarnation ?? "") > (lost.incarnation ?? ""))) {
+    const rollback = this.#rollbackEvent;
+    // A later incarnation: another process has recorded the rollback. An earlier one is the state the store was rolled back to.
+    if (rollback !== undefined && !((incarnation ?? "") > (rollback.incarnation ?? ""))) {
       incarnation = undefined;
-      const { key, value } = historyRow(lost.event);
+      const { key, value } = historyRow(rollback.event);
       sql.putMeta.run(key, value);
     }
     if (incarnation === undefined) {
@@ -211,11 +211,11 @@ export class SqliteSession {
     this.#incarnation = incarnation;
   }
 
-  /** X4. Listeners are called before anything else is written. */
-  #wentBack(detail: string): void {
+  /** sqlite-session.X4. Calls the listeners before anything else is written. */
+  #recordRollback(detail: string): void {
     const at = this.clock.now();
     this.#epoch += 1;
-    this.#lost = { incarnation: this.#incarnation, event: { at, kind: "rolled_back", detail } };
+    this.#rollbackEvent = { incarnation: this.#incarnation, event: { at, kind: "rolled_back", detail } };
     this.#writer = this.options.random.id();
     this.#acknowledged = undefined;
     for (const listener of this.#listeners) listener({ kind: "rolled_back", at, detail });
@@ -223,17 +223,17 @@ export class SqliteSession {
 
   #rollback(): void {
     const { db, sql } = this.#connection;
-    // SQLite has rolled back by itself after some errors.
+    // After some errors SQLite has rolled back automatically.
     if (!db.isTransaction) return;
     try {
       sql.rollback.run();
     } catch {
-      // Closing rolls back too; the next call opens a new connection.
+      // Closing the connection rolls back, too; the next call opens a new one.
       this.#disconnect();
     }
   }
 
-  /** X5. The log and its index are looked at while the connection holds them: closing it may remove them. */
+  /** sqlite-session.X5. Checks the log and its index before it closes the connection: closing may remove them. */
   #disconnect(): void {
     const { db, files = [] } = this.#connection;
     try {
@@ -244,7 +244,7 @@ export class SqliteSession {
     db.close();
   }
 
-  /** X2 */
+  /** sqlite-session.X2 */
   async #happened(what: string, commitError: unknown): Promise<boolean> {
     const batch = this.#batch;
     if (!isFull(commitError)) this.#logIsUnsafe = true;
@@ -252,20 +252,20 @@ export class SqliteSession {
     try {
       const last = await this.#reopen();
       if (this.#acknowledged !== undefined && last < this.#acknowledged)
-        this.#wentBack(`it acknowledged ${this.#acknowledged} commits of this process and has ${last}`);
+        this.#recordRollback(lostCommits(this.#acknowledged, last));
       else if (last >= batch) this.#acknowledged = batch;
       return last >= batch;
     } catch (error) {
       const { code } = storeErrorOf(commitError, what);
       throw new RepriseError(
         code,
-        `${this.#doing(what)}: COMMIT failed, and the database could not be asked whether it happened. Check the disk; what was committed is in the store, the rest is done again when the leases run out.`,
+        `${this.#describe(what)}: COMMIT failed, and reading its outcome failed, too. Check the disk. If the commit happened, it is in the store; otherwise a worker repeats the work when the leases expire.`,
         { cause: commitError, details: { unresolved: true, asking: String(error) } },
       );
     }
   }
 
-  /** One at a time, and nobody writes before it is done: the answer is this writer's last batch in the store. */
+  /** Runs once at a time, and every write waits for it. Returns this writer's last batch in the store. */
   #reopen(): Promise<number> {
     if (this.#replaced !== undefined) return Promise.reject(this.#replaced);
     this.#recovery ??= this.#replaceConnection().finally(() => {
@@ -293,9 +293,10 @@ export class SqliteSession {
   }
 
   async #usable(): Promise<void> {
-    // A recovery that fails is reported to the write that caused it; the next call tries again.
+    // A recovery that fails is reported to the write that caused it; the next call retries.
     if (this.#recovery !== undefined) await this.#recovery.catch(() => undefined);
-    if (this.#closed) throw new RepriseError("USAGE", `The store ${this.options.path} is closed.`);
+    if (this.#closed)
+      throw new RepriseError("USAGE", `The store ${this.options.path} is closed. Open it again, or close it later.`);
     if (!this.#connection.db.isOpen) await this.#reopen();
   }
 
@@ -309,23 +310,28 @@ export class SqliteSession {
     if (this.#closed) return;
     if (this.#batch > 0 && this.#connection.db.isOpen)
       await this.transact("Closing the store", ({ sql, now }) => {
-        // The clock must not fall behind after a restart, yet lines of writers that are gone should not pile up.
+        // The clock must not go backwards after a restart, and rows of closed writers must not accumulate.
         sql.saveMark.run(now);
         sql.deleteWriter.run(this.#writer);
-        sql.deleteOldWriters.run(now - FOLD_AFTER_MS);
+        sql.deleteOldWriters.run(now - DELETE_WRITERS_AFTER_MS);
       }).catch(() => undefined);
     this.#closed = true;
     if (this.#connection.db.isOpen) this.#connection.db.close();
   }
 }
 
-/** Copying the log into the database and syncing that makes durable whatever is read from now on. */
+/** The detail of a rollback, for people. */
+function lostCommits(acknowledged: number, found: number | undefined): string {
+  return `it acknowledged ${acknowledged} commits of this process and holds ${found ?? 0}`;
+}
+
+/** Copies the log into the file and syncs it, so that everything read from now on is durable. */
 function saveLog({ db }: SqliteConnection): void {
   const { busy } = db.prepare("pragma wal_checkpoint(truncate)").get() as { busy: number };
   if (busy !== 0) throw Object.assign(new Error("the log is in use"), { errcode: SQLITE_BUSY });
 }
 
-/** Under the write lock, which waits until no COMMIT can be under way any more; a plain read does not (A8). */
+/** Takes the write lock, which waits for every running COMMIT; a plain read does not (rules.A8). */
 function askBatch({ sql }: SqliteConnection, writer: string): number {
   sql.begin.run();
   try {

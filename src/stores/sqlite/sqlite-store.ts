@@ -1,9 +1,9 @@
-// SqliteStore: the port on one SQLite file.
+// SQLite store: the `Store` port on one SQLite file.
 //
-// S1. A list of writes is one BEGIN IMMEDIATE … COMMIT on this thread. A worker thread gave no throughput and more
-//     latency, also with a 2 ms fsync.
-// S2. A write that breaks something unexpected is found by applying the list's writes singly; it hurts no other.
-// S3. A poll that finds nothing writes nothing.
+// sqlite-store.S1. A list of writes is one BEGIN IMMEDIATE … COMMIT on this thread. A worker thread had the same throughput and
+//   more latency, also with a 2 ms fsync.
+// sqlite-store.S2. When a list fails, its writes are repeated one by one, so that only the write that fails is lost.
+// sqlite-store.S3. A poll that finds nothing writes nothing.
 
 import { resolve } from "node:path";
 import type { Clock, EpochMs, PayloadCodec, Random, Timers } from "../../base/index.ts";
@@ -84,23 +84,23 @@ import { SqliteThreads } from "./sqlite-threads.ts";
 import { transact } from "./user-transaction.ts";
 
 export interface SqliteStoreOptions {
-  /** A file, or ":memory:" for a store that lives as long as the process. */
+  /** A file, or ":memory:" for a store in memory. */
   readonly path: string;
-  /** "relaxed" may lose the last commits in a power cut, never in a crash of the process. */
+  /** "relaxed" may lose the last commits in a power failure, never in a crash of the process. */
   readonly durability?: Durability;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: Random;
-  /** False: refuse a file whose schema is not the newest, instead of bringing it up to date. */
+  /** False: refuse a file with an older schema instead of migrating it. */
   readonly migrate?: boolean;
-  /** What payloads are written and read with. */
+  /** Encodes and decodes payloads. */
   readonly codec?: PayloadCodec | undefined;
-  /** Open also without the codec the payloads were written with; they can be neither read nor written then. */
+  /** Open the file without the codec its payloads were written with. Payloads can then be neither read nor written. */
   readonly locked?: boolean;
 }
 
 /**
- * Opens, and if need be creates, a store in one SQLite file.
+ * Opens a store in one SQLite file, and creates the file if it does not exist.
  *
  * @example
  * ```ts
@@ -154,7 +154,7 @@ export class SqliteStore implements Store, ThreadStore {
   async #write(writes: readonly Write[]): Promise<readonly Outcome[]> {
     if (writes.length === 0) return [];
     if (writes.every(isPoll)) {
-      const idle = await this.#pollIdly(writes);
+      const idle = await this.#pollWithoutTransaction(writes);
       if (idle !== undefined) return idle;
     }
     const { epoch } = this.#session;
@@ -164,7 +164,7 @@ export class SqliteStore implements Store, ThreadStore {
       return await commit(writes);
     } catch (error) {
       if (writes.length === 1 || !isWorthRetrying(error)) throw error;
-      // S2
+      // sqlite-store.S2
       return writeOneByOne(writes, async (write) => (await commit([write]))[0]!);
     }
   }
@@ -177,8 +177,8 @@ export class SqliteStore implements Store, ThreadStore {
     this.#session.onBreak(listener);
   }
 
-  /** S3 */
-  #pollIdly(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
+  /** sqlite-store.S3 */
+  #pollWithoutTransaction(polls: readonly Write[]): Promise<readonly Outcome[] | undefined> {
     return this.#session.read("Polling", (sql) => {
       const now = this.now();
       const outcomes = polls.map((poll) => idleOutcome(sql, now, poll));
@@ -190,27 +190,29 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.transact("Registering a worker", (tx) => {
       for (;;) {
         const worker = randomWorkerNumber(this.#session.options.random);
-        if (registerWorker(this.#caughtUp(tx), worker, name, leaseMs, about)) return worker;
+        if (registerWorker(this.#withHighestTime(tx), worker, name, leaseMs, about)) return worker;
       }
     });
   }
 
   renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean> {
-    return this.#session.transact("Renewing a lease", (tx) => renewLease(this.#caughtUp(tx), worker, leaseMs, doing));
+    return this.#session.transact("Renewing a lease", (tx) =>
+      renewLease(this.#withHighestTime(tx), worker, leaseMs, doing),
+    );
   }
 
   listWorkers(): Promise<readonly WorkerInfo[]> {
     return this.#session.read("Listing workers", listWorkers);
   }
 
-  /** With the latest time any writer knows: a lease that is short of it looks expired to the others at once. */
-  #caughtUp(tx: SqliteTx): SqliteTx {
+  /** With the highest time of all writers: a lease by a slower clock would expire at once for the others. */
+  #withHighestTime(tx: SqliteTx): SqliteTx {
     this.#session.catchUp();
     return { ...tx, now: this.now() };
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.read("Looking at what a worker holds", (sql) => readHeld(sql, worker));
+    return this.#session.read("Reading the leases of a worker", (sql) => readHeld(sql, worker));
   }
 
   releaseWorker(worker: number): Promise<void> {
@@ -270,8 +272,8 @@ export class SqliteStore implements Store, ThreadStore {
     return this.#session.read("Reading a run's streams", (sql) => readEmitted(sql, run));
   }
 
-  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
-    return this.#session.read("Reading inputs", (sql) => readInputs(sql, asked));
+  readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]> {
+    return this.#session.read("Reading inputs", (sql) => readInputs(sql, requests));
   }
 
   readReadiness(run: RunNumber): Promise<readonly Readiness[]> {
@@ -279,17 +281,17 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
-    return this.#session.read("Looking at runs", (sql) => readPulses(sql, runs));
+    return this.#session.read("Reading the progress of runs", (sql) => readPulses(sql, runs));
   }
 
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]> {
-    return this.#session.read("Looking at items", (sql) => readItemTokens(sql, items));
+    return this.#session.read("Reading items", (sql) => readItemTokens(sql, items));
   }
 
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]> {
-    return this.#session.read("Looking at items", (sql) => readItems(sql, run, items));
+    return this.#session.read("Reading items", (sql) => readItems(sql, run, items));
   }
 
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
@@ -305,7 +307,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return this.#session.read("Looking at what waits", (sql) => readBacklog(sql, upTo));
+    return this.#session.read("Reading the backlog", (sql) => readBacklog(sql, upTo));
   }
 
   pollChanges(): boolean {
@@ -313,7 +315,7 @@ export class SqliteStore implements Store, ThreadStore {
     try {
       version = this.#readDataVersion();
     } catch {
-      // Busy or out of reach for a moment: the next look compares with the same number.
+      // Busy or unavailable for a moment: the next poll compares with the same number.
       return false;
     }
     const changed = version !== this.#dataVersion;
@@ -321,7 +323,7 @@ export class SqliteStore implements Store, ThreadStore {
     return changed;
   }
 
-  /** Changes when another connection commits; a new connection starts with a number of its own. */
+  /** Changes when another connection commits. A new connection starts with another number. */
   #readDataVersion(): number {
     const { db, sql } = this.#session.connection;
     return db.isOpen ? (sql.dataVersion.get() as { data_version: number }).data_version : -1;
@@ -336,7 +338,7 @@ export class SqliteStore implements Store, ThreadStore {
   }
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
-    return this.#session.read("Looking at schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
+    return this.#session.read("Reading due schedules", (sql) => findDueSchedules(sql, this.now(), definitions, limit));
   }
 
   prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {

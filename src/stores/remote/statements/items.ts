@@ -1,6 +1,6 @@
 // Words about items: how they get into the queue, are claimed, come back and go.
 
-import { DEADLINE_ITEM, QueueItemState, isStartPending } from "../../../kernel/index.ts";
+import { DEADLINE_ITEM, isNodeRoute, isStartPending, QueueItemState } from "../../../kernel/index.ts";
 import {
   anyTask,
   delayedItems,
@@ -125,7 +125,7 @@ export function itemStatements(speech: StatementContext) {
         ws
           .select(waitingTasks(lock("queue"), run))
           // Of flows alone: the tasks of a workflow are answers its code waits for.
-          .filter(({ name }) => name.includes("\n")),
+          .filter(({ name }) => isNodeRoute(name)),
         { state: QueueItemState.stopped },
       ),
     ),
