@@ -16,11 +16,7 @@ export async function explain(given: string | undefined, options: GlobalOptions)
   }
   const code = given.toUpperCase();
   if (!isErrorCode(code))
-    throw new CommandError(
-      "USAGE",
-      `Unknown error code ${plain(given)}.${suggestion(code, codes)}`,
-      "reprise explain",
-    );
+    throw new CommandError("USAGE", `Unknown error code ${plain(given)}.${suggestion(code, codes)}`, "reprise explain");
   if (options.json) await printJson(entryOf(code));
   else await print(pageOf(code) ?? `${lineOf(code)}\n  ${paint("dim", "next:")} ${ERROR_CATALOGUE[code].next}`);
   return EXIT.ok;

@@ -88,7 +88,8 @@ export async function fail(error: unknown, json: boolean, nextStep?: string): Pr
   else {
     remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
     // The message of a usage error contains the next step.
-    if (reason !== "USAGE" || nextStep !== undefined || error instanceof CommandError) remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
+    if (reason !== "USAGE" || nextStep !== undefined || error instanceof CommandError)
+      remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
     remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
   }
   if (!(error instanceof RepriseError)) return EXIT.problem;
