@@ -17,16 +17,16 @@ const file = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 
 /** Tests written for SQLite that also run on every other store (test/cross-store). */
 const CROSS_STORE = [
-  "test/engine/{ahead-of-journal,beginnings,branches,cancelling,children,child-messages,deadlines}.test.ts",
-  "test/engine/{early-messages,generations,leases,outbox,pausing,queues,retries,retrying,schedules}.test.ts",
-  "test/engine/{signals,stopped,streams,terminating,updates,waiting}.test.ts",
+  "test/engine/{ahead-of-journal,deferred-starts,branches,cancelling,children,child-messages,deadlines}.test.ts",
+  "test/engine/{early-messages,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
+  "test/engine/{signals,stopped-runs,streams,terminating,updates,waiting}.test.ts",
   "test/flow/{acceptance,control,flows,retry,stopping,verify}.test.ts",
   "test/graph/{commits,composition,joins,nodes,recorded-io,replay,retry,time-travel}.test.ts",
 ];
 
 /** The subset that runs on real servers, which are slow: one file for each way in which time, order and crashes matter. */
 const ON_SERVERS = [
-  "test/engine/{early-messages,signals,stopped,waiting}.test.ts",
+  "test/engine/{early-messages,signals,stopped-runs,waiting}.test.ts",
   "test/flow/{acceptance,retry}.test.ts",
   "test/graph/{commits,recorded-io}.test.ts",
 ];

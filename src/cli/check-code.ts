@@ -65,13 +65,9 @@ async function checkJournal(store: Store, record: RunRecord): Promise<void> {
   const fault = findJournalFault(await store.readJournal(record.run, 0, record.head), record);
   if (fault === undefined) return;
   const what = fault.code === undefined ? "is damaged" : "cannot be read";
-  throw new RepriseError(
-    fault.code ?? "STORE_CORRUPT",
-    `The journal of run ${id} ${what}: ${fault.problem}. Run \`reprise doctor\`.`,
-    {
-      details: { run: id, seq: fault.seq },
-    },
-  );
+  throw new RepriseError(fault.code ?? "STORE_CORRUPT", `The journal of run ${id} ${what}: ${fault.problem}.`, {
+    details: { run: id, seq: fault.seq },
+  });
 }
 
 function verdictJson(verdict: Replay): Record<string, unknown> {

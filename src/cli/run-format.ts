@@ -2,7 +2,7 @@
 // absent values.
 
 import { decode, encode, ERROR_CATALOGUE, isErrorCode } from "../base/index.ts";
-import { hasEnded, type Entry, type RunRecord, type RunStatus } from "../kernel/index.ts";
+import { decodeData, hasEnded, type Entry, type RunRecord, type RunStatus } from "../kernel/index.ts";
 import { nextFor } from "./command-error.ts";
 import type { Paint } from "./output.ts";
 import { textOf } from "./steps.ts";
@@ -60,36 +60,45 @@ export interface RunErrorInfo {
   readonly stack: string | null;
 }
 
+/** The evidence of a stopped run, as any version may have stored it. */
+interface StoredEvidence {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly where?: unknown;
+  readonly expected?: unknown;
+  readonly actual?: unknown;
+  readonly stack?: unknown;
+}
+
 /** Why a run failed or stopped: from its last entry or its evidence. */
 export function findRunError(record: RunRecord, last: Entry | undefined): RunErrorInfo | undefined {
   if (record.status === "failed" && last !== undefined) {
-    const { error, stack } = decode(last.data) as { error?: Error & { code?: unknown }; stack?: unknown };
+    const { error: thrown, stack } = decodeData("RunFailed", last.data);
+    const error = thrown as Partial<Error & { readonly code: unknown }> | undefined;
     const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
-    return runErrorOf(record.id, code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, {
-      ...(typeof stack === "string" && { stack }),
-    });
+    return runErrorOf(record.id, code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, { stack });
   }
   const isPausedByEngine = record.status === "paused" && record.evidence !== undefined;
   if (record.status !== "blocked" && record.status !== "determinism_violation" && !isPausedByEngine) return undefined;
-  const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as Record<string, unknown>;
+  const evidence = (record.evidence === undefined ? {} : decode(record.evidence)) as StoredEvidence;
   const fallback = record.status === "blocked" ? "RUN_BLOCKED" : "DETERMINISM_VIOLATION";
-  const code = isErrorCode(evidence["code"]) ? evidence["code"] : fallback;
-  return runErrorOf(record.id, code, textOf(evidence["message"], "no evidence was stored"), evidence);
+  const code = isErrorCode(evidence.code) ? evidence.code : fallback;
+  return runErrorOf(record.id, code, textOf(evidence.message, "no evidence was stored"), evidence);
 }
 
 function runErrorOf(
   id: string,
   code: keyof typeof ERROR_CATALOGUE,
   message: string,
-  evidence: Record<string, unknown>,
+  evidence: StoredEvidence,
 ): RunErrorInfo {
   return {
     code,
     message,
     next: nextFor(ERROR_CATALOGUE[code].next, id, code),
-    where: typeof evidence["where"] === "string" ? evidence["where"] : null,
-    expected: evidence["expected"] ?? null,
-    actual: evidence["actual"] ?? null,
-    stack: typeof evidence["stack"] === "string" ? evidence["stack"] : null,
+    where: typeof evidence.where === "string" ? evidence.where : null,
+    expected: evidence.expected ?? null,
+    actual: evidence.actual ?? null,
+    stack: typeof evidence.stack === "string" ? evidence.stack : null,
   };
 }

@@ -54,6 +54,7 @@ export {
   type NewCheckpoint,
   type DeliveredMessage,
 } from "./checkpoint.ts";
+export type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 export { commandSequenceOf, isInNode, nodeCommandOf, nodePrefixOf, stableCommandOf } from "./command-id.ts";
 export {
   decodeData,

@@ -11,6 +11,7 @@ import {
   type RetryPolicy,
 } from "../base/index.ts";
 import type { Awaitable } from "./definition.ts";
+import type { InputOfKey, KeyFunction, KeyTakes } from "./key-function.ts";
 import { labelOption } from "./label.ts";
 import { checkQueueSlot, type QueueSlotOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
@@ -122,11 +123,21 @@ export function task<const Name extends string, Output, Input = void>(
   name: Name,
   run: (ctx: TaskContext, input: Input) => Awaitable<Output>,
 ): Task<Name, Input, Output>;
-export function task<const Name extends string, Output, Parsed = void, Input = Parsed>(
+export function task<const Name extends string, Output, Parsed, Input>(
   name: Name,
-  options: TaskOptions<Input, Parsed>,
+  options: TaskOptions<Input, Parsed> & { input: Schema<Input, Parsed> },
   run: (ctx: TaskContext, input: Parsed) => Awaitable<Output>,
 ): Task<Name, Input, Output>;
+export function task<
+  const Name extends string,
+  Output,
+  Key extends KeyFunction = KeyFunction,
+  Input = InputOfKey<Key>,
+>(
+  name: Name,
+  options: Omit<TaskOptions<never, never>, "input" | "key"> & { input?: never; key?: Key },
+  run: (ctx: TaskContext, input: Input) => Output & KeyTakes<Key, Input>,
+): Task<Name, Input, Awaited<Output>>;
 export function task(name: string, ...rest: readonly unknown[]): AnyTask {
   const options = (rest.length === 1 ? {} : rest[0]) as TaskOptions<never, unknown>;
   const run = rest.at(-1);

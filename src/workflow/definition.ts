@@ -8,6 +8,9 @@ import {
   checkQueueSlot,
   type DecodedEntry,
   type Definition,
+  type InputOfKey,
+  type KeyFunction,
+  type KeyTakes,
   type QueueSlotOptions,
   type Ports,
   type Schema,
@@ -108,14 +111,26 @@ export function workflow<const Name extends string, Output, Input = void>(
 export function workflow<
   const Name extends string,
   Output,
-  Parsed = void,
-  Input = Parsed,
+  Parsed,
+  Input,
   M extends Ports = {},
   State = Record<string, unknown>,
 >(
   name: Name,
-  options: WorkflowOptions<Input, Parsed, M, State>,
+  options: WorkflowOptions<Input, Parsed, M, State> & { input: Schema<Input, Parsed> },
   run: (ctx: WorkflowContext<M, Input, State>, input: Parsed) => Promise<Output>,
+): Workflow<Name, Input, Output, M>;
+export function workflow<
+  const Name extends string,
+  Output,
+  Key extends KeyFunction = KeyFunction,
+  Input = InputOfKey<Key>,
+  M extends Ports = {},
+  State = Record<string, unknown>,
+>(
+  name: Name,
+  options: Omit<WorkflowOptions<never, never, M, State>, "input" | "key"> & { input?: never; key?: Key },
+  run: (ctx: WorkflowContext<M, Input, State>, input: Input) => Promise<Output> & KeyTakes<Key, Input>,
 ): Workflow<Name, Input, Output, M>;
 export function workflow(name: string, ...rest: readonly unknown[]): Workflow<string, any, any, any> {
   const options = (rest.length === 1 ? {} : rest[0]) as WorkflowOptions<never, unknown, Ports, unknown>;

@@ -3,7 +3,7 @@
 import { flushCompileCache } from "node:module";
 import { createEngine, type StoreSource } from "reprise";
 import { storeOf } from "../../src/stores/store-url.ts";
-import { killingItself, type Kill } from "../engine/killing-itself.ts";
+import { selfKillingStore, type Kill } from "../engine/self-killing-store.ts";
 import { definitionsOf } from "./definitions.ts";
 
 export interface Work {
@@ -15,7 +15,7 @@ export interface Work {
 }
 
 function sourceOf({ url, kill }: Work): StoreSource {
-  return killingItself(
+  return selfKillingStore(
     storeOf(url),
     kill,
     (write) => write.write === "complete" || (write.write === "turn" && write.entries.length > 0),

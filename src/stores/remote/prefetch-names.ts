@@ -8,8 +8,8 @@ const FEW = 16;
 
 /** Undefined when there are many, or nobody has said. */
 export function prefetchVersions(writes: readonly Write[]): readonly DefinitionVersion[] | undefined {
-  const wanted = writes.flatMap((write) => (write.write === "claim-turns" ? write.definitions : []));
-  return few(wanted);
+  const names = writes.flatMap((write) => (write.write === "claim-turns" ? write.definitions : []));
+  return few(names);
 }
 
 /** Names of tasks and routes of nodes. */
@@ -17,6 +17,6 @@ export function prefetchNames(writes: readonly Write[]): readonly string[] | und
   return few(writes.flatMap((write) => (write.write === "claim-items" ? write.names : [])));
 }
 
-function few<T>(wanted: readonly T[]): readonly T[] | undefined {
-  return wanted.length > 0 && wanted.length <= FEW ? wanted : undefined;
+function few<T>(names: readonly T[]): readonly T[] | undefined {
+  return names.length > 0 && names.length <= FEW ? names : undefined;
 }

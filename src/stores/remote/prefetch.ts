@@ -6,6 +6,7 @@
 
 import type { EpochMs } from "../../base/index.ts";
 import {
+  commandTypeOf,
   DEADLINE_ITEM,
   isCancel,
   type Arrival,
@@ -56,20 +57,20 @@ const OURS: Lock = "update";
 export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: Write): void {
   switch (write.write) {
     case "turn":
-      return wantTurn(ws, write);
+      return prefetchTurn(ws, write);
     case "complete":
-      return wantComplete(ws, write);
+      return prefetchComplete(ws, write);
     case "start":
-      return wantStart(ws, write);
+      return prefetchStart(ws, write);
     case "end-item":
-      wantRun(ws, write.run);
-      return wantItem(ws, write.run, write.item, write.slot);
+      prefetchRun(ws, write.run);
+      return prefetchItem(ws, write.run, write.item, write.slot);
     case "return-item":
-      return wantItem(ws, write.run, write.item, write.slot);
+      return prefetchItem(ws, write.run, write.item, write.slot);
     case "return-turn":
-      return wantRun(ws, write.run);
+      return prefetchRun(ws, write.run);
     case "message":
-      return wantMessage(ws, write);
+      return prefetchMessage(ws, write);
     case "claim-turns":
       return prefetchClaimTurns(ws, mode, write);
     case "claim-items":
@@ -79,7 +80,7 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
     case "admit":
       return prefetchAdmit(ws, mode, now, write);
     case "stop":
-      return wantStop(ws, write);
+      return prefetchStop(ws, write);
     case "pause":
     case "resume": {
       const row = newest(ws, write.id);
@@ -89,18 +90,18 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
       return ws.prefetch(stoppedItems(OURS, row.run));
     }
     case "terminate":
-      return wantTerminate(ws, write);
+      return prefetchTerminate(ws, write);
     case "retry":
-      return wantRetry(ws, write);
+      return prefetchRetry(ws, write);
     case "fork":
-      return wantFork(ws, write);
+      return prefetchFork(ws, write);
     case "put-schedule":
-      return wantPutSchedule(ws, write);
+      return prefetchPutSchedule(ws, write);
     case "remove-schedule":
       return ws.prefetchRows("schedules", OURS, [[write.name]]);
     case "declare-queue":
     case "change-queue":
-      return wantQueue(ws, write.name);
+      return prefetchQueue(ws, write.name);
     case "message-delivered":
       ws.prefetch({ ...firstOfLine(OURS, write.firstRun), limit: 2 });
       return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
@@ -114,7 +115,7 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
 
 // ── parts ──
 
-function wantRun(ws: WorkingSet, run: number): void {
+function prefetchRun(ws: WorkingSet, run: number): void {
   ws.prefetchRows("runs", OURS, [[run]]);
 }
 
@@ -123,7 +124,7 @@ function newest(ws: WorkingSet, id: string): RowOf<"runs"> | undefined {
   return ws.trySelect(newestOfId(OURS, id))?.[0];
 }
 
-function wantNew(ws: WorkingSet, runs: readonly Pick<NewRun, "id">[]): void {
+function prefetchNew(ws: WorkingSet, runs: readonly Pick<NewRun, "id">[]): void {
   ws.prefetchBy(
     "runs",
     ["id", "generation"],
@@ -132,71 +133,71 @@ function wantNew(ws: WorkingSet, runs: readonly Pick<NewRun, "id">[]): void {
   );
 }
 
-function wantItem(ws: WorkingSet, run: number, item: string, line: QueueSlot | undefined): void {
+function prefetchItem(ws: WorkingSet, run: number, item: string, line: QueueSlot | undefined): void {
   ws.prefetchRows("queue", OURS, [[run, item]]);
-  wantFreed(ws, line);
+  prefetchFreed(ws, line);
 }
 
 /** Whoever waits for the key of an item that goes. */
-function wantFreed(ws: WorkingSet, line: QueueSlot | undefined): void {
+function prefetchFreed(ws: WorkingSet, line: QueueSlot | undefined): void {
   if (line?.key === undefined) return;
   ws.prefetchRows("queues", OURS, [[line.queue]]);
   ws.trySelect(parkedItems(OURS, "task", line.queue, line.key, 1), 4);
 }
 
 /** A cancel takes a run out of its line. */
-function wantArrival(ws: WorkingSet, run: number, { type }: Arrival): void {
-  wantRun(ws, run);
+function prefetchArrival(ws: WorkingSet, run: number, { type }: Arrival): void {
+  prefetchRun(ws, run);
   if (isCancel(type)) ws.prefetchRows("queue", OURS, [[run, START_ITEM]]);
 }
 
 /** What a run leaves behind when it ends. */
-function wantEnd(ws: WorkingSet, run: number): void {
+function prefetchEnd(ws: WorkingSet, run: number): void {
   ws.prefetch(itemsOfRun(OURS, run, SWEEP_LIMIT));
   if (ws.original("runs", run)?.arrivals !== 0) ws.prefetch(onceOfRun(run, SWEEP_LIMIT));
 }
 
 // ── writes ──
 
-function wantTurn(ws: WorkingSet, turn: TurnWrite): void {
+function prefetchTurn(ws: WorkingSet, turn: TurnWrite): void {
   const { run } = turn;
-  wantRun(ws, run);
+  prefetchRun(ws, run);
   const row = ws.original("runs", run);
-  for (const { item, slot: line } of turn.finished) wantItem(ws, run, item, line);
-  const tasks = turn.dropped.filter((item) => item.includes("Task("));
+  for (const { item, slot: line } of turn.finished) prefetchItem(ws, run, item, line);
+  const tasks = turn.dropped.filter((item) => commandTypeOf(item) === "Task");
   if (tasks.length > 0)
     ws.prefetchRows(
       "queue",
       OURS,
       tasks.map((item) => [run, item]),
     );
-  wantChildren(ws, turn);
+  prefetchChildren(ws, turn);
   for (const { to, arrival } of turn.messages)
-    if (typeof to === "number") wantArrival(ws, to, arrival);
+    if (typeof to === "number") prefetchArrival(ws, to, arrival);
     else {
       const child = ws.trySelect(newestChild(OURS, to, run))?.[0];
-      if (child !== undefined) wantArrival(ws, child.run, arrival);
+      if (child !== undefined) prefetchArrival(ws, child.run, arrival);
     }
-  if (turn.chunks.length > 0 || turn.outgoing.length > 0) wantLeaving(ws, turn, row);
+  if (turn.chunks.length > 0 || turn.outgoing.length > 0) prefetchLeaving(ws, turn, row);
   for (const { step, key } of turn.checkpoints ?? []) {
     ws.prefetchRows("checkpoints", "none", [[run, step]]);
     ws.prefetchBy("checkpoints", ["key"], [[key]], "none");
   }
   if (turn.then === "hold" || turn.then === "release") return;
-  wantEnd(ws, run);
-  if (turn.next !== undefined) wantNext(ws, run, turn.read, row);
+  prefetchEnd(ws, run);
+  if (turn.next !== undefined) prefetchNext(ws, run, turn.read, row);
 }
 
-function wantChildren(ws: WorkingSet, { children }: Pick<TurnWrite, "children">): void {
+function prefetchChildren(ws: WorkingSet, { children }: Pick<TurnWrite, "children">): void {
   if (children.length > 0)
-    wantNew(
+    prefetchNew(
       ws,
       children.map((child) => child.run),
     );
 }
 
 /** Streams and lines stand under the first generation, mostly the only one. */
-function wantLeaving(
+function prefetchLeaving(
   ws: WorkingSet,
   { run, chunks: emits, outgoing: sends }: TurnWrite,
   row: RowOf<"runs"> | undefined,
@@ -213,7 +214,7 @@ function wantLeaving(
   if (sends.length > 0) ws.prefetch(lastOfLine(OURS, first));
 }
 
-function wantNext(ws: WorkingSet, run: number, read: number, row: RowOf<"runs"> | undefined): void {
+function prefetchNext(ws: WorkingSet, run: number, read: number, row: RowOf<"runs"> | undefined): void {
   ws.prefetchBy("tags", ["run"], [[run]], "none");
   ws.prefetch(idsOfRun(run));
   ws.prefetchRows("queue", OURS, [
@@ -223,10 +224,10 @@ function wantNext(ws: WorkingSet, run: number, read: number, row: RowOf<"runs"> 
   if (row !== undefined && row.arrivals > read) ws.prefetch(inboxFrom(run, read));
 }
 
-function wantComplete(ws: WorkingSet, write: CompleteWrite): void {
+function prefetchComplete(ws: WorkingSet, write: CompleteWrite): void {
   const { run, fence, arrivals, spread, advances } = write;
-  wantRun(ws, run);
-  if ("item" in fence) wantItem(ws, run, fence.item, fence.slot);
+  prefetchRun(ws, run);
+  if ("item" in fence) prefetchItem(ws, run, fence.item, fence.slot);
   const nodes = [...arrivals.map(({ target }) => target), ...advances.map(({ barrier }) => barrier)];
   if (spread !== undefined) nodes.push(spread.barrier);
   ws.prefetchRows(
@@ -239,16 +240,16 @@ function wantComplete(ws: WorkingSet, write: CompleteWrite): void {
     "none",
     arrivals.map(({ target, edge, index }) => [run, target, edge, index]),
   );
-  wantChildren(ws, write);
-  for (const { to, arrival } of write.messages) wantArrival(ws, to, arrival);
+  prefetchChildren(ws, write);
+  for (const { to, arrival } of write.messages) prefetchArrival(ws, to, arrival);
   if (write.then === "continue") return void ws.trySelect(anyTask(run), 8);
-  wantEnd(ws, run);
+  prefetchEnd(ws, run);
   const row = ws.original("runs", run);
   if (write.cancel !== undefined && row !== undefined) ws.prefetch(liveChildren(OURS, row.root, run));
 }
 
-function wantStart(ws: WorkingSet, { run, singleton, debounce }: StartWrite): void {
-  wantNew(ws, [run]);
+function prefetchStart(ws: WorkingSet, { run, singleton, debounce }: StartWrite): void {
+  prefetchNew(ws, [run]);
   for (const [kind, key] of [
     ["singleton", singleton],
     ["debounce", debounce],
@@ -264,30 +265,30 @@ function wantStart(ws: WorkingSet, { run, singleton, debounce }: StartWrite): vo
   }
 }
 
-function wantMessage(ws: WorkingSet, { to, arrival, once, dedupId }: MessageWrite): void {
+function prefetchMessage(ws: WorkingSet, { to, arrival, once, dedupId }: MessageWrite): void {
   const row = newest(ws, to);
   if (row === undefined) return;
-  wantArrival(ws, row.run, arrival);
+  prefetchArrival(ws, row.run, arrival);
   if (once) ws.prefetchRows("once", "none", [[row.run, arrival.target]]);
   if (dedupId !== undefined) ws.prefetchRows("once", "none", [[row.run, DEDUP_ID_PREFIX + dedupId]]);
 }
 
-function wantStop(ws: WorkingSet, { run, item, slot: line }: StopWrite): void {
-  wantRun(ws, run);
-  if (item !== undefined) wantItem(ws, run, item, line);
+function prefetchStop(ws: WorkingSet, { run, item, slot: line }: StopWrite): void {
+  prefetchRun(ws, run);
+  if (item !== undefined) prefetchItem(ws, run, item, line);
   ws.prefetch(waitingTasks(OURS, run));
 }
 
-function wantTerminate(ws: WorkingSet, { id }: TerminateWrite): void {
+function prefetchTerminate(ws: WorkingSet, { id }: TerminateWrite): void {
   const row = newest(ws, id);
   if (row === undefined) return;
-  wantEnd(ws, row.run);
-  if (row.parent !== null) wantRun(ws, row.parent);
+  prefetchEnd(ws, row.run);
+  if (row.parent !== null) prefetchRun(ws, row.parent);
   ws.prefetch(liveChildren(OURS, row.root, row.run));
   ws.prefetchBy("tags", ["run"], [[row.run]], "none");
 }
 
-function wantRetry(ws: WorkingSet, { run, children, singleton }: RetryWrite): void {
+function prefetchRetry(ws: WorkingSet, { run, children, singleton }: RetryWrite): void {
   ws.prefetchRows(
     "runs",
     OURS,
@@ -300,24 +301,24 @@ function wantRetry(ws: WorkingSet, { run, children, singleton }: RetryWrite): vo
   if (holder !== undefined) ws.prefetch(newestOfId(OURS, holder));
 }
 
-function wantFork(ws: WorkingSet, { run, origin, checkpoint }: ForkWrite): void {
+function prefetchFork(ws: WorkingSet, { run, origin, checkpoint }: ForkWrite): void {
   ws.prefetch(newestOfId(OURS, run.id));
-  wantNew(ws, [run]);
-  wantRun(ws, origin.run);
+  prefetchNew(ws, [run]);
+  prefetchRun(ws, origin.run);
   ws.prefetchRows("checkpoints", "none", [[origin.run, origin.step]]);
   ws.prefetchBy("checkpoints", ["key"], [[checkpoint.key]], "none");
 }
 
-function wantPutSchedule(ws: WorkingSet, { schedule, starts, cancel }: PutScheduleWrite): void {
+function prefetchPutSchedule(ws: WorkingSet, { schedule, starts, cancel }: PutScheduleWrite): void {
   ws.prefetchRows("schedules", OURS, [[schedule.name]]);
-  if (starts.length > 0) wantNew(ws, starts);
+  if (starts.length > 0) prefetchNew(ws, starts);
   const row = cancel && newest(ws, cancel.to);
-  if (cancel !== undefined && row !== undefined) wantArrival(ws, row.run, cancel.arrival);
+  if (cancel !== undefined && row !== undefined) prefetchArrival(ws, row.run, cancel.arrival);
   const { lastRun } = schedule;
   if (lastRun !== undefined && !starts.some(({ id }) => id === lastRun)) ws.prefetch(newestOfId("none", lastRun));
 }
 
-function wantQueue(ws: WorkingSet, name: string): void {
+function prefetchQueue(ws: WorkingSet, name: string): void {
   ws.prefetchRows("queues", OURS, [[name]]);
   for (const kind of ["task", "start"]) {
     ws.prefetch(parkedOfQueue(OURS, kind, name));

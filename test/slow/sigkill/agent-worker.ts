@@ -7,7 +7,7 @@ import { createEngine, type Engine } from "reprise";
 import { sqlite } from "reprise/sqlite";
 import { agent } from "../../../examples/agent/agent.ts";
 import { deliverMail } from "../../../examples/agent/outside.ts";
-import { killingItself, type Kill } from "../../engine/killing-itself.ts";
+import { selfKillingStore, type Kill } from "../../engine/self-killing-store.ts";
 
 export interface Work {
   readonly path: string;
@@ -29,7 +29,7 @@ async function hear(work: Work | "leave"): Promise<void> {
   }
   process.env["LEDGER"] = work.ledger;
   engine = await createEngine({
-    store: killingItself(sqlite(work.path), work.kill, ({ write }) => COMMITS.has(write)),
+    store: selfKillingStore(sqlite(work.path), work.kill, ({ write }) => COMMITS.has(write)),
     definitions: [agent],
     outbox: { mail: deliverMail },
     worker: { lease: 400 },

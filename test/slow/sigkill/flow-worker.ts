@@ -4,7 +4,7 @@
 import { flushCompileCache } from "node:module";
 import { createEngine } from "reprise";
 import { sqlite } from "reprise/sqlite";
-import { killingItself, type Kill } from "../../engine/killing-itself.ts";
+import { selfKillingStore, type Kill } from "../../engine/self-killing-store.ts";
 import { twoHundred } from "./flow-definitions.ts";
 
 export interface Work {
@@ -18,7 +18,7 @@ process.once("message", (work) => {
   const { path, kill } = work as Work;
   const worker = { lease: 300, concurrency: 2 };
   void createEngine({
-    store: killingItself(sqlite(path), kill, ({ write }) => write === "complete"),
+    store: selfKillingStore(sqlite(path), kill, ({ write }) => write === "complete"),
     definitions: [twoHundred],
     worker,
   });

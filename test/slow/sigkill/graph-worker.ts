@@ -4,13 +4,13 @@
 import { flushCompileCache } from "node:module";
 import { createEngine } from "reprise";
 import { sqlite } from "reprise/sqlite";
-import { killingItself } from "../../engine/killing-itself.ts";
+import { selfKillingStore } from "../../engine/self-killing-store.ts";
 import { steps } from "./graph-definitions.ts";
 
 const [path = "", when = "", at = "0"] = process.argv.slice(2);
 
 const kill = when === "before" || when === "after" ? ({ when, commit: 1 } as const) : undefined;
-const source = killingItself(
+const source = selfKillingStore(
   sqlite(path),
   kill,
   (write) => write.write === "turn" && write.checkpoints?.some(({ step }) => step === Number(at)) === true,

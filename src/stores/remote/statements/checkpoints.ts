@@ -1,4 +1,4 @@
-// Words about checkpoints and forks.
+// Statements for checkpoints and forks.
 
 import { atMost, equal, some } from "./selections.ts";
 import type { Condition, Select } from "../query.ts";

@@ -1,4 +1,4 @@
-// Word: what a statement of SQLite is here, a function over rows.
+// Statement context: what row statements share, and how a function over rows becomes a `Statement` of the rules.
 
 import { InvariantError } from "../../../base/index.ts";
 import type { Write } from "../../../kernel/index.ts";
@@ -7,24 +7,22 @@ import type { Lock } from "../query.ts";
 import type { TableName } from "../tables.ts";
 import type { WorkingSet } from "../working-set.ts";
 
-/**
- * `write`: under the locks of the runs it is about. `claim`: takes what is free and never waits. `read`: locks nothing.
- */
+/** `write` locks the runs it changes. `claim` takes unlocked rows and never waits. `read` locks nothing. */
 export type AccessMode = "write" | "claim" | "read";
 
 export interface StatementContext {
   readonly ws: WorkingSet;
   readonly mode: AccessMode;
-  /** What is to be claimed: looked for by name, where SQLite first asks which names there are. */
+  /** The claims of the list: rows are looked up by their names, where SQLite first lists the names that exist. */
   writes: readonly Write[];
-  /** How a row of a table is looked at. */
+  /** The lock for reading a row of a table. */
   readonly lock: (table: TableName) => Lock;
 }
 
 /**
- * What a row is looked at with. Tables that are not named change only under the lock of their run's row, or of their
- * queue's (`begun`, `lanes`). A worker's row is never made again: who only looks whether it is there need not lock it, and
- * who claims keeps it from going.
+ * The lock for reading a row. Tables that are not listed change only under the lock of their run's row, or of their queue's row
+ * (`begun`, `lanes`). A deleted worker row is never created again: a check whether it exists needs no lock, and a claim takes a
+ * share lock to prevent its deletion.
  */
 const LOCKS: Readonly<Record<AccessMode, Partial<Record<TableName, Lock>>>> = {
   write: {
@@ -47,50 +45,50 @@ export function lockOf(mode: AccessMode, table: TableName): Lock {
 type Body<T> = (...values: never[]) => T;
 
 function unsupported(): never {
-  throw new InvariantError("A word is used in a way the rules never use it.");
+  throw new InvariantError("A row statement is called with a method it does not support.");
 }
 
 const UNSUPPORTED: Statement = { get: unsupported, all: unsupported, run: unsupported };
 
-/** Rows; `get` is the first. */
+/** A statement that returns rows; `get` returns the first. */
 export function rows(all: Body<readonly unknown[]>): Statement {
-  const spoken = all as (...values: Bound[]) => unknown[];
-  return { ...UNSUPPORTED, all: spoken, get: (...values) => spoken(...values)[0] };
+  const body = all as (...values: Bound[]) => unknown[];
+  return { ...UNSUPPORTED, all: body, get: (...values) => body(...values)[0] };
 }
 
-/** One row or none. */
+/** A statement that returns one row or none. */
 export function one(get: Body<unknown>): Statement {
-  const spoken = get as (...values: Bound[]) => unknown;
+  const body = get as (...values: Bound[]) => unknown;
   return {
     ...UNSUPPORTED,
-    get: spoken,
+    get: body,
     all: (...values) => {
-      const row = spoken(...values);
+      const row = body(...values);
       return row === undefined ? [] : [row];
     },
   };
 }
 
-/** Whether there is something, as `select 1`. */
+/** A statement that tests existence, as `select 1` does. */
 export function exists(found: Body<boolean>): Statement {
   return one(((...values: never[]) => (found(...values) ? PRESENT : undefined)) as Body<unknown>);
 }
 
 const PRESENT = { 1: 1 };
 
-/** A change; answers how many rows. */
+/** A change that returns its number of rows. */
 export function change(run: Body<number>): Statement {
-  const spoken = run as (...values: Bound[]) => number;
-  return { ...UNSUPPORTED, run: (...values) => ({ changes: spoken(...values), lastInsertRowid: 0 }) };
+  const body = run as (...values: Bound[]) => number;
+  return { ...UNSUPPORTED, run: (...values) => ({ changes: body(...values), lastInsertRowid: 0 }) };
 }
 
-/** A change nobody counts. */
+/** A change without a count. */
 export function effect(run: Body<void>): Statement {
-  const spoken = run as (...values: Bound[]) => void;
+  const body = run as (...values: Bound[]) => void;
   return {
     ...UNSUPPORTED,
     run: (...values) => {
-      spoken(...values);
+      body(...values);
       return UNCOUNTED;
     },
   };

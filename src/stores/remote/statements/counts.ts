@@ -1,4 +1,4 @@
-// Words about many runs at once.
+// Statements that count runs by definition and version.
 
 import { TurnDue } from "../../../kernel/index.ts";
 import { some } from "./selections.ts";

@@ -1,4 +1,4 @@
-// Words about nodes of flows: what has arrived for them, and how far they are from being ready.
+// Statements for nodes of flows: their arrivals and readiness.
 
 import { compareValues } from "../evaluate.ts";
 import { equal } from "./selections.ts";

@@ -1,4 +1,4 @@
-// Words about items: how they get into the queue, are claimed, come back and go.
+// Statements for queue items: insert, claim, return and delete.
 
 import { DEADLINE_ITEM, isNodeRoute, isStartPending, QueueItemState } from "../../../kernel/index.ts";
 import {
@@ -34,8 +34,8 @@ export function asReadyItem(row: QueueRow): object {
 
 const BLANK = { attempt: 0, token: null, worker: null, takeovers: 0, failures: null, queue: null, key: null } as const;
 
-export function itemStatements(speech: StatementContext) {
-  const { ws, mode, lock } = speech;
+export function itemStatements(context: StatementContext) {
+  const { ws, mode, lock } = context;
   const free = mode === "claim" ? "skip" : "none";
   const find = (run: number, item: string): QueueRow | undefined => ws.get("queue", lock("queue"), run, item);
   const held = (run: number, item: string, token: string): QueueRow | undefined => {
@@ -48,7 +48,7 @@ export function itemStatements(speech: StatementContext) {
     ws.update("queue", row, values);
     return 1;
   };
-  /** `more`: what the last two values are. */
+  /** `more`: the columns of the last two values. */
   const insertion = <A, B>(more: (a: A, b: B) => Partial<QueueRow>) =>
     effect(
       (
@@ -67,7 +67,7 @@ export function itemStatements(speech: StatementContext) {
         ws.insert("queue", { ...BLANK, run, item, kind, name, ...place, ...more(a, b) });
       },
     );
-  /** Of the run, in these states; changes all of them. */
+  /** Changes all of these rows. */
   const setAll = (where: readonly QueueRow[], values: Partial<QueueRow>): number => {
     for (const row of where) ws.update("queue", row, values);
     return where.length;
@@ -124,7 +124,7 @@ export function itemStatements(speech: StatementContext) {
       setAll(
         ws
           .select(waitingTasks(lock("queue"), run))
-          // Of flows alone: the tasks of a workflow are answers its code waits for.
+          // Only nodes of flows: the code of a workflow waits for the results of its tasks.
           .filter(({ name }) => isNodeRoute(name)),
         { state: QueueItemState.stopped },
       ),
@@ -135,7 +135,7 @@ export function itemStatements(speech: StatementContext) {
     hasItems: exists((run: number) => ws.select(itemsOfRun(lock("queue"), run, 1), 1_000).length > 0),
     hasTasks: exists((run: number) => ws.select(anyTask(run), 8).length > 0),
 
-    // runs that have not begun
+    // runs that have not started
     pendingStart: one((run: number) => {
       const row = find(run, "Start");
       return row !== undefined && isStartPending(row.state) ? { queue: row.queue, key: row.key } : undefined;
@@ -146,10 +146,10 @@ export function itemStatements(speech: StatementContext) {
         set(run, "Start", { state: QueueItemState.delayed, available_at: at, name, priority, queue, key }),
     ),
 
-    // what is due
+    // due items
     dueItems: rows((now: number, limit: number) => {
       const due = ws.select(delayedItems(limit), limit + 1).filter((row) => row.available_at <= now);
-      // Runs before items (L1). Looked at again once they are locked: somebody else may have fired them.
+      // Lock runs before items (remote.L1), then read again: another worker may have fired them.
       ws.require(() => {
         ws.prefetchRows(
           "runs",
@@ -159,7 +159,7 @@ export function itemStatements(speech: StatementContext) {
         ws.prefetchRows(
           "queue",
           lock("queue"),
-          // A deadline cancels what has not begun.
+          // A deadline cancels a run that has not started.
           due.flatMap(({ run, item }) =>
             item === DEADLINE_ITEM
               ? [
@@ -176,14 +176,14 @@ export function itemStatements(speech: StatementContext) {
 
     // claims
     dueDefinitions: rows(() => {
-      const wanted = prefetchVersions(speech.writes);
+      const names = prefetchVersions(context.writes);
       return namesOf(wanted?.map(({ name }) => name) ?? ws.counts(DUE_DEFINITIONS).map((row) => row["definition"]!));
     }),
     dueTurns: rows((definition: string, version: number, limit: number) =>
       ws.select(dueTurns(free, definition, version, limit)).map(({ run, priority }) => ({ run, priority })),
     ),
     suspectDefinitions: rows(() => {
-      const wanted = prefetchVersions(speech.writes);
+      const names = prefetchVersions(context.writes);
       return namesOf(
         wanted?.map(({ name }) => name) ?? ws.counts(SUSPECT_DEFINITIONS).map((row) => row["definition"]!),
       );
@@ -196,16 +196,16 @@ export function itemStatements(speech: StatementContext) {
     ),
     holdsIsolatedTurn: exists((worker: number) => ws.select(heldIsolated(worker)).length > 0),
     readyNames: rows(() => {
-      const wanted = prefetchNames(speech.writes);
+      const names = prefetchNames(context.writes);
       if (wanted === undefined) return namesOf(ws.counts(READY_NAMES).map((row) => row["name"]!));
-      // A claim finds out by looking; who only looks is told.
+      // A claim reads the items anyway; a poll needs to know which names have any.
       return namesOf(
         mode === "claim" ? wanted : wanted.filter((name) => ws.select(readyItems("none", name, 1)).length > 0),
       );
     }),
     readyItems: rows((name: string, limit: number) => ws.select(readyItems(free, name, limit)).map(asReadyItem)),
     suspectNames: rows(() =>
-      namesOf(prefetchNames(speech.writes) ?? ws.counts(SUSPECT_NAMES).map((row) => row["name"]!)),
+      namesOf(prefetchNames(context.writes) ?? ws.counts(SUSPECT_NAMES).map((row) => row["name"]!)),
     ),
     suspectItems: rows((name: string, limit: number) =>
       ws.select(suspectItems(name, limit)).map(({ takeovers, queue, key }) => ({ takeovers, queue, key })),

@@ -1,7 +1,7 @@
-// Words about what a run is told and what it has said: inbox, once, journal.
+// Statements for the inbox, `once` and the journal of a run.
 //
-// I1. The inbox of a live run holds its arrivals after `read`, one row each, without a gap: what was read is removed, and
-//     what is left is known, without being looked at.
+// statements.I1. The inbox of a live run contains its arrivals after `read`, one row each, without gaps: rows that were read are
+//   deleted, and the remaining ones are known without a query.
 
 import { equal, inboxFrom, onceOfRun } from "./selections.ts";
 import type { RowOf } from "../tables.ts";
@@ -12,7 +12,7 @@ export function messageStatements({ ws, mode, lock }: StatementContext) {
   const entry = (run: number, seq: number): RowOf<"journal"> | undefined => ws.get("journal", "none", run, seq);
 
   const inbox = (run: number, after: number): RowOf<"inbox">[] => {
-    // I1
+    // statements.I1
     const row = mode === "read" ? undefined : ws.get("runs", lock("runs"), run);
     if (row !== undefined && row.arrivals === Math.max(row.read, after)) return [];
     if (mode !== "claim") return ws.select(inboxFrom(run, after));
@@ -31,7 +31,7 @@ export function messageStatements({ ws, mode, lock }: StatementContext) {
       ...rows((run: number, after: number) =>
         inbox(run, after).map(({ arrival, type, target, data }) => ({ arrival, type, target, data })),
       ),
-      // Whether there is any (I1): of a run that ends.
+      // Whether a run that ends has unread messages (statements.I1).
       get: (run, after) => {
         const { arrivals = 0, read = 0 } = ws.get("runs", lock("runs"), run as number) ?? {};
         const arrival = Math.max(read, after as number) + 1;
@@ -39,7 +39,7 @@ export function messageStatements({ ws, mode, lock }: StatementContext) {
       },
     } satisfies Statement,
     deleteReadInbox: effect((run: number, read: number) => {
-      // I1. The row has moved on already; where it stood before is where the inbox begins.
+      // statements.I1. The row has moved on already; where it stood before is where the inbox begins.
       const before = ws.original("runs", run)?.read ?? 0;
       for (let arrival = before + 1; arrival <= read; arrival++) ws.deleteBlind("inbox", [run, arrival]);
     }),

@@ -1,8 +1,8 @@
-// Words about named queues: lines, places, rates, keys that are parked.
+// Statements for named queues: their items, slots, rates and parked keys.
 //
-// L1. What is parked and let back in, `begun` and `lanes` change under the lock of the queue's row. A claim that does not
-//     get it takes the queue for one without room: somebody else is at work there.
-// L2. Without a row a queue has no limits, so nothing of it was ever parked.
+// queue-limits.L1. Parked items, `begun` and `lanes` change under the lock of the queue's row. A claim that cannot lock the row
+//   treats the queue as full: another claim is using it.
+// queue-limits.L2. A queue without a row has no limits, so none of its items was ever parked.
 
 import { QueueItemState } from "../../../kernel/index.ts";
 import { compareValues } from "../evaluate.ts";
@@ -41,7 +41,7 @@ interface KeyCount {
 export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
   const free = mode === "claim" ? "skip" : "none";
 
-  /** L1. Undefined when there is no such row. */
+  /** queue-limits.L1. Undefined when the queue has no row. */
   const gate = (name: string): RowOf<"queues"> | undefined => {
     if (mode !== "claim") return ws.get("queues", lock("queues"), name);
     ws.require(() => {
@@ -54,26 +54,26 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
   };
 
   const unpark = (kind: string, queue: string, key: string, limit: number): number => {
-    // L2
+    // queue-limits.L2
     if (mode === "write" && ws.get("queues", "update", queue) === undefined) return 0;
     const parked = ws.select(parkedItems(lock("queue"), kind, queue, key, limit));
     for (const row of parked) ws.update("queue", row, { state: QueueItemState.ready });
     return parked.length;
   };
 
-  /** What is freed next, asked for together. */
+  /** Prefetches the items that these keys free next. */
   const freed = (keys: readonly KeyCount[]): readonly KeyCount[] => {
     ws.require(() => {
       for (const { kind, queue, key, count } of keys) {
         ws.prefetchRows("queues", lock("queues"), [[queue]]);
-        // Some of those that are parked may be among what goes.
+        // Some parked items may be among the deleted ones.
         ws.trySelect(parkedItems(lock("queue"), kind, queue, key, count), count * 2);
       }
     });
     return keys;
   };
 
-  /** Lines of a kind that have something, with what was changed here. */
+  /** The queues and names that have ready items, with the changes of this transaction. */
   const lines = (kind: string): readonly { readonly queue: string; readonly name: string }[] => {
     const found = new Map<string, { queue: string; name: string }>();
     const add = (queue: string, name: string): void => void found.set(`${queue}\n${name}`, { queue, name });
@@ -115,7 +115,7 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
     }),
     readyItemsInQueue: rows((kind: string, queue: string, name: string, limit: number) => {
       const lined = ws.select(linedItems(free, kind, queue, name, limit));
-      // Runs before items; looked at again once they are locked.
+      // Lock runs before items, then read again.
       if (mode === "write")
         ws.require(() => {
           ws.prefetchRows(
@@ -195,7 +195,7 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
     dueRateGates: rows((now: number, limit: number) => {
       const due = ws.select(dueLanes("none", now, limit));
       if (mode !== "claim") return due.map(({ kind, queue, key }) => ({ kind, queue, key }));
-      // L1
+      // queue-limits.L1
       ws.require(() => {
         for (const { queue } of due)
           if (!ws.isLockedElsewhere("queues", queue)) ws.prefetchRows("queues", "skip", [[queue]]);
@@ -212,7 +212,7 @@ export function queueLimitStatements({ ws, mode, lock }: StatementContext) {
   };
 }
 
-/** As `group by kind, queue, key` would. */
+/** Groups items by kind, queue and key. */
 function keysOf(items: readonly RowOf<"queue">[]): readonly KeyCount[] {
   const keys = new Map<string, { kind: string; queue: string; key: string; count: number }>();
   for (const { kind, queue, key } of items) {

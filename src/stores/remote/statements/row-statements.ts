@@ -24,42 +24,42 @@ import type { WorkingSet } from "../working-set.ts";
 export type { AccessMode } from "./context.ts";
 
 export interface StatementHints {
-  /** The list that is applied. */
+  /** The list of writes that is applied. */
   readonly writes?: readonly Write[];
 }
 
 interface RowStatements {
-  readonly speech: StatementContext;
+  readonly context: StatementContext;
   readonly words: Statements;
 }
 
-/** Some two hundred words are made once for each set, not for each transaction. */
+/** About two hundred statements are created once per working set, not once per transaction. */
 const STATEMENTS = new WeakMap<WorkingSet, Partial<Record<AccessMode, RowStatements>>>();
 
-/** The words of a set and a mode are the same ones each time; the hints are those given last. */
+/** Returns the same statements for each call with a set and a mode; the hints of the last call apply. */
 export function rowStatements(ws: WorkingSet, mode: AccessMode, hints: StatementHints = {}): Statements {
   let modes = STATEMENTS.get(ws);
   if (modes === undefined) STATEMENTS.set(ws, (modes = {}));
-  const { speech, words } = (modes[mode] ??= makeStatements(ws, mode));
-  speech.writes = hints.writes ?? [];
+  const { context, words } = (modes[mode] ??= makeStatements(ws, mode));
+  context.writes = hints.writes ?? [];
   return words;
 }
 
 function makeStatements(ws: WorkingSet, mode: AccessMode): RowStatements {
-  const speech: StatementContext = { ws, mode, writes: [], lock: (table) => lockOf(mode, table) };
+  const context: StatementContext = { ws, mode, writes: [], lock: (table) => lockOf(mode, table) };
   const words = {
-    ...runStatements(speech),
-    ...startStatements(speech),
-    ...messageStatements(speech),
-    ...itemStatements(speech),
-    ...queueLimitStatements(speech),
-    ...flowStatements(speech),
-    ...checkpointStatements(speech),
-    ...streamStatements(speech),
-    ...scheduleStatements(speech),
-    ...workerStatements(speech),
-    ...sweepStatements(speech),
-    ...countStatements(speech),
+    ...runStatements(context),
+    ...startStatements(context),
+    ...messageStatements(context),
+    ...itemStatements(context),
+    ...queueLimitStatements(context),
+    ...flowStatements(context),
+    ...checkpointStatements(context),
+    ...streamStatements(context),
+    ...scheduleStatements(context),
+    ...workerStatements(context),
+    ...sweepStatements(context),
+    ...countStatements(context),
   };
-  return { speech, words };
+  return { context, words };
 }

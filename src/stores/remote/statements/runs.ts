@@ -1,4 +1,4 @@
-// Words about a run's row: its turn, its head, and what a person does to it.
+// Statements for the row of a run: its turn, its head and its status.
 
 import { hasEnded, SUSPECT_AFTER, type RunStatus, TurnDue, isStartPending } from "../../../kernel/index.ts";
 import type { RunRow } from "../../rules/run-rows.ts";
@@ -11,12 +11,12 @@ type Values = Partial<RunsRow>;
 
 const MOVABLE: ReadonlySet<string> = new Set(["queued", "running", "waiting"]);
 
-/** Nobody holds its turn. */
+/** No worker holds the turn. */
 export const UNHELD: Values = { turn_token: null, turn_worker: null };
-/** It is not due either. */
+/** No worker holds the turn, and it is not due. */
 export const NO_TURN: Values = { turn_due: TurnDue.no, ...UNHELD };
 
-/** C1. A paused run stays paused, and its turn is not due, however the turn comes back. */
+/** A paused run stays paused, and its turn is not due, however the turn is returned. */
 export function returned({ status, takeovers }: RunsRow): Values {
   if (status === "paused") return NO_TURN;
   return { ...UNHELD, status: "queued", turn_due: TurnDue.yes + Number(takeovers >= SUSPECT_AFTER) };
@@ -48,7 +48,7 @@ export function asRunRow(row: RunsRow): RunRow {
   };
 }
 
-/** A turn's commit; `plain` says by its changes that there was nothing unread, the other one how much there was. */
+/** The columns that a turn's commit sets. `plain` applies when the run has no unread message; `unread` returns the arrivals. */
 type Move = (row: RunsRow, read: number, then: RunStatus, at: number, unread: number) => Values;
 
 export function runStatements({ ws, lock }: StatementContext) {
@@ -62,7 +62,7 @@ export function runStatements({ ws, lock }: StatementContext) {
     return 1;
   };
 
-  /** K1 and K4, as the SQL's `FENCE` has them. */
+  /** The fence of a turn: token, head and chain, as in the SQL of SQLite. */
   const fenced = ([, , , run, token, head, chain]: Moving): RunsRow | undefined => {
     const row = find(run);
     return row?.turn_token === token && row.head === head && row.chain === chain ? row : undefined;
@@ -216,7 +216,7 @@ export function runStatements({ ws, lock }: StatementContext) {
       return 1;
     }),
 
-    // the run's row of a flow
+    // runs of flows
     flowRun: one((run: number) => {
       const row = find(run);
       if (row === undefined || row.ended_at !== null) return undefined;
@@ -256,7 +256,7 @@ export function runStatements({ ws, lock }: StatementContext) {
 
     liveChildren: rows((root: number, parent: number) => {
       const children = ws.select(liveChildren(lock("runs"), root, parent));
-      // They are told to stop: one that has not begun leaves its line.
+      // They are cancelled: one that has not started leaves its queue.
       ws.require(() =>
         ws.prefetchRows(
           "queue",

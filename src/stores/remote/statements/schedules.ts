@@ -1,4 +1,4 @@
-// Words about schedules. A schedule is shown with the status of its last run, in its newest generation.
+// Statements for schedules. A schedule is read with the status of its last run, in its newest generation.
 
 import { equal, fixed, newestOfId, some } from "./selections.ts";
 import type { Condition, Select } from "../query.ts";
@@ -11,7 +11,7 @@ const DUE: Condition = some("due_at");
 const IN_LINE: readonly Condition[] = [{ column: "line", is: "<>", value: "[]", fixed: true }, fixed("paused", 0)];
 
 export function scheduleStatements({ ws, lock }: StatementContext) {
-  /** Together for all of them. */
+  /** Loads the status of all last runs together. */
   const shown = (some: readonly Row[]): readonly object[] => {
     const ids = some.flatMap(({ last_run: id }) => (id === null || isMadeHere(id) ? [] : [id]));
     ws.require(() => {
@@ -114,7 +114,7 @@ export function scheduleStatements({ ws, lock }: StatementContext) {
   };
 }
 
-/** In the order both statements have them. */
+/** The order of the parameters of both statements. */
 const NAMES = [
   "name",
   "token",

@@ -1,5 +1,4 @@
-// Selections: the queries several words, and the footprint of a write, have in common. Conditions of partial indexes are
-// `fixed`.
+// Selections: queries that several row statements and the prefetch share. Conditions of partial indexes are `fixed`.
 
 import { ISOLATED_AFTER, QueueItemState, TurnDue, OutboxState } from "../../../kernel/index.ts";
 import type { Condition, Distinct, Lock, Select } from "../query.ts";
@@ -9,7 +8,7 @@ export const fixed = (column: string, value: number | string): Condition => ({ c
 export const none = (column: string): Condition => ({ column, is: "null" });
 export const some = (column: string): Condition => ({ column, is: "not null" });
 
-/** SQLite takes a negative limit for none. */
+/** A negative limit means no limit, as in SQLite. */
 export function atMost(limit: number): { readonly limit?: number } {
   return limit < 0 ? {} : { limit };
 }
@@ -61,13 +60,13 @@ export function dueTurns(lock: Lock, definition: string, version: number, limit:
   };
 }
 
-/** In no order: the index that leads to suspects gives another one in each database, and a sort would read all of them. */
+/** Unordered: the index for suspects has a different order in each database, and a sort would read all of them. */
 export function suspectTurns(definition: string, version: number, limit: number): Select<"runs"> {
   const where = [...SUSPECT, equal("definition", definition), equal("version", version)];
   return { kind: "select", table: "runs", where, limit, lock: "none" };
 }
 
-/** Of one level. */
+/** Suspects of one level. */
 export function suspectTurnGroup(
   lock: Lock,
   definition: string,
@@ -92,7 +91,7 @@ export const SUSPECT_DEFINITIONS: Distinct<"runs"> = {
   where: [fixed("turn_due", TurnDue.suspect)],
 };
 
-/** SU3 */
+/** suspects.S3 */
 export function heldIsolated(worker: number): Select<"runs"> {
   return {
     kind: "select",
@@ -137,7 +136,7 @@ export function suspectItems(name: string, limit: number): Select<"queue"> {
   return { kind: "select", table: "queue", where, limit, lock: "none" };
 }
 
-/** Of one level. */
+/** Suspects of one level. */
 export function suspectItemGroup(lock: Lock, name: string, level: number, limit: number): Select<"queue"> {
   const where = [fixed("state", QueueItemState.suspect), equal("name", name), equal("takeovers", level)];
   return { kind: "select", table: "queue", where, limit, lock };
@@ -150,7 +149,7 @@ export const SUSPECT_NAMES: Distinct<"queue"> = {
   where: [fixed("state", QueueItemState.suspect)],
 };
 
-/** SU3 */
+/** suspects.S3 */
 export function leasedIsolated(worker: number): Select<"queue"> {
   return {
     kind: "select",
@@ -178,7 +177,7 @@ export function leasedItems(lock: Lock, worker: number): Select<"queue"> {
   };
 }
 
-/** Nodes that wait, and tasks. */
+/** Nodes and tasks that wait. */
 export function waitingTasks(lock: Lock, run: number): Select<"queue"> {
   const where: Condition[] = [
     equal("run", run),
@@ -192,13 +191,13 @@ export function stoppedItems(lock: Lock, run: number): Select<"queue"> {
   return { kind: "select", table: "queue", where: [equal("run", run), equal("state", QueueItemState.stopped)], lock };
 }
 
-/** Whether there is any: nothing comes or goes while its run is locked. */
+/** Whether the run has a task; its items do not change while the run is locked. */
 export function anyTask(run: number): Select<"queue"> {
   const where = [equal("run", run), equal("kind", "task")];
   return { kind: "select", table: "queue", where, limit: 1, lock: "none" };
 }
 
-/** Not only what is due: the one after tells when to look again. */
+/** Not only due items: the next one determines the next poll. */
 export function delayedItems(limit: number): Select<"queue"> {
   return {
     kind: "select",
@@ -214,7 +213,7 @@ export function delayedItems(limit: number): Select<"queue"> {
   };
 }
 
-// ── lines ──
+// ── named queues ──
 
 export const LINED: readonly Condition[] = [fixed("state", QueueItemState.ready), some("queue")];
 
@@ -241,7 +240,7 @@ export function lanesOf(kind: string, queue: string): Select<"lanes"> {
   return { kind: "select", table: "lanes", where: [equal("kind", kind), equal("queue", queue)], lock: "none" };
 }
 
-/** What no rate counts any more. */
+/** Rows that no rate counts any more. */
 export function forgettable(now: number): Select<"begun"> {
   return {
     kind: "select",
@@ -258,7 +257,7 @@ export function forgettable(now: number): Select<"begun"> {
   };
 }
 
-/** What stands in line for the gates of a kind, and is parked. */
+/** A parked item of this kind. */
 export function parkedOfKind(kind: string): Select<"queue"> {
   return {
     kind: "select",
@@ -310,7 +309,7 @@ export const NEXT_LANE: Select<"lanes"> = {
 
 // ── the outbox ──
 
-/** The last one, which cannot be taken out while it is locked: whoever stands behind it stands behind something. */
+/** The last message of a run, locked so that it cannot be delivered before the next one is inserted. */
 export function lastOfLine(lock: Lock, line: number): Select<"outbox"> {
   return {
     kind: "select",
@@ -368,7 +367,7 @@ export function outgoingAfter(destination: string, now: number): Select<"outbox"
   };
 }
 
-// ── what a run has ──
+// ── rows of a run ──
 
 export function lastChunkOf(run: number, stream: string): Select<"chunks"> {
   return {
@@ -385,7 +384,7 @@ export function onceOfRun(run: number, limit: number): Select<"once"> {
   return { kind: "select", table: "once", where: [equal("run", run)], order: [["target", "asc"]], limit, lock: "none" };
 }
 
-/** Ids of messages, which go over to the next generation. */
+/** Deduplication ids of messages, which the next generation keeps. */
 export function idsOfRun(run: number): Select<"once"> {
   const where: Condition[] = [equal("run", run), { column: "at", is: ">", value: 0, fixed: true }];
   return { kind: "select", table: "once", where, lock: "none" };

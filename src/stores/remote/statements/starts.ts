@@ -1,4 +1,4 @@
-// Words about runs that come to be: starts, next generations, keys of starts; and about their tags.
+// Statements that create runs: starts, next generations, start keys and tags.
 
 import { DEADLINE_ITEM, QueueItemState, TurnDue } from "../../../kernel/index.ts";
 import { idsOfRun, newestChild, newestOfId } from "./selections.ts";
@@ -8,7 +8,7 @@ import { change, effect, one, rows, type StatementContext } from "./context.ts";
 
 type RunsRow = RowOf<"runs">;
 
-/** What a run begins with, whoever starts it. */
+/** The initial columns of every run. */
 const BLANK = {
   generation: 0,
   parent: null,
@@ -24,7 +24,7 @@ const BLANK = {
   evidence: null,
 } as const satisfies Partial<RunsRow>;
 
-/** What a start says of its run, in the order of the statements. */
+/** The values of a start, in the order of the statement's parameters. */
 type StartValues = [
   version: number,
   status: string,
@@ -68,8 +68,8 @@ export function startStatements({ ws, lock }: StatementContext) {
     ws.findBy("runs", ["id", "generation"], [id, 0], lock("runs"))[0];
 
   /**
-   * Who waited for the lock of the newest generation may be given one that has continued meanwhile: the next one was not there
-   * yet when the statement began.
+   * A transaction that waited for the lock of the newest generation may get one that has continued meanwhile: the next one did
+   * not exist when its query began.
    */
   const continued = (row: RunsRow | undefined): RunsRow | undefined => {
     if (row?.status !== "continued") return row;
@@ -78,7 +78,7 @@ export function startStatements({ ws, lock }: StatementContext) {
   };
 
   const newestOf = (id: string): RunsRow | undefined => {
-    // Whoever has no first generation there has none but what was made here.
+    // A run without a first generation in the database exists only in this transaction.
     const isMadeHere =
       ws.isLoadedBy("runs", ["id", "generation"], [id, 0], lock("runs")) &&
       ws.loadedBy("runs", ["id"], [id]).every(({ run }) => ws.original("runs", run) === undefined);
@@ -95,7 +95,7 @@ export function startStatements({ ws, lock }: StatementContext) {
       ws.insert("tags", { run, tag, position: (tags.at(-1)?.position ?? 0) + 1 });
   };
 
-  /** An item goes over to another run. */
+  /** Moves an item to another run. */
   const moveItem = (to: number, from: number, item: string, state: number | undefined): number => {
     const row = ws.get("queue", lock("queue"), from, item);
     if (row === undefined || (state !== undefined && row.state !== state)) return 0;
@@ -175,7 +175,7 @@ export function startStatements({ ws, lock }: StatementContext) {
     }),
     moveTimer: change((to: number, from: number, item: string) => moveItem(to, from, item, undefined)),
     moveAdmittedStart: change((to: number, from: number, item: string) => {
-      // Both rows of the old one go over: asked for together.
+      // Both items of the old generation are moved: prefetch them together.
       ws.require(() =>
         ws.prefetchRows("queue", lock("queue"), [
           [from, item],
@@ -209,7 +209,7 @@ export function startStatements({ ws, lock }: StatementContext) {
       const row = ws.get("runs", lock("runs"), run);
       if (row === undefined) return undefined;
       if (row.generation === 0) return { run };
-      // A run's number never changes: seen is enough.
+      // A run's number never changes: no lock is needed.
       const [first] = ws.findBy("runs", ["id", "generation"], [row.id, 0], "none");
       return first && { run: first.run };
     }),

@@ -1,4 +1,4 @@
-// Words about what leaves a run: chunks of streams, and messages of the outbox.
+// Statements for the chunks of streams and the outbox.
 
 import { OutboxState } from "../../../kernel/index.ts";
 import {
@@ -110,7 +110,7 @@ export function streamStatements({ ws, lock }: StatementContext) {
       const leased = leasedOutgoing(worker);
       for (const row of leased) {
         const { attempt } = row;
-        // A handler that kills its worker does so ever more slowly.
+        // Backoff: a handler that crashes its worker is called less and less often.
         const at = now + Math.min(60_000, 1_000 * 2 ** Math.min(attempt, 6));
         ws.update("outbox", row, {
           state: OutboxState.next,

@@ -1,6 +1,6 @@
-// Words about what runs leave behind, removed some rows at a time.
+// Statements that delete the rows of ended runs, some at a time.
 //
-// S1. Rows that are numbered without a gap, and may be large, are removed by number; nobody reads them for that.
+// statements.S1. Rows that are numbered without gaps, and may be large, are deleted by number, without reading them.
 
 import { compareValues } from "../evaluate.ts";
 import type { Count, Lock, Select } from "../query.ts";
@@ -9,7 +9,7 @@ import type { RowOf, TableName } from "../tables.ts";
 import { change, exists, effect, one, type AccessMode, type StatementContext } from "./context.ts";
 import type { WorkingSet } from "../working-set.ts";
 
-/** As SWEEP_LIMIT of rules/sweep.ts: what is cleared at once is loaded at once. */
+/** As SWEEP_LIMIT of rules/sweep.ts: rows that are deleted together are loaded together. */
 const AT_ONCE = 1_000;
 const LEFTOVERS_AHEAD = 100;
 
@@ -24,7 +24,7 @@ export function LEFTOVERS(mode: AccessMode): Select<"leftovers"> {
   };
 }
 
-/** Those that came with the first one: each is locked before anything of it is looked at. */
+/** Locks the runs of all loaded leftovers before their rows are read. */
 export function prefetchRunsOfLeftovers(ws: WorkingSet, mode: AccessMode, lock: Lock): void {
   ws.prefetchRows(
     "runs",
@@ -37,7 +37,7 @@ function leftoversAhead(ws: WorkingSet, mode: AccessMode): readonly RowOf<"lefto
   return ws.loaded(LEFTOVERS(mode)).slice(0, LEFTOVERS_AHEAD);
 }
 
-/** Ids of messages that nobody will repeat any more. */
+/** Expired deduplication ids of messages. */
 export function oldIds(mode: AccessMode, before: number, limit: number): Select<"once"> {
   return {
     kind: "select",
@@ -71,7 +71,7 @@ export function sweepStatements({ ws, mode, lock }: StatementContext) {
     return found.length;
   };
 
-  /** S1 */
+  /** statements.S1 */
   const numbered = (table: "inbox" | "journal", run: number, column: string): Count => ({
     kind: "count",
     table,
@@ -110,8 +110,8 @@ export function sweepStatements({ ws, mode, lock }: StatementContext) {
   const arrivalsOf = (run: number): Select<"arrivals"> => inOrder("arrivals", run, ["target", "edge", "idx"]);
   const readinessOf = (run: number): Select<"readiness"> => inOrder("readiness", run, ["node"]);
 
-  /** Everything the sweep of a run clears, asked for together. */
-  const wantLeftover = (run: number, isKept: boolean): void => {
+  /** Prefetches everything that the sweep of a run deletes. */
+  const prefetchLeftover = (run: number, isKept: boolean): void => {
     ws.prefetch(itemsOfRun(lock("queue"), run, AT_ONCE));
     ws.prefetch(numbered("inbox", run, "arrival"));
     ws.prefetch(onceOfRun(run, AT_ONCE));
@@ -136,7 +136,7 @@ export function sweepStatements({ ws, mode, lock }: StatementContext) {
       const statusOf = (run: number): string | undefined => ws.get("runs", lock("runs"), run)?.status;
       ws.require(() => {
         if (mode === "write")
-          for (const { run } of leftoversAhead(ws, mode)) wantLeftover(run, statusOf(run) !== undefined);
+          for (const { run } of leftoversAhead(ws, mode)) prefetchLeftover(run, statusOf(run) !== undefined);
       });
       const status = statusOf(first.run);
       return { run: first.run, kept: Number(status !== undefined), failed: Number(status === "failed") };
@@ -145,7 +145,7 @@ export function sweepStatements({ ws, mode, lock }: StatementContext) {
     clearQueue: change((run: number, limit: number) => clear("queue", itemsOfRun(lock("queue"), run, AT_ONCE), limit)),
     clearInbox: change((run: number, limit: number) => {
       const keyOf = (arrival: number): readonly number[] => [run, arrival];
-      // I1 of words-messages.ts
+      // statements.I1
       const row = ws.get("runs", lock("runs"), run);
       if (row !== undefined && (ws.original("runs", run)?.ended_at ?? null) === null)
         return clearNumbered("inbox", keyOf, row.read + 1, row.arrivals, limit);
@@ -198,7 +198,7 @@ export function sweepStatements({ ws, mode, lock }: StatementContext) {
   };
 }
 
-/** Nothing: from one to none. */
+/** An empty range is 1 to 0. */
 function rangeOf({ least, most }: Record<string, unknown>): readonly [from: number, to: number] {
   return [(least as number | null) ?? 1, (most as number | null) ?? 0];
 }

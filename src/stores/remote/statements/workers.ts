@@ -1,4 +1,4 @@
-// Words about workers: their leases, and what they leave when they are gone.
+// Statements for workers: their leases, and the work they hold.
 
 import { DEDUP_MS, SUSPECT_AFTER, QueueItemState, TurnDue, OutboxState, dueOrSuspect } from "../../../kernel/index.ts";
 import type { Distinct, Select } from "../query.ts";
@@ -21,8 +21,8 @@ interface Holder {
   readonly value: number;
 }
 
-export function workerStatements(speech: StatementContext) {
-  const { ws, mode, lock } = speech;
+export function workerStatements(context: StatementContext) {
+  const { ws, mode, lock } = context;
   const turnsOf = (worker: number): Select<"runs"> => ({
     kind: "select",
     table: "runs",
@@ -49,11 +49,11 @@ export function workerStatements(speech: StatementContext) {
   const holding = (query: Distinct): readonly Holder[] =>
     ws.counts(query).map((row) => ({ value: row[query.columns[0]!] as number }));
   const isUnknown = ({ value }: Holder): boolean => ws.get("workers", lock("workers"), value) === undefined;
-  /** What was said of a worker without a row is from before the locks: somebody else may have taken over since. */
+  /** Whether an unknown worker still holds work under the locks: another worker may have taken it over since. */
   const isStill = (holder: Holder, held: (worker: number) => Select): boolean =>
     mode !== "write" || !isUnknown(holder) || ws.select(held(holder.value)).length > 0;
-  /** Everything a worker holds, asked for together. */
-  const wantHeld = (worker: number): void => {
+  /** Prefetches everything that a worker holds. */
+  const prefetchHeld = (worker: number): void => {
     ws.prefetch(turnsOf(worker));
     ws.prefetch(leasedItems(lock("queue"), worker));
     ws.prefetch(outgoingOf(worker));
@@ -88,11 +88,11 @@ export function workerStatements(speech: StatementContext) {
     }),
     deleteWorker: effect((worker: number) => ws.deleteBlind("workers", [worker])),
     heldTurns: rows((worker: number) => {
-      ws.require(() => wantHeld(worker));
+      ws.require(() => prefetchHeld(worker));
       return ws.select(turnsOf(worker)).map(({ run, turn_token: token }) => ({ run, token }));
     }),
     heldItems: rows((worker: number) => {
-      ws.require(() => wantHeld(worker));
+      ws.require(() => prefetchHeld(worker));
       return ws
         .select(leasedItems(lock("queue"), worker))
         .map(({ run, item, token, attempt, queue, key }) => ({ run, item, token, attempt, queue, key }));
@@ -112,9 +112,9 @@ export function workerStatements(speech: StatementContext) {
       });
       const dead = ws.select(expired(now, self));
       if (mode !== "write") return dead.map(({ worker }) => ({ worker }));
-      // Runs before anything else (L1). Looked at again once it is locked: it may have renewed its lease.
+      // Lock runs first (remote.L1), then read the worker again: it may have renewed its lease.
       ws.require(() => {
-        for (const { worker } of dead) wantHeld(worker);
+        for (const { worker } of dead) prefetchHeld(worker);
         ws.prefetchRows(
           "workers",
           "update",
@@ -125,7 +125,7 @@ export function workerStatements(speech: StatementContext) {
       return dead.map(({ worker }) => ({ worker }));
     }),
     turnHolders: rows(() => {
-      // Asked for together: who is not known is dead, and what it holds is taken over.
+      // One query for all: a worker without a row is dead, and its work is taken over.
       const all = Object.values(HOLDERS).flatMap(holding);
       ws.require(() =>
         ws.prefetchRows(
@@ -135,7 +135,7 @@ export function workerStatements(speech: StatementContext) {
         ),
       );
       ws.require(() => {
-        if (mode === "write") for (const { value } of all.filter(isUnknown)) wantHeld(value);
+        if (mode === "write") for (const { value } of all.filter(isUnknown)) prefetchHeld(value);
       });
       return holding(HOLDERS.turns).filter((holder) => isStill(holder, turnsOf));
     }),
@@ -145,13 +145,13 @@ export function workerStatements(speech: StatementContext) {
     outgoingHolders: rows(() => holding(HOLDERS.outgoing).filter((holder) => isStill(holder, outgoingOf))),
 
     returnWorkerTurns: change((worker: number) => {
-      ws.require(() => wantHeld(worker));
+      ws.require(() => prefetchHeld(worker));
       const turns = ws.select(turnsOf(worker));
       for (const row of turns) ws.update("runs", row, returned(row));
       return turns.length;
     }),
     takeOverTurns: change((most: number, evidence: string, worker: number) => {
-      ws.require(() => wantHeld(worker));
+      ws.require(() => prefetchHeld(worker));
       const turns = ws.select(turnsOf(worker));
       for (const row of turns) {
         const takeovers = row.takeovers + 1;
@@ -192,7 +192,7 @@ export function workerStatements(speech: StatementContext) {
   };
 }
 
-/** S5. What becomes of a turn whose holder is gone. */
+/** The columns of a turn whose worker is dead. */
 function takenOver(status: string, takeovers: number, most: number, evidence: string): Partial<RowOf<"runs">> {
   if (status === "paused") return { turn_due: TurnDue.no };
   if (takeovers >= most) return { ...NO_TURN, status: "blocked", evidence };

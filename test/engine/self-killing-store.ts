@@ -9,7 +9,7 @@ export interface Kill {
 }
 
 /** Without `kill` it lives. */
-export function killingItself(
+export function selfKillingStore(
   source: StoreSource,
   kill: Kill | undefined,
   counts: (write: AnyWrite) => boolean,

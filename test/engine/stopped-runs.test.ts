@@ -197,7 +197,7 @@ describe("a workflow that waits for a promise the engine does not own", () => {
       readFileSync(import.meta.filename, "utf8")
         .split("\n")
         .indexOf("      await wait();");
-    expect(error.message).toContain(`, at test/engine/stopped.test.ts:${line}, after Operation(0): `);
+    expect(error.message).toContain(`, at test/engine/stopped-runs.test.ts:${line}, after Operation(0): `);
     expect((error as RepriseError).details).toMatchObject({ code: "STALLED", expected: "a promise made by ctx" });
     // What it does when the promise comes after all is not heard.
     gate.resolve();
