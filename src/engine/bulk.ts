@@ -1,8 +1,8 @@
-// Bulk: one action on every run a filter finds.
+// Bulk: one action on every run that a filter selects.
 //
-// B1. Runs are gone through by number, newest first: what the action does to them, or anybody else meanwhile, neither
-//     brings one twice nor lets one be missed.
-// B2. A run the action does not fit, or no longer fits when its turn comes, is skipped and counted.
+// bulk.B1. Runs are visited by number, newest first: changes by the action or by other processes neither repeat a run nor
+//   leave one out.
+// bulk.B2. A run the action does not apply to, or no longer applies to when it is reached, is skipped and counted.
 
 import { checkOptionNames, RepriseError } from "../base/index.ts";
 import { hasEnded, type RunRecord, type RunStatus } from "../kernel/index.ts";
@@ -13,18 +13,18 @@ import { retryRun } from "./retry-run.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
 interface RunAction {
-  readonly fits: (status: RunStatus) => boolean;
-  readonly apply: (steered: { host: RunHandleHost; id: string }) => Promise<void>;
+  readonly appliesTo: (status: RunStatus) => boolean;
+  readonly apply: (run: { host: RunHandleHost; id: string }) => Promise<void>;
 }
 
 const isLive = (status: RunStatus): boolean => !hasEnded(status) && status !== "expected";
 
 const ACTIONS: Readonly<Record<BulkAction, RunAction>> = {
-  cancel: { fits: isLive, apply: (run) => cancelRun(run, undefined) },
-  terminate: { fits: isLive, apply: (run) => terminateRun(run, undefined) },
-  retry: { fits: (status) => status === "failed", apply: retryRun },
-  pause: { fits: (status) => ["queued", "running", "waiting"].includes(status), apply: pauseRun },
-  resume: { fits: (status) => ["paused", "blocked", "determinism_violation"].includes(status), apply: resumeRun },
+  cancel: { appliesTo: isLive, apply: (run) => cancelRun(run, undefined) },
+  terminate: { appliesTo: isLive, apply: (run) => terminateRun(run, undefined) },
+  retry: { appliesTo: (status) => status === "failed", apply: retryRun },
+  pause: { appliesTo: (status) => ["queued", "running", "waiting"].includes(status), apply: pauseRun },
+  resume: { appliesTo: (status) => ["paused", "blocked", "determinism_violation"].includes(status), apply: resumeRun },
 };
 
 export function checkBulk(action: unknown, options: BulkOptions): RunAction {
@@ -32,7 +32,7 @@ export function checkBulk(action: unknown, options: BulkOptions): RunAction {
   checkSignal(options.signal, "bulk")?.throwIfAborted();
   if (typeof action === "string" && Object.hasOwn(ACTIONS, action)) return ACTIONS[action as BulkAction];
   const known = Object.keys(ACTIONS).join(", ");
-  throw new RepriseError("BAD_OPTIONS", `bulk: no action is called ${String(action)}; there are: ${known}.`);
+  throw new RepriseError("BAD_OPTIONS", `bulk: there is no action ${String(action)}; expected one of: ${known}.`);
 }
 
 export async function controlRuns(
@@ -45,9 +45,9 @@ export async function controlRuns(
   let skipped = 0;
   for await (const page of pages) {
     signal?.throwIfAborted();
-    // Together, so that their writes share a batch.
+    // At the same time, so that their writes share a batch.
     const done = await Promise.all(
-      page.map(async ({ id, status }) => action.fits(status) && isDone(action.apply({ host, id }))),
+      page.map(async ({ id, status }) => action.appliesTo(status) && hasApplied(action.apply({ host, id }))),
     );
     for (const one of done)
       if (one) count += 1;
@@ -57,8 +57,8 @@ export async function controlRuns(
   return { count, skipped };
 }
 
-/** B2. False when the run itself is in the way; anything else is thrown. */
-async function isDone(applying: Promise<void>): Promise<boolean> {
+/** bulk.B2. False when the run refuses the action; any other error is thrown. */
+async function hasApplied(applying: Promise<void>): Promise<boolean> {
   try {
     await applying;
     return true;

@@ -1,4 +1,4 @@
-// What a caller says about a schedule, checked before anything is written.
+// Checks the name and the options of a schedule before anything is written (client.N1).
 
 import { checkName, checkOptionNames, RepriseError, toMs, type EpochMs } from "../base/index.ts";
 import {
@@ -13,12 +13,12 @@ import {
 import { parseCron, timesOf } from "../process/index.ts";
 import type { ScheduleOptions } from "./api.ts";
 
-/** A run's id and tag are made of it, and both have limits of their own. */
+/** Ids and tags of runs contain the schedule's name, and both have length limits. */
 const MAX_NAME = 190;
 const SECOND = 1_000;
 const YEAR_MS = 366 * 86_400_000;
 const MAX_EVERY_MS = 10 * YEAR_MS;
-/** How many of the coming times are looked at to see whether a jitter fits between them. */
+/** How many of the next planned times a jitter is checked against. */
 const GAPS = 16;
 
 export interface CheckedSchedule {
@@ -33,7 +33,7 @@ export function checkScheduleName(name: unknown): string {
   if (checked.length > MAX_NAME)
     throw new RepriseError(
       "BAD_NAME",
-      `schedule name: expected at most ${MAX_NAME} characters, because the ids and the tag ${JSON.stringify(`${scheduleTag("")}…`)} of its runs are made of it, not ${checked.length}.`,
+      `schedule name: expected at most ${MAX_NAME} characters, because the ids and the tag ${JSON.stringify(`${scheduleTag("")}…`)} of its runs contain it, got ${checked.length}.`,
     );
   return checked;
 }
@@ -49,7 +49,7 @@ export function checkSchedule(options: unknown, now: EpochMs): CheckedSchedule {
   if (overlap === "cancel" && catchUp === "all")
     throw new RepriseError(
       "BAD_SCHEDULE",
-      `schedule: with overlap "cancel" every missed time would cancel the one before it; give catchUp "last" or "none", or overlap "queue".`,
+      `schedule: with overlap "cancel" every missed time would cancel the one before it. Use catchUp "last" or "none", or overlap "queue".`,
     );
   const jitterMs = given.jitter === undefined ? 0 : toMs(given.jitter, "schedule: jitter");
   checkJitter(jitterMs, timesOf(timing), now);
@@ -73,7 +73,7 @@ function checkTiming({ cron, every, timeZone }: ScheduleOptions, now: EpochMs): 
   if (timeZone !== undefined)
     throw new RepriseError(
       "BAD_SCHEDULE",
-      "schedule: an interval has no time zone; leave timeZone out, or give a cron pattern.",
+      "schedule: an interval has no time zone. Remove timeZone, or use a cron pattern.",
     );
   const everyMs = checkEvery(every);
   return { everyMs, anchor: now };
@@ -98,11 +98,11 @@ function checkCron(cron: unknown, timeZone: unknown, now: EpochMs): Timing {
   if (parseCron(timing.cron, timeZone).nextRun(new Date(now)) !== null) return timing;
   throw new RepriseError(
     "BAD_SCHEDULE",
-    `cron: the pattern ${JSON.stringify(cron)} has no time that ever comes; look at its day and month.`,
+    `cron: the pattern ${JSON.stringify(cron)} never matches a date; check its day and month.`,
   );
 }
 
-/** Otherwise a time could be due before the one planned ahead of it. */
+/** With a longer jitter, a run could start before the run planned ahead of it. */
 function checkJitter(jitterMs: number, times: PlannedTimes, now: EpochMs): void {
   if (jitterMs === 0) return;
   let at = times.after(now);
@@ -111,7 +111,7 @@ function checkJitter(jitterMs: number, times: PlannedTimes, now: EpochMs): void 
     if (next !== undefined && next - at < jitterMs)
       throw new RepriseError(
         "BAD_SCHEDULE",
-        `schedule: a jitter of ${jitterMs} ms does not fit between ${new Date(at).toISOString()} and ${new Date(next).toISOString()}; make it shorter than the time between two runs.`,
+        `schedule: a jitter of ${jitterMs} ms does not fit between ${new Date(at).toISOString()} and ${new Date(next).toISOString()}. Make it shorter than the time between two runs.`,
       );
     at = next;
   }

@@ -1,8 +1,8 @@
-// Diff: two runs step by step, from the first step after which they differ.
+// Diff: compares two runs step by step, from the first step after which they differ.
 //
-// DF1. Steps that two runs have in common, because one was forked from the other or both from a third, are not read at all.
-// DF2. Compared is what a step left behind: the state, channel by channel, and what runs next. Keys hold the run's id and
-//      times are chance, so neither counts.
+// diff-runs.D1. Steps that both runs share, because one was forked from the other or both from a third, are not read.
+// diff-runs.D2. A step is compared by its state, channel by channel, and by the nodes that run next. Keys contain the run's
+//   id and times vary, so neither is compared.
 
 import { inspect } from "node:util";
 import { checkOptionNames, decode, encode, RepriseError } from "../base/index.ts";
@@ -10,28 +10,28 @@ import type { ChannelTexts, RunRecord, Store, FrontierItemData } from "../kernel
 import { readLineage, type Lineage } from "./lineage.ts";
 import { readSteps, type CommittedStep } from "./run-checkpoints.ts";
 
-/** What a channel holds in either run; absent where it has no such channel, or has ended. */
+/** The value of a channel in both runs; absent in a run that lacks the channel or the step. */
 export interface ChannelDiff {
   readonly here?: unknown;
   readonly there?: unknown;
 }
-/** A step after which two runs differ. */
+/** A step after which two runs differ, in `RunDiff.steps`. */
 export interface StepDiff {
   readonly step: number;
-  /** Which of the runs have this step: one may have ended, or not come so far. */
+  /** Which runs have this step; one of them may have ended or not reached it. */
   readonly in: "both" | "here" | "there";
-  /** Those that differ. */
+  /** The channels that differ. */
   readonly channels: Readonly<Record<string, ChannelDiff>>;
-  /** The nodes that run next, where those differ. */
+  /** The nodes that run next, if they differ. */
   readonly next?: { readonly here?: readonly string[]; readonly there?: readonly string[] };
 }
-/** How two runs differ. */
+/** How two runs differ, as `run.diff` returns it. */
 export interface RunDiff {
-  /** The first step after which they do; undefined where they do not. */
+  /** The first step after which they differ; undefined if they do not. */
   readonly firstDivergence: number | undefined;
-  /** The steps after which they differ, from that one on. */
+  /** The steps after which they differ. */
   readonly steps: readonly StepDiff[];
-  /** There are further steps that differ; ask with a higher limit. */
+  /** True if further steps differ; raise the limit to read them. */
   readonly more: boolean;
 }
 /** Options of `run.diff`. */
@@ -64,7 +64,7 @@ export async function diffRuns(here: Side, there: Side, options: DiffOptions = {
   return { firstDivergence: steps[0]?.step, steps, more: false };
 }
 
-/** DF1. The last step of which both have the same row; -1 where there is none. */
+/** diff-runs.D1. The last step that both share; -1 if they share none. */
 function sharedUpTo(a: Lineage, b: Lineage): number {
   let shared = -1;
   for (const [index, one] of a.ranges.entries()) {
@@ -82,7 +82,7 @@ async function* walk(store: Store, { ranges }: Lineage, after: number): AsyncGen
 
 type Pair<T> = readonly [T | undefined, T | undefined];
 
-/** Both have a step of each number until one is at its end. */
+/** Pairs of steps with the same number; when one run has fewer, its part is undefined. */
 async function* pairs<T>(a: AsyncGenerator<T>, b: AsyncGenerator<T>): AsyncIterable<Pair<T>> {
   try {
     for (;;) {
@@ -95,7 +95,7 @@ async function* pairs<T>(a: AsyncGenerator<T>, b: AsyncGenerator<T>): AsyncItera
   }
 }
 
-/** DF2. Undefined where they are the same. */
+/** diff-runs.D2. Undefined if they are the same. */
 function stepDiff(a: CommittedStep | undefined, b: CommittedStep | undefined): StepDiff | undefined {
   const step = (a ?? b)!.data.step;
   const channels = channelsOf(a?.texts ?? new Map(), b?.texts ?? new Map());

@@ -1,17 +1,17 @@
-// Limits: how much one payload may hold, and how long a journal may get. Smaller than what a store could keep, for those
-// who would rather hear of it early.
+// Limits: the size of one payload and the length of a journal. They can be set lower than what a store can keep, so that
+// a program finds out early.
 
 import { checkOptionNames, MAX_PAYLOAD_BYTES, RepriseError, toBytes, type Size } from "../base/index.ts";
 
-/** How much a run may hold. */
+/** Limits of `createEngine` and `createClient`. */
 export interface Limits {
-  /** What one payload may take as encoded, 8 MiB at most and by default. Counts for runs started from now on. */
+  /** The maximum size of one encoded payload; at most and by default 8 MiB. Applies to runs started from now on. */
   payload?: Size;
-  /** How many entries a run's journal may have; default 1,000,000. A run that asks for more is stopped and can be resumed. */
+  /** The maximum length of a journal; default 1,000,000 entries. A run that exceeds it is stopped and can be resumed. */
   entries?: number;
 }
 
-/** Undefined: as much as there can be, or the default. */
+/** Undefined: the maximum. */
 export interface CheckedLimits {
   readonly payloadLimit: number | undefined;
   readonly entryLimit: number | undefined;
@@ -36,6 +36,6 @@ function checkPayload(payload: Size | undefined): number | undefined {
   if (bytes <= MAX_PAYLOAD_BYTES) return bytes === MAX_PAYLOAD_BYTES ? undefined : bytes;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `limits.payload: expected ${MAX_PAYLOAD_BYTES} bytes (8 MiB) at most, got ${bytes}. Keep more elsewhere and pass a reference.`,
+    `limits.payload: expected ${MAX_PAYLOAD_BYTES} bytes (8 MiB) at most, got ${bytes}. Store larger data elsewhere and pass a reference.`,
   );
 }

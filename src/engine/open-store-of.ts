@@ -1,8 +1,8 @@
-// For rooms that work on an engine's own store.
+// The store of an engine, for rooms that work on it directly.
 
 import type { Store } from "../kernel/index.ts";
 
-/** The store an engine has open; undefined when it is no engine. */
+/** The open store of a client or an engine; undefined for anything else. */
 export function openStoreOf(engine: unknown): Store | undefined {
   const hasStore = typeof engine === "object" && engine !== null && "~store" in engine;
   return hasStore ? (engine["~store"] as Store) : undefined;

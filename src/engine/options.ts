@@ -12,7 +12,7 @@ import { checkLimits } from "./limits.ts";
 import { stderrLogger } from "./logger.ts";
 
 export const DEFAULT_CONCURRENCY = 256;
-/** lease.LS2 */
+/** worker-lease.L2 */
 export const DEFAULT_LEASE_MS = 10_000;
 
 const CLIENT_OPTIONS = ["codec", "definitions", "durability", "guard", "limits", "logger", "redact", "store"];

@@ -1,4 +1,4 @@
-// Queues from outside: how they stand, pausing, other limits.
+// QueueHandle: pauses and limits one queue of the store.
 
 import { checkName, RepriseError } from "../base/index.ts";
 import {
@@ -13,7 +13,7 @@ import {
 import type { WorkerPort } from "./worker-port.ts";
 import type { QueueHandle, QueueInfo } from "./api.ts";
 
-/** `queue` is a name or what `queue()` made. */
+/** `queue` is a name or a queue made with `queue()`. */
 export function queueHandle(worker: WorkerPort, checkOpen: () => void, queue: unknown): QueueHandle {
   const name = checkQueueName(queue);
   const change = async (changes: Omit<ChangeQueueWrite, "write" | "name">): Promise<void> => {
@@ -21,13 +21,13 @@ export function queueHandle(worker: WorkerPort, checkOpen: () => void, queue: un
     if (name === DEFAULT_QUEUE)
       throw new RepriseError(
         "USAGE",
-        `Queue ${DEFAULT_QUEUE} is where everything waits that names no queue; it can neither be paused nor limited. Give the work a queue of its own.`,
+        `Queue ${DEFAULT_QUEUE} holds all work without a queue; it cannot be paused or limited. Declare a queue with queue() and set it on the task or workflow.`,
       );
     const { status } = await worker.submit({ write: "change-queue", name, ...changes });
     if (status === "no_queue")
       throw new RepriseError(
         "QUEUE_NOT_FOUND",
-        `There is no queue ${name}. A queue exists once an engine whose definitions name it has started; engine.listQueues() lists them.`,
+        `There is no queue ${name}. A queue exists once an engine whose definitions use it has started. engine.listQueues() lists the existing ones.`,
       );
     worker.wake();
   };

@@ -1,4 +1,4 @@
-// rekey: every payload of a store written anew, while its workers go on.
+// rekey: rewrites every payload of a store with the current key, while its workers run.
 
 import {
   checkCodec,
@@ -13,15 +13,16 @@ import { storeOf, type StoreSource } from "../stores/index.ts";
 
 /** Options of `rekey`. */
 export interface RekeyOptions {
-  /** As in `createEngine`. */
+  /** The database, as in `createEngine`. */
   readonly store: string | StoreSource;
-  /** Writes with the new key and still reads the old ones. */
+  /** A codec that writes with the new key and still reads the old ones. */
   readonly codec: PayloadCodec;
+  /** Called with the number of payloads rewritten so far. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * Writes every payload of a store anew with the codec's current key; afterwards the old keys are not needed any more.
+ * Rewrites every payload of a store with the codec's current key; afterwards the old keys are no longer needed.
  *
  * @example
  * ```ts

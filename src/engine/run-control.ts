@@ -1,14 +1,14 @@
-// Control of a run from outside.
+// Control of a run: cancel, pause, resume, terminate.
 
 import { CancelledError, RepriseError } from "../base/index.ts";
 import { hasEnded, type EndedRunStatus } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { RunTarget } from "./run-messages.ts";
 
-/** The run a handle stands for; its definition does not matter here. */
+/** A run without its definition. */
 export type ControlledRun = Pick<RunTarget, "host" | "id">;
 
-/** A cancel is a request: the run ends when its code lets the cancellation through. */
+/** Requests cancellation: the run ends when its code lets the `CancelledError` through. */
 export async function cancelRun({ host, id }: ControlledRun, reason: string | undefined): Promise<void> {
   host.checkOpen();
   checkReason(reason, "cancel");
@@ -20,7 +20,7 @@ export async function cancelRun({ host, id }: ControlledRun, reason: string | un
   throw notFound(id);
 }
 
-/** C1. In another process the code stops within a moment. */
+/** control.C1. A worker in another process stops the code when it notices the change. */
 export async function pauseRun({ host, id }: ControlledRun): Promise<void> {
   host.checkOpen();
   const { worker } = host;
@@ -29,7 +29,7 @@ export async function pauseRun({ host, id }: ControlledRun): Promise<void> {
   if (outcome.status === "no_run") throw notFound(id);
   throw hasEnded(outcome.as)
     ? ended(id, outcome.as, "be paused")
-    : new RepriseError("USAGE", `Run ${id} is ${outcome.as}: it does not go on anyway, and needs no pause.`);
+    : new RepriseError("USAGE", `Run ${id} is ${outcome.as}: it is stopped already and cannot be paused.`);
 }
 
 export async function resumeRun({ host, id }: ControlledRun): Promise<void> {
@@ -39,30 +39,33 @@ export async function resumeRun({ host, id }: ControlledRun): Promise<void> {
   if (outcome.status === "committed") return worker.onResumed(outcome.run);
   if (outcome.status === "no_run") throw notFound(id);
   if (hasEnded(outcome.as)) throw ended(id, outcome.as, "be resumed");
-  throw new RepriseError("USAGE", `Run ${id} is ${outcome.as}; only a blocked, violated or paused run can be resumed.`);
+  throw new RepriseError(
+    "USAGE",
+    `Run ${id} is ${outcome.as}; only a paused, blocked or determinism_violation run can be resumed.`,
+  );
 }
 
-/** C2 */
+/** control.C2 */
 export async function terminateRun({ host, id }: ControlledRun, reason: string | undefined): Promise<void> {
   host.checkOpen();
   checkReason(reason, "terminate");
   const { worker } = host;
-  const said = reason === undefined ? "." : `: ${reason}`;
+  const suffix = reason === undefined ? "." : `: ${reason}`;
   const outcome = await worker.submit({
     write: "terminate",
     id,
     data: entryData.terminatedData(reason),
-    answer: entryData.childFailedData(id, new CancelledError(`Run ${id} was terminated${said}`)),
-    cancel: entryData.cancelRequestedData(`Its parent ${id} was terminated${said}`),
+    answer: entryData.childFailedData(id, new CancelledError(`Run ${id} was terminated${suffix}`)),
+    cancel: entryData.cancelRequestedData(`Its parent ${id} was terminated${suffix}`),
   });
   if (outcome.status === "committed") return worker.onTerminated(outcome.record, outcome.notified);
   if (outcome.status === "ended") throw ended(id, outcome.as, "be terminated");
   throw notFound(id);
 }
 
-/** For who wants the run to be over: that it is already is no failure. */
-export async function unlessEnded(steering: Promise<void>): Promise<void> {
-  await steering.catch((error: unknown) => {
+/** A caller that wants the run to end accepts that it has ended already. */
+export async function ignoreEnded(control: Promise<void>): Promise<void> {
+  await control.catch((error: unknown) => {
     if (!(error instanceof RepriseError && error.code === "RUN_ENDED")) throw error;
   });
 }

@@ -1,4 +1,4 @@
-// RunHandle: everything about one run.
+// RunHandle: the handle of one run, by id; it reads the store when a method is called.
 
 import { inspect } from "node:util";
 import {
@@ -48,7 +48,7 @@ import type { CheckpointAt } from "./lineage.ts";
 import { checkpoint, checkpoints, stateAt, type CheckpointsOptions } from "./run-checkpoints.ts";
 import { failureOf, infoOf, stopOf } from "./run-info.ts";
 import { otherDefinition, rejectPort, resolvePort, signalRun, type RunTarget } from "./run-messages.ts";
-import { cancelRun, pauseRun, resumeRun, terminateRun, unlessEnded } from "./run-control.ts";
+import { cancelRun, pauseRun, resumeRun, terminateRun, ignoreEnded } from "./run-control.ts";
 import { queryRun } from "./run-queries.ts";
 import { checkReplayOptions, replayRun } from "./replay-run.ts";
 import type { Scratch } from "./resume-replay.ts";
@@ -60,7 +60,7 @@ import type { SeenRun } from "./run-subscriptions.ts";
 import { lostRunError, type RunEnding, type ResultWaiters } from "./result-waiters.ts";
 import type { RunWatchers } from "./run-watchers.ts";
 
-/** What a handle needs from its engine. */
+/** What a handle needs from its client or engine. */
 export interface RunHandleHost {
   readonly store: Store;
   readonly timers: Timers;
@@ -77,7 +77,7 @@ export interface RunHandleHost {
   readonly openScratch: () => Promise<Scratch>;
   readonly newSalt: (() => string) | undefined;
   checkOpen(): void;
-  /** How often the database went back to an earlier state while this engine was open, as far as it knows. */
+  /** How often this process noticed that the database went back to an earlier state. */
   timesRolledBack(): number;
 }
 
@@ -87,7 +87,7 @@ export class RunHandle implements Run<any> {
   readonly id: string;
   readonly #host: RunHandleHost;
   readonly #body: WorkflowBody;
-  /** Known when this engine started the run. */
+  /** Set when this process started the run. */
   readonly #seen: SeenRun | undefined;
 
   constructor(host: RunHandleHost, body: WorkflowBody, id: string, seen?: SeenRun) {
@@ -136,7 +136,7 @@ export class RunHandle implements Run<any> {
       throw new CancelledError(`Run ${this.id} was cancelled before it was started.`);
     if (last?.type === "RunCancelled") throw new CancelledError(cancelledText(this.id, last.data));
     const cause = failureOf(last);
-    const message = `Run ${this.id} failed: ${cause?.message ?? "for an unknown reason"}`;
+    const message = `Run ${this.id} failed: ${cause?.message ?? "no error was recorded"}`;
     throw redaction.error(new RepriseError("RUN_FAILED", message, { cause }));
   }
 
@@ -212,7 +212,7 @@ export class RunHandle implements Run<any> {
 
   async terminate(reason?: string): Promise<void> {
     await this.#record();
-    await unlessEnded(terminateRun(this.#target, reason));
+    await ignoreEnded(terminateRun(this.#target, reason));
   }
 
   async retry(): Promise<void> {
@@ -287,7 +287,7 @@ export class RunHandle implements Run<any> {
 
   async #replay(options: ReplayOptions, verified: boolean): Promise<Replay> {
     const record = await this.#record(options.generation);
-    // The version it is pinned to, whichever the handle was made with.
+    // The version the run is pinned to, not the one of the handle.
     const { store, timers, registry, openScratch } = this.#host;
     const body = registry.getWorkflow(record.definition, record.version);
     const execution = { ...this.#host.executionHost(record.id), log: () => {} };
@@ -304,7 +304,7 @@ function checkGeneration(generation: unknown): number | undefined {
   );
 }
 
-/** Reads what is needed to describe a run, its failure included. */
+/** Reads a run's facts, including its failure. */
 export async function readInfo({ store, redaction }: RunHandleHost, record: RunRecord): Promise<RunInfo> {
   const last = record.status === "failed" ? await store.readJournal(record.run, record.head - 1, 1) : [];
   const { error, ...info } = infoOf(record, last[0]);
@@ -312,26 +312,26 @@ export async function readInfo({ store, redaction }: RunHandleHost, record: RunR
   return { ...info, error: error instanceof RepriseError ? redaction.error(error) : dataWithoutSecrets(error) };
 }
 
-/** Tells whoever waits for the run, if it has ended or was stopped. `note`: otherwise it goes on as this run. */
+/** Settles the waiters of a run that has ended or was stopped; otherwise notes the number of the run they wait for. */
 export async function settleIfEnded(
   host: RunHandleHost,
   record: RunRecord,
-  note: (run: RunNumber) => void,
+  noteRun: (run: RunNumber) => void,
 ): Promise<void> {
   const { store, waiters } = host;
   if (waiters.settleIfLost(record.id, record)) return;
-  // One that is only expected may be cancelled, and is removed then.
+  // An expected run has not been started: it is removed when it is cancelled.
   if (record.status !== "expected") waiters.noteSeen(record.id, record);
   if (stopOf(record) !== undefined) return waiters.settle(record.id, { record, last: undefined });
-  if (!hasEnded(record.status)) return note(record.run);
+  if (!hasEnded(record.status)) return noteRun(record.run);
   if (record.status === "continued") return;
   const [last] = await store.readJournal(record.run, record.head - 1, 1);
-  // Without its end the row was read before the database went back, or the run was retried: look at it again.
+  // Without its end entry the row is out of date: the database went back, or the run was retried. Read it again.
   if (record.head > 0 && !(last !== undefined && END_ENTRIES.includes(last.type))) {
     const now = await store.findRun(record.id);
     if (now === undefined) return void waiters.settleIfLost(record.id, undefined);
     if (now.run !== record.run || now.head !== record.head || now.chain !== record.chain)
-      return settleIfEnded(host, now, note);
+      return settleIfEnded(host, now, noteRun);
   }
   waiters.settle(record.id, { record, last });
 }

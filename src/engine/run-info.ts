@@ -1,4 +1,4 @@
-// RunInfo: a run's row as people see it.
+// RunInfo: the facts of a run, made from its row.
 
 import { decode, RepriseError } from "../base/index.ts";
 import { decodeData, type EndEntry, type Entry, type RunRecord } from "../kernel/index.ts";
@@ -25,7 +25,7 @@ function isStopped({ status, evidence }: RunRecord): boolean {
   return status === "blocked" || status === "determinism_violation" || (status === "paused" && evidence !== undefined);
 }
 
-/** What stopped a run that is not ended. */
+/** The error of a run that was stopped and has not ended. */
 export function stopOf(record: RunRecord): RepriseError | undefined {
   if (!isStopped(record)) return undefined;
   const evidence = record.evidence === undefined ? {} : (decode(record.evidence) as Evidence);
@@ -49,7 +49,7 @@ export function infoOf(record: RunRecord, last?: Entry): RunInfo {
   return { ...listedInfoOf(record), ...(error && { error }) };
 }
 
-/** As a list shows it: nothing that would have to be read from a payload. */
+/** The facts of a row alone: nothing is read from a payload. */
 export function listedInfoOf(record: RunRecord): RunInfo {
   return {
     id: record.id,

@@ -1,4 +1,4 @@
-// Messages to a run: checked here against its definition, written to its inbox.
+// Messages to a run: checked against its definition, then written to its inbox.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, type PayloadLimits } from "../base/index.ts";
@@ -7,7 +7,7 @@ import { entryData, describeDefinition, type WorkflowBody } from "../workflow/in
 import type { SettleOptions, SignalOptions } from "./api.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
-/** The run a handle stands for. */
+/** The run of a handle, with its definition. */
 export interface RunTarget {
   readonly host: RunHandleHost;
   readonly body: WorkflowBody;
@@ -66,7 +66,7 @@ export async function signalRun(
   await send(target, await signalOf(target.body, name, given, target.host.limits), { dedupId, beforeStart });
 }
 
-/** A signal on its way, its value checked and encoded. */
+/** A signal with its value checked and encoded. */
 export async function signalOf(
   body: WorkflowBody,
   name: string,
@@ -79,7 +79,7 @@ export async function signalOf(
   return { type: "SignalReceived", target: name, data };
 }
 
-/** The signals that come with a start, in the order written. */
+/** The signals of a start, in the order written. */
 export async function signalsOf(
   body: WorkflowBody,
   signals: unknown = {},
@@ -92,12 +92,12 @@ export async function signalsOf(
   return arrivals;
 }
 
-/** In order: what is submitted together is written in one batch, or in batches that follow each other. */
+/** Writes submitted together keep their order: they share a batch, or go in consecutive batches. */
 export async function sendAll(target: RunTarget, arrivals: readonly Arrival[]): Promise<void> {
   await Promise.all(arrivals.map((arrival) => send(target, arrival)));
 }
 
-/** The declared port, refused when there is none of that kind. */
+/** Throws UNKNOWN_PORT if the definition has no such port of this kind. */
 export function getPort(
   body: WorkflowBody,
   name: string,
@@ -115,13 +115,13 @@ export function getPort(
 }
 
 export interface SendOptions {
-  /** The target takes one message. */
+  /** The port accepts only one message. */
   readonly once?: boolean;
   readonly dedupId?: string | undefined;
   readonly beforeStart?: boolean;
 }
 
-/** False when a message with its `dedupId` is there already. */
+/** False when a message with the same `dedupId` was sent before. */
 export async function send(
   { host, body, id }: RunTarget,
   arrival: Arrival,
@@ -130,7 +130,7 @@ export async function send(
   host.checkOpen();
   const { worker } = host;
   const { once = false, dedupId } = options;
-  const { name: definition, version } = body;
+  const { name: definition, kind, version } = body;
   const outcome = await worker.submit({
     write: "message",
     to: id,
@@ -139,7 +139,7 @@ export async function send(
     definition,
     ...(dedupId !== undefined && { dedupId }),
     ...(options.beforeStart === true && {
-      beforeStart: { definition, kind: "workflow", version, runtime: host.runtime },
+      beforeStart: { definition, kind, version, runtime: host.runtime },
     }),
   });
   switch (outcome.status) {
@@ -149,24 +149,24 @@ export async function send(
     case "no_run":
       throw new RepriseError(
         "RUN_NOT_FOUND",
-        `There is no run ${id}. Start it first, check the id and the store, or say { beforeStart: true }.`,
+        `There is no run ${id}. Start it first, check the id and the store, or pass { beforeStart: true }.`,
       );
     case "other_definition":
       throw otherDefinition(id, outcome.definition, definition);
     case "ended":
-      throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and takes no more messages.`);
+      throw new RepriseError("RUN_ENDED", `Run ${id} has ended (${outcome.as}) and accepts no more messages.`);
     case "duplicate":
       if (dedupId !== undefined) return false;
       throw new RepriseError(
         "PROMISE_ALREADY_RESOLVED",
-        `The promise ${arrival.target} of run ${id} already has its value; the first one is kept.`,
+        `Promise ${arrival.target} of run ${id} is already settled; the first value is kept.`,
       );
   }
 }
 
-export function otherDefinition(id: string, follows: string, asked: string): RepriseError {
+export function otherDefinition(id: string, actual: string, expected: string): RepriseError {
   return new RepriseError(
     "UNKNOWN_DEFINITION",
-    `Run ${id} follows ${follows}, not ${asked}. Use engine.get("${follows}", id).`,
+    `Run ${id} is a run of ${actual}, not of ${expected}. Use engine.get("${actual}", id).`,
   );
 }

@@ -1,4 +1,4 @@
-// run.scheduler: how a graph's run proceeds, from its journal and, where it is in memory here, from there.
+// run.scheduler: the state of a graph's scheduler, from the journal and, if this process holds the run, from memory.
 
 import { RepriseError } from "../base/index.ts";
 import type { RunRecord } from "../kernel/index.ts";
@@ -11,7 +11,10 @@ export async function readScheduler(host: RunHandleHost, record: RunRecord): Pro
   const { id, run, definition, kind, version } = record;
   const graph = graphOfRun(host.registry.getWorkflow(definition, version));
   if (graph === undefined)
-    throw new RepriseError("USAGE", `scheduler: run ${id} follows the ${kind} ${definition}; only a graph has steps.`);
+    throw new RepriseError(
+      "USAGE",
+      `scheduler: run ${id} is a run of the ${kind} ${definition}; only graphs have a scheduler.`,
+    );
   const fold = new SchedulerFold(graph);
   for (let after = 0; ;) {
     const page = await host.store.readJournal(run, after, PAGE);

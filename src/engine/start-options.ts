@@ -1,4 +1,4 @@
-// Start options: checked before anything is written (N1).
+// The options of `start`, checked before anything is written (client.N1).
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, toMs } from "../base/index.ts";
@@ -26,7 +26,7 @@ export function checkStart({ tags = [], priority = 0 }: StartOptions): { tags: r
   return { tags: [...new Set(tags)], priority };
 }
 
-/** When a run begins, and whether another one takes its place. */
+/** When a run starts, and which runs replace each other. */
 export function checkBeginning(options: StartOptions): Pick<StartWrite, "delayMs" | "singleton" | "debounce"> {
   const { id, delay, singleton, debounce } = options;
   if (singleton !== undefined) checkName(singleton, "start: singleton");
@@ -38,9 +38,9 @@ export function checkBeginning(options: StartOptions): Pick<StartWrite, "delayMs
   if (typeof debounce !== "object" || debounce === null)
     throw new RepriseError("BAD_OPTIONS", `start: expected { key, by } as debounce, got ${inspect(debounce)}.`);
   checkOptionNames(debounce, ["key", "by"], "start: debounce");
-  refuseTogether(id, "id", "many starts become one run, whose id the first of them chooses");
-  refuseTogether(delay, "delay", "`by` already says when the run begins");
-  refuseTogether(singleton, "singleton", "a run that has begun would take up what the debounced start is to do later");
+  refuseTogether(id, "id", "many starts become one run, and the first of them chooses its id");
+  refuseTogether(delay, "delay", "`by` already says when the run starts");
+  refuseTogether(singleton, "singleton", "a run that has started would absorb a start that is still being debounced");
   return {
     debounce: checkName(debounce.key, "start: debounce.key"),
     delayMs: toMs(debounce.by, "start: debounce.by"),
@@ -49,5 +49,5 @@ export function checkBeginning(options: StartOptions): Pick<StartWrite, "delayMs
 
 function refuseTogether(value: unknown, name: string, why: string): void {
   if (value === undefined) return;
-  throw new RepriseError("BAD_OPTIONS", `start: debounce does not go together with ${name}: ${why}. Leave one out.`);
+  throw new RepriseError("BAD_OPTIONS", `start: debounce cannot be combined with ${name}: ${why}. Remove one of them.`);
 }

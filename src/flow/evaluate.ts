@@ -7,7 +7,7 @@
 // flow.E4. A kept value is encoded right after it is derived, and later nodes see the decoded text. So changes that a
 //   function makes to it later do not reach the journal.
 
-import { readableThrown, decode } from "../base/index.ts";
+import { decode, invariant, readableThrown } from "../base/index.ts";
 import { requireSynchronous } from "./require-synchronous.ts";
 import type { FlowNode } from "./node.ts";
 import type { Region } from "./regions.ts";
@@ -63,6 +63,7 @@ export function evaluate({ head, inline, exits, kept: keeps }: Region, value: un
   let output: { readonly value: unknown } | undefined;
   if (head.work.kind === "output" && value !== SKIPPED) output = { value };
   for (const node of inline) {
+    invariant(!known.has(node.id), "A node of a region is derived once.");
     const given = neededValues(node, known);
     if (given === SKIPPED) {
       known.set(node.id, SKIPPED);

@@ -1,7 +1,7 @@
 // Inputs: the values of a ready node, from the arrivals at it.
 
 import { decode, RepriseError } from "../base/index.ts";
-import type { ArrivalKind, NodeInput } from "../kernel/index.ts";
+import type { ArrivalKind, FailureData, NodeCompletedData, NodeInput, RunStartedData } from "../kernel/index.ts";
 import { entryData } from "../workflow/index.ts";
 import type { FlowBody } from "./definition.ts";
 import { SKIPPED, type ValuesByNode } from "./evaluate.ts";
@@ -12,14 +12,17 @@ export interface DecodedArrival {
   readonly edge: string;
   readonly index: number;
   readonly kind: ArrivalKind;
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: ArrivalData;
 }
 
+/** The data of the entry that caused an arrival: of the run's start, or of the end of a node. */
+export type ArrivalData = NodeCompletedData & Partial<RunStartedData> & Partial<FailureData>;
+
 export function decodeInputs(inputs: readonly NodeInput[]): readonly DecodedArrival[] {
-  const decoded = new Map<number, DecodedArrival["data"]>();
+  const decoded = new Map<number, ArrivalData>();
   return inputs.map(({ target, edge, index, kind, seq, data }) => {
     let value = decoded.get(seq);
-    if (value === undefined) decoded.set(seq, (value = decode(data) as DecodedArrival["data"]));
+    if (value === undefined) decoded.set(seq, (value = decode(data) as ArrivalData));
     return { target, edge, index, kind, data: value };
   });
 }
@@ -45,10 +48,9 @@ export function valuesFrom(body: FlowBody, target: string, arrived: readonly Dec
 }
 
 /** The value of a node in an entry: the head's result, or a value derived from it. */
-export function valueInEntry(node: string, data: Readonly<Record<string, unknown>>): unknown {
-  if (node === "input" && "definition" in data) return data["input"];
-  const kept = data["kept"] as Readonly<Record<string, unknown>> | undefined;
-  return kept !== undefined && Object.hasOwn(kept, node) ? kept[node] : data["result"];
+export function valueInEntry(node: string, { definition, input, kept, result }: ArrivalData): unknown {
+  if (node === "input" && definition !== undefined) return input;
+  return kept !== undefined && Object.hasOwn(kept, node) ? kept[node] : result;
 }
 
 /** The list of a barrier, by index, with `settle` as settled results; SKIPPED if its spread was skipped. */
@@ -61,7 +63,7 @@ export function spreadListFrom({ nodes }: FlowBody, barrier: string, arrived: re
   for (const { index, kind, data } of items) {
     if (index < 0 || index >= items.length)
       throw new RepriseError("STORE_CORRUPT", `The items of ${barrier} have a gap. Run \`reprise doctor\`.`);
-    const value = kind === "failure" ? entryData.errorOf(data) : data["result"];
+    const value = kind === "failure" ? entryData.errorOf(data) : data.result;
     if (!settle) list[index] = value;
     else list[index] = kind === "failure" ? { status: "rejected", reason: value } : { status: "fulfilled", value };
   }

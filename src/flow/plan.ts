@@ -175,6 +175,10 @@ function planSpread(body: FlowBody, { head }: Region, items: unknown, host: Plan
     ]);
   }
   const { length } = chunks;
+  invariant(
+    chunks.texts.length === Math.ceil(length / chunks.perEntry),
+    "Every entry of a spread but the last is full, so that an item's entry is found by its index.",
+  );
   const { window = WINDOW } = head.work as { window?: number };
   const { claim: first, ...node } = nodeItemOf(body, head, host);
   const claims = first === undefined ? [] : [first];
@@ -234,6 +238,7 @@ function chunksOf(barrier: string, items: readonly unknown[], limits: PayloadLim
 
 function planItem(body: FlowBody, ref: NodeRef, index: number, outcome: NodeOutcome, host: PlanHost): CompletionPlan {
   const spread = ref.head.region.head;
+  invariant(spread.work.kind === "spread" && index >= 0, "An indexed item belongs to a spread.");
   const barrier = barrierOf(body, spread);
   const arrive = (entry: NewEntry, kind: "value" | "failure"): CompletionPlan => ({
     ...CONTINUE,
@@ -339,6 +344,8 @@ function arrivalsOf(
 ): readonly NodeArrival[] {
   return planned.map(({ target, edge, isSkip }) => {
     const { required, region } = body.regions.get(target)!;
+    // regions.R1, regions.R2
+    invariant(region.head.id === target && required > 0, "An arrival goes to the head of a region that waits for it.");
     const kind = isSkip ? "skip" : "value";
     return { target, edge, index: -1, kind, required, cause: causeOf(edge), node: nodeItemOf(body, region.head, host) };
   });

@@ -9,7 +9,7 @@
 //   order counts, and the step commits no checkpoint (rules.G12).
 // interpreter.I5. Steps are consecutive from 0: step n+1 starts from the state that step n committed.
 
-import { encode, RepriseError, type EpochMs } from "../base/index.ts";
+import { encode, invariant, RepriseError, type EpochMs } from "../base/index.ts";
 import { isSnapshotDue, type DecodedEntry, type Delta } from "../kernel/index.ts";
 import type { Execution } from "../workflow/index.ts";
 import { stopAtMissingNode, stopAtUnknownResult } from "./changed-code.ts";
@@ -113,6 +113,7 @@ async function runStep(
     start: (item, index, freedAt) => startItem(execution, body, step, index, item, state, freedAt),
     stop: (others, failed) => execution.nodes?.stop(others, stoppedBecause(failed)),
   });
+  invariant(results.length === items.length, "A step has one result per item.");
   const order = items.map((_, index) => index);
   if (body.fold === "order-key") order.sort((a, b) => compareItems(items[a]!, items[b]!));
   throwFirst(order.map((index) => results[index]));
@@ -191,6 +192,7 @@ function commitStep(execution: Execution, finished: FinishedStep): Position {
   const unkept = finished.lengthSinceSnapshot + data.length;
   const isWhole = isSnapshotDue(step, unkept, state.length);
   const recorded = execution.stepOf(step);
+  invariant(recorded === undefined || recorded.data.step === step, "A recorded step is found by its own number.");
   execution.steppedAt = recorded?.at;
   const written = (at: EpochMs): void => void (execution.steppedAt = at);
   if (recorded === undefined)

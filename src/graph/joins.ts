@@ -8,7 +8,7 @@
 //   reaches none: only declared edges count.
 // joins.J4. A checkpoint keeps each arrival of a waiting join once per node and step.
 
-import { RepriseError } from "../base/index.ts";
+import { invariant, RepriseError } from "../base/index.ts";
 import type { GraphBody, GraphEdge } from "./definition.ts";
 import type { Path } from "./order-key.ts";
 
@@ -43,6 +43,7 @@ export class Joins {
     if (this.#now.has(key)) return;
     this.#now.add(key);
     const arrived = this.#waiting.get(join);
+    invariant(this.#body.joins.has(join), "A node arrives only at a join.");
     if (arrived === undefined) this.#waiting.set(join, [{ node, path, edge }]);
     else arrived.push({ node, path, edge });
   }
@@ -78,7 +79,8 @@ export class Joins {
     }
     if (later.length > 0) this.#waiting.set(join, later);
     else this.#waiting.delete(join);
-    if (first !== undefined) activate(join, first, first.edge);
+    invariant(first !== undefined, "A join fires with at least one arrival.");
+    activate(join, first, first.edge);
   }
 
   /** joins.J1, joins.J2 */

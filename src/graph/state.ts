@@ -7,7 +7,7 @@
 //   the step, it gives the state after it without user code (`applyDelta`).
 // state.V4. The texts are in the order of their names, and no channel gets lost: a delta only adds and replaces texts.
 
-import { decode, encode, RepriseError } from "../base/index.ts";
+import { decode, encode, invariant, RepriseError } from "../base/index.ts";
 import { applyDelta, stateLength, stateParts, type ChannelTexts, type Delta } from "../kernel/index.ts";
 import { isPlain, type Channel, type Channels } from "./channel.ts";
 import { channelConflict, channelNotEncodable, reducerThrew, writersOf, type FoldFailure } from "./fold-errors.ts";
@@ -117,6 +117,8 @@ export class GraphState {
     for (const name of this.#unrecorded) if (!touched.has(name)) set[name] = this.#valueOf(name);
     const delta = deltaOf(append, merge, set);
     const texts = applied(this.texts, delta, fault);
+    // state.V4
+    invariant(texts.size >= this.texts.size, "A delta removes no channel.");
     return { state: new GraphState(texts, this.#freezeAfter(delta, texts), this.#hidden), delta };
   }
 

@@ -1,10 +1,11 @@
-// Commit: the only way a run moves forward.
+// Commit: the writes of a store and their outcomes. A commit is the only way a run makes progress.
 //
-// K1. A write is fenced: it names the token it was given, and a token that no longer matches voids the whole write.
-// K2. Outcomes are values. A store answers only when the outcome is certain; `unknown` never leaves it.
-// K3. Writes share a transaction, yet each is atomic by itself: a void one contributes nothing.
-// K4. At most one turn commit per run in a batch. `seq` is assigned by the holder of the turn, dense from its head.
-// K5. An inbox row is an entry that has no place yet; only the holder of the turn gives it one.
+// commit.K1. A write is fenced: it carries the token of its lease, and the store rejects the whole write if the token does not
+//   match.
+// commit.K2. Outcomes are values. A store returns an outcome only when it is certain.
+// commit.K3. Writes share a transaction, but each is atomic: a rejected write changes nothing.
+// commit.K4. A batch has at most one turn commit per run. The holder of the turn assigns `seq`, dense from its head.
+// commit.K5. An inbox row is an entry without a `seq`; only the holder of the turn assigns one.
 
 import type { EpochMs } from "../base/index.ts";
 import type { NewCheckpoint } from "./checkpoint.ts";
@@ -43,7 +44,7 @@ import type {
 import type { NewChunk } from "./stream.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, RemoveScheduleOutcome, RemoveScheduleWrite } from "./schedule.ts";
 
-/** A run about to exist. `started` is the data of its first entry, input included. */
+/** A run to create. `started` is the data of its first entry, input included. */
 export interface NewRun {
   readonly id: string;
   readonly definition: string;
@@ -53,16 +54,16 @@ export interface NewRun {
   readonly tags: readonly string[];
   readonly started: string;
   readonly runtime: string;
-  /** Set: it begins when its queue has room. */
+  /** Set: the run starts when its queue has room. */
   readonly slot?: QueueSlot;
-  /** Counted from its start; it then gets a `DeadlineExceeded` from the queue. */
+  /** From its start. A timer in the queue then delivers `DeadlineExceeded`. */
   readonly deadlineMs?: number;
 }
 
 /** The queue item of a run's deadline. */
 export const DEADLINE_ITEM = "Deadline";
 
-/** A lease a worker gives itself on something it creates. */
+/** A lease that a worker takes on something it creates. */
 export interface Claim {
   readonly worker: number;
   readonly token: string;
@@ -71,30 +72,30 @@ export interface Claim {
 export interface StartWrite {
   readonly write: "start";
   readonly run: NewRun;
-  /** Set to lease the first turn to the starter in the same write; not for a run that begins later. */
+  /** Leases the first turn to the starter in the same write. Not with a delay or a queue. */
   readonly claim?: Claim;
-  /** Delivered in the same write, in this order, when the run is started by it. */
+  /** Delivered in the same write, in this order, if this write starts the run. */
   readonly messages?: readonly Arrival[];
-  /** It begins this much later. */
+  /** The run starts after this delay. */
   readonly delayMs?: number;
-  /** While a live run of the definition has this key, nothing is started. */
+  /** If a live run of the definition has this key, the write starts nothing. */
   readonly singleton?: string;
-  /** A run of the definition with this key that has not begun takes over what was given, and begins `delayMs` from now. */
+  /** A run of the definition that has this key and has not started takes this input instead, and starts `delayMs` from now. */
   readonly debounce?: string;
 }
 export type StartOutcome =
-  /** A run that was expected has its earlier messages before those of the start. */
+  /** Messages that arrived before the start precede those of the start. */
   | { readonly status: "started"; readonly record: RunRecord; readonly first: Entry }
-  /** The id is taken; the caller compares `first` with what it wanted to start. */
+  /** The id is taken; the caller compares `first` with its own request. */
   | { readonly status: "exists"; readonly record: RunRecord; readonly first: Entry }
-  /** A live run has the singleton's key. */
+  /** A live run has the singleton key. */
   | { readonly status: "singleton"; readonly record: RunRecord; readonly first: Entry }
-  /** A run that had not begun has a new first entry. */
+  /** A run that had not started got a new first entry. */
   | { readonly status: "debounced"; readonly record: RunRecord; readonly first: Entry }
-  /** The id is that of a run which is expected to follow another definition. */
+  /** Messages with `beforeStart` expect a run of another definition under this id. */
   | { readonly status: "other_definition"; readonly record: RunRecord };
 
-/** An entry on its way into a run: from a task, a timer, a child, a person. */
+/** An entry on its way into a run: from a task, a timer, a child or a caller. */
 export interface Arrival {
   readonly type: EntryType;
   /** A command (`Task(3)`) or a port name. */
@@ -107,19 +108,19 @@ export interface InboxRow extends Arrival {
   readonly arrival: number;
 }
 
-/** Work any worker may claim; a timer when `kind` says so. Identity is the command, so a replay never makes another. */
+/** A queue item: work that any worker may claim, or a timer. Its identity is the command, so a replay creates no second one. */
 export interface NewItem {
   /** The command it serves, unique in the run. */
   readonly item: string;
   readonly kind: "task" | "timer" | "node";
-  /** Task name, or route of a node; for a timer the entry type its firing becomes. */
+  /** The task's name, the node's route, or for a timer the type of the entry it delivers. */
   readonly name: string;
   readonly priority: number;
-  /** Undefined: at once. */
+  /** Undefined: immediately. */
   readonly availableAt?: EpochMs;
   /** The entry that holds its input. */
   readonly seq: number;
-  /** Not for an item in a line. */
+  /** Not with a slot. */
   readonly claim?: Claim;
   readonly slot?: QueueSlot;
 }
@@ -127,7 +128,7 @@ export interface NewItem {
 export interface ItemFence {
   readonly item: string;
   readonly token: string;
-  /** As it was claimed: its place is free now. */
+  /** The slot it was claimed in, which becomes free. */
   readonly slot?: QueueSlot;
 }
 
@@ -137,24 +138,24 @@ export interface NewChild {
   /** A detached child does not answer. */
   readonly detached: boolean;
   readonly claim?: Claim;
-  /** Goes into the parent's own inbox when the child's id belongs to another run. */
+  /** Goes into the parent's inbox if the child's id belongs to another run. */
   readonly taken: Arrival;
 }
 
-/** What the holder of a run's turn commits. */
+/** The commit of the holder of a run's turn. */
 export interface TurnWrite {
   readonly write: "turn";
   readonly run: RunNumber;
   readonly token: string;
   /**
-   * Entries `seq > head`, in order; `chain` is the chain after the last of them, `previousChain` the one at `head`. The write
-   * is void unless the row has this token, head and chain: a head alone says nothing about which history it counts.
+   * Entries `seq > head`, in order; `chain` is the chain after the last of them, `previousChain` the one at `head`. The store
+   * rejects the write unless the row has this token, head and chain: a head alone does not identify a history.
    */
   readonly head: number;
   readonly previousChain: string;
   readonly entries: readonly Entry[];
   readonly chain: string;
-  /** Everything up to this arrival number has become an entry or was dropped. */
+  /** Every arrival up to this number became an entry or was dropped. */
   readonly read: number;
   /** Items this worker held and finished; each is fenced by its own token. */
   readonly finished: readonly ItemFence[];
@@ -163,34 +164,34 @@ export interface TurnWrite {
   readonly dropped: readonly string[];
   readonly children: readonly NewChild[];
   /**
-   * To other runs, in the same transaction: the parent's answer, by number; a child's cancel, by id. Dropped where the run
-   * has ended, or where the id is not a child of this run: it may belong to somebody else.
+   * To other runs, in the same transaction: the answer to the parent, by number; the cancel of a child, by id. Dropped if that
+   * run has ended, or if the id is not a child of this run: it may belong to an unrelated run.
    */
   readonly messages: readonly { readonly to: RunNumber | string; readonly arrival: Arrival }[];
   /** Chunks of streams, in order. */
   readonly chunks: readonly NewChunk[];
-  /** O1. Messages to the outside, in order. */
+  /** outbox.O1. Messages to external destinations, in order. */
   readonly outgoing: readonly NewMessage[];
   /**
-   * Of a graph: one per step that is complete, first of all that is written. All in already, with the same keys: `already_committed`.
-   * Another key for a step that is in: `lease_lost`, or `conflict` from the holder, whose run is stopped with the evidence (C2).
+   * One per completed step of a graph, written first. If the store has all of them, with the same keys: `already_committed`. If it
+   * has another key for a step: `lease_lost`, or `conflict` for the holder, whose run is stopped with the evidence (rules.C2).
    */
   readonly checkpoints?: readonly NewCheckpoint[] | undefined;
   readonly then: "hold" | "release" | EndedRunStatus;
-  /** With the end `continued`, and with no other. */
+  /** With the end `continued` only. */
   readonly next?: NextGeneration;
-  /** With an end: messages that are in the journal and that the code never took. */
+  /** With an end: the number of messages in the journal that the code never read. */
   readonly unread?: number;
 }
 export type TurnOutcome =
-  /** `more`: messages beyond `read` are waiting. `children`: those that were started, in order. */
+  /** `more`: there are messages beyond `read`. `children`: the started children, in order. */
   | {
       readonly status: "committed";
       readonly more: boolean;
       readonly children: readonly RunRecord[];
-      /** The generation that goes on. */
+      /** The generation that continues. */
       readonly next?: RunRecord;
-      /** Children that messages by id have reached; left out where there are none. */
+      /** Children that received messages by id; absent: none. */
       readonly reached?: readonly RunNumber[];
     }
   | { readonly status: "already_committed" }
@@ -206,7 +207,7 @@ export interface EndItemWrite {
   readonly slot?: QueueSlot;
   readonly arrival: Arrival;
 }
-/** Gives an item back: later when an attempt failed, at once when the worker drains. */
+/** Returns an item to the queue: with a delay after a failed attempt, immediately if the worker drains. */
 export interface ReturnItemWrite {
   readonly write: "return-item";
   readonly run: RunNumber;
@@ -215,10 +216,10 @@ export interface ReturnItemWrite {
   readonly slot?: QueueSlot;
   readonly attempt: number;
   readonly availableAt?: EpochMs;
-  /** Errors of the attempts so far, encoded; handed over with the terminal entry. */
+  /** Errors of the attempts so far, encoded; the terminal entry contains them. */
   readonly failures?: string;
 }
-/** Gives a turn back, due at once: its holder no longer trusts what it has in memory. */
+/** Returns a turn, due immediately: its holder no longer trusts its memory of the run. */
 export interface ReturnTurnWrite {
   readonly write: "return-turn";
   readonly run: RunNumber;
@@ -226,7 +227,7 @@ export interface ReturnTurnWrite {
 }
 export type ItemOutcome = { readonly status: "committed" } | { readonly status: "lease_lost" };
 
-/** From outside: signal, resolve, reject, cancel. */
+/** A message to a run: signal, resolve, reject, update or cancel. */
 export interface MessageWrite {
   readonly write: "message";
   readonly to: string;
@@ -237,12 +238,12 @@ export interface MessageWrite {
   readonly dedupId?: string;
   /** Refuses a run of another definition. */
   readonly definition?: string;
-  /** W6. Without a run of this id, one is expected from now on. */
+  /** rules.W6. If no run has this id, the store creates an expected one. */
   readonly beforeStart?: ExpectedRun;
 }
-/** What is known of a run that was spoken to before it was started. */
+/** What is known about a run that received messages before its start. */
 export type ExpectedRun = Pick<NewRun, "definition" | "kind" | "version" | "runtime">;
-/** How long a store remembers the ids of messages. */
+/** A repeated `dedupId` is ignored for at least this time. */
 export const DEDUP_MS = 86_400_000;
 export type MessageOutcome =
   | { readonly status: "committed"; readonly run: RunNumber }
@@ -251,12 +252,12 @@ export type MessageOutcome =
   | { readonly status: "other_definition"; readonly definition: string }
   | { readonly status: "duplicate" };
 
-/** Stops a run that cannot go on as it is; nothing of the turn is kept but the evidence. */
+/** Stops a run that cannot continue. Of the turn, only the evidence is stored. */
 export interface StopWrite {
   readonly write: "stop";
   readonly run: RunNumber;
   readonly token: string;
-  /** The token is that of this node of a flow, not of the turn. */
+  /** Set: the token is that of this node of a flow, not of the turn. */
   readonly item?: string;
   readonly slot?: QueueSlot;
   readonly status: "determinism_violation" | "blocked";
@@ -264,11 +265,11 @@ export interface StopWrite {
 }
 export type StopOutcome = { readonly status: "committed" } | { readonly status: "lease_lost" };
 
-/** Takes due turns of runs that follow one of these versions, most urgent first, oldest first. */
+/** Claims due turns of runs of these definition versions, by priority, then oldest first. */
 export interface ClaimTurnsWrite {
   readonly write: "claim-turns";
   readonly worker: number;
-  /** One per turn that may be taken. */
+  /** One per turn to claim at most. */
   readonly tokens: readonly string[];
   readonly definitions: readonly DefinitionVersion[];
 }
@@ -276,7 +277,7 @@ export interface ClaimedTurn {
   readonly record: RunRecord;
   readonly token: string;
   readonly inbox: readonly InboxRow[];
-  /** S5. The level of a suspect; 0 when it is none. */
+  /** store.S5. The level of a suspect; 0: not a suspect. */
   readonly suspicion: number;
 }
 
@@ -299,9 +300,9 @@ export interface ClaimedItem {
   readonly failures: string | undefined;
   /** The entry its row names. */
   readonly seq: number;
-  /** The data of that entry; empty for a node, whose inputs are read when it starts (F7). */
+  /** The data of that entry; empty for a node, whose inputs the worker reads when it starts (rules.F7). */
   readonly data: string;
-  /** S5. As of a turn. */
+  /** As in `ClaimedTurn`. */
   readonly suspicion: number;
   readonly slot?: QueueSlot;
 }
@@ -309,20 +310,20 @@ export interface ClaimItemsOutcome extends ThrottledWork {
   readonly items: readonly ClaimedItem[];
 }
 
-/** Fires timers that are due, makes delayed items ready and lets delayed runs begin, oldest first. */
+/** Fires due timers, makes delayed items ready and starts delayed runs, oldest first. */
 export interface FireDueWrite {
   readonly write: "fire-due";
   readonly limit: number;
 }
 export interface FireDueOutcome {
-  /** Runs that got an arrival, or began. */
+  /** Runs that got a message, or started. */
   readonly runs: readonly RunNumber[];
   readonly ready: number;
-  /** When the next one is due, if there is one. */
+  /** When the next one is due; undefined: none. */
   readonly nextAt: EpochMs | undefined;
 }
 
-/** Every kind of write, and the outcome it answers with. */
+/** Every kind of write, with its outcome. */
 export interface Writes {
   readonly start: [StartWrite, StartOutcome];
   readonly fork: [ForkWrite, ForkOutcome];
@@ -351,6 +352,6 @@ export interface Writes {
 }
 
 export type Write = Writes[keyof Writes][0];
-/** The outcome a write answers with. */
+/** The outcome of a write. */
 export type OutcomeOf<W extends Write> = Writes[W["write"]][1];
 export type Outcome = Writes[keyof Writes][1];

@@ -1,16 +1,17 @@
-// Completion: how a node of a flow ends, and everything that follows from it, in one commit (seed 001).
+// Completion: the end of a flow's node and all its consequences, in one commit (seed 001).
 //
-// CN1. Fenced by the token of the node's item, or of the run's turn. A completion that comes a second time, or for a run that
-//      has ended, is `stale` and writes nothing.
-// CN2. Arrivals are counted per edge: one with the same target, edge and index is stored once and counted once (F1).
-// CN3. `required` is written with the first arrival, and asserted equal with every other. A node is queued by the one commit
-//      that makes `completed == required`, and by no other.
-// CN4. `completed > required`, or another `required`, aborts the commit: nothing of it is written but that the run is blocked,
-//      with the evidence (F8).
-// CN5. The run ends once. The commit that ends it takes what is left of it out of the queue (F9).
-// CN6. Entries get their `seq` under the run's row, in the order of the writes of a batch; many completions of one run share
-//      a transaction.
-// CN7. While the run is paused or blocked, what becomes ready is queued as stopped, and nothing is leased.
+// completion.C1. The token of the node's item, or of the run's turn, fences the write. A repeated completion, or one for an
+//   ended run, is `stale` and writes nothing.
+// completion.C2. Arrivals are counted per edge: one with the same target, edge and index is stored once and counted once
+//   (rules.F1).
+// completion.C3. The first arrival writes `required`; every later one asserts that it is equal. The one commit that makes
+//   `completed == required` queues the node, and no other commit does.
+// completion.C4. `completed > required`, or another `required`, aborts the commit: the store only blocks the run, with the
+//   evidence (rules.F8).
+// completion.C5. The run ends once. The commit that ends it removes its remaining items from the queue (rules.F9).
+// completion.C6. The store assigns `seq` under the lock of the run's row, in the order of the batch; many completions of one
+//   run share a transaction.
+// completion.C7. While the run is paused or blocked, nodes that become ready are queued as stopped, and none is leased.
 
 import { encode, RepriseError, type EpochMs } from "../base/index.ts";
 import type { Arrival, Claim, NewChild } from "./commit.ts";
@@ -18,40 +19,40 @@ import type { EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
 import type { EndedRunStatus, RunNumber, RunRecord } from "./run.ts";
 
-/** An entry that gets its place from the store. */
+/** An entry whose `seq` the store assigns. */
 export interface NewEntry {
   readonly type: EntryType;
   readonly command: string;
   readonly data: string;
 }
 
-/** CN1. With a turn goes up to which arrival its holder has read; the turn is given back. */
+/** completion.C1. With a turn: `read` is the last arrival that its holder read; the write returns the turn. */
 export type NodeFence =
   | { readonly item: string; readonly token: string; readonly slot?: QueueSlot }
   | { readonly turn: string; readonly read: number };
 
 /** How a node waits for a worker once it is ready. */
 export interface NodeItem {
-  /** Says who can run it: `nodeRoute`. */
+  /** `nodeRoute`: names the workers that can run it. */
   readonly name: string;
   readonly priority: number;
   /** Not with a claim. */
   readonly slot?: QueueSlot;
-  /** Leases it to whoever writes, should it become ready by this write. */
+  /** Leases the node to the writer if this write makes it ready. */
   readonly claim?: Claim;
 }
 
-/** Something has come along an edge. */
+/** A value, a skip or a failure that arrives along an edge. */
 export interface NodeArrival {
   readonly target: string;
-  /** Named by its source; unique among the edges into the target. */
+  /** Named after its source; unique among the edges into the target. */
   readonly edge: string;
-  /** Which item of a spread; -1 where there is none. */
+  /** The item of a spread; -1: not from a spread. */
   readonly index: number;
   readonly kind: ArrivalKind;
-  /** Undefined where a spread has written it. */
+  /** Undefined: a spread wrote it. */
   readonly required: number | undefined;
-  /** Which of the write's entries holds the value; undefined: the run's first entry. */
+  /** The index of the write's entry that holds the value; undefined: the run's first entry. */
   readonly cause: number | undefined;
   readonly node: NodeItem;
 }
@@ -59,12 +60,12 @@ export type ArrivalKind = "value" | "skip" | "failure";
 
 /** The items of a spread, queued `window` at a time. */
 export interface NewSpread {
-  /** The barrier that waits for all of them; queued at once when there are none (F4). */
+  /** The barrier that waits for all items; queued immediately if there are none (rules.F4). */
   readonly barrier: string;
   readonly barrierNode: NodeItem;
   readonly required: number;
   readonly window: number;
-  /** Of the write's entries: from this one on they hold the items, `perEntry` each. */
+  /** The index of the first of the write's entries that hold the items, `perEntry` each. */
   readonly cause: number;
   readonly perEntry: number;
   readonly node: Omit<NodeItem, "claim">;
@@ -79,22 +80,22 @@ export interface CompleteWrite {
   readonly entries: readonly NewEntry[];
   readonly arrivals: readonly NodeArrival[];
   readonly spread?: NewSpread;
-  /** An item of each of these spreads has ended: its next one that waits is queued. The same spread may stand here twice. */
+  /** For each ended item, its spread: the store queues the next item. A spread may occur twice. */
   readonly advances: readonly { readonly barrier: string; readonly node: NodeItem }[];
   readonly children: readonly NewChild[];
-  /** To other runs: the parent's answer. */
+  /** To other runs: the answer to the parent. */
   readonly messages: readonly { readonly to: RunNumber; readonly arrival: Arrival }[];
   readonly then: "continue" | EndedRunStatus;
-  /** With an end: what children that live are told. */
+  /** With an end: the data of the cancel that live children receive. */
   readonly cancel?: string;
 }
 
-/** A node that the write has queued. */
+/** A node that the write queued. */
 export interface QueuedNode {
   readonly item: string;
   /** The entry its row names. */
   readonly seq: number;
-  /** Undefined: anybody may claim it. */
+  /** Undefined: any worker may claim it. */
   readonly token: string | undefined;
 }
 
@@ -106,13 +107,13 @@ export type CompleteOutcome =
       readonly at: EpochMs;
       readonly queued: readonly QueuedNode[];
       readonly children: readonly RunRecord[];
-      /** Live children that were told. */
+      /** Live children that received a cancel. */
       readonly notified: readonly RunNumber[];
-      /** Messages beyond what was read are waiting. */
+      /** Whether there are messages beyond `read`. */
       readonly more: boolean;
     }
   | { readonly status: "stale" }
-  /** CN4 */
+  /** completion.C4 */
   | { readonly status: "blocked"; readonly evidence: ReadinessEvidence };
 
 export interface ReadinessEvidence {
@@ -120,17 +121,17 @@ export interface ReadinessEvidence {
   readonly node: string;
   readonly completed: number;
   readonly required: number;
-  /** What the commit would have made of it. */
+  /** The value that the commit would have written. */
   readonly wanted: number;
 }
 
-/** As it stands on the blocked run's row. */
+/** The text that the row of the blocked run stores. */
 export function readinessEvidence(evidence: ReadinessEvidence): string {
   const { code, node, completed, required, wanted } = evidence;
   const message =
     code === "READINESS_OVERFLOW"
-      ? `Node ${node} has got ${completed} of ${required} arrivals, and another came: the commit was refused.`
-      : `Node ${node} waits for ${required} arrivals, and now for ${wanted}: the flow has changed under its run. Give the new one another version.`;
+      ? `Node ${node} has ${completed} of ${required} arrivals, and another one came. The store refused the commit.`
+      : `Node ${node} waits for ${required} arrivals, but the current flow has ${wanted}: it changed while the run was live. Register the changed flow with another \`version\`.`;
   return encode({ ...evidence, message, status: "blocked", where: node });
 }
 
@@ -138,8 +139,8 @@ export function readinessEvidence(evidence: ReadinessEvidence): string {
 export const NODE_ROUTE_SEPARATOR = "\n";
 
 /**
- * Which worker can run a node: one that has this version of the flow, works on the node's queue and has its label. No task has
- * such a name.
+ * Names the workers that can run a node: those with this version of the flow, the node's queue and its label. The text contains
+ * a line break, which no task's name can.
  */
 export function nodeRoute(definition: string, version: number, queue?: string, label?: string): string {
   if (label !== undefined) return `${definition}\n${version}\n${queue ?? ""}\n${label}`;
@@ -151,20 +152,20 @@ export function isNodeRoute(name: string): boolean {
   return name.includes(NODE_ROUTE_SEPARATOR);
 }
 
-/** What every store has room for in its indexes: two names as long as names may be, and a version. */
+/** What every store can index: two names of maximum length, and a version. */
 const MAX_ROUTE_BYTES = 1_224;
 
-/** Refuses names that are too long together; two of them never are. */
+/** Refuses a route that is too long; two names never are. */
 export function checkNodeRoute(route: string, what: string): void {
   const bytes = Buffer.byteLength(route);
   if (bytes > MAX_ROUTE_BYTES)
     throw new RepriseError(
       "BAD_NAME",
-      `${what}: the names of flow, queue and label have ${bytes} bytes together; expected at most ${MAX_ROUTE_BYTES}. Use a shorter label.`,
+      `${what}: the names of the flow, the queue and the label have ${bytes} bytes together; expected at most ${MAX_ROUTE_BYTES}. Use a shorter label.`,
     );
 }
 
-/** What `nodeRoute` was made of. */
+/** The parts of a route; undefined: the name of a task. */
 export function readNodeRoute(route: string): NodeRoute | undefined {
   const [definition = "", version, queue = "", label] = route.split("\n");
   if (version === undefined) return undefined;
@@ -178,7 +179,7 @@ export interface NodeRoute {
   readonly label: string | undefined;
 }
 
-/** What a ready node has got, in one query: by target, edge and index (F7). */
+/** An input of a ready node, ordered by target, edge and index (rules.F7). */
 export interface NodeInput {
   readonly target: string;
   readonly edge: string;
@@ -191,15 +192,15 @@ export interface NodeInput {
 
 export interface InputsRequest {
   readonly run: RunNumber;
-  /** The node, and barriers whose lists it needs. */
+  /** The node, and the barriers whose lists it needs. */
   readonly targets: readonly string[];
 }
 
-/** Where a node stands, for people and for a retry. */
+/** How many arrivals a node has, for people and for a retry. */
 export interface Readiness {
   readonly node: string;
   readonly required: number;
   readonly completed: number;
-  /** Of a barrier: how many items of its spread have been queued. */
+  /** For a barrier: how many items of its spread were queued. */
   readonly queued: number | undefined;
 }

@@ -1,31 +1,32 @@
-// Control: what somebody outside may do to a run besides sending it messages. Each is one write under the run's lock.
+// Control: pause, resume, terminate and retry. Each is one write under the lock of the run's row.
 //
-// C1. A pause takes effect at once: no turn of a paused run becomes due, whoever asks. A worker that holds the turn keeps
-//     its token, so that what is at work can be kept, and gives the turn back without making it due.
-// C2. A termination ends the run without asking its code. It voids the holder's token: the holder's next commit is void.
+// control.C1. A pause takes effect immediately: no turn of a paused run becomes due. A worker that holds the turn keeps its
+//   token, so that it can commit the results of running steps, and then returns the turn without making it due.
+// control.C2. A termination ends the run without running its code. It revokes the holder's token, so the store rejects the
+//   holder's next commit.
 
 import type { Arrival, NewItem } from "./commit.ts";
 import type { QueueSlot } from "./queue.ts";
 import type { EndedRunStatus, RunNumber, RunRecord, RunStatus } from "./run.ts";
 
-/** Lets no further code of the run go on; messages keep arriving. */
+/** Stops scheduling steps of the run; messages still arrive. */
 export interface PauseWrite {
   readonly write: "pause";
   readonly id: string;
   /**
-   * Of who has the run in memory and pauses it by itself: void when somebody else holds its turn. `token` is that of its
-   * turn, none while it is given back. Why is kept until the run is resumed.
+   * Set by a worker that pauses a run it holds in memory; rejected if another worker holds the turn. `token` is that of the
+   * turn, undefined while it is released. The row keeps the evidence until the run is resumed.
    */
   readonly own?: { readonly token: string | undefined; readonly evidence: string };
 }
 export type PauseOutcome =
-  /** Also when it was paused before. */
+  /** Also if the run was already paused. */
   | { readonly status: "committed"; readonly run: RunNumber }
   | { readonly status: "no_run" }
-  /** It has ended, is stopped by something else, or is held by somebody else. */
+  /** The run has ended, is stopped for another reason, or another worker holds it. */
   | { readonly status: "not_pausable"; readonly as: RunStatus };
 
-/** Makes a turn due for a run that was stopped or paused. */
+/** Makes the turn of a stopped or paused run due. */
 export interface ResumeWrite {
   readonly write: "resume";
   readonly id: string;
@@ -35,48 +36,48 @@ export type ResumeOutcome =
   | { readonly status: "no_run" }
   | { readonly status: "not_stopped"; readonly as: RunStatus };
 
-/** C2. Ends the run as `cancelled`; its parent is answered, its live children are asked to stop. */
+/** control.C2. Ends the run as `cancelled`, answers its parent and cancels its live children. */
 export interface TerminateWrite {
   readonly write: "terminate";
   readonly id: string;
   /** The data of its last entry, `RunCancelled`. */
   readonly data: string;
-  /** What its parent gets as `ChildWorkflowFailed`, its children as `CancelRequested`. */
+  /** The data of `ChildWorkflowFailed` for its parent, and of `CancelRequested` for its children. */
   readonly answer: string;
   readonly cancel: string;
 }
 export type TerminateOutcome =
-  /** `told`: the runs that got a message. */
+  /** `notified`: the runs that received a message. */
   | { readonly status: "committed"; readonly record: RunRecord; readonly notified: readonly RunNumber[] }
   | { readonly status: "no_run" }
   | { readonly status: "ended"; readonly as: EndedRunStatus };
 
-/** Makes a failed run live again, from where it failed (retried.ts). Everything that was committed stays. */
+/** Makes a failed run live again, from the point of failure (retry-record.ts). Every commit is kept. */
 export interface RetryWrite {
   readonly write: "retry";
   readonly run: RunNumber;
-  /** The head the plan was made for. */
+  /** The head for which the plan was computed. */
   readonly head: number;
   /** The data of the `RunRetried` entry. */
   readonly data: string;
-  /** What is open again. */
+  /** The commands that are open again. */
   readonly items: readonly NewItem[];
-  /** Counted from now. */
+  /** From now. */
   readonly deadlineMs?: number;
-  /** The queue it is counted in again, though that may be full: what it does cannot wait for a place it had. */
+  /** The queue that counts the run again, even if it is full: the run already had a slot. */
   readonly slot?: QueueSlot;
-  /** The key it holds again, unless another live run has it. */
+  /** The singleton key that the run takes again, unless another live run has it. */
   readonly singleton?: string;
-  /** The ports whose value is void, and may be given again. */
+  /** The ports whose value is void, and which accept a value again. */
   readonly reopened?: readonly string[];
-  /** Children it waits for that must be live now: they will answer. */
+  /** Children that the run waits for. They must be live: they will answer. */
   readonly children: readonly RunNumber[];
-  /** The answers of children that have ended. */
+  /** The answers of ended children. */
   readonly answers: readonly Arrival[];
 }
 export type RetryOutcome =
   | { readonly status: "committed" }
-  /** Another live run has its singleton key; nothing was written. */
+  /** Another live run has the singleton key; the store wrote nothing. */
   | { readonly status: "taken"; readonly by: string }
-  /** The run, or a child of it, is not as the plan has it. */
+  /** The run, or a child, changed since the plan was computed. */
   | { readonly status: "moved" };

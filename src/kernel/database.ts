@@ -1,19 +1,20 @@
-// Database: the user's own SQL, in the transaction that appends its entry.
+// Database: user SQL in the transaction that appends its entry (`ctx.tx`).
 //
-// U1. User SQL and the turn's commit are one transaction: both are in, or neither is.
-// U2. A fence that does not hold, a function that throws and a commit nobody wants any more roll the user's SQL back.
-// U3. Never shared: no other run's commit is in that transaction.
+// database.U1. User SQL and the turn's commit are one transaction: both take effect, or neither.
+// database.U2. The store rolls the user's SQL back if the token does not match, the function throws, or the run no longer
+//   needs the result.
+// database.U3. The transaction contains no commit of another run.
 
 import type { TurnOutcome } from "./commit.ts";
 
-/** A kind of database that takes user SQL: `sqlite` from `reprise/sqlite`. `Sync`: its function must not be async. */
+/** A kind of database that runs user SQL, such as `sqlite` from `reprise/sqlite`. `Sync`: the function must not be async. */
 export interface Database<Db, Sync extends boolean = boolean> {
   readonly "~kind": string;
   readonly "~db"?: Db;
   readonly "~sync"?: Sync;
 }
 
-/** The answer of a function that may not be async is not a promise. */
+/** Refuses a promise from a function that must not be async. */
 export type SyncResult<T, Sync> = Sync extends true
   ? T extends PromiseLike<unknown>
     ? "not async: on SQLite the function of ctx.tx runs between BEGIN and COMMIT and cannot wait"
@@ -22,6 +23,6 @@ export type SyncResult<T, Sync> = Sync extends true
 
 export type TransactOutcome =
   | TurnOutcome
-  /** U2. Rolled back; also when COMMIT refused what the function did. */
+  /** database.U2. Rolled back; also if COMMIT failed because of the user's SQL. */
   | { readonly status: "threw"; readonly error: unknown }
   | { readonly status: "unwanted" };

@@ -1,4 +1,4 @@
-// Definition: what a run follows. Workflows, graphs and flows are all definitions; the types travel with them.
+// Definition: a workflow, a graph or a flow, with the types of its input, output, ports and state.
 
 /**
  * The kinds of definitions.
@@ -14,29 +14,29 @@ export const DefinitionKind = { workflow: "workflow", graph: "graph", flow: "flo
 /** The kind of a definition. */
 export type DefinitionKind = (typeof DefinitionKind)[keyof typeof DefinitionKind];
 
-/** Anything that can be run: what `start`, `child` and `createEngine` take. */
+/** A workflow, a graph or a flow: what `start`, `child` and `createEngine` accept. */
 export interface Definition<Name extends string = string, Input = any, Output = any, Ports = any, State = any> {
   readonly kind: DefinitionKind;
   readonly name: Name;
   readonly "~types"?: { input: (value: Input) => void; output: Output; ports: Ports; state: State };
 }
 
-/** The input a definition or task takes. */
+/** The input of a definition or task. */
 export type InputOf<D> = D extends { readonly "~types"?: { input: (value: infer I) => void } } ? I : never;
-/** The output a definition or task gives. */
+/** The output of a definition or task. */
 export type OutputOf<D> = D extends { readonly "~types"?: { output: infer O } } ? O : never;
 /** The state of a graph. */
 export type StateOf<D> = D extends { readonly "~types"?: { state: infer S } } ? S : never;
 export type PortsOf<D> = D extends { readonly "~types"?: { ports: infer M } } ? M : never;
 
-/** `void` input: no argument. */
+/** The arguments of a call: a `void` input may be omitted. */
 export type Args<Input, Options> = [Input] extends [void]
   ? [input?: undefined, options?: Options]
   : [input: Input, options?: Options];
 
 export type Awaitable<T> = T | Promise<T>;
 
-/** What a journal cannot keep is refused where it is written, not when it is encoded. */
+/** Refuses values that a journal cannot record at compile time. */
 export type Data<T> = T extends ((...args: never) => unknown) | symbol | { json(): unknown } | AsyncIterable<unknown>
   ? "not data: read it inside the function and return the value"
   : unknown;

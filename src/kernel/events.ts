@@ -1,4 +1,4 @@
-// Events: what happened, for whoever subscribes to the `reprise` diagnostics channel. Nothing is built when nobody does.
+// Events: published on the `reprise` diagnostics channel. Without a subscriber no event is built. Attempts count from 1.
 
 import { channel } from "node:diagnostics_channel";
 import type { EndedRunStatus, RunStatus } from "./run.ts";
@@ -10,7 +10,7 @@ export type RepriseEvent =
   | { readonly event: "run.started"; readonly run: string; readonly definition: string }
   | { readonly event: "run.resumed"; readonly run: string; readonly definition: string; readonly entries: number }
   | { readonly event: "run.ended"; readonly run: string; readonly definition: string; readonly status: EndedRunStatus }
-  /** Its code goes no further in this process. */
+  /** Its code does not continue in this process. */
   | { readonly event: "run.paused"; readonly run: string }
   | { readonly event: "run.stopped"; readonly run: string; readonly status: RunStatus; readonly message: string }
   | {
@@ -45,7 +45,7 @@ export type RepriseEvent =
       readonly error: unknown;
       readonly retryInMs: number;
     }
-  /** Of a graph: after each step, when an item has to wait for room, when an attempt will be repeated, and at the end. */
+  /** For a graph: after each step, when an item waits for a slot, when an attempt will be retried, and at the end. */
   | {
       readonly event: "scheduler";
       readonly run: string;
@@ -54,7 +54,7 @@ export type RepriseEvent =
       readonly activeNodes: number;
       readonly queueDepth: number;
       readonly completedSteps: number;
-      /** Counted since this process took the run up; `run.scheduler()` has them since the run began. */
+      /** Since this process resumed the run; `run.scheduler()` has the figures since the start of the run. */
       readonly metrics: SchedulerMetrics;
     }
   | { readonly event: "commit"; readonly writes: number; readonly entries: number }
@@ -63,9 +63,9 @@ export type RepriseEvent =
   | { readonly event: "schedule.fired"; readonly schedule: string; readonly run: string }
   | { readonly event: "schedule.skipped"; readonly schedule: string; readonly at: Date }
   | { readonly event: "store.failed"; readonly error: unknown }
-  /** The database lacks what it had acknowledged: a standby without it was promoted, or a backup restored. */
+  /** The database lost acknowledged commits: a standby without them was promoted, or a backup was restored. */
   | { readonly event: "store.rolled_back"; readonly at: Date; readonly detail: string }
-  /** Another server answers, or the same one after a restart; it lacks nothing that this process wrote. */
+  /** Another server responds, or the same one after a restart; it has every commit of this process. */
   | { readonly event: "store.failed_over"; readonly at: Date };
 
 const events = channel("reprise");

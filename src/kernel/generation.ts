@@ -1,33 +1,34 @@
-// Generation: a run that has grown too long goes on under the same id as a new run (W9).
+// Generation: `ctx.continueAsNew` ends a run and starts a new one under the same id (rules.W9).
 //
-// N1. The end of one generation and the start of the next are one commit: an id is never without a run that goes on.
-// N2. Who waits, asks or sends by id means the newest generation. What answers a command of the old one is dropped with it.
-// N3. What the old one was told and did not use goes over, in the order it came, and comes before whatever arrives later.
+// generation.N1. The end of one generation and the start of the next are one commit: an id always has its live generation.
+// generation.N2. A wait, a query or a message by id goes to the newest generation. Answers to commands of the old one are
+//   dropped with it.
+// generation.N3. Messages that the old generation received and did not read move to the next, in order, before later ones.
 
 import { inspect } from "node:util";
 import { RepriseError } from "../base/index.ts";
 import type { Arrival, Claim } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 
-/** A definition in one of its versions. */
+/** A version of a definition. */
 export interface DefinitionVersion {
   readonly name: string;
   readonly version: number;
 }
 
-/** What a next generation has of its own; the rest it takes over from the run that ends. */
+/** The fields that are new in the next generation; it inherits the others. */
 export interface NextGeneration {
   readonly version: number;
   /** The data of its first entry, input included. */
   readonly started: string;
   readonly runtime: string;
-  /** N3. Messages that are in the old journal and that its code never used; those still in the inbox follow them. */
+  /** generation.N3. Messages in the old journal that its code never read; those in the inbox follow them. */
   readonly carried: readonly Arrival[];
-  /** Set to lease its first turn to the one who ended the generation before. */
+  /** Leases its first turn to the worker that ended the previous generation. */
   readonly claim?: Claim;
 }
 
-/** How many live runs there are of one version of a definition, and how many of them have a turn that nobody has taken. */
+/** The live runs of a version of a definition, and how many of them have an unclaimed due turn. */
 export interface VersionCount extends DefinitionVersion {
   readonly live: number;
   readonly due: number;
@@ -42,7 +43,7 @@ const ANSWERS: ReadonlySet<EntryType> = new Set<EntryType>([
   "PromiseTimedOut",
 ]);
 
-/** N2. Whether a message answers a command of one generation, instead of being meant for the run as such. */
+/** generation.N2. Whether a message answers a command of one generation; other messages belong to the run. */
 export function isAnswer(type: EntryType): boolean {
   return ANSWERS.has(type);
 }

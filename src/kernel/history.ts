@@ -1,35 +1,34 @@
-// History: what happened to the store as a whole.
+// History: events of the store as a whole, kept as rows of `meta`.
 //
-// A database can go back to an earlier state under running processes: an asynchronous standby is promoted, a backup is restored
-// in place. What it lost is lost; nothing of it may be mixed with what comes after. What is known of it is kept as rows of
-// `meta`, which every database has.
+// A database can go back to an earlier state while processes run: an asynchronous standby is promoted, a backup is restored in
+// place. The lost commits stay lost; a process must not mix them with what comes after.
 
 import type { EpochMs, Random } from "../base/index.ts";
 
-/** The database has gone back to an earlier state under running processes, or a backup was put in its place. */
+/** The database went back to an earlier state while processes were running, or a backup was restored. */
 export interface HistoryEvent {
   readonly at: EpochMs;
   readonly kind: "rolled_back" | "restored";
-  /** For people: what was found, or where the backup came from. */
+  /** For people: what the process found, or where the backup came from. */
   readonly detail: string;
 }
 
-/** A store noticed that what this process knows may not be what the database has. */
+/** A store detected that the database may differ from what this process has read or written. */
 export interface HistoryBreak {
   /**
-   * `rolled_back`: commits that this process had acknowledged are gone. `failed_over`: another server answers, or the same one
-   * after a restart; it has everything this process wrote, but perhaps not everything it has read.
+   * `rolled_back`: acknowledged commits of this process are lost. `failed_over`: another server responds, or the same one after
+   * a restart; it has every commit of this process, but perhaps not everything that it read.
    */
   readonly kind: "rolled_back" | "failed_over";
   readonly at: EpochMs;
   readonly detail: string;
 }
 
-/** The key in `meta` of a value that changes with every such event: see `newIncarnation`. */
+/** The key in `meta` of a value that changes with every such event (`newIncarnation`). */
 export const INCARNATION_KEY = "incarnation";
 /** Keys in `meta` start with this; the time follows. */
 export const HISTORY_PREFIX = "history:";
-/** The first text behind all keys that start with it. */
+/** The first text after all keys with this prefix. */
 export const HISTORY_END = "history;";
 
 /** How rows store the kind `rolled_back`: stored text never changes. */
@@ -46,7 +45,7 @@ export function historyRow(event: HistoryEvent): MetaRow {
   return { key: `${HISTORY_PREFIX}${at}`, value: JSON.stringify({ at, kind: stored, detail }) };
 }
 
-/** Newest first. A row that cannot be read is left out: it is for people, and nothing depends on it. */
+/** Newest first. Skips rows that cannot be parsed: they are for people, and no decision depends on them. */
 export function historyOf(rows: readonly MetaRow[]): readonly HistoryEvent[] {
   return rows.flatMap(({ value }) => eventOf(value) ?? []).toSorted((a, b) => b.at - a.at);
 }
@@ -68,16 +67,16 @@ function eventOf(value: string): HistoryEvent | undefined {
 }
 
 /**
- * Unlike any other, and later in order than those before: a process that finds another one than it knows can tell one that was made
- * since from one that a database has gone back to.
+ * Unique, and greater than every earlier one. So a process that finds another incarnation than the one it knows can distinguish a
+ * later one from one that the database went back to.
  */
 export function newIncarnation(random: Random, now: EpochMs): string {
   return `${String(now).padStart(16, "0")} ${random.token()}`;
 }
 
-/** What another incarnation than the known one says about the database. */
+/** What an incarnation other than the known one implies. */
 export function otherIncarnation(known: string | null, found: string | undefined): string {
   return found !== undefined && known !== null && found > known
-    ? "another process noticed it first"
-    : "it lacks the note of an earlier loss";
+    ? "another process detected it first"
+    : "it lacks the record of an earlier loss";
 }

@@ -1,8 +1,8 @@
-// Kernel: the rules every kind of run keeps. Pure: no I/O, no clock, no SQL.
+// Kernel: the rules for every kind of run. Pure: no I/O, no clock, no SQL.
 //
-// What it owns: runs and their statuses, the journal and its hash chain, the writes and their outcomes, the Store port,
-// and what workflows, graphs and flows share (definitions, tasks, ports, schemas).
-// What it does not: how a database keeps a promise (stores), how code is replayed (workflow), who executes (worker).
+// Owns runs and their statuses, the journal and its hash chain, the writes and their outcomes, the Store port, and what
+// workflows, graphs and flows share: definitions, tasks, ports, schemas. Does not own storage (stores), replay (workflow) or
+// execution (worker).
 
 export type {
   Arrival,

@@ -1,19 +1,18 @@
-// Label: what a worker must have to take a piece of work, such as a machine with a GPU, or one that stands in a country.
+// Label: a requirement on the worker, such as a GPU or a region.
 //
-// LB1. Work that has a label is claimed, and leased ahead of its commit, only by workers that have it. Work that has none is
-//      anybody's.
-// LB2. A label belongs to the definition, as its code does: it is nowhere in the store but in the route of a flow's node.
-//      Given another label, work that waits goes to other workers from then on.
+// label.L1. Only workers with the label claim work that has one, also with an eager claim. Any worker claims work without one.
+// label.L2. A label belongs to the definition, like its code: the store has it only in the route of a flow's node. If the
+//   definition gets another label, other workers claim the waiting work.
 
 import { inspect } from "node:util";
 import { checkName, RepriseError } from "../base/index.ts";
 
-/** Undefined: any worker may take it. */
+/** Undefined: any worker may claim it. */
 export function labelOption({ label }: { readonly label?: unknown }, what: string): string | undefined {
   return label === undefined ? undefined : checkName(label, `${what}: label`);
 }
 
-/** The labels a worker has: those of a list, or any there may be. */
+/** The labels of a worker: those of a list, or any. */
 export class Labels {
   readonly #names: ReadonlySet<string> | undefined;
 
@@ -33,7 +32,7 @@ export class Labels {
     return new Labels(new Set(labels.map((label: unknown) => checkName(label, "worker.labels"))));
   }
 
-  /** LB1 */
+  /** label.L1 */
   includes(label: string | undefined): boolean {
     return label === undefined || this.#names === undefined || this.#names.has(label);
   }

@@ -1,38 +1,38 @@
-// Member texts: where the members of an object stand in its canonical text, so that one of them can be written anew without
-// the others.
+// Object text: the positions of the members in the canonical text of an object, so that one member can be replaced without
+// encoding the others.
 //
-// M1. The text made here is, byte for byte, that of `encode` for the whole object (C1).
-// M2. What is known of a text goes on with the state it belongs to and is made again where it is not at hand.
+// object-text.M1. The result is, byte for byte, the text of `encode` for the whole object (codec.C1).
+// object-text.M2. The positions are cached with their state, and computed again if they are missing.
 
 import { decode, encode, MAX_PAYLOAD_BYTES } from "../base/index.ts";
 
-/** The canonical text of an object, and its members in the order they stand there: by key. */
+/** The canonical text of an object, and its members in key order. */
 export interface ObjectText {
   readonly text: string;
-  /** Undefined where the text does not say the keys as they are, or is that of something else than a plain object. */
+  /** Undefined: the text escapes a key, or is not that of a plain object. */
   readonly members: Members | undefined;
 }
 
 interface Members {
   readonly keys: readonly string[];
-  /** Of `"key":value`, in characters. */
+  /** The length of `"key":value`, in characters. */
   readonly lengths: readonly number[];
 }
 
-/** The text with `laid` over its object; `known` of that text or another. */
+/** The text of the object with `changes` merged into it; `known` may belong to another text. */
 export function mergeMembers(
   text: string,
-  laid: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
   known: ObjectText | undefined,
 ): ObjectText {
   const members = known?.text === text ? known.members : membersOf(text);
-  const names = Object.keys(laid).sort();
+  const names = Object.keys(changes).sort();
   if (members !== undefined && !names.some(isEscaped)) {
-    const after = splice(text, members, names, laid);
-    // Who writes all of it finds out whether it has become too large.
+    const after = splice(text, members, names, changes);
+    // Only encoding the whole object tells whether it is too large.
     if (after.text.length * 3 <= MAX_PAYLOAD_BYTES) return after;
   }
-  const whole = encode({ ...(decode(text) as object), ...laid });
+  const whole = encode({ ...(decode(text) as object), ...changes });
   return { text: whole, members: membersOf(whole) };
 }
 
@@ -40,7 +40,7 @@ function splice(
   text: string,
   before: Members,
   names: readonly string[],
-  laid: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
 ): ObjectText {
   const keys: string[] = [];
   const lengths: number[] = [];
@@ -56,13 +56,13 @@ function splice(
       lengths.push(before.lengths[index]!);
       at += before.lengths[index]! + 1;
     }
-    // Without the comma behind the last of them.
+    // Without the comma after the last one.
     if (at > from) pieces.push(text.slice(from, at - 1));
   };
   for (const name of names) {
     keepUpTo(name);
     if (before.keys[index] === name) at += before.lengths[index++]! + 1;
-    const member = encode({ [name]: laid[name] }).slice(1, -1);
+    const member = encode({ [name]: changes[name] }).slice(1, -1);
     keys.push(name);
     lengths.push(member.length);
     pieces.push(member);
@@ -79,7 +79,7 @@ function membersOf(text: string): Members | undefined {
   return length !== text.length || keys.some(isEscaped) ? undefined : { keys, lengths };
 }
 
-/** Keys of nothing but `$` are written with one more, and sorted by that. */
+/** codec.C2. A key made only of `$` has one more `$` in the text, and is sorted by that. */
 function isEscaped(key: string): boolean {
   return /^\$+$/.test(key);
 }

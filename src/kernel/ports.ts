@@ -1,38 +1,38 @@
-// Ports: what a run accepts and shows, typed on both sides by one declaration.
+// Ports: the messages that a run accepts and the values it exposes. One declaration types both sides.
 
 import type { Schema } from "./schema.ts";
 
-/** A message the run takes when it is ready for it, first in first out. */
+/** A message that the run reads when it is ready, first in first out. */
 export interface Signal<T> {
   readonly port: "signal";
   readonly schema?: Schema<any, T>;
   readonly "~t"?: T;
 }
-/** A value somebody outside the run will provide once. */
+/** A value that a caller provides once. */
 export interface PromisePort<T> {
   readonly port: "promise";
   readonly schema?: Schema<any, T>;
   readonly "~t"?: T;
 }
-/** A question the run's code answers from what it has in memory; nothing is written. */
+/** A question that the run's code answers from memory; the engine writes nothing. */
 export interface Query<Args, T> {
   readonly port: "query";
   readonly "~t"?: [Args, T];
 }
-/** A message the run's code handles and answers; request and answer are in the journal. */
+/** A message that the run's code handles and answers; the journal records the request and the answer. */
 export interface Update<Args, T> {
   readonly port: "update";
   readonly schema?: Schema<any, Args>;
   readonly "~t"?: [Args, T];
 }
-/** Chunks a run shows while it goes on. */
+/** Chunks that a run emits while it is in progress. */
 export interface Stream<T> {
   readonly port: "stream";
   readonly "~t"?: T;
 }
 
 /**
- * Declares a value that somebody outside the run provides once.
+ * Declares a value that a caller provides once.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function promise<T>(schema?: Schema<any, T>): PromisePort<T> {
 }
 
 /**
- * Declares a message that anybody may send to the run, any number of times; the run takes them in the order they came.
+ * Declares a message that callers may send to the run any number of times; the run reads them in order.
  *
  * @example
  * ```ts
@@ -72,7 +72,7 @@ export function signal<T>(schema?: Schema<any, T>): Signal<T> {
 }
 
 /**
- * Declares chunks a run shows while it goes on: `ctx.emit` writes them, `run.stream` reads them.
+ * Declares chunks that a run emits while it is in progress: `ctx.emit` writes them, `run.stream` reads them.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ export function stream<T>(): Stream<T> {
 }
 
 /**
- * Declares a question that anybody may ask the run, also when it has ended; its code answers at once, and changes nothing.
+ * Declares a question to the run, also after its end. Its code answers immediately and changes nothing.
  *
  * @example
  * ```ts
@@ -106,7 +106,7 @@ export function query<T, Args = void>(): Query<Args, T> {
 }
 
 /**
- * Declares a message that the run's code handles and answers; the sender waits for the answer.
+ * Declares a message that the run's code handles and answers; the caller waits for the answer.
  *
  * @example
  * ```ts
@@ -130,10 +130,10 @@ export type Ports = Record<string, Signal<any> | PromisePort<any> | Query<any, a
 export type PortNames<M, Kind> = { [K in keyof M]: M[K] extends { port: Kind } ? K : never }[keyof M] & string;
 export type PayloadOf<P> =
   P extends Signal<infer T> ? T : P extends PromisePort<infer T> ? T : P extends Stream<infer T> ? T : never;
-/** A wait that ran out gives `undefined`; a port without payload gives `true` when it came. */
+/** A wait that timed out returns `undefined`; a port without a payload returns `true`. */
 export type TimedResult<T> = ([T] extends [void] ? true : T) | undefined;
-/** What a query or an update is asked with, and what it answers. */
+/** The arguments of a query or an update. */
 export type ArgumentsOf<P> = P extends Query<infer A, any> ? A : P extends Update<infer A, any> ? A : never;
 export type AnswerOf<P> = P extends Query<any, infer T> ? T : P extends Update<any, infer T> ? T : never;
-/** What a wait for one of several signals gives: which one came, and what it carries. */
+/** The result of a wait for one of several signals: its name and its payload. */
 export type Received<M, K extends keyof M> = { [P in K]: { readonly name: P; readonly value: PayloadOf<M[P]> } }[K];

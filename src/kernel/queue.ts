@@ -1,18 +1,18 @@
-// Queue: a named line that tasks and runs wait in, and how much of it may be at work at once.
+// Queue: a named queue for tasks and runs, with limits on concurrency and rate.
 //
-// Q1. Limits hold for the whole store, whoever works: they are judged where work is handed out, in the same transaction.
-// Q2. A place is taken when work is handed out. A task gives it back when its attempt is over or its lease is taken over,
-//     a run when it ends, waiting included.
-// Q3. In any `per`, at most `limit` are handed out. Each attempt of a task counts.
-// Q4. Tasks and runs of one queue stand in two lines with the same limits: a run must not hold the place that its own
-//     task waits for.
+// queue.Q1. Limits hold for the whole store, across all workers: the store checks them in the transaction that claims work.
+// queue.Q2. A claim takes a slot. A task frees it when its attempt ends or its lease is taken over; a run frees it when it
+//   ends, and holds it while it waits.
+// queue.Q3. In any period `per`, at most `limit` claims succeed. Each attempt of a task counts.
+// queue.Q4. The limits of a queue apply to its tasks and to its runs separately: a run must not hold the slot that its own
+//   task waits for.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, encode, RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";
 import type { DefinitionVersion } from "./generation.ts";
 import type { RunNumber } from "./run.ts";
 
-/** How much may be at work at once, and how much may begin in a time. */
+/** How many may run at once, and how many may start per period. */
 export interface Limit {
   concurrency?: number;
   rate?: { limit: number; per: Duration };
@@ -20,17 +20,17 @@ export interface Limit {
 
 /** The limits of a queue. */
 export interface QueueOptions extends Limit {
-  /** The same for each value of the task's or workflow's `key`. */
+  /** The limit for each value of the task's or workflow's `key`. */
   perKey?: Limit;
 }
 
-/** What `queue()` makes: a name that tasks, workflows and workers refer to. */
+/** What `queue()` returns: a name that tasks, workflows and workers refer to. */
 export interface Queue {
   readonly kind: "queue";
   readonly name: string;
 }
 
-/** Where everything waits that names no queue. It has no limits but those of the workers. */
+/** The queue of work that names none. Only the limits of the workers apply. */
 export const DEFAULT_QUEUE = "default";
 
 export interface StoredLimit {
@@ -38,24 +38,24 @@ export interface StoredLimit {
   readonly rate?: { readonly limit: number; readonly perMs: number };
 }
 
-/** A queue's limits as a store keeps them. */
+/** The limits of a queue as a store keeps them. */
 export interface QueueLimits extends StoredLimit {
   readonly perKey?: StoredLimit;
 }
 
-/** Where a piece of work waits: in a named queue, and under which key. */
+/** Where an item waits and is counted: a queue and, for limits per key, a key. */
 export interface QueueSlot {
   readonly queue: string;
   readonly key?: string;
 }
 
-/** Makes a queue known. What an operator changed stays until a deployment declares other limits than the last one did. */
+/** Declares a queue. Changes by an operator stay until a deployment declares other limits than the previous one. */
 export interface DeclareQueueWrite {
   readonly write: "declare-queue";
   readonly name: string;
   readonly limits: QueueLimits;
 }
-/** An operator's change. A paused queue hands out nothing; what is at work goes on. */
+/** A change by an operator. No worker claims from a paused queue; running work continues. */
 export interface ChangeQueueWrite {
   readonly write: "change-queue";
   readonly name: string;
@@ -64,7 +64,7 @@ export interface ChangeQueueWrite {
 }
 export type QueueOutcome = { readonly status: "committed" } | { readonly status: "no_queue" };
 
-/** Lets runs of these versions of definitions begin that stand in a queue with room, most urgent first, then oldest. */
+/** Starts queued runs of these definition versions while their queues have room, by priority, then oldest first. */
 export interface AdmitWrite {
   readonly write: "admit";
   readonly definitions: readonly DefinitionVersion[];
@@ -74,15 +74,15 @@ export interface AdmitOutcome extends ThrottledWork {
   readonly runs: readonly RunNumber[];
 }
 
-/** What a claim left behind because of limits. */
+/** Work that a claim could not take because of limits. */
 export interface ThrottledWork {
-  /** When a rate lets the next one through, if one stands in the way. */
+  /** When a rate limit allows the next claim; undefined: no rate limit applies. */
   readonly nextAt: EpochMs | undefined;
-  /** Something waits for a place: look again when one may have become free. */
+  /** Some work waits for a slot: poll again when one may be free. */
   readonly held: boolean;
 }
 
-/** A queue as people look at it. Runs count as ready until they begin, and as leased until they end. */
+/** A queue, for people. Runs count as ready until they start, and as leased until they end. */
 export interface QueueState {
   readonly name: string;
   readonly limits: QueueLimits;
@@ -90,7 +90,7 @@ export interface QueueState {
   readonly ready: number;
   readonly leased: number;
   readonly delayed: number;
-  /** Since when the oldest of those that are ready has been waiting. */
+  /** Since when the oldest ready item waits. */
   readonly oldestReadyAt: EpochMs | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface QueueState {
 const LIMITS = Symbol.for("reprise.queue");
 
 /**
- * Names a line for tasks and runs, with limits that hold across all workers of a store.
+ * Declares a queue for tasks and runs, with limits that hold across all workers of a store.
  *
  * @example
  * ```ts
@@ -113,15 +113,15 @@ export function queue(name: string, options: QueueOptions = {}): Queue {
   if (name === DEFAULT_QUEUE && Object.keys(limits).length > 0)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `Queue ${DEFAULT_QUEUE} is where everything waits that names no queue; it takes no limits. Give the queue another name, or set worker.concurrency.`,
+      `Queue ${DEFAULT_QUEUE} holds all work that names no queue, and has no limits. Use another name, or set worker.concurrency.`,
     );
   return Object.freeze({ kind: "queue", name, [LIMITS]: limits });
 }
 
-/** Refuses what is not made by `queue()`. */
+/** Refuses a value that `queue()` did not return. */
 export function queueLimits(made: unknown, what: string): QueueLimits {
   if (typeof made === "object" && made !== null && LIMITS in made) return made[LIMITS] as QueueLimits;
-  throw new RepriseError("BAD_OPTIONS", `${what}: expected what queue() made, got ${inspect(made, { depth: 0 })}.`);
+  throw new RepriseError("BAD_OPTIONS", `${what}: expected a queue from queue(), got ${inspect(made, { depth: 0 })}.`);
 }
 
 export function limitsOf(options: QueueOptions, what: string): QueueLimits {
@@ -156,21 +156,21 @@ function checkObject(value: unknown, what: string): void {
   throw new RepriseError("BAD_OPTIONS", `${what}: expected an object, got ${inspect(value)}.`);
 }
 
-/** Two declarations with the same text are the same queue. */
+/** Two declarations with the same text declare the same limits. */
 export function limitsText(limits: QueueLimits): string {
   return encode(limits);
 }
 
 export type KeyOf = (input: unknown) => string;
 
-/** The queue and key of a task's or workflow's options. */
+/** The `queue` and `key` options of a task or workflow. */
 export interface QueueSlotOptions {
   readonly queue: Queue;
   readonly limits: QueueLimits;
   readonly key: KeyOf | undefined;
 }
 
-/** Undefined where everything waits: in the default queue. */
+/** Undefined: the default queue. */
 export function checkQueueSlot(
   { queue: given, key }: { readonly queue?: unknown; readonly key?: unknown },
   what: string,
@@ -179,17 +179,17 @@ export function checkQueueSlot(
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a function of the input as key, got ${typeof key}.`);
   if (given === undefined) {
     if (key === undefined) return undefined;
-    throw new RepriseError("BAD_OPTIONS", `${what}: a key without a queue limits nothing. Give it a queue.`);
+    throw new RepriseError("BAD_OPTIONS", `${what}: \`key\` has no effect without \`queue\`. Add \`queue: queue(…)\`.`);
   }
   const limits = queueLimits(given, `${what}: queue`);
   const { name } = given as Queue;
   if (limits.perKey !== undefined && key === undefined)
-    throw new RepriseError("BAD_OPTIONS", `${what}: queue ${name} has limits per key. Say which with \`key\`.`);
+    throw new RepriseError("BAD_OPTIONS", `${what}: queue ${name} has limits per key. Add \`key: (input) => …\`.`);
   if (name === DEFAULT_QUEUE) return undefined;
   return { queue: given as Queue, limits, key: key as KeyOf | undefined };
 }
 
-/** The line a piece of work stands in. `key` is user code: what it throws or answers is checked before anything is written. */
+/** The slot of an item. `key` is user code: it runs, and its result is checked, before the engine writes anything. */
 export function queueSlotOf(
   options: QueueSlotOptions | undefined,
   input: unknown,

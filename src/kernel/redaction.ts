@@ -1,15 +1,15 @@
-// Redaction: what leaves the engine towards people. Log lines, and what its errors say about payloads.
+// Redaction: removes secrets from what the engine shows to people: log lines, and what errors say about payloads.
 
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, redactData, redactText, secretKeys, type Needles } from "../base/index.ts";
 import { secretNeedles, type SecretValues } from "./secrets.ts";
 import type { Logger } from "./task.ts";
 
-/** What is a secret, besides what usually is. */
+/** Additional secrets. */
 export interface RedactOptions {
-  /** Names under which secrets stand, besides the usual ones. Text is compared without case, `_` and `-`. */
+  /** Additional keys whose values are secrets. Text is compared without case, `_` and `-`. */
   keys?: readonly (string | RegExp)[];
-  /** Secrets themselves, such as an API key from the environment. Asked whenever they are looked for. */
+  /** The secrets, such as an API key from the environment. Called for every redaction. */
   values?: SecretValues;
 }
 
@@ -35,7 +35,7 @@ export class Redaction {
     return redactData(value, { needles: this.#needles, isSecret: this.#isSecret }) as T;
   }
 
-  /** What an error of ours says: its details by name and value, its message and its cause by value only. */
+  /** Redacts the details of an error by key and value, its message and its cause by value only. */
   error(error: RepriseError): RepriseError {
     const needles = this.#needles;
     const details = this.data(error.details);
@@ -67,7 +67,7 @@ export function checkRedact(redact: unknown): Redaction {
   return new Redaction(redact as RedactOptions);
 }
 
-/** Never shows what it gave. */
+/** The messages never contain the values. */
 function checkValues(values: unknown): void {
   let given: unknown;
   try {
@@ -78,6 +78,6 @@ function checkValues(values: unknown): void {
   if (!Array.isArray(given) || !given.every((value) => typeof value === "string"))
     throw new RepriseError(
       "BAD_OPTIONS",
-      'redact.values: expected a function that gives an array of texts, such as () => [process.env["API_KEY"] ?? ""].',
+      'redact.values: expected a function that returns an array of strings, such as () => [process.env["API_KEY"] ?? ""].',
     );
 }

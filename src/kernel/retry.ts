@@ -1,4 +1,5 @@
-// Retry: whether a failed attempt is repeated, and when (G10). Attempts count from 0; `maxAttempts` includes the first.
+// Retry: whether a failed attempt is repeated, and when (rules.G10). Here attempts count from 0; `maxAttempts` includes the
+// first.
 
 import { backoffMs, FatalError, RepriseError, RetryLaterError, type RetryPolicy } from "../base/index.ts";
 
@@ -6,8 +7,8 @@ export type RetryDecision =
   | { readonly retry: true; readonly delayMs: number }
   | { readonly retry: false; readonly error: unknown };
 
-/** Codes for which trying again cannot help: the value itself is wrong. */
-const HOPELESS: ReadonlySet<string> = new Set([
+/** Errors that another attempt cannot fix: the value itself is wrong. */
+const PERMANENT: ReadonlySet<string> = new Set([
   "BAD_GRAPH",
   "NOT_DATA",
   "BAD_PAYLOAD",
@@ -17,11 +18,11 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 function isRetryable(policy: RetryPolicy | undefined, error: unknown): boolean {
   if (error instanceof FatalError) return false;
-  if (error instanceof RepriseError && HOPELESS.has(error.code)) return false;
+  if (error instanceof RepriseError && PERMANENT.has(error.code)) return false;
   return policy?.retryable === undefined || policy.retryable(error);
 }
 
-/** `jitter01` is drawn from the run (A6), so that the same run waits the same time everywhere. */
+/** `jitter01` is drawn from the run (rules.A6), so that the delay is the same on every worker. */
 export function decideRetry(
   policy: RetryPolicy | undefined,
   error: unknown,
@@ -34,7 +35,7 @@ export function decideRetry(
     try {
       if (!isRetryable(policy, error)) return { retry: false, error };
     } catch (thrown) {
-      const message = `\`retryable\` threw instead of answering: ${messageOf(thrown)}`;
+      const message = `\`retryable\` threw instead of returning true or false: ${messageOf(thrown)}`;
       return { retry: false, error: new RepriseError("BAD_POLICY", message, { cause: error }) };
     }
   }
@@ -48,18 +49,18 @@ export function decideRetry(
     retry: false,
     error: new RepriseError(
       "MAX_ATTEMPTS_EXCEEDED",
-      `All ${maxAttempts} attempts failed; the last said: ${messageOf(error)}`,
+      `All ${maxAttempts} attempts failed. Last error: ${messageOf(error)}`,
       { cause: error },
     ),
   };
 }
 
-/** Anything can be thrown, also what cannot be turned into text. */
+/** Code can throw any value, also one that has no text. */
 function messageOf(thrown: unknown): string {
   try {
     return (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, MESSAGE_LIMIT);
   } catch {
-    return "something that cannot be turned into text";
+    return "a value that cannot be converted to text";
   }
 }
 const MESSAGE_LIMIT = 4_000;

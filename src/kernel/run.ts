@@ -1,17 +1,17 @@
-// Run: one execution of a definition, and the states it can be in.
+// Run: one execution of a definition, its row and its statuses.
 
 import { RepriseError, toMs, type Duration, type EpochMs } from "../base/index.ts";
 import type { DefinitionKind } from "./definition.ts";
 
-/** The integer a database knows a run by; the public id stands only in the run's own row. */
+/** The number that identifies a run in a store; only the run's row has the public id. */
 export type RunNumber = number;
 
 const NUMBERS_SINCE = Date.UTC(2026, 0, 1);
 const NUMBERS_PER_MS = 100;
 
 /**
- * Numbers that a store gives at a time are at least this. A database that goes back to an earlier state takes its counters
- * with it; time does not go back, so a number that was given in the lost history is not given again.
+ * The least number that a store assigns at this time. If the database goes back to an earlier state, so do its counters, but
+ * not the time: a store never assigns a number of the lost history again.
  */
 export function leastNumberAt(now: EpochMs): number {
   return Math.max(0, Math.floor((now - NUMBERS_SINCE) * NUMBERS_PER_MS));
@@ -58,19 +58,19 @@ const ENDED: ReadonlySet<RunStatus> = new Set<RunStatus>(["completed", "failed",
 /** In the order of `RunStatus`. */
 export const RUN_STATUSES: readonly RunStatus[] = Object.values(RunStatus);
 
-/** An end needs a live run; nothing leaves an ended one. */
+/** Whether the run has ended. A run that has ended changes only by a retry. */
 export function hasEnded(status: RunStatus): status is EndedRunStatus {
   return ENDED.has(status);
 }
 
-/** The whole time a run may take, in milliseconds; refused when it cannot be kept. */
+/** The deadline in milliseconds; refuses one of 0. */
 export function checkDeadline(deadline: Duration, what: string): number {
   const ms = toMs(deadline, `${what}: deadline`);
   if (ms > 0) return ms;
   throw new RepriseError("BAD_OPTIONS", `${what}: expected a deadline above 0, got ${String(deadline)}.`);
 }
 
-/** A run's row, without payloads: the input is in entry 1, the output in the last one. */
+/** The row of a run, without payloads: entry 1 holds the input, the last entry the output. */
 export interface RunRecord {
   readonly run: RunNumber;
   readonly id: string;
@@ -86,16 +86,16 @@ export interface RunRecord {
   readonly tags: readonly string[];
   readonly head: number;
   readonly chain: string;
-  /** How many messages have come. */
+  /** The number of messages that arrived. */
   readonly arrivals: number;
-  /** How many of them the run has taken in. */
+  /** The number of arrivals that the run has read. */
   readonly read: number;
-  /** Messages that came after the last one the run read before it ended. */
+  /** Messages that the run had not read when it ended. */
   readonly unread: number;
   readonly createdAt: EpochMs;
   readonly endedAt: EpochMs | undefined;
-  /** Node, V8, ICU and time zone data of the process that started the run; never hashed. */
+  /** Versions of Node, V8, ICU and the time zone data in the process that started the run. Not hashed. */
   readonly runtime: string;
-  /** Why a run is `blocked`, in `determinism_violation`, or `paused` by its own holder: kept beside the journal, as encoded data. */
+  /** Why the run is `blocked`, in `determinism_violation`, or `paused` by its holder; encoded, and not in the journal. */
   readonly evidence: string | undefined;
 }

@@ -1,39 +1,39 @@
-// Schedule plan: what a schedule does now. Pure; the calendar is handed in.
+// Schedule plan: what a schedule does now. Pure; the caller passes the calendar.
 //
-// E1. Every planned time is considered once: the plan's `nextAt` lies behind everything it has considered.
-// E2. Under `skip` and `queue` at most one planned run is alive.
-// E3. A plan starts, queues and skips at most `MAX_CATCH_UP` times, however long nobody looked.
+// schedule-plan.E1. Each planned time is considered once: `nextAt` of the plan is later than all times it considered.
+// schedule-plan.E2. With `skip` and `queue`, at most one planned run is live.
+// schedule-plan.E3. A plan starts, queues and skips at most `MAX_CATCH_UP` times, however long no worker fired the schedule.
 
 import { drawInt, seedOf, type EpochMs } from "../base/index.ts";
 import { hasEnded } from "./run.ts";
 import type { ScheduleRecord } from "./schedule.ts";
 
-/** E3. Of more than these the newest are caught up with. Also how many times may wait in line. */
+/** schedule-plan.E3. Of more missed times, the newest are caught up. Also the maximum of queued times. */
 export const MAX_CATCH_UP = 1_000;
-/** A time that is fired later than this was missed. Less is the ordinary lateness of a busy worker. */
+/** A time that fires later than this counts as missed. A busy worker may be a little late. */
 export const MISSED_AFTER_MS = 60_000;
 
 /** The planned times of a schedule. */
 export interface PlannedTimes {
-  /** The first one later than `at`; undefined when there is none. */
+  /** The first one later than `at`; undefined: none. */
   after(at: EpochMs): EpochMs | undefined;
-  /** Those from `first` to `last`, both included, in order; of more than `limit` the newest. */
+  /** Those from `first` to `last`, inclusive, in order; of more than `limit`, the newest. */
   within(first: EpochMs, last: EpochMs, limit: number): readonly EpochMs[];
 }
 
 export interface SchedulePlan {
   /** Planned times to start now, in order. */
   readonly starts: readonly EpochMs[];
-  /** Planned times that were due and are not started. */
+  /** Due times that are not started. */
   readonly skipped: readonly EpochMs[];
   readonly queued: readonly EpochMs[];
-  /** Whether the run that is in the way is cancelled. */
+  /** Whether to cancel the live run of the previous time. */
   readonly cancels: boolean;
   readonly nextAt: EpochMs | undefined;
   readonly dueAt: EpochMs | undefined;
 }
 
-/** When a planned time is due: the same for every worker that asks, and spread over the jitter by name and time. */
+/** When a planned time is due: the same on every worker, and spread over the jitter by name and time. */
 export function dueTimeOf(name: string, at: EpochMs, jitterMs: number): EpochMs;
 export function dueTimeOf(name: string, at: EpochMs | undefined, jitterMs: number): EpochMs | undefined;
 export function dueTimeOf(name: string, at: EpochMs | undefined, jitterMs: number): EpochMs | undefined {
@@ -50,17 +50,17 @@ export function planFiring(record: ScheduleRecord, times: PlannedTimes, now: Epo
   return { ...placed, skipped: [...given, ...placed.skipped], nextAt, dueAt };
 }
 
-/** E1. What is due, and the planned time after it. */
+/** schedule-plan.E1. The due times, and the planned time after them. */
 function findDue(
   { name, nextAt, dueAt, jitterMs, catchUp }: ScheduleRecord,
   times: PlannedTimes,
   now: EpochMs,
 ): { due: readonly EpochMs[]; nextAt: EpochMs | undefined } {
   if (nextAt === undefined || dueAt === undefined || dueAt > now) return { due: [], nextAt };
-  // One more: the newest may still wait for its jitter, and is then not due.
+  // One more: the newest may not be due yet because of its jitter.
   const limit = (catchUp === "all" ? MAX_CATCH_UP : 1) + 1;
   const planned = times.within(nextAt, now, limit);
-  // A time that the calendar no longer knows, because the rules of its time zone have changed, was promised all the same.
+  // Fire a time that the calendar no longer contains, because the rules of its time zone changed: it was announced.
   const reached = planned.length === 0 ? [nextAt] : planned;
   const due = reached.filter((at) => at === nextAt || dueTimeOf(name, at, jitterMs) <= now);
   const next = reached.find((at) => !due.includes(at)) ?? times.after(now);
@@ -76,7 +76,7 @@ function caughtUp({ name, jitterMs, catchUp }: ScheduleRecord, due: readonly Epo
 
 type Placed = Pick<SchedulePlan, "starts" | "queued" | "skipped" | "cancels">;
 
-/** E2 */
+/** schedule-plan.E2 */
 function place(record: ScheduleRecord, wanted: readonly EpochMs[]): Placed {
   const { overlap, queued: line, lastStatus } = record;
   const isRunning = lastStatus !== undefined && !hasEnded(lastStatus);
@@ -85,11 +85,11 @@ function place(record: ScheduleRecord, wanted: readonly EpochMs[]): Placed {
     case "allow":
       return { ...nothing, starts: [...line, ...wanted], queued: [] };
     case "cancel":
-      // Those in line are from before the policy was changed.
+      // Queued times are from before the policy changed.
       return { ...nothing, starts: wanted, queued: [], skipped: line, cancels: isRunning && wanted.length > 0 };
     case "skip":
       if (isRunning) return { ...nothing, skipped: wanted };
-      // A line under `skip` holds missed times; while it is worked off, the run before has not ended.
+      // With `skip`, the queued times are missed ones, which run one after the other.
       if (line.length > 0) return { ...nothing, starts: line.slice(0, 1), queued: line.slice(1), skipped: wanted };
       return { ...nothing, starts: wanted.slice(0, 1), queued: wanted.slice(1) };
     case "queue": {

@@ -1,20 +1,20 @@
-// Schedule: a definition that is started at planned times, and the one write that moves it.
+// Schedule: starts a definition at planned times. One write fires it.
 //
-// C1. A schedule is one row. Whoever changes it names the token it read; a row that has moved on voids the whole write. So a
-//     planned time is fired by one worker, however many look.
-// C2. A firing is one write: the runs it starts, the run it cancels, and the row with its next time.
-// C3. A store knows nothing of calendars: times are computed outside and handed in.
-// C4. The id of a planned run is made of the schedule's name and the planned time, so that the same time can never start a
-//     second one, whether it is fired, caught up with or backfilled.
+// schedule.C1. A schedule is one row. A write carries the token it read, and the store rejects the write if the row changed
+//   since. So one worker fires a planned time, however many poll.
+// schedule.C2. A firing is one write: the runs it starts, the run it cancels, and the row with its next time.
+// schedule.C3. A store has no calendar: the caller computes the times.
+// schedule.C4. The id of a planned run consists of the schedule's name and the planned time. So a time never starts a second
+//   run, whether it is fired, caught up or backfilled.
 
 import type { EpochMs } from "../base/index.ts";
 import type { Arrival, NewRun } from "./commit.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 
-/** What happens at a planned time when the run of the one before has not ended. */
+/** What happens at a planned time if the run of the previous time is live. */
 export const OVERLAPS = ["skip", "queue", "cancel", "allow"] as const;
 export type Overlap = (typeof OVERLAPS)[number];
-/** Which planned times are made up for when nobody was there to fire them. */
+/** Which planned times are caught up after no worker fired them. */
 export const CATCH_UPS = ["none", "last", "all"] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
 
@@ -23,53 +23,53 @@ export type Timing =
   | { readonly cron: string; readonly timeZone: string }
   | { readonly everyMs: number; readonly anchor: EpochMs };
 
-/** Everything a schedule's row holds that somebody outside the store decides. */
+/** The fields of a schedule's row that the caller decides. */
 export interface ScheduleState {
   readonly name: string;
   readonly definition: string;
   readonly version: number;
-  /** Encoded; undefined where there is none. */
+  /** Encoded; undefined: no input. */
   readonly input: string | undefined;
   readonly timing: Timing;
   readonly overlap: Overlap;
   readonly catchUp: CatchUp;
   readonly jitterMs: number;
   readonly paused: boolean;
-  /** The next planned time; undefined when the pattern has no more. */
+  /** The next planned time; undefined: the pattern has no more. */
   readonly nextAt: EpochMs | undefined;
-  /** When somebody must look: the next planned time with its jitter, never while paused. */
+  /** When a worker must fire it: the next planned time plus jitter; undefined while paused. */
   readonly dueAt: EpochMs | undefined;
-  /** The last planned time that started a run, and that run's id. */
+  /** The last planned time that started a run, and the id of that run. */
   readonly lastAt: EpochMs | undefined;
   readonly lastRun: string | undefined;
-  /** Planned times that wait until the run before them has ended, in order. */
+  /** Planned times that wait for the end of the previous run, in order. */
   readonly queued: readonly EpochMs[];
 }
 
 export interface ScheduleRecord extends ScheduleState {
   readonly token: string;
   readonly createdAt: EpochMs;
-  /** How the last run stands; undefined when there is none, or no more. */
+  /** The status of the last run; undefined: it does not exist, or was pruned. */
   readonly lastStatus: RunStatus | undefined;
 }
 
-/** What the next write of the row starts from. */
+/** The base of the next write of the row. */
 export function scheduleStateOf(record: ScheduleRecord): ScheduleState {
   const { token: _token, createdAt: _createdAt, lastStatus: _lastStatus, ...state } = record;
   return state;
 }
 
-/** C1, C2. Writes the row, if it is still the one that was read, and starts runs in the same transaction. */
+/** schedule.C1, schedule.C2. Writes the row, if it did not change since it was read, and starts runs in the same transaction. */
 export interface PutScheduleWrite {
   readonly write: "put-schedule";
-  /** The token of the row that was read; undefined: there must be none of this name. */
+  /** The token of the row that was read; undefined: no schedule with this name may exist. */
   readonly fence: string | undefined;
-  /** What the row will be known by; never used before. */
+  /** The new token of the row; never used before. */
   readonly token: string;
   readonly schedule: ScheduleState;
-  /** C4. Those whose id is taken are left alone. */
+  /** schedule.C4. Skips runs whose id is taken. */
   readonly starts: readonly NewRun[];
-  /** Goes to a run that is in the way, if it is still alive. */
+  /** Delivered to the previous run, if it is still live. */
   readonly cancel?: { readonly to: string; readonly arrival: Arrival };
 }
 export type PutScheduleOutcome =
@@ -79,7 +79,7 @@ export type PutScheduleOutcome =
       readonly started: readonly RunRecord[];
       readonly cancelled: RunNumber | undefined;
     }
-  /** Somebody was first: read again. */
+  /** Another process changed the row: read it again. */
   | { readonly status: "changed" };
 
 export interface RemoveScheduleWrite {
@@ -88,7 +88,7 @@ export interface RemoveScheduleWrite {
 }
 export type RemoveScheduleOutcome = { readonly status: "committed" } | { readonly status: "no_schedule" };
 
-/** Schedules with something to do now, and when the next one will have. */
+/** Due schedules, and when the next one is due. */
 export interface DueSchedules {
   readonly due: readonly ScheduleRecord[];
   readonly nextAt: EpochMs | undefined;
@@ -96,7 +96,7 @@ export interface DueSchedules {
 
 const TAG = "schedule:";
 
-/** Every run of a schedule carries it. */
+/** The tag of every run of a schedule. */
 export function scheduleTag(name: string): string {
   return `${TAG}${name}`;
 }
@@ -105,7 +105,7 @@ export function isScheduled(tags: readonly string[]): boolean {
   return tags.some((tag) => tag.startsWith(TAG));
 }
 
-/** C4 */
+/** schedule.C4 */
 export function plannedRunId(name: string, at: EpochMs): string {
   return `${name}/${new Date(at).toISOString().replace(".000Z", "Z")}`;
 }

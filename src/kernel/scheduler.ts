@@ -1,17 +1,17 @@
-// Scheduler: how a graph's run proceeds, in figures (seed 000). The types; who counts is in the room of graphs.
+// Scheduler: the metrics of a graph's run (seed 000). Only the types; the room `graph` counts.
 
-/** The six figures of seed 000, over the life of a run. */
+/** The six metrics of seed 000, since the start of the run. */
 export interface SchedulerMetrics {
-  /** Steps that are complete. */
+  /** Committed steps. */
   readonly totalSteps: number;
-  /** Attempts of nodes that have ended, whatever their end. */
+  /** Ended attempts of nodes, successful or not. */
   readonly totalNodesExecuted: number;
-  /** From the checkpoint before to the step's own. */
+  /** Average time from one checkpoint to the next. */
   readonly avgStepLatencyMs: number;
-  /** How many items of one step waited in memory at most. */
+  /** The highest number of items of one step that waited in memory. */
   readonly maxQueueDepth: number;
-  /** Attempts that failed and were followed by another, or will be. */
+  /** Failed attempts that are retried. */
   readonly totalRetries: number;
-  /** How often an item found no room in the queue and had to wait. */
+  /** How often an item waited because the queue was full. */
   readonly totalBackpressureBlocks: number;
 }

@@ -1,13 +1,13 @@
-// Schemas at the door: Standard Schema (zod, valibot, arktype), validated once, the parsed value is what is stored.
+// Schema: Standard Schema (zod, valibot, arktype). The engine validates a value once and stores the parsed value.
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { RepriseError } from "../base/index.ts";
 
-/** A Standard Schema: takes `In`, gives `Out`. */
+/** A Standard Schema that parses `In` to `Out`. */
 export type Schema<In, Out = In> = StandardSchemaV1<In, Out>;
 
 /**
- * A schema that checks nothing and only carries a type.
+ * A schema that only declares a type and does not validate.
  *
  * @example
  * ```ts
@@ -33,12 +33,12 @@ function issuesText(issues: readonly StandardSchemaV1.Issue[]): string {
 
 function resultOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (result.issues === undefined) return result.value;
-  throw new RepriseError("BAD_INPUT", `The input of ${what} does not fit its schema: ${issuesText(result.issues)}.`, {
+  throw new RepriseError("BAD_INPUT", `The input of ${what} does not match its schema: ${issuesText(result.issues)}.`, {
     details: { issues: result.issues.map(({ message, path }) => ({ message, path: path?.map(String) })) },
   });
 }
 
-/** Validates where waiting is possible. */
+/** Validates outside workflow code, where the schema may be asynchronous. */
 export async function parse(
   schema: Schema<never, unknown> | undefined,
   value: unknown,
@@ -48,14 +48,14 @@ export async function parse(
   return resultOf(await schema["~standard"].validate(value), what);
 }
 
-/** Validates inside workflow code, where nothing may be awaited. */
+/** Validates inside workflow code, where the schema must be synchronous. */
 export function parseNow(schema: Schema<never, unknown> | undefined, value: unknown, what: string): unknown {
   if (schema === undefined) return value;
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise)
     throw new RepriseError(
       "BAD_INPUT",
-      `The schema of ${what} validates asynchronously; inside a workflow it must be synchronous. Validate before the workflow starts, or inside the function.`,
+      `The schema of ${what} validates asynchronously, but inside a workflow it must be synchronous. Validate before the workflow starts, or inside the function.`,
     );
   return resultOf(result, what);
 }

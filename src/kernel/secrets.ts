@@ -1,16 +1,16 @@
-// Secrets: values that must not be recorded, logged or published, whatever message they turn up in.
+// Secrets: values that the engine must not record, log or publish, in any message.
 //
-// They belong to the process, not to one engine: a failure is recorded in many places, and none of them may be able to
-// forget it. Without secrets nothing is looked at.
+// They belong to the process, not to one engine, because failures are recorded in many places, and all of them must redact.
+// Without secrets the functions here return their argument.
 
 import { needlesOf, redactData, redactText, type Needles } from "../base/index.ts";
 
 export type SecretValues = () => readonly string[];
 
-/** What each source said last; asked again every time, because secrets are rotated. */
+/** The last values of each source. Every redaction calls the sources again, because secrets are rotated. */
 const sources = new Map<SecretValues, Needles>();
 
-/** From now on; the answer ends it. Throws what `values` throws. */
+/** Registers a source; the returned function removes it. Throws what `values` throws. */
 export function registerSecrets(values: SecretValues): () => void {
   sources.set(values, needlesOf(values()));
   return () => void sources.delete(values);
@@ -22,7 +22,7 @@ export function secretNeedles(): Needles {
     try {
       sources.set(values, needlesOf(values()));
     } catch {
-      // What it said last still holds: a failing source must neither leak nor keep a failure from being recorded.
+      // Keep the last values: a failing source must neither leak a secret nor prevent recording a failure.
     }
   return [...sources.values()].flat();
 }
@@ -31,7 +31,7 @@ export function withoutSecrets(text: string): string {
   return sources.size === 0 ? text : redactText(text, secretNeedles());
 }
 
-/** Errors, and whatever hangs on them; the same object when there is nothing to take out. */
+/** Redacts an error and everything it refers to; returns the same object if it contains no secret. */
 export function dataWithoutSecrets<T>(value: T): T {
   return sources.size === 0 ? value : (redactData(value, { needles: secretNeedles() }) as T);
 }

@@ -1,13 +1,13 @@
-// Store: the port every database keeps.
+// Store: the port that every database implements.
 //
-// S1. `write` applies a list in one durable transaction, in order, and answers each when it is durable.
-// S2. Time is the store's: leases, timers and entries are judged by `now()`, which never goes backwards.
-// S3. A worker's lease is one row; renewing it costs the same however much the worker holds.
-// S4. A reaped worker's turns are due again and its items ready again, with their tokens void.
-// S5. Whatever was taken over twice in a row without a commit is a suspect: claimed before other work, in groups that shrink
-//     with each takeover until it is alone (suspects.ts). After three takeovers alone its run is `blocked`, its evidence
-//     kept. So what kills its worker is stopped, and what was merely held beside it is not.
-// S6. Payloads are stored and given back byte for byte.
+// store.S1. `write` applies a list in one durable transaction, in order, and resolves when it is durable.
+// store.S2. The store's clock decides about leases, timers and entries (rules.A5): `now()` never goes backwards.
+// store.S3. A worker's lease is one row; renewing it costs the same however much the worker holds.
+// store.S4. Taking over from a dead worker makes its turns due and its items ready, and revokes their tokens.
+// store.S5. Work that was taken over twice in a row without a commit is a suspect: workers claim it before other work, in groups
+//   that shrink with each takeover until it is alone (suspects.ts). After three takeovers alone the store blocks its run, with
+//   evidence. So a run that crashes its workers is stopped, and runs that were held beside it are not.
+// store.S6. Payloads are stored and returned byte for byte.
 
 import type { EpochMs } from "../base/index.ts";
 import type { Backlog } from "./backlog.ts";
@@ -30,7 +30,7 @@ export interface WorkerInfo {
   readonly name: string;
   readonly startedAt: EpochMs;
   readonly until: EpochMs;
-  /** What it said when it registered, and with its last heartbeat: `WorkerAbout` and `WorkerDoing` as JSON. */
+  /** `WorkerProfile` and `WorkerActivity` as JSON: from its registration, and from its last heartbeat. */
   readonly profile: string | undefined;
   readonly activity: string | undefined;
 }
@@ -40,12 +40,12 @@ export interface RunFilter {
   readonly kind?: RunRecord["kind"];
   readonly statuses?: readonly RunStatus[];
   readonly tag?: string;
-  /** Only runs with a smaller number: newest first, page by page. */
+  /** Only runs with a smaller number: for paging, newest first. */
   readonly before?: RunNumber;
   readonly limit: number;
 }
 
-/** What a worker needs to know about a run it holds or waits for. */
+/** What a process checks about a run that it holds or waits for. */
 export interface RunProgress {
   readonly run: RunNumber;
   readonly status: RunStatus;
@@ -53,7 +53,7 @@ export interface RunProgress {
   readonly token: string | undefined;
 }
 
-/** What a store says is leased to a worker. */
+/** Everything that is leased to a worker. */
 export interface HeldWork {
   readonly turns: readonly { readonly run: RunNumber; readonly token: string }[];
   readonly items: readonly {
@@ -66,21 +66,21 @@ export interface HeldWork {
   readonly messages: readonly (MessageFence & { readonly attempt: number })[];
 }
 
-/** Who holds a run, as the database says, and when it last moved. For people. */
+/** The leases of a run, and when it last committed. For people. */
 export interface RunHolder {
   readonly run: RunNumber;
-  /** Of its turn; undefined while no worker holds it. */
+  /** The holder of its turn; undefined: none. */
   readonly worker: number | undefined;
-  /** The time of its last journal entry; undefined while it has none. */
+  /** The time of its last journal entry; undefined: it has none. */
   readonly committedAt: EpochMs | undefined;
-  /** Its tasks and nodes that workers hold, by name of the item: at most `MAX_HELD_ITEMS`. */
+  /** Its leased tasks and nodes, by name of the item: at most `MAX_HELD_ITEMS`. */
   readonly items: readonly { readonly item: string; readonly worker: number }[];
 }
 
-/** Enough for people. */
+/** The limit of `RunHolder.items`. */
 export const MAX_HELD_ITEMS = 20;
 
-/** One broken promise found by `check`. */
+/** A violated invariant that `check` found. */
 export interface Problem {
   /** The invariant, such as `I7 journal gap-free`. */
   readonly invariant: string;
@@ -95,7 +95,7 @@ export interface StoreInfo {
   readonly schemaVersion: number;
   readonly durability: "full" | "relaxed";
   readonly bytes: number;
-  /** How payloads have been written, such as `aes-256-gcm 2026-11`; empty when they are kept as they are. */
+  /** The codecs that wrote payloads, such as `aes-256-gcm 2026-11`; empty: none. */
   readonly codecs: readonly string[];
   readonly runs: Readonly<Partial<Record<RunStatus, number>>>;
   readonly workers: readonly WorkerInfo[];
@@ -103,41 +103,41 @@ export interface StoreInfo {
   readonly items: { readonly ready: number; readonly leased: number; readonly delayed: number };
 }
 
-/** An item of the queue, as it waits or is at work. */
+/** An item of the queue, for people. */
 export interface ItemInfo {
   /** `delayed`: until `availableAt`; `stopped`: until its run is resumed. */
   readonly state: "delayed" | "ready" | "leased" | "stopped";
-  /** The attempt it is in, or that comes next; from 0. */
+  /** The current attempt, or the next one; from 0. */
   readonly attempt: number;
   readonly availableAt: EpochMs;
-  /** Of earlier attempts, encoded. */
+  /** The errors of earlier attempts, encoded. */
   readonly failures: string | undefined;
 }
 
-/** What became of the payloads that were to be written anew. */
+/** The result of `rekey`. */
 export interface Rekeyed {
   readonly payloads: number;
-  /** Could not be read, and were left as they are. */
+  /** Payloads that could not be decoded, and were not changed. */
   readonly unreadable: number;
 }
 
-/** Told now and then how far long work has come; the last call may fall short of `total`. */
+/** Called from time to time during long work; the last call may be less than `total`. */
 export type OnProgress = (done: number, total: number) => void;
 
 export interface PruneOptions {
-  /** Only counts. */
+  /** Counts, and removes nothing. */
   readonly dryRun?: boolean;
   readonly onProgress?: OnProgress;
 }
 
 export interface Store {
-  /** Which `Database` of `ctx.tx` this is. */
+  /** The kind of `Database` for `ctx.tx`. */
   readonly kind: string;
-  /** True where looking for work costs round trips of its own: whoever commits should not wait for it. */
+  /** True: polling costs separate round trips, so a commit must not wait for it. */
   readonly pollsSeparately?: boolean;
   /**
-   * Where somebody else does the work of a commit: batches that may be under way at once, how large one should be, and how many
-   * transactions of users may be open at once.
+   * For a database behind a network: how many batches may be in flight at once, how large one should be, and how many user
+   * transactions may be open at once.
    */
   readonly pipeline?: { readonly batches: number; readonly writes: number; readonly transactions: number };
 
@@ -148,101 +148,101 @@ export interface Store {
   write<const W extends readonly Write[]>(writes: W): Promise<{ [K in keyof W]: OutcomeOf<W[K]> }>;
 
   /**
-   * U1–U3. Calls `call` with the user's handle on the database, then commits what `write` makes of the answer, in one
-   * transaction. Where the handle is synchronous, so must the function be. Both may be called again when the first COMMIT
-   * turns out not to have happened.
+   * database.U1 to database.U3. Calls `call` with the user's handle on the database, then commits what `write` returns for its
+   * result, in one transaction. With a synchronous handle, the function must be synchronous. Both are called again if the first
+   * COMMIT did not take effect.
    */
   transact(call: (db: unknown) => unknown, write: (result: unknown) => TurnWrite | undefined): Promise<TransactOutcome>;
 
   // workers
-  /** Adds a lease row and answers its number, which is never used again. What it says about itself is kept as it is. */
-  registerWorker(name: string, leaseMs: number, about?: string): Promise<number>;
-  /** False when the lease is gone: everything held under it is lost. `doing`, if given, takes the place of the last. */
-  renewLease(worker: number, leaseMs: number, doing?: string): Promise<boolean>;
-  /** By number, those whose lease has run out included. Costs the same however many runs there are. */
+  /** Adds a lease row and returns its number, which is never reused. */
+  registerWorker(name: string, leaseMs: number, profile?: string): Promise<number>;
+  /** False: the lease is gone, and everything held under it is lost. `activity` replaces the last one. */
+  renewLease(worker: number, leaseMs: number, activity?: string): Promise<boolean>;
+  /** By number, including workers whose lease has expired. The cost does not depend on the number of runs. */
   listWorkers(): Promise<readonly WorkerInfo[]>;
   /** Everything that is leased to a worker. */
   readHeld(worker: number): Promise<HeldWork>;
-  /** Gives everything back at once. */
+  /** Releases everything that the worker holds. */
   releaseWorker(worker: number): Promise<void>;
-  /** S4. Takes over from workers whose lease has run out, never from `self`; sweeps leftovers of ended runs. */
+  /** store.S4. Takes over from workers whose lease has expired, except `self`; removes leftovers of ended runs. */
   reap(self: number): Promise<{ readonly workers: number; readonly turns: number; readonly items: number }>;
 
   // nodes of flows
-  /** F7. In one query, for each that is asked: by target, edge and index. */
-  readInputs(asked: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]>;
-  /** Nodes something has arrived for, by name. */
+  /** rules.F7. In one query; for each request by target, edge and index. */
+  readInputs(requests: readonly InputsRequest[]): Promise<readonly (readonly NodeInput[])[]>;
+  /** Nodes with at least one arrival, by name. */
   readReadiness(run: RunNumber): Promise<readonly Readiness[]>;
 
   // reading
-  /** The newest generation, or the one that is asked for. */
+  /** The newest generation, or the given one. */
   findRun(id: string, generation?: number): Promise<RunRecord | undefined>;
-  /** Every version of a definition that live runs are pinned to. */
+  /** Every definition version that has live runs. */
   countVersions(): Promise<readonly VersionCount[]>;
   listRuns(filter: RunFilter): Promise<readonly RunRecord[]>;
   readJournal(run: RunNumber, after: number, limit?: number): Promise<readonly Entry[]>;
-  /** Of a graph, in order of their steps, without their states. */
+  /** Of a graph, by step, without states. */
   readCheckpoints(run: RunNumber, after: number, limit?: number): Promise<readonly NewCheckpoint[]>;
-  /** The newest one up to a step; with `whole`, the newest that holds the whole state. */
+  /** The newest one up to a step; with `whole`, the newest with a snapshot. */
   findCheckpoint(run: RunNumber, step: number, whole: boolean): Promise<NewCheckpoint | undefined>;
-  /** The newest one up to a step that has this label. */
+  /** The newest one with this label up to a step. */
   findLabeledCheckpoint(run: RunNumber, label: string, step: number): Promise<NewCheckpoint | undefined>;
-  /** The entries of steps after one, up to another, in order: nothing else of the journal is read. */
+  /** The entries of the steps after one, up to another, in order. Reads nothing else of the journal. */
   readSteps(run: RunNumber, after: number, upTo: number, limit?: number): Promise<readonly Entry[]>;
   readInbox(run: RunNumber, after: number): Promise<readonly InboxRow[]>;
-  /** Chunks of a stream behind an offset, of all generations of the run. */
+  /** Chunks of a stream after an offset, of all generations of the run. */
   readStream(run: RunNumber, stream: string, after: number, limit: number): Promise<readonly Chunk[]>;
-  /** Q2. How many chunks the code of this generation has emitted, by stream. */
+  /** stream.Q2. How many chunks the code of this generation emitted, by stream. */
   readEmitted(run: RunNumber): Promise<ReadonlyMap<string, number>>;
   readProgress(runs: readonly RunNumber[]): Promise<readonly RunProgress[]>;
-  /** The tokens these items have now, in order; undefined where the item is gone or free. */
+  /** The current tokens of these items, in order; undefined: the item is gone or not leased. */
   readItemTokens(
     items: readonly { readonly run: RunNumber; readonly item: string }[],
   ): Promise<readonly (string | undefined)[]>;
-  /** How these items of a run stand, in order; undefined where one is not in the queue. For people. */
+  /** The state of these items of a run, in order; undefined: not in the queue. For people. */
   readItems(run: RunNumber, items: readonly string[]): Promise<readonly (ItemInfo | undefined)[]>;
-  /** Who holds these runs, in order; those that do not exist are left out. */
+  /** The leases of these runs, in order; skips runs that do not exist. */
   readHolders(runs: readonly RunNumber[]): Promise<readonly RunHolder[]>;
-  /** What happened to the store as a whole, newest first. */
+  /** The events of the store as a whole, newest first. */
   readHistory(): Promise<readonly HistoryEvent[]>;
-  /** Whether somebody else wrote since the last call; may answer true too often, never too rarely. */
+  /** Whether another process wrote since the last call; may return true too often, never too rarely. */
   pollChanges(): boolean;
-  /** After that: what they said, where they can be heard. Undefined: anything may have changed. */
+  /** After `pollChanges`: the notices that arrived. Undefined: anything may have changed. */
   takeNotice?(): ChangeNotice | undefined;
   /**
-   * Calls back as soon as this store finds that what the process knows may not be what the database has. Whatever was read or
-   * held before is of no more use; turns that were under way are answered with `lease_lost`.
+   * Calls the listener when the store detects a break in the history of the database. Everything read or held before is invalid;
+   * turns in flight get the outcome `lease_lost`.
    */
   onHistoryBreak?(listener: (change: HistoryBreak) => void): void;
-  /** Looks whether history went back, for a process that only waits: every commit looks by itself. */
+  /** Checks whether history went back, for a process that only waits; every commit checks it anyway. */
   checkHistory?(): Promise<void>;
-  /** Calls back as soon as somebody is heard. */
-  onNotice?(heard: () => void): void;
+  /** Calls the listener when a notice arrives. */
+  onNotice?(listener: () => void): void;
 
   // schedules
   findSchedule(name: string): Promise<ScheduleRecord | undefined>;
-  /** By name, from the first one behind `after`. */
+  /** By name, starting after `after`. */
   listSchedules(after: string, limit: number): Promise<readonly ScheduleRecord[]>;
   /**
-   * Of the named definitions: those whose time has come, and those with somebody in line whose run before has ended.
-   * `nextAt` is the earliest time of any of them, past or to come.
+   * Schedules of these definitions that are due, or that have queued times and whose previous run has ended. `nextAt` is the
+   * earliest due time of any of them, past or future.
    */
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules>;
-  /** Every queue that was declared, after the default one. With `upTo`, nothing is counted further than that. */
+  /** The default queue, then every declared one. With `upTo`, counts stop there. */
   listQueues(upTo?: number): Promise<readonly QueueState[]>;
   /**
-   * What is ready and that nobody has taken, by the names it is claimed by. With `upTo`, nothing is counted further than
-   * that, and the cost does not grow with what waits.
+   * Ready and unclaimed work, by the names it is claimed by. With `upTo`, counts stop there, and the cost does not grow with the
+   * backlog.
    */
   readBacklog(upTo?: number): Promise<readonly Backlog[]>;
 
-  // care
+  // maintenance
   prune(endedBefore: EpochMs, options?: PruneOptions): Promise<{ readonly runs: number }>;
   backup(path: string, onProgress?: OnProgress): Promise<void>;
-  /** Writes every payload anew with today's codec, some at a time, while work goes on. */
+  /** Encodes every payload again with the current codec, in small batches beside other work. */
   rekey(onProgress?: OnProgress): Promise<Rekeyed>;
   info(): Promise<StoreInfo>;
-  /** Every invariant that can be seen in the data; an empty list is a healthy store. */
+  /** Checks every invariant that the data shows; an empty list means that none is violated. */
   check(onProgress?: OnProgress): Promise<readonly Problem[]>;
   close(): Promise<void>;
 }

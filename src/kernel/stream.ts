@@ -1,19 +1,19 @@
-// Streams: chunks a run shows while it goes on, read by offset.
+// Stream: chunks that a run emits while it is in progress, read by offset.
 //
-// Q1. Offsets of a stream are dense from 1, across the generations of a run.
-// Q2. What workflow code emits is counted per stream and generation. A number that is in already is not written again, so
-//     a replay shows nothing twice.
-// Q3. What an operation emits has no number: a repeated attempt may show it again.
+// stream.Q1. Offsets of a stream are dense from 1, across the generations of a run.
+// stream.Q2. Chunks from workflow code are numbered per stream and generation. The store ignores a number that it has, so a
+//   replay emits nothing twice.
+// stream.Q3. Chunks from an operation have no number: a repeated attempt may emit them again.
 
-/** A chunk about to be written, in the commit of its turn. */
+/** A chunk to write, in the commit of its turn. */
 export interface NewChunk {
   readonly stream: string;
-  /** Q2: from 0. Undefined: Q3. */
+  /** stream.Q2, from 0; undefined: stream.Q3. */
   readonly number: number | undefined;
   readonly data: string;
 }
 
-/** A chunk as it is kept. */
+/** A stored chunk. */
 export interface Chunk {
   readonly offset: number;
   readonly data: string;

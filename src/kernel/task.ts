@@ -1,4 +1,4 @@
-// Task: work any worker may claim. Registered beside definitions, so that a worker knows what it can run.
+// Task: a function that any worker may run. Registered in `definitions`, so that a worker knows what it can claim.
 
 import { inspect } from "node:util";
 import {
@@ -16,59 +16,59 @@ import { labelOption } from "./label.ts";
 import { checkQueueSlot, type QueueSlotOptions, type Queue } from "./queue.ts";
 import type { Schema } from "./schema.ts";
 
-/** Retry and the time one attempt may take. */
+/** The retry policy, and the time limit of one attempt. */
 export interface Policy {
   retry?: RetryPolicy;
   timeout?: Duration;
 }
 
-/** Where log lines go. */
+/** Receives log lines. */
 export interface Logger {
   info(message: string, data?: object): void;
   warn(message: string, data?: object): void;
   error(message: string, data?: object): void;
 }
 
-/** What a task's function is given: who it is, which attempt, and how it learns that nobody waits for it any more. */
+/** The first argument of a task's function: its identity, its attempt and its abort signal. */
 export interface TaskContext {
   /** The id of the run. */
   readonly runId: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** The same for every attempt of this call: hand it to the outside so that a repeated call is recognised. */
+  /** The same for every attempt of this call: pass it to the remote service, so that it recognizes a repeated call. */
   readonly idempotencyKey: string;
-  /** Aborted when the run is cancelled, the attempt has timed out, or the work was lost: hand it to `fetch`. */
+  /** Aborts if the run is cancelled, the attempt times out, or the worker loses the lease: pass it to `fetch`. */
   readonly abortSignal: AbortSignal;
-  /** To the engine's `logger`, with the run's id; silent during replay. */
+  /** Writes to the engine's `logger`, with the run's id; not during replay. */
   readonly log: Logger;
-  /** Says that the function is still at work: the attempt's `timeout` starts anew. */
+  /** Reports progress: restarts the attempt's `timeout`. */
   heartbeat(): void;
 }
 
 /** Options of `task`. */
 export interface TaskOptions<Input, Parsed> extends Policy {
-  /** A Standard Schema (zod, valibot, arktype): inputs are checked where the task is asked for. */
+  /** A Standard Schema (zod, valibot, arktype): the engine checks inputs where the task is called. */
   input?: Schema<Input, Parsed>;
-  /** Higher goes first; default 0. */
+  /** Workers claim higher priorities first; default 0. */
   priority?: number;
-  /** Where it waits; its limits hold across all workers. */
+  /** The queue of the task; its limits hold across all workers. */
   queue?: Queue;
-  /** What the queue's limits per key count by. */
+  /** The key for the queue's limits per key. */
   key?: (input: Parsed) => string;
-  /** Only workers that have this label take it; default: any worker. */
+  /** Only workers with this label claim it; default: any worker. */
   label?: string;
 }
 
-/** What `task()` makes: work that any worker may claim. */
+/** What `task()` returns: a function that any worker may run. */
 export interface Task<Name extends string, Input, Output> {
   readonly kind: "task";
   readonly name: Name;
   readonly "~types"?: { input: (value: Input) => void; output: Output };
 }
-/** A task of whatever input and output. */
+/** A task of any input and output. */
 export type AnyTask = Task<string, any, any>;
 
-/** The part of a task the engine runs; reached by `taskBody`, so that it does not show in the editor. */
+/** The internals of a task, behind a symbol, so that the editor does not show them. */
 export interface TaskBody {
   readonly run: (ctx: TaskContext, input: unknown) => unknown;
   readonly schema: Schema<never, unknown> | undefined;
@@ -82,8 +82,7 @@ const BODY = Symbol.for("reprise.task");
 
 export function taskBody(task: AnyTask): TaskBody {
   const body = (task as { [BODY]?: TaskBody })[BODY];
-  if (body === undefined)
-    throw new RepriseError("UNKNOWN_TASK", `Expected a task made by task(), got ${describe(task)}.`);
+  if (body === undefined) throw new RepriseError("UNKNOWN_TASK", `Expected a task from task(), got ${describe(task)}.`);
   return body;
 }
 
@@ -96,7 +95,7 @@ function describe(value: unknown): string {
   return "name" in value ? `an object named ${String(value.name)}` : "another object";
 }
 
-/** Refuses a policy that cannot be kept, before anything runs. */
+/** Refuses an invalid policy before any code runs. */
 export function checkPolicy(policy: Policy, what: string): void {
   if (policy.retry !== undefined) checkRetryPolicy(policy.retry, what);
   if (policy.timeout !== undefined && toMs(policy.timeout, `${what}: timeout`) === 0)
@@ -109,7 +108,7 @@ export function checkPriority(priority: unknown, what: string): void {
 }
 
 /**
- * Defines a task: a function any worker may run, retried by its policy, its result journaled once.
+ * Defines a task: a function that any worker may run. The engine retries it by its policy and records its result once.
  *
  * @example
  * ```ts
@@ -128,12 +127,7 @@ export function task<const Name extends string, Output, Parsed, Input>(
   options: TaskOptions<Input, Parsed> & { input: Schema<Input, Parsed> },
   run: (ctx: TaskContext, input: Parsed) => Awaitable<Output>,
 ): Task<Name, Input, Output>;
-export function task<
-  const Name extends string,
-  Output,
-  Key extends KeyFunction = KeyFunction,
-  Input = InputOfKey<Key>,
->(
+export function task<const Name extends string, Output, Key extends KeyFunction = KeyFunction, Input = InputOfKey<Key>>(
   name: Name,
   options: Omit<TaskOptions<never, never>, "input" | "key"> & { input?: never; key?: Key },
   run: (ctx: TaskContext, input: Input) => Output & KeyTakes<Key, Input>,

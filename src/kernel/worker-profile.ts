@@ -1,29 +1,29 @@
-// What a worker says: about itself when it registers, and with each heartbeat about its work. For people; nothing is decided
-// by it but what they are told. A store keeps both texts as they are.
+// Worker profile: what a worker publishes when it registers, and with each heartbeat. For `top` and `doctor`; the engine decides
+// nothing by it. A store keeps both as JSON text in its rows of workers.
 
 import type { Backlog } from "./backlog.ts";
 import { nodeRoute } from "./completion.ts";
 import type { DefinitionVersion } from "./generation.ts";
 
-/** What this worker is and what it claims. */
+/** Identifies a worker and lists what it claims. */
 export interface WorkerProfile {
   readonly host: string;
   readonly pid: number;
   readonly definitions: readonly DefinitionVersion[];
-  /** The names it claims items by: of tasks, and routes of flows' nodes. */
+  /** The names of the items it claims: tasks, and routes of flows' nodes. */
   readonly items: readonly string[];
-  /** Where it delivers messages to. */
+  /** The destinations it delivers messages to. */
   readonly destinations: readonly string[];
   /** Undefined: all. */
   readonly queues?: readonly string[];
   readonly labels?: readonly string[];
-  /** What it knows and does not claim, because it works on other queues or does not have the label. */
+  /** Registered definitions that it does not claim: it serves other queues, or lacks the label. */
   readonly unclaimed: readonly UnclaimedDefinition[];
   readonly concurrency: number;
   readonly leaseMs: number;
 }
 
-/** A definition, or a task, which has no version. */
+/** A definition, or a task (without `version`). */
 export interface UnclaimedDefinition {
   readonly name: string;
   readonly version?: number;
@@ -31,13 +31,13 @@ export interface UnclaimedDefinition {
   readonly label?: string;
 }
 
-/** What it has done since the heartbeat before, and what it has in hand. */
+/** What the worker did since its previous heartbeat, and what it holds. */
 export interface WorkerActivity {
-  /** How long ago that was. */
+  /** The time since the previous heartbeat. */
   readonly overMs: number;
   readonly runsStarted: number;
   readonly runsEnded: number;
-  /** Commands of runs that came to an end: operations, tasks, nodes, timers. */
+  /** Ended commands: operations, tasks, nodes, timers. */
   readonly steps: number;
   readonly runsHeld: number;
   /** User functions that are running. */
@@ -45,25 +45,27 @@ export interface WorkerActivity {
   readonly isDraining: boolean;
 }
 
-/** Undefined where a worker has said nothing, or what another version of this program wrote. */
+/** Undefined: the worker published nothing, or another version wrote the text. */
 export function readWorkerProfile(text: string | undefined): WorkerProfile | undefined {
-  const about = readObject<WorkerProfile>(text);
-  const isWhole = about !== undefined && Array.isArray(about.definitions) && Array.isArray(about.items);
-  if (!isWhole) return undefined;
-  return { ...about, destinations: about.destinations ?? [], unclaimed: about.unclaimed ?? [] };
+  const profile = readObject<WorkerProfile>(text);
+  const isComplete = profile !== undefined && Array.isArray(profile.definitions) && Array.isArray(profile.items);
+  if (!isComplete) return undefined;
+  return { ...profile, destinations: profile.destinations ?? [], unclaimed: profile.unclaimed ?? [] };
 }
 
-/** Whether this worker would take it. */
-export function canClaim({ definitions, items }: WorkerProfile, waiting: Backlog): boolean {
-  const { kind, name, version, queue, label } = waiting;
+/** Whether this worker can claim it. */
+export function canClaim({ definitions, items }: WorkerProfile, backlog: Backlog): boolean {
+  const { kind, name, version, queue, label } = backlog;
   if (kind === "task") return items.includes(name);
   if (kind === "node") return items.includes(nodeRoute(name, version ?? 0, queue, label));
   return definitions.some((one) => one.name === name && one.version === version);
 }
 
 export function readWorkerActivity(text: string | undefined): WorkerActivity | undefined {
-  const doing = readObject<WorkerActivity>(text);
-  return doing !== undefined && doing.overMs > 0 ? doing : undefined;
+  const activity = readObject<WorkerActivity>(text);
+  if (activity === undefined || !(activity.overMs > 0)) return undefined;
+  // A worker of version 0.1 publishes these two under other names.
+  return { ...activity, runsStarted: activity.runsStarted ?? 0, running: activity.running ?? 0 };
 }
 
 function readObject<T extends object>(text: string | undefined): (Partial<T> & T) | undefined {
@@ -76,7 +78,7 @@ function readObject<T extends object>(text: string | undefined): (Partial<T> & T
   }
 }
 
-/** Workers are told apart by random numbers; a few digits of one are enough for people, beside a name. */
+/** A short form of a worker's random number, for people, beside its name. */
 export function workerTag(worker: number): string {
   return worker < 10_000 ? String(worker) : worker.toString(36).slice(-4);
 }

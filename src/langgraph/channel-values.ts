@@ -1,4 +1,4 @@
-// Channel values: which of a checkpoint's values its parent has already, and which must be given to the store (L2).
+// Channel values: decides which of a checkpoint's values its parent already has, and which a put must write (saver.L2).
 
 import type { Checkpoint, ChannelVersions, SerializerProtocol } from "@langchain/langgraph-checkpoint";
 import type { ChannelVersion, NewChannel, Serialized, StoredChannel } from "../stores/index.ts";
@@ -9,8 +9,8 @@ export async function serialize(serde: SerializerProtocol, value: unknown): Prom
 }
 
 /**
- * `inherited`: what the parent names; undefined where a parent was named that the store does not have, so that every value
- * must come along.
+ * `inherited`: the channels of the parent; undefined if the store does not have the named parent, so that every value must
+ * be written.
  */
 export async function channelsToPut(
   serde: SerializerProtocol,

@@ -1,4 +1,4 @@
-// reprise/langgraph: a checkpointer for LangGraph.js on a Reprise store. The only room that knows LangGraph; no other
-// room imports it. Invariants L1–L4 in saver.ts.
+// reprise/langgraph: a checkpointer for LangGraph.js on a Reprise store. This is the only room that imports LangGraph, and
+// no other room imports this one.
 
 export { RepriseSaver, type RepriseSaverOptions } from "./saver.ts";

@@ -1,4 +1,4 @@
-// Open threads: from what a saver was given to the threads of a store. Checked at once, opened on first use.
+// Open threads: the threads of the store that a saver uses. Options are checked at once; the store is opened on first use.
 
 import { inspect } from "node:util";
 import { checkCodec, RepriseError, systemClock, systemRandom, systemTimers, type PayloadCodec } from "../base/index.ts";
@@ -14,17 +14,17 @@ export interface StoreOptions {
 
 export interface OpenThreads {
   readonly threads: Threads;
-  /** Closes what was opened for it, and nothing else. */
+  /** Closes the store only if it was opened here. */
   close(): Promise<void>;
 }
 
-/** Everything the options say is checked when this is called; the answer opens the store. */
+/** Checks the options, and returns the function that opens the store. */
 export function opener({ store, codec, durability }: StoreOptions): () => Promise<OpenThreads> {
   const shared = openStoreOf(store);
   if (shared !== undefined) {
     const given = codec === undefined ? durability && "durability" : "codec";
     if (given !== undefined)
-      throw new RepriseError("BAD_OPTIONS", `RepriseSaver: ${given} is the engine's own. Give it to createEngine.`);
+      throw new RepriseError("BAD_OPTIONS", `RepriseSaver: ${given} belongs to the engine. Pass it to createEngine.`);
     const threads = threadsOf(shared);
     return async () => ({ threads, close: async () => undefined });
   }

@@ -1,11 +1,11 @@
-// RepriseSaver: LangGraph's checkpoints in a Reprise store.
+// Saver: RepriseSaver, which stores LangGraph's checkpoints in a Reprise store.
 //
-// L1. A checkpoint is stored once. LangGraph puts an id again when a run ends where it began (`durability: "exit"`): the
-//     first stays, and the answer is the same.
-// L2. A put writes the values its checkpoint does not share with its parent.
-// L3. A task's writes are stored once, by position. LangGraph's own notes (error, scheduled, interrupt, resume) are replaced,
-//     as its protocol wants.
-// L4. What the serializer gave is what it gets back, byte for byte.
+// saver.L1. A checkpoint is stored once. LangGraph puts the same id again if a run ends at the checkpoint it started from
+//   (`durability: "exit"`): the first one stays, and the answer is the same.
+// saver.L2. A put writes only the values that its checkpoint does not share with its parent.
+// saver.L3. A task's writes are stored once, by position. LangGraph's control writes (error, scheduled, interrupt, resume)
+//   replace earlier ones, as its protocol requires.
+// saver.L4. The serializer gets back the bytes it returned, unchanged.
 
 import {
   BaseCheckpointSaver,
@@ -38,13 +38,13 @@ import {
 
 /** Options of `RepriseSaver`. */
 export interface RepriseSaverOptions extends StoreOptions {
-  /** The address of a store as in `createEngine`, `sqlite(path)`, or an engine, whose open store is then used. */
+  /** The address of a store as in `createEngine`, `sqlite(path)`, or an engine, whose open store the saver then uses. */
   readonly store: StoreOptions["store"];
-  /** What values are turned into bytes with; LangGraph's own by default. */
+  /** The serializer of values; default: LangGraph's. */
   readonly serde?: SerializerProtocol | undefined;
 }
 
-/** Before this version of LangGraph's format, what to run next stood in the writes of the parent. */
+/** Before this version of LangGraph's format, the pending sends were in the writes of the parent. */
 const SENDS_IN_CHANNEL = 4;
 const PAGE = 50;
 
@@ -90,7 +90,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
       const metadata: unknown = await this.#load(listed.metadata);
       if (!Object.entries(filter).every(([key, value]) => isDeepStrictEqual(Object(metadata)[key], value))) continue;
       const found = await threads.find(listed);
-      // Removed since it was listed.
+      // The checkpoint was removed after it was listed.
       if (found === undefined) continue;
       given += 1;
       yield await this.#tupleOf(threads, found);
@@ -114,7 +114,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
     }
   }
 
-  /** L1, L2 */
+  /** saver.L1, saver.L2 */
   override async put(
     config: Config,
     checkpoint: Checkpoint,
@@ -132,7 +132,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
     const hasParent = parent !== undefined;
     const channels = await channelsToPut(this.serde, checkpoint, newVersions, inherited, hasParent);
     const { status } = await threads.put({ ...row, channels });
-    // The thread was removed after its parent was read: nothing is shared any more.
+    // The thread was removed after the parent was read, so the checkpoint shares no values.
     if (status === "gone")
       await threads.put({
         ...row,
@@ -141,7 +141,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
     return configOf(thread, namespace, id);
   }
 
-  /** L3 */
+  /** saver.L3 */
   override async putWrites(config: Config, writes: PendingWrite[], taskId: string): Promise<void> {
     const place = threadConfigOf(config);
     const { namespace = "" } = place;
@@ -151,9 +151,9 @@ export class RepriseSaver extends BaseCheckpointSaver {
     const threads = await this.#threads();
     const rows = await Promise.all(
       writes.map(async ([channel, value], index) => {
-        const isNote = Object.hasOwn(WRITES_IDX_MAP, channel);
-        const position = isNote ? WRITES_IDX_MAP[channel]! : index;
-        return { task, position, channel, payload: await serialize(this.serde, value), replaces: isNote };
+        const isControl = Object.hasOwn(WRITES_IDX_MAP, channel);
+        const position = isControl ? WRITES_IDX_MAP[channel]! : index;
+        return { task, position, channel, payload: await serialize(this.serde, value), replaces: isControl };
       }),
     );
     await threads.putWrites({ thread, namespace, id }, rows);
@@ -164,7 +164,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
     await (await this.#threads()).remove(thread);
   }
 
-  /** Closes the store if this saver opened it; an engine's stays open. */
+  /** Closes the store if this saver opened it; the store of an engine stays open. */
   close(): Promise<void> {
     this.#closed ??= (async () => (await this.#opened?.catch(() => undefined))?.close())();
     return this.#closed;
@@ -175,8 +175,8 @@ export class RepriseSaver extends BaseCheckpointSaver {
   }
 
   async #threads(): Promise<Threads> {
-    if (this.#closed !== undefined) throw new RepriseError("USAGE", "The saver is closed. Make a new RepriseSaver.");
-    // An attempt that failed is not the last one.
+    if (this.#closed !== undefined) throw new RepriseError("USAGE", "The saver is closed. Create a new RepriseSaver.");
+    // The next call tries to open the store again.
     this.#opened ??= this.#open().catch((error: unknown) => {
       this.#opened = undefined;
       throw error;
@@ -184,7 +184,7 @@ export class RepriseSaver extends BaseCheckpointSaver {
     return (await this.#opened).threads;
   }
 
-  /** L4 */
+  /** saver.L4 */
   async #load({ type, bytes }: Serialized): Promise<unknown> {
     return (await this.serde.loadsTyped(type, bytes)) as unknown;
   }

@@ -1,4 +1,4 @@
-// Thread config: what a LangGraph config says about where a checkpoint belongs, checked before anything is read or written.
+// Thread config: reads thread, namespace and checkpoint id from a LangGraph config, and checks them before the store is used.
 
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { inspect } from "node:util";
@@ -14,7 +14,7 @@ export interface ThreadConfig {
 
 export function threadConfigOf(config: Config): ThreadConfig {
   const { configurable } = config;
-  // An empty id is none; so says LangGraph, and so does its older name for it.
+  // As in LangGraph, an empty id is none; `thread_ts` is its older name.
   const id: unknown = configurable?.["checkpoint_id"] || configurable?.["thread_ts"] || undefined;
   return {
     thread: checkedText("thread_id", configurable?.["thread_id"]),
@@ -41,7 +41,7 @@ function missing(name: string, what: string): never {
 
 export function checkedText(name: string, value: unknown, { mayBeEmpty = false } = {}): string | undefined {
   if (value === undefined) return undefined;
-  // Malformed text would be stored as other text, and two threads become one.
+  // Malformed text would be stored as different text, and two threads could become one.
   if (typeof value === "string" && value.isWellFormed() && !value.includes("\0") && (mayBeEmpty || value !== ""))
     return value;
   throw new RepriseError(

@@ -40,13 +40,14 @@ export function stub(what: unknown, run: unknown): Stub {
 /** A task of the same name, policy and schema that calls the stub. */
 function stubbedTask(original: AnyTask, run: (input: unknown) => unknown): AnyTask {
   const { policy, schema, priority, slotOptions: line } = taskBody(original);
-  const options: TaskOptions<any, any> = {
+  // The schema is optional here; the overloads of task() distinguish calls with a schema.
+  const options = {
     ...policy,
     priority,
     ...(schema && { input: schema as Schema<any, any> }),
     ...(line && { queue: line.queue }),
     ...(line?.key && { key: line.key }),
-  };
+  } as TaskOptions<any, any> & { input: Schema<any, any> };
   return task(original.name, options, (_ctx, input) => run(input));
 }
 

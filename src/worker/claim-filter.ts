@@ -1,5 +1,5 @@
 // ClaimFilter: which work this worker claims. It claims work of its registered definitions and tasks, restricted to its
-// queues, if it names any. It claims labeled work only if it has the label (label.LB1).
+// queues, if it names any. It claims labeled work only if it has the label (label.L1).
 
 import {
   DEFAULT_QUEUE,

@@ -149,7 +149,7 @@ export class Claimer {
     if (this.#takeRequest("due", 1)) this.#fireDue();
   }
 
-  /** suspects.SU2. How many turns and items to claim now; no more suspects than can start at once. */
+  /** suspects.S2. How many turns and items to claim now; no more suspects than can start at once. */
   #separateSuspects(turns: number, items: number, free: number): readonly [turns: number, items: number] {
     const { turns: maybeTurns, items: maybeItems } = this.#mayBringSuspects;
     if (!maybeTurns && !maybeItems) return [turns, items];
@@ -190,7 +190,7 @@ export class Claimer {
     return Array.from({ length: Math.min(count, atMost) }, () => this.#host.newToken());
   }
 
-  /** suspects.SU2. A group of suspects may exceed the limit: the worker claims nothing else until they have committed. */
+  /** suspects.S2. A group of suspects may exceed the limit: the worker claims nothing else until they have committed. */
   #tokensFor(kind: "turns" | "items", count: number): string[] {
     return this.#tokens(count, this.#mayBringSuspects[kind] ? LARGEST_GROUP : this.#claimLimit);
   }

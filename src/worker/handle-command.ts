@@ -17,7 +17,7 @@ import { appended } from "./pending-commit.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { HotRunHost } from "./hot-run-host.ts";
 
-/** Returns how many tasks the run claimed eagerly. `delivered`: the messages a full checkpoint keeps (checkpoint.CP4). */
+/** Returns how many tasks the run claimed eagerly. `delivered`: the messages a full checkpoint keeps (checkpoint.C4). */
 export function handleCommand(
   journal: JournalWriter,
   host: HotRunHost,

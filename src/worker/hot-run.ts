@@ -308,9 +308,9 @@ export class HotRun {
   /** Journals a failed attempt; returns when to retry, or undefined when the operation is no longer open. */
   retryOperation(request: OperationRequest, text: string, delayMs: number, startedAt?: EpochMs): EpochMs | undefined {
     const { command, isNode } = request;
-    const isWanted = this.acceptsResults && this.#operations.has(command);
-    if (isNode === true) this.execution.nodes?.[isWanted ? "retried" : "end"](command);
-    if (!isWanted) return undefined;
+    const isOpen = this.acceptsResults && this.#operations.has(command);
+    if (isNode === true) this.execution.nodes?.[isOpen ? "retried" : "end"](command);
+    if (!isOpen) return undefined;
     this.#operations.wait(command);
     const { at } = this.#journal.append(isNode === true ? "NodeRetried" : "OperationRetried", command, text, startedAt);
     if (isNode === true) this.execution.nodes?.repeatAt(command, at + delayMs);
@@ -381,7 +381,7 @@ export class HotRun {
     else this.#host.runOperation(this, request);
   }
 
-  /** checkpoint.CP4 */
+  /** checkpoint.C4 */
   readonly #deliveredMessages = (): readonly DeliveredMessage[] => {
     const coming = [this.#deliverable.all(), this.#inFlight?.deliveries ?? EMPTY, this.#journal.pending.deliveries];
     return [...this.execution.promisePorts.all(), ...coming.flat().filter(isDelivered)];
@@ -453,12 +453,13 @@ export class HotRun {
     this.#releasing = false;
     for (const delivery of pending.deliveries) this.#deliverable.push(delivery);
     if (this.#deliverable.length > 0) this.#host.markReady(this);
-    const localItems = pending.localItems === EMPTY ? EMPTY : pending.localItems.filter((item) => this.#isWanted(item));
+    const localItems =
+      pending.localItems === EMPTY ? EMPTY : pending.localItems.filter((item) => this.#isStillOpen(item));
     return { localItems, children: pending.children, released };
   }
 
   /** A cancel may have arrived while the commit was in flight. */
-  #isWanted(item: ClaimedItem): boolean {
+  #isStillOpen(item: ClaimedItem): boolean {
     if (this.execution.isOpen(item.item)) return true;
     this.#localTasks -= 1;
     this.#host.releaseTaskSlot();

@@ -31,13 +31,13 @@ export class ItemLeaseCheck {
     this.#isDue = true;
     const { store, timers } = this.#host;
     const wait = Math.max(0, this.#checkedAt + CHECK_ITEMS_MS - store.now());
-    const look = (): void => {
+    const check = (): void => {
       this.#isDue = false;
       this.#checkedAt = store.now();
       this.#check().catch((error: unknown) => this.#host.report(error));
     };
-    if (wait === 0) look();
-    else timers.set(wait, look, { ref: false });
+    if (wait === 0) check();
+    else timers.set(wait, check, { ref: false });
   }
 
   /** An item whose token changed was dropped or taken over: its function is aborted. */

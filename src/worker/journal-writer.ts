@@ -102,7 +102,7 @@ export class JournalWriter {
       chain: this.#chain,
       read,
       finished: pending.finished,
-      items: pending.wantedItems(),
+      items: pending.undroppedItems(),
       dropped: pending.dropped,
       children: pending.children,
       messages: pending.messages,

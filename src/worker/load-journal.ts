@@ -41,7 +41,7 @@ function isFork([first]: readonly Entry[]): boolean {
   return first !== undefined && forkOriginOf(decodeData("RunStarted", first.data)) !== undefined;
 }
 
-/** fork.FK2. The fork's checkpoint rows are missing, and its journal does not start at step 0. */
+/** fork.F2. The fork's checkpoint rows are missing, and its journal does not start at step 0. */
 function restoreFork(restore: NonNullable<WorkflowBody["restore"]>, entries: readonly Entry[]): LoadedJournal {
   const whole = rebuildCheckpoints(entries).findLast(({ state }) => state !== undefined);
   if (whole?.state === undefined)

@@ -52,7 +52,7 @@ export async function loadRun(
   }
   await driveThrough(execution, recorded, timers);
   if (execution.stop === undefined) execution.caughtUp();
-  // fork.FK2. A fork starts with two entries.
+  // fork.F2. A fork starts with two entries.
   const isNew = record.head === (forkOriginOf(recorded.started.data) === undefined ? 1 : 2);
   return { status: "ready", execution, isNew };
 }

@@ -59,7 +59,7 @@ export class PendingCommit {
   }
 
   /** Without items that were dropped before they were written. */
-  wantedItems(): readonly NewItem[] {
+  undroppedItems(): readonly NewItem[] {
     if (this.dropped.length === 0 || this.items.length === 0) return this.items;
     const dropped = new Set(this.dropped);
     return this.items.filter(({ item }) => !dropped.has(item));

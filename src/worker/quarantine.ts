@@ -1,4 +1,4 @@
-// Quarantine: a worker that claimed a group of suspects (store.S5) claims nothing else until each has committed (suspects.SU2).
+// Quarantine: a worker that claimed a group of suspects (store.S5) claims nothing else until each has committed (suspects.S2).
 //
 // If the worker dies meanwhile, a member of the group killed it. A time window limits the quarantine, so that a suspect whose
 // work takes long does not stop the worker.
@@ -10,7 +10,7 @@ export class Quarantine {
   readonly #timers: Timers;
   readonly #over: () => void;
   readonly #members = new Set<string>();
-  /** suspects.SU3. Until they commit, the store gives this worker no other suspect, even after the window has ended. */
+  /** suspects.S3. Until they commit, the store gives this worker no other suspect, even after the window has ended. */
   readonly #isolated = new Set<string>();
   #window: { readonly ms: number; readonly cancel: () => void } | undefined;
 

@@ -64,7 +64,7 @@ export function requestChild(
     });
     const detached = isDetached;
     const deadlineMs = options.deadline === undefined ? undefined : checkDeadline(options.deadline, `Child ${id}`);
-    const ask = {
+    const request = {
       kind: "child",
       command: command.id,
       data,
@@ -75,7 +75,7 @@ export function requestChild(
       slot: accepted.slot,
       deadlineMs,
     } as const;
-    execution.requests.push(ask);
+    execution.requests.push(request);
   }
   if (isDetached) return child(rejected(detachedError(id)), command.id);
   return child(execution.open("ChildWorkflow", command.id, id, false), command.id);

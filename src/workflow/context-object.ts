@@ -1,4 +1,4 @@
-// The context object handed to workflow code: checks what it is given and passes it on. Methods need no `this`.
+// Context object: the `ctx` of workflow code. It checks arguments and makes the requests. Its methods need no `this`.
 
 import { checkName, checkOptionNames, checkRunId, digestOf, RepriseError, toMs } from "../base/index.ts";
 import {
@@ -7,6 +7,7 @@ import {
   checkPriority,
   checkVersion,
   isTask,
+  stableCommandOf,
   taskBody,
   type AnyTask,
   type Database,
@@ -51,10 +52,9 @@ const TASK_OPTIONS = ["priority", ...OPERATION_OPTIONS] as const;
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** The key user code hands to the outside: H(run, step path), the same for every attempt, also of the node around it, in every life (A2). */
+/** The idempotency key of a step: H(run, step path), the same for every attempt of the step and of its node (rules.A2). */
 export function idempotencyKeyOf(runId: string, generation: number, path: string): string {
-  const stable = path.includes("#") ? path.replace(/(?:~\d+)?#\d+\//, "/") : path;
-  return digestOf("reprise/idempotency/v1", runId, generation, stable);
+  return digestOf("reprise/idempotency/v1", runId, generation, stableCommandOf(path));
 }
 
 function runTask(execution: Execution, task: AnyTask, input: unknown, options: TaskCallOptions = {}): Promise<unknown> {
@@ -65,7 +65,7 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
   if (options.retry?.retryable !== undefined)
     throw new RepriseError(
       "BAD_POLICY",
-      `Task ${task.name}: \`retryable\` is a function and cannot travel with the call. Give it to task(), where the worker that runs the task finds it.`,
+      `Task ${task.name}: \`retryable\` is a function and cannot be stored with the call. Pass it in the options of task().`,
     );
   const policy: Policy = {
     ...(options.retry && { retry: options.retry }),
@@ -77,7 +77,7 @@ function runTask(execution: Execution, task: AnyTask, input: unknown, options: T
     : requestTask(execution, task, input, policy, options.priority ?? body.priority, undo);
 }
 
-/** "unknown": the undo's task is not registered, which must come out before there is anything to undo. */
+/** "unknown": the task of the undo is not registered. This stops the run before the step, so there is nothing to undo yet. */
 function undoOf(
   execution: Execution,
   how: Undo<any> | undefined,
@@ -89,7 +89,7 @@ function undoOf(
   if (nodeOfCaller() !== undefined)
     throw new RepriseError(
       "USAGE",
-      `${what}: a node that has ended is not run again, so nobody would know its undo. Put the steps to be taken back into a workflow and start it with ctx.child.`,
+      `${what}: a node cannot have steps with an undo. Move the steps into a workflow and start it with ctx.child().`,
     );
   if (!isTask(how) || execution.host.hasTask(how)) return { how, policy };
   void execution.halt(unregistered("UNKNOWN_TASK", execution.body, how.name, `undo of ${what}`));
@@ -121,18 +121,21 @@ function runTransaction(
 ): Promise<unknown> {
   checkName(name, "transaction name");
   if (typeof call !== "function")
-    throw new RepriseError("BAD_OPTIONS", `ctx.tx(${name}): expected a function last, got ${typeof call}.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `ctx.tx(${name}): expected a function as the last argument, got ${typeof call}.`,
+    );
   const kind = (database as Partial<Database<unknown>> | null | undefined)?.["~kind"];
   if (typeof kind !== "string")
     throw new RepriseError(
       "BAD_OPTIONS",
-      `ctx.tx(${name}): expected a database second, such as \`sqlite\` from "reprise/sqlite", got ${typeof database}.`,
+      `ctx.tx(${name}): expected a database as the second argument, such as \`sqlite\` from "reprise/sqlite", got ${typeof database}.`,
     );
   const { storeKind } = execution.host;
   if (storeKind !== undefined && storeKind !== kind)
     throw new RepriseError(
       "USAGE",
-      `ctx.tx(${name}): this engine keeps its runs in ${storeKind}, and the function expects ${kind}. User SQL runs where the journal is: name ${storeKind}.`,
+      `ctx.tx(${name}): the function expects ${kind}, but the store of this engine is ${storeKind}. Your SQL runs in the store. Pass \`${storeKind}\`.`,
     );
   return requestOperation(execution, name, undefined, call as OperationRequest["call"], {}, undefined, database);
 }
@@ -146,7 +149,7 @@ function startChild(
   if (typeof definition?.name !== "string")
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
-      "ctx.child: expected what workflow() or graph() made, got something else.",
+      "ctx.child: expected a definition made by workflow(), graph() or flow(), got another value.",
     );
   checkOptionNames(options, ["deadline", "detached", "id"], "ctx.child");
   if (options.id !== undefined) checkRunId(options.id);
@@ -170,7 +173,7 @@ function asTimer(timer: RequestedTimer): Timer {
   return Object.assign(timer.promise, { cancel: () => timer.cancel() });
 }
 
-/** A refusal inside user code is a rejection, like every other failure of an awaited call. */
+/** A synchronous error becomes a rejection, like every other failure of an awaited call. */
 function rejecting<T>(call: () => Promise<T>): Promise<T> {
   try {
     return call();
@@ -179,7 +182,7 @@ function rejecting<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-// Made when they are used: most runs use neither.
+// Created on first use: most runs use neither.
 function loggerOf(execution: Execution): Logger {
   return {
     info: (message, data) => execution.log("info", message, data),

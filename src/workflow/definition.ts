@@ -1,4 +1,4 @@
-// Defining a workflow: a name, options, an async function.
+// Workflow definition: a name, options, an async function.
 
 import { checkName, checkOptionNames, RepriseError } from "../base/index.ts";
 import {
@@ -20,7 +20,7 @@ import type { Execution } from "./execution.ts";
 import type { Replay, ReplaySource } from "./replay.ts";
 import type { Determinism, WorkflowContext, WorkflowOptions } from "./context.ts";
 
-/** What `workflow()` makes: durable async code. */
+/** A workflow, made by `workflow()`: durable async code. */
 export interface Workflow<Name extends string, Input, Output, M = {}> extends Definition<
   Name,
   Input,
@@ -31,20 +31,20 @@ export interface Workflow<Name extends string, Input, Output, M = {}> extends De
   readonly kind: "workflow";
 }
 
-/** The part of a workflow the engine runs; reached by `workflowBody`, so that it does not show in the editor. */
+/** The internal part of a workflow. `workflowBody` reads it, so editors do not show it. */
 export interface WorkflowBody {
   readonly kind: Definition["kind"];
   readonly name: string;
   readonly version: number;
   readonly run: (ctx: WorkflowContext, input: unknown) => Promise<unknown>;
-  /** Runs the execution itself, instead of code that is given a context: how a graph is run. */
+  /** Graphs: runs the execution instead of `run`. */
   readonly drive?: (execution: Execution, input: unknown, from: unknown) => Promise<unknown>;
-  /** Makes a position to go on from out of a whole checkpoint and the entries of the steps from it on. */
+  /** Restores a position from a checkpoint with the whole state and the entries of the steps since. */
   readonly restore?: (whole: string, steps: readonly DecodedEntry<"StepCommitted">[]) => Restored;
-  /** Of a graph: the parts of its state, and what is wrong with a value for one of them. */
+  /** Graphs: the channels of the state, and a check of a value for one of them. */
   readonly channels?: readonly string[];
   readonly checkChannel?: (name: string, value: unknown) => string | undefined;
-  /** Replays a journal in a way of its own: the nodes of a graph or flow are run again one by one. */
+  /** Graphs and flows: replays a journal by running the nodes again. */
   readonly replay?: (past: ReplaySource) => Promise<Replay>;
   readonly schema: Schema<never, unknown> | undefined;
   readonly ports: Ports;
@@ -56,7 +56,7 @@ export interface WorkflowBody {
 
 export interface Restored {
   readonly position: unknown;
-  /** To be delivered before everything else. */
+  /** To deliver before anything else. */
   readonly delivered: readonly DeliveredMessage[];
 }
 
@@ -65,7 +65,7 @@ const BODY = Symbol.for("reprise.workflow");
 export function workflowBody(definition: Definition): WorkflowBody {
   const body = (definition as { [BODY]?: WorkflowBody })[BODY];
   if (body === undefined)
-    throw new RepriseError("UNKNOWN_DEFINITION", "Expected a workflow made by workflow(), got another object.");
+    throw new RepriseError("UNKNOWN_DEFINITION", "Expected a workflow made by workflow(), got another value.");
   return body;
 }
 
@@ -77,7 +77,7 @@ type PortKind = Ports[string]["port"];
 
 const PORTS: readonly PortKind[] = ["promise", "query", "signal", "stream", "update"];
 
-/** `kinds`: those the definition has a use for; `because` says of the others why it has none. */
+/** `kinds`: the port kinds that the definition supports. `because`: why it does not support the others. */
 export function checkPorts(what: string, ports: Ports, kinds: readonly PortKind[] = PORTS, because = ""): void {
   if (typeof ports !== "object" || ports === null || Array.isArray(ports))
     throw new RepriseError("BAD_OPTIONS", `${what}: expected an object of ports by name, got ${typeof ports}.`);
@@ -91,7 +91,7 @@ export function checkPorts(what: string, ports: Ports, kinds: readonly PortKind[
 }
 
 /**
- * Defines a workflow: async code whose every step is journaled, so that it goes on after a crash where it stopped.
+ * Defines a workflow: async code whose steps are recorded, so that it continues after a crash where it stopped.
  *
  * @example
  * ```ts
@@ -137,7 +137,10 @@ export function workflow(name: string, ...rest: readonly unknown[]): Workflow<st
   const run = rest.at(-1);
   checkName(name, "workflow name");
   if (typeof run !== "function")
-    throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected a function last, got ${typeof run}.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `Workflow ${name}: expected a function as the last argument, got ${typeof run}.`,
+    );
   if (typeof options !== "object" || options === null)
     throw new RepriseError("BAD_OPTIONS", `Workflow ${name}: expected an object of options, got ${typeof options}.`);
   checkOptionNames(

@@ -1,8 +1,8 @@
 // Workflow: durable code. Definitions, the context, command matching, replay.
 //
-// What it owns: the promise graph of a run (`execution.ts`), the identity of commands and their comparison with the
-// journal (`matrix.ts`, `recorded.ts`), the text of entries (`entry-data.ts`), our own replay flags.
-// What it does not: who holds the run, when something is durable, what executes a task. Invariants E1–E5.
+// It owns the promise graph of a run (`execution.ts`), the identity of commands and their comparison with the journal
+// (`command-matcher.ts`, `validation-matrix.ts`), the text of entries (`entry-data.ts`) and the replay flags.
+// It does not own leases, commits or the execution of tasks.
 
 export type {
   CommandRequest,

@@ -110,7 +110,7 @@ export class Waits {
   keepEarly(command: string, settle: Settle): void {
     this.#early ??= new Map();
     this.#early.set(command, settle);
-    this.#answers ??= new RecordedAnswers((asked) => this.#open.has(asked));
+    this.#answers ??= new RecordedAnswers((command) => this.#open.has(command));
     this.#answers.add(command);
   }
 

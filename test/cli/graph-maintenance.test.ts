@@ -81,9 +81,9 @@ test("doctor names the run and the step of a checkpoint that does not fit its jo
   );
   const problems = await shop.problems();
   expect(problems.map(({ run, message }) => [run, message])).toEqual([
-    ["loop-1", "The checkpoint of step 1 has another label than its journal says."],
-    ["loop-1", "The checkpoint of step 2 has another chain than its journal says."],
-    ["loop-1", "Step 3 is in the journal and has no checkpoint."],
+    ["loop-1", "The checkpoint of step 1 has another label than the journal."],
+    ["loop-1", "The checkpoint of step 2 has another chain than the journal."],
+    ["loop-1", "Step 3 is in the journal but has no checkpoint row."],
     ["loop-1", "The checkpoint of step 70 has no entry in the journal."],
     ["pay-1", "A run of a workflow has 1 checkpoints."],
   ]);

@@ -18,7 +18,7 @@ export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ],
   ["recorded replay: one changed byte of a response is a mismatch that names step, node and attempt", BESIDE],
   ["resume: steps before the checkpoint are served, those after it are live, and the store is as before", BESIDE],
-  ["a task whose entry is damaged stops its own run, and no other", BESIDE],
+  ["a task with a damaged entry stops its own run, and no other", BESIDE],
   [
     "user SQL, chunks and answers of a node that is tried again: SQL of each attempt once, chunks as they came",
     USER_SQL,
@@ -27,7 +27,7 @@ export const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
     "a replay makes no call at all: in a process without network it ends in the identical state, byte for byte",
     PROCESSES,
   ],
-  ["a message that fails is tried again without end, and those behind it wait", MANY],
-  ["10,000 runs that wait hold no more memory than the cache, and all of them go on", MANY],
+  ["a failing message is retried without limit, and the messages after it wait", MANY],
+  ["10,000 waiting runs use no more memory than the cache, and all of them continue", MANY],
   ["runs whose nodes wait are kept in memory up to a thousand; the others are run again when their answer comes", MANY],
 ]);

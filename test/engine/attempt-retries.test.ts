@@ -1,4 +1,4 @@
-// ACCEPTANCE 5 and 7 through the engine: retries of tasks and of operations, under virtual time.
+// ACCEPTANCE 5 and 7: retries of tasks and operations, under virtual time.
 
 import { describe, expect, test } from "vitest";
 import { FatalError, RetryLaterError, task, workflow, type RepriseError, type RetryPolicy } from "reprise";
@@ -11,7 +11,7 @@ interface Call {
   readonly key: string;
 }
 
-/** One call, made as a task or as an operation; it notes when it was made and does what `act` says. */
+/** A task or an operation that records its calls and runs `act`. */
 function createSubject(kind: "task" | "operation", retry: RetryPolicy | undefined, act: (attempt: number) => unknown) {
   const calls: Call[] = [];
   let engine: TestEngine | undefined;
@@ -41,7 +41,7 @@ const fail = (attempt: number): never => {
 };
 
 describe.each(["task", "operation"] as const)("%s", (kind) => {
-  test("ACCEPTANCE 7: maxAttempts 3 and a failure every time is three executions, then MAX_ATTEMPTS_EXCEEDED", async () => {
+  test("ACCEPTANCE 7: with maxAttempts 3, three failures end in MAX_ATTEMPTS_EXCEEDED", async () => {
     const subject = createSubject(kind, { maxAttempts: 3 }, fail);
     const { engine, run } = await subject.start();
     await engine.clock.advance("1 hour");
@@ -57,7 +57,7 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     await engine.close();
   });
 
-  test("ACCEPTANCE 7: without a policy, a FatalError or `retryable: false` it is executed once", async () => {
+  test("ACCEPTANCE 7: without a policy, after a FatalError or with `retryable: false` it runs once", async () => {
     const policies: [RetryPolicy | undefined, (attempt: number) => unknown][] = [
       [undefined, fail],
       [{ maxAttempts: 1 }, fail],
@@ -81,7 +81,7 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     }
   });
 
-  test("ACCEPTANCE 5: the delays follow min(base · 2^attempt + jitter, max), and the same run id draws the same", async () => {
+  test("ACCEPTANCE 5: the delays follow min(base · 2^attempt + jitter, max), and the same run id has the same jitter", async () => {
     const policy = { maxAttempts: 8, baseDelay: "1s", maxDelay: "30s" } as const;
     const measure = async (id: string): Promise<readonly number[]> => {
       const subject = createSubject(kind, policy, fail);
@@ -101,7 +101,7 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     expect(await measure("order-8")).not.toEqual(delays);
   });
 
-  test("ACCEPTANCE 5: a crash between two attempts changes neither the attempt nor when it is made", async () => {
+  test("ACCEPTANCE 5: a crash between two attempts changes neither the attempt's number nor its time", async () => {
     const quiet = createSubject(kind, { maxAttempts: 3, baseDelay: "1 minute" }, fail);
     const undisturbed = await quiet.start();
     await undisturbed.engine.clock.advance("1 hour");
@@ -117,7 +117,7 @@ describe.each(["task", "operation"] as const)("%s", (kind) => {
     await undisturbed.engine.close();
   });
 
-  test("RetryLaterError says itself when, and counts as an attempt", async () => {
+  test("RetryLaterError sets the delay, and counts as an attempt", async () => {
     const subject = createSubject(kind, { maxAttempts: 2 }, (attempt) => {
       if (attempt === 1) throw new RetryLaterError("90s");
       return "done";
@@ -164,7 +164,7 @@ describe.each(["task", "operation"] as const)("timeout of a %s", (kind) => {
     gate.open();
   });
 
-  test("heartbeat() starts the time of the attempt anew", async () => {
+  test("heartbeat() restarts the attempt's timeout", async () => {
     const { signals, gate, beats, work, flow } = createHanging({ beat: true });
     await using engine = await createTestEngine({ definitions: [flow, work] });
     const run = await engine.start(flow);

@@ -1,4 +1,4 @@
-// How much at once: functions at work, runs in memory.
+// Capacity: how many functions run at once, and how many runs stay in memory.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -7,36 +7,33 @@ import { createEngine, promise, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, macrotask, watchEvents } from "./world.ts";
 
-test.each([1, 3, 16])(
-  "never more than %i functions are at work, tasks and operations together",
-  async (concurrency) => {
-    let atWork = 0;
-    let most = 0;
-    const work = async (): Promise<void> => {
-      most = Math.max(most, ++atWork);
-      for (let turn = 0; turn < 3; turn += 1) await macrotask();
-      atWork -= 1;
-    };
-    const job = task("job", work);
-    const busy = workflow("busy", async (ctx) => {
-      await Promise.all(Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? ctx.task(job) : ctx.run("job", work))));
-      await ctx.task(job);
-      await ctx.run("job", work);
-    });
-    await using engine = await createTestEngine({ definitions: [busy, job], worker: { concurrency } });
-    const runs = await Promise.all(Array.from({ length: 12 }, () => engine.start(busy)));
-    await Promise.all(runs.map((run) => run.result()));
-    expect(most).toBeLessThanOrEqual(concurrency);
-    expect(most).toBeGreaterThan(concurrency === 1 ? 0 : 1);
-  },
-);
+test.each([1, 3, 16])("at most %i functions run at once, tasks and operations together", async (concurrency) => {
+  let running = 0;
+  let most = 0;
+  const work = async (): Promise<void> => {
+    most = Math.max(most, ++running);
+    for (let turn = 0; turn < 3; turn += 1) await macrotask();
+    running -= 1;
+  };
+  const job = task("job", work);
+  const busy = workflow("busy", async (ctx) => {
+    await Promise.all(Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? ctx.task(job) : ctx.run("job", work))));
+    await ctx.task(job);
+    await ctx.run("job", work);
+  });
+  await using engine = await createTestEngine({ definitions: [busy, job], worker: { concurrency } });
+  const runs = await Promise.all(Array.from({ length: 12 }, () => engine.start(busy)));
+  await Promise.all(runs.map((run) => run.result()));
+  expect(most).toBeLessThanOrEqual(concurrency);
+  expect(most).toBeGreaterThan(concurrency === 1 ? 0 : 1);
+});
 
 const waiting = workflow("waiting", { ports: { go: promise<number>() } }, async (ctx, n: number) => {
   const first = await ctx.run("first", () => n);
   return first + (await ctx.promise("go"));
 });
 
-test("a run that waits in memory goes on without being replayed; one that was let go is replayed", async () => {
+test("a cached run continues without a replay; an evicted run is replayed", async () => {
   using watched = watchEvents();
   const resumed = (): number => watched.events.filter(({ event }) => event === "run.resumed").length;
   await using engine = await createTestEngine({ definitions: [waiting] });
@@ -57,7 +54,7 @@ test("a run that waits in memory goes on without being replayed; one that was le
 });
 
 test(
-  "10,000 runs that wait hold no more memory than the cache, and all of them go on",
+  "10,000 waiting runs use no more memory than the cache, and all of them continue",
   { timeout: 60_000 },
   async () => {
     const held: WeakRef<object>[] = [];
@@ -67,7 +64,7 @@ test(
       const got = await ctx.promise("go");
       return witness.n + got;
     });
-    // The witness is a WeakRef, which the guard would not let pass.
+    // The guard does not allow a WeakRef in workflow code.
     await using engine = await createEngine({ store: "sqlite::memory:", definitions: [many], guard: "off" });
     const ids = Array.from({ length: 10_000 }, (_, n) => `run-${n}`);
     for (let from = 0; from < ids.length; from += 500)
@@ -82,7 +79,7 @@ test(
     const collectGarbage = runInNewContext("gc") as () => void;
     await macrotask();
     collectGarbage();
-    // 1,000 in the cache, and what the last turns still hold.
+    // 1,000 in the cache, plus those that the last turns still hold.
     expect(held.filter((ref) => ref.deref() !== undefined).length).toBeLessThanOrEqual(1_600);
     await Promise.all(ids.map((id) => engine.get(many, id).resolve("go", 1)));
     const results = await Promise.all(ids.map((id) => engine.get(many, id).result()));

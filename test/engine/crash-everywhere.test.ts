@@ -1,4 +1,4 @@
-// ACCEPTANCE 37: killed at every commit boundary and resumed, every workflow ends with the same output.
+// ACCEPTANCE 37: a workflow that crashes at any commit and is resumed has the same output.
 
 import { expect, test } from "vitest";
 import { FatalError, promise, task, workflow, type RepriseError } from "reprise";
@@ -26,7 +26,7 @@ const order = workflow(
   },
 );
 
-test("ACCEPTANCE 37: an approved order is paid and shipped wherever it is killed", async () => {
+test("ACCEPTANCE 37: an approved order is paid and shipped, wherever it crashes", async () => {
   const { output, crashes } = await crashEverywhere(
     order,
     { cents: 990 },
@@ -36,12 +36,12 @@ test("ACCEPTANCE 37: an approved order is paid and shipped wherever it is killed
   expect(crashes).toBeGreaterThanOrEqual(8);
 });
 
-test("ACCEPTANCE 37: an order nobody approves in two days is refunded wherever it is killed", async () => {
+test("ACCEPTANCE 37: an order that is not approved in two days is refunded, wherever it crashes", async () => {
   const { output } = await crashEverywhere(order, { cents: 990 }, { definitions: [charge, refund] });
   expect(output).toEqual({ refunded: 990, because: "not approved" });
 });
 
-test("ACCEPTANCE 37: a refused order is refunded wherever it is killed", async () => {
+test("ACCEPTANCE 37: a refused order is refunded, wherever it crashes", async () => {
   const drive = (
     engine: { get(what: typeof order, id: string): { reject(name: "approval", error: Error): Promise<void> } },
     id: string,
@@ -132,7 +132,7 @@ test("ACCEPTANCE 37: races whose losers finish later", async () => {
   expect(output).toEqual({ quick: "quick", any: 8, settled: ["fulfilled", "rejected"], slow: "slow" });
 });
 
-test("ACCEPTANCE 37: state, draws, and timers that are cancelled", async () => {
+test("ACCEPTANCE 37: state, random numbers, and cancelled timers", async () => {
   const keeper = workflow("keeper", async (ctx) => {
     ctx.state.set("count", 1);
     const atOnce = ctx.sleep("1 day");
@@ -152,7 +152,7 @@ test("ACCEPTANCE 37: state, draws, and timers that are cancelled", async () => {
   expect(output).toMatchObject({ first: "CANCELLED", second: "CANCELLED", count: 2, keys: ["count"] });
 });
 
-test("ACCEPTANCE 37: a promise resolved before, and one that runs out", async () => {
+test("ACCEPTANCE 37: a promise resolved early, and one that times out", async () => {
   const two = workflow(
     "two",
     { ports: { early: promise<number>(), late: promise<number>(), bare: promise() } },
@@ -175,7 +175,7 @@ test("ACCEPTANCE 37: a promise resolved before, and one that runs out", async ()
   expect(output).toEqual({ late: undefined, bare: undefined, early: 7, again: 7 });
 });
 
-test("ACCEPTANCE 37: a promise that is the first thing the code asks for, resolved before the code has run", async () => {
+test("ACCEPTANCE 37: a promise that is the first command, resolved before the code has run", async () => {
   const first = workflow("first", { ports: { go: promise<number>() } }, async (ctx) =>
     ctx.promise("go", { timeout: "1 day" }),
   );
@@ -185,7 +185,7 @@ test("ACCEPTANCE 37: a promise that is the first thing the code asks for, resolv
   expect(output).toBe(4);
 });
 
-test("a timer that is cancelled in the turn that started it leaves nothing behind", async () => {
+test("a timer that is cancelled in the turn that started it leaves no item", async () => {
   const source = storeAround((_writes, apply) => apply());
   const fickle = workflow("fickle", { ports: { go: promise() } }, async (ctx) => {
     ctx.sleep("1 day").cancel();
@@ -198,7 +198,7 @@ test("a timer that is cancelled in the turn that started it leaves nothing behin
   expect((await source.store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
 
-test("a run that waits for something nobody does is named, not waited for", async () => {
+test("crashEverywhere reports a run that waits for a message that is never sent", async () => {
   const waiting = workflow("waiting", { ports: { approval: promise<number>() } }, async (ctx) =>
     ctx.promise("approval"),
   );
@@ -208,7 +208,7 @@ test("a run that waits for something nobody does is named, not waited for", asyn
   });
 });
 
-test("a workflow that does not come out the same is found", async () => {
+test("crashEverywhere reports a workflow whose output differs after a crash", async () => {
   let calls = 0;
   const impure = workflow("impure", async (ctx) => {
     await ctx.run("step", () => 1);

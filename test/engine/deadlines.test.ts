@@ -1,4 +1,4 @@
-// Deadlines: the whole time a run may take, kept by the queue.
+// Deadlines: the total time a run may take.
 
 import { expect, test } from "vitest";
 import { promise, queue, task, workflow } from "reprise";
@@ -24,7 +24,7 @@ test("a run that does not end within its deadline fails with DEADLINE_EXCEEDED",
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run that ends in time leaves no deadline behind", async () => {
+test("a run that ends in time leaves no deadline item", async () => {
   const source = storeAround((_writes, apply) => apply());
   await using engine = await createTestEngine({ definitions: [waits], store: source });
   const run = await engine.start(waits, undefined, { deadline: "1 hour" });
@@ -33,7 +33,7 @@ test("a run that ends in time leaves no deadline behind", async () => {
   expect((await source.store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
 });
 
-test("a definition has a deadline for all its runs, a start may say otherwise", async () => {
+test("a definition sets the deadline of its runs, and a start may override it", async () => {
   const hurried = workflow("hurried", { deadline: "1 minute", ports: { go: promise() } }, async (ctx) =>
     ctx.promise("go"),
   );
@@ -55,7 +55,7 @@ test("a child has its own deadline; one that passes is a failure of that child o
   expect(await run.result()).toBe("DEADLINE_EXCEEDED");
 });
 
-test("when the deadline passes, cleanup and undo are done, functions and children are told", async () => {
+test("when the deadline passes, cleanup and undo run, and functions and children are cancelled", async () => {
   const did: string[] = [];
   const gate = createGate();
   const work = task("work", (ctx) => {
@@ -80,7 +80,7 @@ test("when the deadline passes, cleanup and undo are done, functions and childre
   gate.open();
 });
 
-test("code that does not let the deadline through completes", async () => {
+test("code that catches the deadline's error completes", async () => {
   const stubborn = workflow("stubborn", async (ctx) => ctx.sleep("1 day").catch(() => "anyway"));
   await using engine = await createTestEngine({ definitions: [stubborn] });
   const run = await engine.start(stubborn, undefined, { deadline: "1 hour" });
@@ -88,24 +88,24 @@ test("code that does not let the deadline through completes", async () => {
   expect(await run.result()).toBe("anyway");
 });
 
-test("a run whose deadline passes before it begins fails, and its code never runs", async () => {
-  const began: string[] = [];
-  const later = workflow("later", async () => void began.push("began"));
+test("a run whose deadline passes before it starts fails, and its code does not run", async () => {
+  const started: string[] = [];
+  const later = workflow("later", async () => void started.push("started"));
   await using engine = await createTestEngine({ definitions: [later] });
   const run = await engine.start(later, undefined, { delay: "2 hours", deadline: "1 hour" });
   await engine.clock.advance("3 hours");
   expect((await rejection(run.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-  expect([began, (await run.info()).status]).toEqual([[], "failed"]);
+  expect([started, (await run.info()).status]).toEqual([[], "failed"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run whose deadline passes in the line of a full queue fails there, and the others keep their places", async () => {
-  const began: string[] = [];
+test("a run whose deadline passes while it waits for its queue fails, and the others keep their order", async () => {
+  const started: string[] = [];
   const build = workflow(
     "build",
     { ports: { go: promise() }, queue: queue("builds", { concurrency: 1 }) },
     async (ctx, id: string) => {
-      began.push(id);
+      started.push(id);
       await ctx.promise("go");
     },
   );
@@ -120,16 +120,16 @@ test("a run whose deadline passes in the line of a full queue fails there, and t
   expect((await Array.fromAsync(engine.listQueues()))[1]).toMatchObject({ leased: 1, ready: 1 });
   await first.resolve("go");
   await engine.clock.advance(0);
-  expect(began).toEqual(["first", "next"]);
+  expect(started).toEqual(["first", "next"]);
   await next.resolve("go");
   await next.result();
   expect((await source.store.info()).items).toEqual({ ready: 0, leased: 0, delayed: 0 });
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a debounced run that is put off beyond its deadline fails; each start gives it a new one", async () => {
-  const began: number[] = [];
-  const save = workflow("save", async (_ctx, n: number) => void began.push(n));
+test("a debounced run that is delayed beyond its deadline fails; each start restarts the deadline", async () => {
+  const started: number[] = [];
+  const save = workflow("save", async (_ctx, n: number) => void started.push(n));
   await using engine = await createTestEngine({ definitions: [save] });
   const debounce = { key: "doc", by: "1 hour" } as const;
   const run = await engine.start(save, 1, { debounce, deadline: "40 minutes" });
@@ -139,11 +139,11 @@ test("a debounced run that is put off beyond its deadline fails; each start give
   expect((await run.info()).status).toBe("queued");
   await engine.clock.advance("1 hour");
   expect((await rejection(run.result())).cause).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-  expect([began, (await run.info()).status]).toEqual([[], "failed"]);
+  expect([started, (await run.info()).status]).toEqual([[], "failed"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a deadline is for the whole run, however many generations it has", async () => {
+test("a deadline covers all generations of a run", async () => {
   const counts = workflow("counts", async (ctx, n: number): Promise<string> => {
     await ctx.sleep("20 minutes");
     return ctx.continueAsNew(n + 1);
@@ -157,7 +157,7 @@ test("a deadline is for the whole run, however many generations it has", async (
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("of a cancel and a deadline the first decides how the run ends", async () => {
+test("the first of a cancel and a deadline decides how the run ends", async () => {
   const slow = workflow("slow", { ports: { go: promise() } }, async (ctx) => {
     try {
       await ctx.promise("go");
@@ -179,7 +179,7 @@ test("of a cancel and a deadline the first decides how the run ends", async () =
   expect((await late.info()).status).toBe("failed");
 });
 
-test("a deadline of nothing is refused before anything is written", async () => {
+test("an invalid deadline is refused before anything is written", async () => {
   await using engine = await createTestEngine({ definitions: [waits] });
   expect(await rejection(engine.start(waits, undefined, { deadline: 0 }))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await rejection(engine.start(waits, undefined, { deadline: "soon" as never }))).toMatchObject({
@@ -189,7 +189,7 @@ test("a deadline of nothing is refused before anything is written", async () => 
   expect(await collect(engine.list())).toEqual([]);
 });
 
-test("a run that misses its deadline ends the same, killed at every commit", async () => {
+test("a run that misses its deadline ends the same after a crash at every commit", async () => {
   const inner = workflow("inner", { deadline: "1 hour" }, async (ctx) => {
     await ctx.run("take", () => 1, { undo: async (n) => `gave back ${n}` });
     await ctx.sleep("2 hours");

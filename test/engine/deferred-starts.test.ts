@@ -1,4 +1,4 @@
-// When a run begins: in a queue with limits, later, or as another run's double.
+// Deferred starts: queue limits, delays, debounce and singletons.
 
 import { expect, test } from "vitest";
 import { createEngine, promise, queue, task, workflow } from "reprise";
@@ -7,13 +7,13 @@ import { collect, createFolder, rejection } from "./world.ts";
 
 const approval = { ports: { done: promise() } } as const;
 
-test("runs in a queue with concurrency 2 begin two at a time, waiting included", async () => {
-  const begun: string[] = [];
+test("runs in a queue with concurrency 2 start two at a time; waiting runs count", async () => {
+  const started: string[] = [];
   const build = workflow(
     "build",
     { ...approval, queue: queue("builds", { concurrency: 2 }) },
     async (ctx, id: string) => {
-      begun.push(id);
+      started.push(id);
       await ctx.promise("done");
       return id;
     },
@@ -22,13 +22,13 @@ test("runs in a queue with concurrency 2 begin two at a time, waiting included",
   const runs = [];
   for (const id of ["a", "b", "c", "d"]) runs.push(await engine.start(build, id, { id }));
   await engine.clock.advance("1 hour");
-  expect(begun).toEqual(["a", "b"]);
+  expect(started).toEqual(["a", "b"]);
   expect(await engine.find("c")).toMatchObject({ status: "queued" });
   expect(await engine.findQueue("builds")).toMatchObject({ name: "builds", leased: 2, ready: 2 });
   await engine.crash();
   await engine.get(build, "a").resolve("done");
   await engine.clock.advance(0);
-  expect(new Set(begun)).toEqual(new Set(["a", "b", "c"]));
+  expect(new Set(started)).toEqual(new Set(["a", "b", "c"]));
   for (const id of ["b", "c", "d"]) await engine.get(build, id).resolve("done");
   for (const run of runs) {
     expect(await run.result()).toBe(run.id);
@@ -37,30 +37,30 @@ test("runs in a queue with concurrency 2 begin two at a time, waiting included",
   expect(await engine.findQueue("builds")).toMatchObject({ leased: 0, ready: 0 });
 });
 
-test("a run that is more urgent begins before older ones, and a blocked key lets others pass", async () => {
-  const begun: string[] = [];
+test("a run with a higher priority starts before older ones, and a blocked key does not block others", async () => {
+  const started: string[] = [];
   const perTeam = queue("per-team", { perKey: { concurrency: 1 } });
   const build = workflow(
     "build",
     { ...approval, queue: perTeam, key: (id: string) => id[0] ?? "" },
     async (ctx, id: string) => {
-      begun.push(id);
+      started.push(id);
       await ctx.promise("done");
     },
   );
   await using engine = await createTestEngine({ definitions: [build] });
   for (const id of ["a1", "a2", "a3", "b1"]) await engine.start(build, id, { id, priority: id === "a3" ? 1 : 0 });
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a1", "b1"]);
+  expect(started).toEqual(["a1", "b1"]);
   await engine.get(build, "a1").resolve("done");
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a1", "b1", "a3"]);
+  expect(started).toEqual(["a1", "b1", "a3"]);
   await engine.get(build, "a3").cancel();
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a1", "b1", "a3", "a2"]);
+  expect(started).toEqual(["a1", "b1", "a3", "a2"]);
 });
 
-test("children wait in their definition's queue", async () => {
+test("children wait for their definition's queue", async () => {
   let atOnce = 0;
   let most = 0;
   const child = workflow("child", { queue: queue("children", { concurrency: 2 }) }, async (ctx) => {
@@ -80,16 +80,16 @@ test("children wait in their definition's queue", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("runs of a schedule wait in their definition's queue", async () => {
-  const begun: number[] = [];
+test("runs of a schedule wait for their definition's queue", async () => {
+  const started: number[] = [];
   const build = workflow("build", { ...approval, queue: queue("builds", { concurrency: 1 }) }, async (ctx) => {
-    begun.push(ctx.now().getTime());
+    started.push(ctx.now().getTime());
     await ctx.promise("done");
   });
   await using engine = await createTestEngine({ definitions: [build], now: new Date(0) });
   await engine.schedule("often", build, undefined, { every: "1 minute", overlap: "allow" });
   await engine.clock.advance("5 minutes");
-  expect(begun).toHaveLength(1);
+  expect(started).toHaveLength(1);
   expect(await engine.findQueue("builds")).toMatchObject({ leased: 1, ready: 4 });
 });
 
@@ -107,7 +107,7 @@ test("a delayed start survives a crash", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a message does not make a run begin before its time", async () => {
+test("a message does not start a delayed run early", async () => {
   const wait = workflow("wait", approval, async (ctx) => {
     await ctx.promise("done");
     return ctx.now().getTime();
@@ -151,7 +151,7 @@ test.each([
   }
 });
 
-test("a run that is paused before it begins goes on waiting for its time when it is resumed", async () => {
+test("a run that was paused before its start keeps its start time when it is resumed", async () => {
   const late = workflow("late", async (ctx) => ctx.now().getTime());
   await using engine = await createTestEngine({ definitions: [late], now: new Date(0) });
   const [early, passed] = [
@@ -170,11 +170,11 @@ test("a run that is paused before it begins goes on waiting for its time when it
   expect(await passed.result()).toBe(5_000);
 });
 
-test("a terminated run gives its place to the next, begun or not", async () => {
-  const begun: string[] = [];
+test("a terminated run frees its queue slot, whether it has started or not", async () => {
+  const started: string[] = [];
   const one = queue("one", { concurrency: 1, perKey: { concurrency: 1 } });
   const job = workflow("job", { ...approval, queue: one, key: () => "k" }, async (ctx, id: string) => {
-    begun.push(id);
+    started.push(id);
     await ctx.promise("done");
   });
   await using engine = await createTestEngine({ definitions: [job] });
@@ -183,17 +183,17 @@ test("a terminated run gives its place to the next, begun or not", async () => {
   await engine.clock.advance(0);
   await runs[1]?.terminate();
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a"]);
+  expect(started).toEqual(["a"]);
   await runs[0]?.terminate();
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a", "c"]);
+  expect(started).toEqual(["a", "c"]);
   expect(await runs[1]?.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run that continues as new keeps its place and its singleton", async () => {
-  const begun: string[] = [];
+test("a run that continues as new keeps its queue slot and its singleton key", async () => {
+  const started: string[] = [];
   const loop = workflow("loop", { queue: queue("one", { concurrency: 1 }) }, async (ctx, name: string) => {
-    begun.push(name);
+    started.push(name);
     await ctx.sleep("1 minute");
     return name.length < 3 ? ctx.continueAsNew(`${name}+`) : name;
   });
@@ -201,15 +201,15 @@ test("a run that continues as new keeps its place and its singleton", async () =
   const first = await engine.start(loop, "a", { singleton: "s" });
   const second = await engine.start(loop, "bbb");
   await engine.clock.advance("90 s");
-  expect(begun).toEqual(["a", "a+"]);
+  expect(started).toEqual(["a", "a+"]);
   expect((await engine.start(loop, "c", { singleton: "s" })).id).toBe(first.id);
   await engine.crash();
   await engine.clock.advance("10 minutes");
   expect([await first.result(), await second.result()]).toEqual(["a++", "bbb"]);
-  expect(begun.at(-1)).toBe("bbb");
+  expect(started.at(-1)).toBe("bbb");
 });
 
-test("work in queues comes out the same after a crash at every commit", async () => {
+test("queued work has the same result after a crash at every commit", async () => {
   const narrow = queue("narrow", {
     concurrency: 2,
     rate: { limit: 3, per: "1 minute" },
@@ -229,7 +229,7 @@ test("work in queues comes out the same after a crash at every commit", async ()
   expect(crashes).toBeGreaterThan(20);
 });
 
-test("a child that is cancelled before it begins answers its parent", async () => {
+test("a child that is cancelled before it starts replies to its parent", async () => {
   const child = workflow("child", { queue: queue("one", { concurrency: 1 }) }, async (ctx) => ctx.sleep("1 day"));
   const parent = workflow("parent", async (ctx) => {
     const children = [ctx.child(child), ctx.child(child)];
@@ -245,7 +245,7 @@ test("a child that is cancelled before it begins answers its parent", async () =
   expect(infos.map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
 });
 
-test("a singleton start gives back the live run", async () => {
+test("a singleton start returns the live run", async () => {
   const sync = workflow("sync", approval, async (ctx, n: number) => {
     await ctx.promise("done");
     return n;
@@ -269,7 +269,7 @@ test("a singleton start gives back the live run", async () => {
   });
 });
 
-test("singleton starts from two processes at once become one run", async () => {
+test("concurrent singleton starts from two processes become one run", async () => {
   using folder = createFolder();
   const sync = workflow("sync", approval, async (ctx) => ctx.promise("done"));
   const options = { definitions: [sync], store: `sqlite:${folder.file("shared.db")}` } as const;
@@ -308,7 +308,7 @@ test("debounced starts become one run with the last input", async () => {
   expect(await fourth.result()).toBe("d at 38000");
 });
 
-test("what a start cannot mean is refused and nothing is written", async () => {
+test("invalid start options are refused, and nothing is written", async () => {
   const one = workflow("one", async () => 1);
   await using engine = await createTestEngine({ definitions: [one] });
   const debounce = { key: "k", by: "1 s" } as const;

@@ -1,6 +1,6 @@
 // Messages to a run that is not there yet, and messages that come with the start.
 
-import { createEngine, promise, query, signal, workflow, type Run } from "reprise";
+import { createEngine, graph, last, promise, query, signal, START, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { collect, createFolder, createGate, rejection } from "./world.ts";
@@ -46,6 +46,20 @@ test("ACCEPTANCE 35: without beforeStart an unknown run is refused and nothing i
   expect((await rejection(wrong("note", 1, { beforestart: true }))).code).toBe("BAD_OPTIONS");
   expect((await rejection(wrong("notes", 1, early))).code).toBe("UNKNOWN_PORT");
   expect(await engine.find("order-7")).toBeUndefined();
+});
+
+test("a graph that got a message before its start is stored as a graph", async () => {
+  const review = graph("review", { state: { verdict: last("") }, ports: { verdict: promise<string>() } })
+    .node("ask", async (ctx) => ({ verdict: await ctx.promise("verdict") }))
+    .edge(START, "ask");
+  await using engine = await createTestEngine({ definitions: [review] });
+  const ahead = engine.get(review, "review-1");
+  await ahead.resolve("verdict", "good", early);
+  expect(await ahead.info()).toMatchObject({ status: "expected", kind: "graph" });
+  const run = await engine.start(review, {}, { id: "review-1" });
+  expect(await run.result()).toEqual({ verdict: "good" });
+  expect(await run.info()).toMatchObject({ kind: "graph", definition: "review" });
+  expect([await run.stateAt(0), await run.stateAt(1)]).toEqual([{ verdict: "" }, { verdict: "good" }]);
 });
 
 test("an early rejection is delivered as a rejection", async () => {

@@ -1,4 +1,4 @@
-// ctx.continueAsNew: a run that goes on under its id with a new journal.
+// ctx.continueAsNew: a run continues under its id with a new journal.
 
 import { describe, expect, test } from "vitest";
 import { CancelledError, promise, queue, signal, stream, task, workflow, type RepriseError } from "reprise";
@@ -12,7 +12,7 @@ const countdown = workflow("countdown", async (ctx, n: number): Promise<string> 
 });
 
 describe("a run that continues as new", () => {
-  test("goes on under its id, each generation with a journal of its own, and result() waits for the last", async () => {
+  test("keeps its id, has one journal per generation, and result() waits for the last generation", async () => {
     await using engine = await createTestEngine({ definitions: [countdown] });
     const run = await engine.start(countdown, 3, { id: "run-1", tags: ["a", "b"], priority: 7 });
     expect(await run.result()).toBe("over in generation 36");
@@ -36,12 +36,12 @@ describe("a run that continues as new", () => {
     ]);
     expect((await rejection(collect(run.journal({ generation: 9 })))).code).toBe("RUN_NOT_FOUND");
     expect((await rejection(run.verify({ generation: -1 }))).code).toBe("BAD_OPTIONS");
-    // It is still the run that was started with 3.
+    // Still the run that was started with 3.
     expect(await (await engine.start(countdown, 3, { id: "run-1" })).result()).toBe("over in generation 36");
     expect((await rejection(engine.start(countdown, 0, { id: "run-1" }))).code).toBe("START_CONFLICT");
   });
 
-  test("draws other numbers and gives other keys in each generation", async () => {
+  test("has other random numbers and other keys in each generation", async () => {
     const keys: string[] = [];
     const draws = workflow("draws", async (ctx, seen: readonly string[]): Promise<readonly string[]> => {
       await ctx.run("step", (op) => void keys.push(op.idempotencyKey));
@@ -53,7 +53,7 @@ describe("a run that continues as new", () => {
     expect(new Set([...all, ...keys]).size).toBe(9);
   });
 
-  test("is killed at every commit and ends as if nothing had happened", async () => {
+  test("has the same result after a crash at every commit", async () => {
     const work = task("work", (_ctx, n: number) => n * 2);
     const ports = { add: signal<number>(), chunks: stream<number>() };
     const sums = workflow(
@@ -81,7 +81,7 @@ describe("a run that continues as new", () => {
     expect(crashes).toBeGreaterThan(20);
   });
 
-  test("takes over the signals nobody took, in order, journaled or not, and those that come later follow", async () => {
+  test("carries unreceived signals over in order, journaled or not, before later ones", async () => {
     const ports = { add: signal<number>(), go: promise() };
     const inbox = workflow("inbox", { ports }, async (ctx, seen: readonly number[]): Promise<readonly number[]> => {
       if (seen.length === 0) await ctx.promise("go");
@@ -95,13 +95,13 @@ describe("a run that continues as new", () => {
     await Promise.all([run.resolve("go"), run.signal("add", 4)]);
     await engine.clock.advance(0);
     expect((await run.info()).generation).toBe(4);
-    // A sender that repeats itself is recognised by the generation that goes on.
+    // The next generation recognizes a repeated signal.
     await run.signal("add", 1, { dedupId: "1" });
     await run.signal("add", 5);
     expect(await run.result()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("takes over a promise that was resolved before anybody waited, and ends when it was cancelled instead of going on", async () => {
+  test("carries over a promise that was resolved early, and ends when it was cancelled instead", async () => {
     const ports = { first: promise(), later: promise<string>() };
     const early = workflow("early", { ports }, async (ctx, round: number): Promise<string> => {
       if (round === 0) {
@@ -123,13 +123,13 @@ describe("a run that continues as new", () => {
     await second.resolve("later", "hello");
     await second.resolve("first");
     await engine.clock.advance(0);
-    // The value it took over counts as the port's one value.
+    // The carried value is the port's only value.
     expect((await rejection(second.resolve("later", "again"))).code).toBe("PROMISE_ALREADY_RESOLVED");
     await engine.clock.advance("1 hour");
     expect(await second.result()).toBe("hello");
   });
 
-  test("answers its parent once, with its last generation, and the parent's cancel reaches that one", async () => {
+  test("replies to its parent once, from its last generation, which also receives the parent's cancel", async () => {
     const parent = workflow(
       "parent",
       async (ctx, n: number) => `child: ${await ctx.child(countdown, n, { id: "child" })}`,
@@ -150,14 +150,14 @@ describe("a run that continues as new", () => {
     expect((await engine.find("endless"))?.status).toBe("cancelled");
   });
 
-  test("ends its open tasks and timers, keeps what it asked for in its journal, and leaves its children alone", async () => {
+  test("drops its open tasks and timers, keeps their entries, and does not cancel its children", async () => {
     const slow = task("slow", async (ctx) => {
       if (ctx.runId === "run-1") await new Promise((resolve) => ctx.abortSignal.addEventListener("abort", resolve));
     });
     const child = workflow("child", async (ctx) => ctx.sleep("2 hours"));
     const leaves = workflow("leaves", async (ctx, round: number): Promise<string> => {
       if (round === 1) {
-        // The numbers of commands begin anew: what answered the old ones must not answer these.
+        // Command numbers restart: replies to old commands must not settle new ones.
         await ctx.sleep("30 minutes");
         return "second";
       }
@@ -183,7 +183,7 @@ describe("a run that continues as new", () => {
     expect((await engine.find("left"))?.status).toBe("waiting");
   });
 
-  test("keeps its place in its queue, and its singleton's key, until the last generation has ended", async () => {
+  test("keeps its queue slot and its singleton key until the last generation has ended", async () => {
     const line = queue("line", { concurrency: 1 });
     const waits = workflow("waits", { queue: line }, async (ctx, n: number): Promise<number> => {
       await ctx.sleep("1 hour");
@@ -201,7 +201,7 @@ describe("a run that continues as new", () => {
     expect((await engine.find("second"))?.status).toBe("waiting");
   });
 
-  test("streams go on where they were", async () => {
+  test("continues its streams at the next offset", async () => {
     const ports = { out: stream<number>() };
     const emits = workflow("emits", { ports }, async (ctx, n: number): Promise<void> => {
       ctx.emit("out", n);
@@ -215,7 +215,7 @@ describe("a run that continues as new", () => {
     expect(chunks.map(({ offset, value }) => [offset, value])).toEqual([0, 1, 2, 3, 4, 5].map((n) => [n + 1, n]));
   });
 
-  test("an endless one does not keep others waiting, and none of them outlives a close", async () => {
+  test("does not starve other runs when it continues without end, and stops when the engine closes", async () => {
     const endless = workflow("endless", async (ctx, n: number): Promise<never> => ctx.continueAsNew(n + 1));
     const other = workflow("other", async (ctx) => {
       for (let n = 0; n < 5; n += 1) await ctx.run(`step ${n}`, () => n);
@@ -229,9 +229,9 @@ describe("a run that continues as new", () => {
     for (const loop of loops) expect(await rejection(loop.result())).toBeInstanceOf(CancelledError);
   });
 
-  test("code after it is not heard, and neither is a catch around it", async () => {
+  test("ignores code after continueAsNew, also in a catch around it", async () => {
     const rest: string[] = [];
-    const goesOn = workflow("goes on", async (ctx, n: number): Promise<string> => {
+    const continues = workflow("continues", async (ctx, n: number): Promise<string> => {
       if (n === 1) return "second";
       try {
         void ctx.continueAsNew(1);
@@ -242,14 +242,14 @@ describe("a run that continues as new", () => {
       }
       return "first";
     });
-    await using engine = await createTestEngine({ definitions: [goesOn] });
-    const run = await engine.start(goesOn, 0);
+    await using engine = await createTestEngine({ definitions: [continues] });
+    const run = await engine.start(continues, 0);
     expect(await run.result()).toBe("second");
     expect(rest.filter((word) => word !== "after")).toEqual([]);
     expect(await run.verify({ generation: 0 })).toMatchObject({ status: "same" });
   });
 
-  test("is replayed against what it continued with", async () => {
+  test("is replayed against the input it continued with", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     const counts = (by: number) =>
@@ -263,7 +263,7 @@ describe("a run that continues as new", () => {
     expect(verdict).toMatchObject({ status: "mismatch", message: "The code ended differently." });
   });
 
-  test("a wrong input or option is refused where it is given", async () => {
+  test("refuses an invalid input or option at the call", async () => {
     using watched = watchEvents();
     const wrong = workflow("wrong", async (ctx, what: string): Promise<string> => {
       if (what === "function") return ctx.continueAsNew((() => {}) as never);

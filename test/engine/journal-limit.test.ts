@@ -1,4 +1,4 @@
-// How long a journal may get.
+// The limit of a journal's length.
 
 import { describe, expect, test } from "vitest";
 import { signal, task, workflow, type RepriseError } from "reprise";
@@ -11,7 +11,7 @@ const steps = workflow("steps", async (ctx, count: number) => {
 });
 
 describe("a journal that reaches its limit", () => {
-  test("stops the run with the way out, nothing half-written, and it goes on when the limit is raised", async () => {
+  test("stops the run with the next step, writes nothing partially, and the run continues when the limit is raised", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     {
@@ -24,7 +24,7 @@ describe("a journal that reaches its limit", () => {
       expect(error.details).toMatchObject({ code: "JOURNAL_TOO_LONG", expected: 10, actual: 10 });
       expect(await run.info()).toMatchObject({ status: "blocked", entries: 10 });
       expect(await run.verify()).toMatchObject({ status: "same" });
-      // Resumed under the same limit it stops again, at the same place.
+      // Resumed under the same limit, it stops again at the same place.
       await run.resume();
       await rejection(run.result());
       expect((await run.info()).entries).toBe(10);
@@ -45,7 +45,7 @@ describe("a journal that reaches its limit", () => {
     expect(await (await engine.start(loops, 0)).result()).toBe("over");
   });
 
-  test("loses nothing of what arrives while the run is stopped", async () => {
+  test("loses no message that arrives while the run is stopped", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     const ports = { add: signal<number>() };
@@ -67,7 +67,7 @@ describe("a journal that reaches its limit", () => {
     expect(await run.result()).toBe(190);
   });
 
-  test("what was claimed by a commit that was under way is given back, and is done when the run goes on", async () => {
+  test("releases the leases of a commit in flight, and the work runs when the run is resumed", async () => {
     let held: (() => void) | undefined;
     const source = storeAround(async (writes, apply) => {
       if (held === undefined && writes.some((write) => write.write === "turn" && write.items.length > 0))
@@ -95,11 +95,11 @@ describe("a journal that reaches its limit", () => {
     (held as () => void)();
     expect((await result).code).toBe("RUN_BLOCKED");
     await engine.clock.advance("1 minute");
-    // At work or done: nobody waits for a worker that has forgotten it.
+    // Running or done: no lease is held by a worker that does not know it.
     expect(done).toBe(1);
   });
 
-  test("100,000 tasks at once are no problem, and the length is mentioned once", { timeout: 120_000 }, async () => {
+  test("may hold 100,000 tasks, and the worker warns of the length once", { timeout: 120_000 }, async () => {
     const warnings: string[] = [];
     const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
     const tiny = task("tiny", (_ctx, n: number) => n);
@@ -114,7 +114,7 @@ describe("a journal that reaches its limit", () => {
     expect(warnings.filter((message) => message.includes("continueAsNew"))).toHaveLength(1);
   });
 
-  test("a limit that is none is refused", async () => {
+  test("an invalid limit is refused", async () => {
     for (const entries of [0, -1, 1.5, "many"])
       expect(
         (await rejection(createTestEngine({ definitions: [steps], limits: { entries: entries as number } }))).code,

@@ -1,4 +1,4 @@
-// Labels: which workers take what. Two workers on one store, of which one has the label.
+// Labels: which worker claims which work. Two workers on one store, one of them with the label.
 
 import { describe, expect, test } from "vitest";
 import {
@@ -17,7 +17,7 @@ import {
 import { createTestEngine } from "reprise/testing";
 import { createFolder, rejection } from "./world.ts";
 
-/** The same program on two machines; what runs somewhere answers where. */
+/** The same program on two machines; each function returns where it ran. */
 function programAt(where: string) {
   const plain = task("plain", () => where);
   const render = task("render", { label: "gpu" }, () => where);
@@ -72,7 +72,7 @@ async function workerAt(where: string, store: string, worker: WorkerSettings = {
   return { ...program, engine };
 }
 
-describe("with one worker that has the label and one that has not", () => {
+describe("with one worker that has the label and one that does not", () => {
   test.each(["the one that has it", "the other one"])(
     "labelled work is done where the label is, started by %s",
     async (starter) => {
@@ -96,7 +96,7 @@ describe("with one worker that has the label and one that has not", () => {
     },
   );
 
-  test("labelled work waits while nobody has the label, and is done when somebody comes who has", async () => {
+  test("labeled work waits while no worker has the label, and runs when one with the label starts", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("shared.db")}`;
     const { engine, ...program } = await workerAt("web", store, { labels: ["eu"] });
@@ -105,7 +105,7 @@ describe("with one worker that has the label and one that has not", () => {
     const film = await engine.start(program.film, 2);
     const mixed = await engine.start(program.mixed);
     const all = await engine.start(program.all, 1);
-    // What comes after them and has no label is done meanwhile.
+    // Later work without a label runs meanwhile.
     for (let n = 0; n < 5; n++) expect(await (await engine.start(program.marker)).result()).toBe("web");
     while ((await mixed.info()).status !== "waiting") await (await engine.start(program.marker)).result();
     expect([(await heavy.info()).status, (await all.info()).status]).toEqual(["queued", "queued"]);
@@ -118,7 +118,7 @@ describe("with one worker that has the label and one that has not", () => {
   });
 });
 
-test("each version of a definition has the label its own code has", async () => {
+test("each version of a definition has its own label", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const at = (where: string) => {
@@ -135,12 +135,12 @@ test("each version of a definition has the label its own code has", async () => 
   expect(await second.result()).toBe("gpu");
 });
 
-test("what a dead worker held goes to one that has the label, and to no other", async () => {
+test("only a worker with the label takes over labeled work from a dead worker", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
-  const begun: string[] = [];
+  const started: string[] = [];
   const at = (where: string, run: () => Promise<string>) => {
-    const render = task("render", { label: "gpu" }, () => (begun.push(where), run()));
+    const render = task("render", { label: "gpu" }, () => (started.push(where), run()));
     const marker = workflow("marker", async (ctx) => ctx.run("where", () => where));
     return { film: workflow("film", async (ctx) => ctx.task(render)), marker, render };
   };
@@ -153,7 +153,7 @@ test("what a dead worker held goes to one that has the label, and to no other", 
   });
   await dies.start(never.film, undefined, { id: "film-1" });
   await dies.clock.advance(0);
-  expect(begun).toEqual(["dies"]);
+  expect(started).toEqual(["dies"]);
   const later = { store, now: new Date("2030-01-01T01:00:00Z") };
   const plain = at("plain", async () => "plain");
   await using other = await createTestEngine({
@@ -162,14 +162,14 @@ test("what a dead worker held goes to one that has the label, and to no other", 
     worker: { labels: [] },
   });
   expect(await (await other.start(plain.marker)).result()).toBe("plain");
-  expect(begun).toEqual(["dies"]);
+  expect(started).toEqual(["dies"]);
   const able = at("gpu", async () => "gpu");
   await using gpu = await createTestEngine({ ...later, definitions: [able.film, able.marker, able.render] });
   expect(await gpu.get(able.film, "film-1").result()).toBe("gpu");
-  expect(begun).toEqual(["dies", "gpu"]);
+  expect(started).toEqual(["dies", "gpu"]);
 });
 
-test("the test kit takes work of any label, unless it is told which it has", async () => {
+test("a test engine claims work of every label, unless it names its labels", async () => {
   const render = task("render", { label: "gpu" }, () => "done");
   const film = workflow("film", { label: "eu" }, async (ctx) => ctx.task(render));
   await using engine = await createTestEngine({ definitions: [film, render] });
@@ -180,21 +180,21 @@ test("the test kit takes work of any label, unless it is told which it has", asy
   expect(await run.info()).toMatchObject({ status: "waiting" });
 });
 
-test("what cannot be a label is refused before anything is written", async () => {
+test("an invalid label is refused before anything is written", async () => {
   const run = async (): Promise<void> => {};
   const label = (value: unknown) => ({ label: value as string });
   expect(() => task("t", label(""), run)).toThrow("Task t: label: expected a string of 1 to 200 characters");
   expect(() => workflow("w", label(["gpu"]), run)).toThrow("Workflow w: label: expected a string");
   expect(() => graph("g", { state: { at: last("") }, ...label(7) })).toThrow("Graph g: label: expected a string");
   expect(() => flow("f", { input: typed<number>(), ...label("a\nb") })).toThrow("Flow f: label: expected a string");
-  const begun = flow("f", { input: typed<number>() });
-  expect(() => begun.action("a", ["input"], { ...label("") }, run)).toThrow("Flow f: node a: label");
+  const builder = flow("f", { input: typed<number>() });
+  expect(() => builder.action("a", ["input"], { ...label("") }, run)).toThrow("Flow f: node a: label");
   const named = flow("€".repeat(10), { input: typed<number>() });
   const long = named.action("a", ["input"], { queue: queue("€".repeat(200)), label: "€".repeat(200) }, run);
   expect(() => long.output(["a"], () => 1)).toThrow(
-    "node a: the names of flow, queue and label have 1234 bytes together",
+    "node a: the names of the flow, the queue and the label have 1234 bytes together",
   );
-  expect(() => (begun as any).inline("a", ["input"], { label: "gpu" }, () => 1)).toThrow("label");
+  expect(() => (builder as any).inline("a", ["input"], { label: "gpu" }, () => 1)).toThrow("label");
   for (const labels of ["gpu", [""], 7, [undefined]])
     expect(await rejection(createTestEngine({ definitions: [], worker: { labels: labels as never } }))).toMatchObject({
       message: expect.stringContaining("worker.labels"),

@@ -1,4 +1,4 @@
-// Several workers on one store: taking over, zombies, and leaving in good order.
+// Several workers on one store: takeover, zombies and drain.
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import {
   type AnyWrite,
 } from "./world.ts";
 
-/** Two workers share these; who runs something is told by what it answers. */
+/** Shared by two workers; each result names the worker that computed it. */
 function createSubject(kind: "task" | "operation") {
   const gate = createGate<string>();
   const make = (call: () => Promise<string> | string) => {
@@ -31,7 +31,7 @@ function createSubject(kind: "task" | "operation") {
 }
 
 test.each(["task", "operation"] as const)(
-  "a worker takes over from one whose lease ran out; the zombie's late result of a %s changes nothing",
+  "a worker takes over from one whose lease expired; the zombie's late result of a %s changes nothing",
   async (kind) => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("shared.db")}`;
@@ -64,7 +64,7 @@ test.each(["task", "operation"] as const)(
   },
 );
 
-test("a frozen worker loses its run to another, and finds its way back when it thaws", async () => {
+test("a frozen worker loses its run to another worker, and claims work again when it thaws", async () => {
   using folder = createFolder();
   const path = folder.file("shared.db");
   const freezer = createFreezer(path);
@@ -77,7 +77,7 @@ test("a frozen worker loses its run to another, and finds its way back when it t
   freezer.freeze();
   const other = await createEngine({ ...settings, definitions: quick.definitions, store: `sqlite:${path}` });
   expect(await other.get(quick.subject, "run-1").result()).toBe("first from the second worker");
-  // Or it may be the one to take the second run.
+  // Or it may claim the second run itself.
   await other.close();
   gate.open("from the zombie");
   freezer.thaw();
@@ -86,7 +86,7 @@ test("a frozen worker loses its run to another, and finds its way back when it t
   expect(await again.result()).toBe("first from the zombie");
 });
 
-test("two workers share two hundred runs, and each is done once", async () => {
+test("two workers share two hundred runs, and each run completes once", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const executions = new Map<number, number>();
@@ -105,7 +105,7 @@ test("two workers share two hundred runs, and each is done once", async () => {
   expect([...executions.values()].every((count) => count === 1)).toBe(true);
 });
 
-test("drain lets what is at work finish, starts nothing new, and gives the rest back", async () => {
+test("a draining worker lets running functions finish, starts nothing new and releases the rest", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const gate = createGate<string>();
@@ -137,7 +137,7 @@ test("drain lets what is at work finish, starts nothing new, and gives the rest 
   expect(executions).toBe(2);
 });
 
-test("a run that has nothing at work is given back when its worker drains, while another one's work goes on there", async () => {
+test("a draining worker releases an idle run at once, while a function of another run still runs", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const [long, short] = [createGate<string>(), createGate<string>()];
@@ -164,20 +164,20 @@ test("a run that has nothing at work is given back when its worker drains, while
 });
 
 test.each(["task", "run"] as const)(
-  "a %s that was claimed while its worker began to drain is not begun there, and given back at once",
+  "a draining worker does not start a %s that it claimed as the drain started, and releases it at once",
   async (kind) => {
     using folder = createFolder();
     const path = folder.file("shared.db");
-    const begun: string[] = [];
+    const started: string[] = [];
     const long = createGate();
     const at = (where: string) => {
-      // In a line: what is in none, the run would claim for its worker itself.
-      const work = task("work", { queue: queue("line") }, () => void begun.push(where));
+      // In a queue, because the run would claim a task without a queue eagerly.
+      const work = task("work", { queue: queue("line") }, () => void started.push(where));
       return {
         work,
         busy: workflow("busy", async (ctx) => ctx.run("work", () => long.wait())),
         one: workflow("one", async (ctx) =>
-          kind === "task" ? ctx.task(work) : ctx.run("work", () => void begun.push(where)),
+          kind === "task" ? ctx.task(work) : ctx.run("work", () => void started.push(where)),
         ),
       };
     };
@@ -198,7 +198,7 @@ test.each(["task", "run"] as const)(
     const busy = (await leaving.start(first.busy)).result();
     await long.reached;
     isHeld = true;
-    // By another program, so that the worker has to claim it.
+    // Started by another program, so that the worker has to claim it.
     await using client = await createClient({
       store: `sqlite:${path}`,
       definitions: [first.one, first.work],
@@ -213,7 +213,7 @@ test.each(["task", "run"] as const)(
       definitions: [second.busy, second.one, second.work],
     });
     await staying.get(second.one, "one-1").result();
-    expect(begun).toEqual(["second"]);
+    expect(started).toEqual(["second"]);
     long.open();
     await drained;
     await busy;
@@ -221,20 +221,20 @@ test.each(["task", "run"] as const)(
 );
 
 test.each(["task", "child", "node"] as const)(
-  "a %s that the last commit before a drain claimed for its worker is not begun there, and given back at once",
+  "a draining worker does not start a %s that its last commit claimed eagerly, and releases it at once",
   async (kind) => {
     using folder = createFolder();
     const path = folder.file("shared.db");
-    const begun: string[] = [];
+    const started: string[] = [];
     const long = createGate();
     let first = createGate<string>();
     const at = (where: string) => {
-      const second = task("second", () => void begun.push(where));
-      const child = workflow("second", async (ctx) => ctx.run("work", () => void begun.push(where)));
+      const second = task("second", () => void started.push(where));
+      const child = workflow("second", async (ctx) => ctx.run("work", () => void started.push(where)));
       const busy = workflow("busy", async (ctx) => ctx.run("work", () => long.wait()));
       const flowing = flow("one", { input: typed<void>() })
         .action("first", ["input"], () => first.wait())
-        .action("second", ["first"], () => void begun.push(where))
+        .action("second", ["first"], () => void started.push(where))
         .output(["second"], () => null);
       const coded = workflow("one", async (ctx) => {
         await ctx.run("first", () => first.wait());
@@ -268,22 +268,22 @@ test.each(["task", "child", "node"] as const)(
       const making = new Promise<boolean>((resolve) => (made = resolve));
       first.open("done");
       isClaimed = await making;
-      // A worker that is just about to look for work leaves what it makes to whoever finds it: then once more.
+      // A worker that is about to poll claims nothing eagerly: then try again.
       if (!isClaimed) await run.result();
     }
-    begun.length = 0;
+    started.length = 0;
     const drained = leaving.drain({ grace: "10 minutes" });
     hold.open();
     await using staying = await createEngine({ store: `sqlite:${path}`, definitions: young.definitions });
     await staying.get("one" as never, id).result();
-    expect(begun).toEqual(["young"]);
+    expect(started).toEqual(["young"]);
     long.open();
     await drained;
     await busy;
   },
 );
 
-test("a client that waits for 600 runs is told of every end, whoever ran them", async () => {
+test("a client that waits for 600 runs sees every one end, whichever worker ran it", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const echo = workflow("echo", async (ctx, n: number) => ctx.run("echo", () => n));
@@ -295,7 +295,7 @@ test("a client that waits for 600 runs is told of every end, whoever ran them", 
   expect(await results).toEqual(numbers);
 });
 
-test("a drained engine still tells who waits that another one has ended the run", async () => {
+test("a drained engine still resolves result() when another worker ends the run", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const waits = workflow("waits", { ports: { go: promise<string>() } }, async (ctx) => ctx.promise("go"));
@@ -307,7 +307,7 @@ test("a drained engine still tells who waits that another one has ended the run"
   expect(await result).toBe("from elsewhere");
 });
 
-test("a run that is being replayed when its worker drains is given back, not left behind", async () => {
+test("a draining worker releases a run that is being replayed", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const gate = createGate<string>();
@@ -326,7 +326,7 @@ test("a run that is being replayed when its worker drains is given back, not lef
       const onEvent = (event: unknown): void => {
         if ((event as RepriseEvent).event !== "run.resumed") return;
         unsubscribe("reprise", onEvent);
-        // Its code has run to the end; nobody has looked at it yet.
+        // Its code has ended, and the worker has not collected the result yet.
         second.drain().then(resolve, reject);
       };
       subscribe("reprise", onEvent);
@@ -337,7 +337,7 @@ test("a run that is being replayed when its worker drains is given back, not lef
   expect(await third.get(works, "run-1").result({ timeout: "10 s" })).toBe("worked");
 });
 
-test("a drain whose grace runs out leaves the function behind; another worker repeats it at once", async () => {
+test("after the grace period a drain abandons the running function, and another worker repeats it at once", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const { gate, slow, quick } = createSubject("operation");
@@ -355,7 +355,7 @@ test("a drain whose grace runs out leaves the function behind; another worker re
   gate.open("too late");
 });
 
-test("a run whose function keeps killing its worker is blocked with its evidence, and can be resumed", async () => {
+test("a run whose function keeps killing its worker is blocked with evidence, and can be resumed", async () => {
   let deaths = 0;
   let deadly = true;
   let alive = createGate();
@@ -383,7 +383,7 @@ test("a run whose function keeps killing its worker is blocked with its evidence
   expect(await run.result()).toBe("survived");
 });
 
-test("messages from another process reach a run that is held", async () => {
+test("messages from another process reach a held run", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const gate = createGate();

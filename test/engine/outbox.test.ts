@@ -1,4 +1,4 @@
-// The outbox: messages in the commit, delivered at least once, in order, with a stable key.
+// Outbox: messages are part of the commit, and delivered at least once, in order, with a stable key.
 
 import { createEngine, promise, RetryLaterError, stream, workflow, type Run } from "reprise";
 import { createTestEngine } from "reprise/testing";
@@ -8,7 +8,7 @@ import { TestEngineFacade } from "../../src/testing/test-engine.ts";
 import type { WriteInterceptor } from "../../src/testing/crashable-store.ts";
 import { collect, createFolder, createGate, macrotask, rejection, storeAround, watchEvents } from "./world.ts";
 
-/** The outside: knows every message by its key, and how often it came. */
+/** The receiver: counts each message by its key. */
 class Ledger {
   readonly arrived: { readonly payload: unknown; readonly key: string }[] = [];
 
@@ -16,7 +16,7 @@ class Ledger {
     this.arrived.push({ payload, key });
   };
 
-  /** What a receiver that knows the keys has got, in order. */
+  /** The messages after deduplication by key, in order. */
   get applied(): readonly unknown[] {
     const seen = new Set<string>();
     return this.arrived.filter(({ key }) => !seen.has(key) && seen.add(key)).map(({ payload }) => payload);
@@ -32,7 +32,7 @@ const letters = workflow("letters", { ports }, async (ctx, names: readonly strin
   return names.length;
 });
 
-test("messages arrive in order, each with a key of its own, also after the run has ended", async () => {
+test("messages arrive in order, each with its own key, also after the run has ended", async () => {
   const ledger = new Ledger();
   await using engine = await createTestEngine({ definitions: [letters], outbox: { mail: ledger.take } });
   const run = await engine.start(letters, ["ann", "bob", "eve"]);
@@ -69,7 +69,7 @@ test("a replay sends nothing again", async () => {
 });
 
 test(
-  "killed at every commit, every message is applied once by a receiver that knows its key, in order",
+  "after a crash at every commit, a receiver that deduplicates by key applies every message once, in order",
   { timeout: 60_000 },
   async () => {
     const busy = workflow("busy", async (ctx) => {
@@ -85,7 +85,7 @@ test(
       const ledger = new Ledger();
       const keys = new Set<string>();
       let deaths = 0;
-      // The outside takes its time; a process that dies meanwhile has not reached it.
+      // The receiver is slow; a process that dies meanwhile has not reached it.
       const deliver = async (payload: unknown, key: string): Promise<void> => {
         const life = deaths;
         await macrotask();
@@ -106,7 +106,7 @@ test(
         return new Promise(() => {});
       };
       const cut: WriteInterceptor = async (apply) => {
-        // Not while the engine is made: there is nobody to kill yet.
+        // Not during the creation of the engine: there is no process to kill yet.
         if (engine === undefined) return apply();
         const here = batches++ === kill?.batch;
         if (here && kill.when === "before") return die();
@@ -114,7 +114,7 @@ test(
         return here ? die() : outcomes;
       };
       engine = await TestEngineFacade.on(world, { cut });
-      for (let lives = 0; lives < 2; lives += 1) {
+      for (let crashes = 0; crashes < 2; crashes += 1) {
         void engine.start(busy, undefined, { id: "busy-1" }).catch(() => {});
         await engine.clock.advance("1 hour").catch(() => {});
         if (!engine.life.isOver) break;
@@ -138,7 +138,7 @@ test(
   },
 );
 
-test("a message that fails is tried again without end, and those behind it wait", async () => {
+test("a failing message is retried without limit, and the messages after it wait", async () => {
   const warnings: string[] = [];
   const came: unknown[] = [];
   let broken = true;
@@ -171,7 +171,7 @@ test("a message that fails is tried again without end, and those behind it wait"
   ]);
 });
 
-test("a handler that says RetryLaterError is called again when it said", async () => {
+test("a handler that throws RetryLaterError is called again after that delay", async () => {
   const calls: number[] = [];
   await using engine = await createTestEngine({
     definitions: [letters],
@@ -189,7 +189,7 @@ test("a handler that says RetryLaterError is called again when it said", async (
   expect(calls.map((at) => at - calls[0]!)).toEqual([0, 3_600_000]);
 });
 
-test("one run's messages do not wait for another's", async () => {
+test("messages of one run do not wait for those of another", async () => {
   const came: unknown[] = [];
   const gate = createGate();
   await using engine = await createEngine({
@@ -213,7 +213,7 @@ test("one run's messages do not wait for another's", async () => {
   expect(came).toEqual(["free", "too", "stuck", "behind"]);
 });
 
-test("a message waits for a worker that has its handler, and doctor says so when none comes", async () => {
+test("a message waits for a worker with its handler, and doctor reports it when there is none", async () => {
   const ledger = new Ledger();
   using folder = createFolder();
   const store = storeAround((_writes, apply) => apply(), folder.file("store.db"));
@@ -237,7 +237,7 @@ test("a message waits for a worker that has its handler, and doctor says so when
   expect(await store.store.check()).toEqual([]);
 });
 
-test("two processes on one file deliver each message once while both live", { timeout: 30_000 }, async () => {
+test("two live processes on one file deliver each message once", { timeout: 30_000 }, async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("store.db")}`;
   const ledger = new Ledger();
@@ -253,7 +253,7 @@ test("two processes on one file deliver each message once while both live", { ti
   expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(60);
 });
 
-test("a worker that dies while it delivers leaves the message to the next, with the same key", async () => {
+test("the next worker delivers a dead worker's message again, with the same key", async () => {
   const keys: string[] = [];
   const gate = createGate();
   await using engine = await createTestEngine({
@@ -296,7 +296,7 @@ test("strict replay compares destination and payload", async () => {
   });
 });
 
-test("nothing is claimed and nothing is asked of the store where there is no outbox", async () => {
+test("a worker without outbox handlers sends no outbox claims to the store", async () => {
   const kinds = new Set<string>();
   const store = storeAround((writes, apply) => {
     for (const { write } of writes) kinds.add(write);
@@ -340,7 +340,7 @@ test.each<[string, unknown, string]>([
   expect([error.code, error.message]).toEqual(["BAD_OPTIONS", expect.stringContaining(text)]);
 });
 
-test("a message that is sent again by a retried caller of another run has another key", async () => {
+test("the same message of another run has another key", async () => {
   const ledger = new Ledger();
   await using engine = await createTestEngine({ definitions: [letters], outbox: { mail: ledger.take } });
   for (const id of ["one", "two"])
@@ -349,13 +349,13 @@ test("a message that is sent again by a retried caller of another run has anothe
   expect(new Set(ledger.arrived.map(({ key }) => key)).size).toBe(2);
 });
 
-test("keys, order and offsets go on over generations", async () => {
+test("keys, order and offsets continue across generations", async () => {
   const ledger = new Ledger();
   const rounds = workflow(
     "rounds",
-    { ports: { said: stream<number>() } },
+    { ports: { rounds: stream<number>() } },
     async (ctx, round: number): Promise<string> => {
-      ctx.emit("said", round);
+      ctx.emit("rounds", round);
       ctx.send("mail", `round ${round}`);
       ctx.send("mail", `round ${round} again`);
       await ctx.sleep("1 s");
@@ -378,7 +378,7 @@ test("keys, order and offsets go on over generations", async () => {
     await engine.crash();
   }
   expect(await run.result()).toBe("over");
-  expect(await collect(run.stream("said"))).toEqual([1, 2, 3].map((value) => ({ offset: value, value })));
+  expect(await collect(run.stream("rounds"))).toEqual([1, 2, 3].map((value) => ({ offset: value, value })));
   broken = false;
   await engine.clock.advance("5 minutes");
   expect(ledger.arrived.map(({ payload }) => payload)).toEqual(

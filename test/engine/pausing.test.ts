@@ -1,15 +1,15 @@
-// Pausing: no further code goes on until somebody resumes the run; nothing that happened meanwhile is lost.
+// Pause: no code of the run continues until it is resumed; nothing that arrives meanwhile is lost.
 
 import { expect, test } from "vitest";
 import { createClient, createEngine, promise, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { createFolder, createGate, rejection, storeAround, until, watchEvents, within } from "./world.ts";
 
-test("a waiting run that is paused takes messages, and its code hears them when it is resumed", async () => {
-  const heard: string[] = [];
+test("a paused run accepts messages, and its code receives them when it is resumed", async () => {
+  const received: string[] = [];
   const asks = workflow("asks", { ports: { name: promise<string>() } }, async (ctx) => {
     const name = await ctx.promise("name");
-    heard.push(name);
+    received.push(name);
     return name;
   });
   const source = storeAround((_writes, apply) => apply());
@@ -21,7 +21,7 @@ test("a waiting run that is paused takes messages, and its code hears them when 
   expect((await run.info()).status).toBe("paused");
   await run.resolve("name", "Ada");
   await engine.clock.advance("1 day");
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   expect((await run.info()).status).toBe("paused");
   expect(await source.store.check()).toEqual([]);
   await run.resume();
@@ -44,7 +44,7 @@ test("a timer that comes due while the run is paused fires when it is resumed", 
 });
 
 test.each(["task", "operation"] as const)(
-  "a %s at work when the run is paused may finish, and its result is kept",
+  "a %s that runs when the run is paused may finish, and its result is kept",
   async (kind) => {
     const gate = createGate<number>();
     let calls = 0;
@@ -79,7 +79,7 @@ test.each(["task", "operation"] as const)(
   },
 );
 
-test("a run resumed while an operation of it is still at work goes on with its other branches at once", async () => {
+test("a run that is resumed while its operation still runs continues its other branches at once", async () => {
   const slow = createGate<number>();
   const seen: string[] = [];
   const both = workflow("both", { ports: { go: promise() } }, async (ctx) => {
@@ -104,7 +104,7 @@ test("a run resumed while an operation of it is still at work goes on with its o
   expect(await run.result()).toEqual([1, 2]);
 });
 
-test("an operation that would be repeated waits while its run is paused", async () => {
+test("an operation is not retried while its run is paused", async () => {
   let attempts = 0;
   const flaky = workflow("flaky", async (ctx) =>
     ctx.run(
@@ -128,21 +128,21 @@ test("an operation that would be repeated waits while its run is paused", async 
   expect(await run.result()).toBe(3);
 });
 
-test("a run that nobody has taken up yet can be paused before its code begins", async () => {
+test("a run can be paused before its code starts", async () => {
   using folder = createFolder();
-  const began: string[] = [];
-  const slow = workflow("slow", async () => void began.push("began"));
+  const started: string[] = [];
+  const slow = workflow("slow", async () => void started.push("started"));
   const store = `sqlite:${folder.file("paused.db")}`;
   await using client = await createClient({ store, definitions: [slow] });
   const run = await client.start(slow);
   await run.pause();
   await using _worker = await createTestEngine({ store, definitions: [slow] });
   await _worker.clock.advance("1 hour");
-  expect(began).toEqual([]);
+  expect(started).toEqual([]);
   expect((await run.info()).status).toBe("paused");
 });
 
-test("a run held by another process stops there within a moment, and goes on there when it is resumed", async () => {
+test("a run held by another process pauses there soon, and continues there when it is resumed", async () => {
   using folder = createFolder();
   using watched = watchEvents();
   const store = `sqlite:${folder.file("shared.db")}`;
@@ -172,7 +172,7 @@ test("a run held by another process stops there within a moment, and goes on the
   expect(await within(5_000, theirs.result())).toBe(1);
 });
 
-test("pausing an ended run, a stopped one, or none at all is refused with the reason", async () => {
+test("pausing an ended, a stopped or an unknown run is refused with the reason", async () => {
   const quick = workflow("quick", async () => 1);
   const broken = workflow("broken", async () => new Promise<void>(() => {}));
   await using engine = await createTestEngine({ definitions: [quick, broken] });
@@ -184,7 +184,7 @@ test("pausing an ended run, a stopped one, or none at all is refused with the re
   const refused = await rejection(stopped.pause());
   expect(refused).toMatchObject({ code: "USAGE" });
   expect(refused.message).toContain("blocked");
-  expect(await rejection(engine.get(quick, "nobody").pause())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "missing").pause())).toMatchObject({ code: "RUN_NOT_FOUND" });
 });
 
 test("a paused run whose worker dies stays paused", async () => {
@@ -203,7 +203,7 @@ test("a paused run whose worker dies stays paused", async () => {
   expect(await run.result()).toBe(3);
 });
 
-test("a run paused and resumed ends the same, killed at every commit", async () => {
+test("a paused and resumed run has the same result after a crash at every commit", async () => {
   const steps = workflow("steps", { ports: { go: promise<number>() } }, async (ctx) => {
     const first = await ctx.run("first", () => 1);
     const second = await ctx.promise("go");

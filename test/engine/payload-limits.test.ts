@@ -1,4 +1,4 @@
-// limits.payload: what is too large is refused before anything is written, with its path, its size and the limit.
+// limits.payload: a payload that is too large is refused before anything is written, with its path, its size and the limit.
 
 import { expect, test } from "vitest";
 import { createEngine, promise, signal, task, workflow } from "reprise";
@@ -35,7 +35,7 @@ test("an input over the limit is refused with path, size and limit, and there is
 });
 
 test.each(["task", "run", "result", "state", "step", "output"] as const)(
-  "too large by way of %s fails the run, which verifies also where the limit is another",
+  "a payload of kind %s that is too large fails the run, and the run verifies under another limit too",
   async (how) => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("l.db")}`;
@@ -46,12 +46,12 @@ test.each(["task", "run", "result", "state", "step", "output"] as const)(
     await small.close();
     await using large = await createEngine({ store, definitions });
     expect((await large.get(inside, how).verify()).status).toBe("same");
-    // Started from now on, it may be as large as can be kept.
+    // A run started without the limit may use the store's maximum.
     expect(await (await large.start(inside, how)).result()).toEqual(how === "output" ? big : "small");
   },
 );
 
-test("a message over the limit is refused, and the run waits on", async () => {
+test("a message over the limit is refused, and the run keeps waiting", async () => {
   await using engine = await createTestEngine({ definitions: [port], limits });
   const run = await engine.start(port);
   await expect(run.resolve("word", big)).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
@@ -60,7 +60,7 @@ test("a message over the limit is refused, and the run waits on", async () => {
   expect(await run.result()).toBe("small");
 });
 
-test("a limit set later does not touch runs that are under way", async () => {
+test("a limit set later does not affect runs that have started", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("l.db")}`;
   const late = workflow("late", { ports: { go: promise() } }, async (ctx) => {
@@ -76,7 +76,7 @@ test("a limit set later does not touch runs that are under way", async () => {
   expect(await run.result()).toEqual(big);
 });
 
-test("a limit is a size up to 8 MiB", async () => {
+test("a payload limit is a size of at most 8 MiB", async () => {
   for (const payload of [1_000, "64 KB", "1MB", "1.5 MiB", "8MiB"] as const)
     await (await createEngine({ store: "sqlite::memory:", definitions: [], limits: { payload } })).close();
   for (const payload of [0, -1, Number.NaN, "9 MiB", "1 GB", "big", null, 9_000_000])

@@ -1,14 +1,14 @@
-// What a worker does with work that was taken over several times in a row (S5).
+// Suspects: how a worker runs work that was taken over several times in a row (store.S5).
 
 import { expect, test } from "vitest";
 import { task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 
-/** Runs whose step never ends while `isStuck`; what was begun since the last crash is counted. */
+/** Runs whose step does not end while `isStuck`; counts the steps started since the last crash. */
 function createSubject() {
-  const state = { isStuck: true, begun: { operations: 0, tasks: 0 }, finishLast: (): void => {} };
+  const state = { isStuck: true, started: { operations: 0, tasks: 0 }, finishLast: (): void => {} };
   const step = (kind: "operations" | "tasks") => (): Promise<number> | number => {
-    state.begun[kind] += 1;
+    state.started[kind] += 1;
     return state.isStuck ? new Promise<number>((resolve) => (state.finishLast = () => resolve(1))) : 1;
   };
   const job = task("job", step("tasks"));
@@ -27,18 +27,18 @@ async function createWorld(operations: number, tasks: number) {
   await engine.clock.advance(0);
   const { state } = subject;
   const crash = async (): Promise<void> => {
-    state.begun = { operations: 0, tasks: 0 };
+    state.started = { operations: 0, tasks: 0 };
     await engine.crash();
   };
   return { engine, runs, state, crash, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() };
 }
 
-test("after each crash in a row a worker tries again in smaller groups, the next one when the window has passed", async () => {
+test("after each crash in a row a worker runs suspects in smaller groups, one group per quarantine window", async () => {
   await using world = await createWorld(260, 0);
   const { engine, state, crash } = world;
   const tried = async (afterMs: number): Promise<number> => {
     await engine.clock.advance(afterMs);
-    return state.begun.operations;
+    return state.started.operations;
   };
   await crash();
   expect(await tried(0)).toBe(260);
@@ -57,11 +57,11 @@ test("after each crash in a row a worker tries again in smaller groups, the next
   expect(await tried(100)).toBe(2);
 });
 
-test("a group that has committed makes room for the next one at once, and none of its runs is blocked", async () => {
+test("a worker runs the next group as soon as the last one has committed, and blocks none of its runs", async () => {
   await using world = await createWorld(200, 0);
   const { runs, state, crash } = world;
   for (let crashes = 1; crashes <= 4; crashes += 1) await crash();
-  expect(state.begun.operations).toBe(8);
+  expect(state.started.operations).toBe(8);
   await crash();
   state.isStuck = false;
   await crash();
@@ -69,24 +69,24 @@ test("a group that has committed makes room for the next one at once, and none o
   expect(results).toEqual(results.map(() => 1));
 });
 
-test("suspects that are turns and suspects that are tasks are not tried at the same time", async () => {
+test("a worker does not run suspect turns and suspect tasks at the same time", async () => {
   await using world = await createWorld(3, 3);
   const { engine, state, crash } = world;
   for (let crashes = 1; crashes <= 4; crashes += 1) await crash();
-  expect(Object.values(state.begun).toSorted()).toEqual([0, 3]);
+  expect(Object.values(state.started).toSorted()).toEqual([0, 3]);
   await engine.clock.advance(100);
-  expect(state.begun).toEqual({ operations: 3, tasks: 3 });
+  expect(state.started).toEqual({ operations: 3, tasks: 3 });
 });
 
-test("a worker that tries a suspect alone the second time tries no other until that one has committed", async () => {
+test("a worker that isolates a suspect a second time runs no other suspect until that one has committed", async () => {
   await using world = await createWorld(6, 0);
   const { engine, state, crash } = world;
-  // Each crash is a takeover of those that are first.
+  // Each crash makes the first ones suspects of a higher level.
   for (let crashes = 1; crashes <= 7; crashes += 1) await crash();
-  expect(state.begun.operations).toBe(1);
+  expect(state.started.operations).toBe(1);
   await engine.clock.advance("10 s");
-  expect(state.begun.operations).toBe(1);
+  expect(state.started.operations).toBe(1);
   state.finishLast();
   await engine.clock.advance(0);
-  expect(state.begun.operations).toBeGreaterThan(1);
+  expect(state.started.operations).toBeGreaterThan(1);
 });

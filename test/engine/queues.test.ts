@@ -1,29 +1,29 @@
-// Queues: how much of a kind is at work at once, and in what order.
+// Queues: how much work runs at once, and in which order.
 
 import { expect, test } from "vitest";
 import { createEngine, queue, task, workflow } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createGate, macrotask, rejection, type Gate } from "./world.ts";
 
-/** Tasks that wait at a gate of their own, and who is at work. */
+/** Tasks that wait at a gate each, and which of them are running. */
 function createJobs() {
   const gates = new Map<string, Gate>();
-  const begun: string[] = [];
-  const atWork = new Set<string>();
+  const started: string[] = [];
+  const running = new Set<string>();
   const gate = (name: string): Gate => {
     let found = gates.get(name);
     if (found === undefined) gates.set(name, (found = createGate()));
     return found;
   };
   return {
-    begun,
-    atWork,
+    started,
+    running,
     gate,
     async work(name: string): Promise<string> {
-      begun.push(name);
-      atWork.add(name);
+      started.push(name);
+      running.add(name);
       await gate(name).wait();
-      atWork.delete(name);
+      running.delete(name);
       return name;
     },
   };
@@ -34,13 +34,13 @@ test.each([
   ["two workers", 2],
 ])("a queue with concurrency 2 never runs three of its tasks at once, with %s", async (_, workers) => {
   using folder = createFolder();
-  let atWork = 0;
+  let running = 0;
   let most = 0;
   const narrow = queue("narrow", { concurrency: 2 });
   const job = task("job", { queue: narrow }, async (_ctx, n: number) => {
-    most = Math.max(most, ++atWork);
+    most = Math.max(most, ++running);
     for (let turn = 0; turn < 5; turn += 1) await macrotask();
-    atWork -= 1;
+    running -= 1;
     return n;
   });
   const wide = workflow("wide", async (ctx) => Promise.all(Array.from({ length: 10 }, (_each, n) => ctx.task(job, n))));
@@ -55,7 +55,7 @@ test.each([
   }
 });
 
-test("per-key limits let other keys pass a blocked one", async () => {
+test("per-key limits do not block other keys", async () => {
   const jobs = createJobs();
   const perUser = queue("per-user", { perKey: { concurrency: 1 } });
   const job = task("job", { queue: perUser, key: (name: string) => name[0] ?? "" }, (_ctx, name: string) =>
@@ -67,10 +67,10 @@ test("per-key limits let other keys pass a blocked one", async () => {
   await using engine = await createTestEngine({ definitions: [all, job] });
   const run = await engine.start(all);
   await engine.clock.advance(0);
-  expect([...jobs.atWork]).toEqual(["a1", "b1", "c1"]);
+  expect([...jobs.running]).toEqual(["a1", "b1", "c1"]);
   jobs.gate("a1").open();
   await engine.clock.advance(0);
-  expect([...jobs.atWork]).toEqual(["b1", "c1", "a2"]);
+  expect([...jobs.running]).toEqual(["b1", "c1", "a2"]);
   for (const name of ["a2", "a3", "b1", "b2", "c1"]) jobs.gate(name).open();
   expect(await run.result()).toEqual(["a1", "a2", "a3", "b1", "b2", "c1"]);
   expect(await run.verify()).toMatchObject({ status: "same" });
@@ -95,10 +95,10 @@ test("a rate limit of 5 per minute starts the sixth after the minute", async () 
   await run.result();
 });
 
-test("in no minute more than the rate allows begin, also across the end of a minute", async () => {
-  const begun: number[] = [];
+test("no window of a minute starts more than the rate allows", async () => {
+  const started: number[] = [];
   const slow = queue("slow", { rate: { limit: 3, per: "1 minute" } });
-  const job = task("job", { queue: slow }, () => void begun.push(engine.clock.now().getTime()));
+  const job = task("job", { queue: slow }, () => void started.push(engine.clock.now().getTime()));
   const one = workflow("one", async (ctx) => ctx.task(job));
   await using engine = await createTestEngine({ definitions: [one, job] });
   for (let n = 0; n < 12; n += 1) {
@@ -106,29 +106,29 @@ test("in no minute more than the rate allows begin, also across the end of a min
     await engine.clock.advance("11 s");
   }
   await engine.clock.advance("5 minutes");
-  expect(begun).toHaveLength(12);
-  for (const from of begun)
-    expect(begun.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(3);
+  expect(started).toHaveLength(12);
+  for (const from of started)
+    expect(started.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(3);
 });
 
-test("a rate per key holds back its key and nobody else", async () => {
-  const begun: string[] = [];
+test("a per-key rate throttles its key only", async () => {
+  const started: string[] = [];
   const mail = queue("mail", { perKey: { rate: { limit: 1, per: "1 minute" } } });
-  const send = task("send", { queue: mail, key: (to: string) => to }, (_ctx, to: string) => void begun.push(to));
+  const send = task("send", { queue: mail, key: (to: string) => to }, (_ctx, to: string) => void started.push(to));
   const all = workflow("all", async (ctx) => Promise.all(["a", "a", "a", "b"].map((to) => ctx.task(send, to))));
   await using engine = await createTestEngine({ definitions: [all, send] });
   const run = await engine.start(all);
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a", "b"]);
+  expect(started).toEqual(["a", "b"]);
   await engine.crash();
   await engine.clock.advance("1 minute");
-  expect(begun).toEqual(["a", "b", "a"]);
+  expect(started).toEqual(["a", "b", "a"]);
   await engine.clock.advance("1 minute");
   await run.result();
-  expect(begun).toEqual(["a", "b", "a", "a"]);
+  expect(started).toEqual(["a", "b", "a", "a"]);
 });
 
-test("a paused queue hands out nothing and goes on when resumed", async () => {
+test("a paused queue dequeues nothing, and continues when it is resumed", async () => {
   const jobs = createJobs();
   const mail = queue("mail", { concurrency: 1 });
   const job = task("job", { queue: mail }, (_ctx, name: string) => jobs.work(name));
@@ -139,7 +139,7 @@ test("a paused queue hands out nothing and goes on when resumed", async () => {
   await engine.getQueue(mail).pause();
   jobs.gate("a").open();
   await engine.clock.advance("1 hour");
-  expect(jobs.begun).toEqual(["a"]);
+  expect(jobs.started).toEqual(["a"]);
   expect(await collect(engine.listQueues())).toMatchObject([
     { name: "default", ready: 0 },
     { name: "mail", paused: true, ready: 1, leased: 0, limits: { concurrency: 1 } },
@@ -147,7 +147,7 @@ test("a paused queue hands out nothing and goes on when resumed", async () => {
   await engine.crash();
   await engine.getQueue("mail").resume();
   await engine.clock.advance(0);
-  expect(jobs.begun).toEqual(["a", "b"]);
+  expect(jobs.started).toEqual(["a", "b"]);
   jobs.gate("b").open();
   expect(await run.result()).toEqual(["a", "b"]);
 });
@@ -167,10 +167,10 @@ test("higher priority goes first", async () => {
   const run = await engine.start(all);
   for (const name of ["low", "high", "low too", "highest"]) jobs.gate(name).open();
   await run.result();
-  expect(jobs.begun).toEqual(["highest", "high", "low", "low too"]);
+  expect(jobs.started).toEqual(["highest", "high", "low", "low too"]);
 });
 
-test("new limits hold at once, and a restart with the old declaration leaves them", async () => {
+test("new limits apply at once, and a restart with the old declaration keeps them", async () => {
   const jobs = createJobs();
   const narrow = queue("narrow", { concurrency: 1 });
   const job = task("job", { queue: narrow }, (_ctx, name: string) => jobs.work(name));
@@ -178,17 +178,17 @@ test("new limits hold at once, and a restart with the old declaration leaves the
   await using engine = await createTestEngine({ definitions: [all, job] });
   const run = await engine.start(all);
   await engine.clock.advance(0);
-  expect(jobs.atWork.size).toBe(1);
+  expect(jobs.running.size).toBe(1);
   await engine.getQueue(narrow).limit({ concurrency: 3 });
   await engine.clock.advance(0);
-  expect(jobs.atWork.size).toBe(3);
+  expect(jobs.running.size).toBe(3);
   await engine.crash();
   expect(await engine.findQueue(narrow)).toMatchObject({ limits: { concurrency: 3 }, leased: 3, ready: 1 });
   for (const name of ["a", "b", "c", "d"]) jobs.gate(name).open();
   await run.result();
 });
 
-test("a lease that dies frees its place when it is taken over", async () => {
+test("a takeover frees the queue slot of the dead worker's task", async () => {
   const jobs = createJobs();
   const narrow = queue("narrow", { concurrency: 1, perKey: { concurrency: 1 } });
   const job = task("job", { queue: narrow, key: () => "k" }, (_ctx, name: string) => jobs.work(name));
@@ -197,20 +197,20 @@ test("a lease that dies frees its place when it is taken over", async () => {
   const run = await engine.start(all);
   await engine.clock.advance(0);
   await engine.crash();
-  expect(jobs.begun).toEqual(["a", "a"]);
+  expect(jobs.started).toEqual(["a", "a"]);
   jobs.gate("a").open();
   jobs.gate("b").open();
   expect(await run.result()).toEqual(["a", "b"]);
 });
 
-test("a retry waits outside, and its place goes to the next", async () => {
-  const begun: string[] = [];
+test("a task that waits for its retry holds no queue slot", async () => {
+  const started: string[] = [];
   const narrow = queue("narrow", { perKey: { concurrency: 1 } });
   const job = task(
     "job",
     { queue: narrow, key: () => "k", retry: { maxAttempts: 2, baseDelay: "1 minute" } },
     (ctx, name: string) => {
-      begun.push(name);
+      started.push(name);
       if (name === "a" && ctx.attempt === 1) throw new Error("once");
       return name;
     },
@@ -219,13 +219,13 @@ test("a retry waits outside, and its place goes to the next", async () => {
   await using engine = await createTestEngine({ definitions: [all, job] });
   const run = await engine.start(all);
   await engine.clock.advance(0);
-  expect(begun).toEqual(["a", "b"]);
+  expect(started).toEqual(["a", "b"]);
   await engine.clock.advance("3 minutes");
   expect(await run.result()).toEqual(["a", "b"]);
-  expect(begun).toEqual(["a", "b", "a"]);
+  expect(started).toEqual(["a", "b", "a"]);
 });
 
-test("a cancelled run gives its tasks' places back", async () => {
+test("a cancelled run frees the queue slots of its tasks", async () => {
   const jobs = createJobs();
   const narrow = queue("narrow", { perKey: { concurrency: 1 } });
   const job = task("job", { queue: narrow, key: () => "k" }, (_ctx, name: string) => jobs.work(name));
@@ -235,15 +235,15 @@ test("a cancelled run gives its tasks' places back", async () => {
   await engine.clock.advance(0);
   const second = await engine.start(one, "b");
   await engine.clock.advance(0);
-  expect(jobs.begun).toEqual(["a"]);
+  expect(jobs.started).toEqual(["a"]);
   await first.cancel();
   await engine.clock.advance(0);
-  expect(jobs.begun).toEqual(["a", "b"]);
+  expect(jobs.started).toEqual(["a", "b"]);
   jobs.gate("b").open();
   expect(await second.result()).toBe("b");
 });
 
-test("a worker that names queues claims nothing else", async () => {
+test("a worker that names queues claims only from them", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const heavy = queue("heavy");
@@ -261,7 +261,7 @@ test("a worker that names queues claims nothing else", async () => {
   expect((await idle.result())[0]).toBe("rendered");
 });
 
-test("what cannot be meant is refused before anything is written", async () => {
+test("invalid queue options are refused before anything is written", async () => {
   const run = async (): Promise<void> => {};
   const narrow = queue("narrow", { perKey: { concurrency: 1 } });
   expect(() => queue("q", { concurrency: 0 })).toThrow("concurrency: expected a whole number of 1 or more, got 0");
@@ -270,7 +270,7 @@ test("what cannot be meant is refused before anything is written", async () => {
   expect(() => queue("")).toThrow("queue name");
   expect(() => task("t", { queue: narrow }, run)).toThrow("has limits per key");
   expect(() => task("t", { key: () => "k" }, run)).toThrow("a key without a queue");
-  expect(() => task("t", { queue: { kind: "queue", name: "x" } }, run)).toThrow("expected what queue() made");
+  expect(() => task("t", { queue: { kind: "queue", name: "x" } }, run)).toThrow("expected a queue from queue()");
   const one = workflow("one", { queue: queue("a", { concurrency: 1 }) }, run);
   const two = workflow("two", { queue: queue("a", { concurrency: 2 }) }, run);
   const same = workflow("same", { queue: queue("a", { concurrency: 1 }) }, run);
@@ -278,11 +278,11 @@ test("what cannot be meant is refused before anything is written", async () => {
   expect(twice).toMatchObject({ code: "DUPLICATE_DEFINITION" });
   expect(twice.message).toContain("Two queues are called a");
   await using engine = await createTestEngine({ definitions: [one, same] });
-  expect(await rejection(engine.getQueue("nobody").pause())).toMatchObject({ code: "QUEUE_NOT_FOUND" });
+  expect(await rejection(engine.getQueue("missing").pause())).toMatchObject({ code: "QUEUE_NOT_FOUND" });
   expect(await rejection(engine.getQueue("default").pause())).toMatchObject({ code: "USAGE" });
 });
 
-test("a key that is no key fails the call, not the worker", async () => {
+test("an invalid key fails the call, not the worker", async () => {
   const narrow = queue("narrow", { perKey: { concurrency: 1 } });
   const job = task("job", { queue: narrow, key: (key: string) => key }, (_ctx, key: string) => key);
   const one = workflow("one", { queue: narrow, key: (key: string) => key }, async (ctx, key: string) => {

@@ -1,4 +1,4 @@
-// User code, files and clocks that behave badly: whatever they do, a failure stays the failure of one run.
+// Misbehaving user code, files and clocks: a failure affects one run only.
 
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -31,7 +31,7 @@ const THROWN: readonly [what: string, make: () => unknown][] = [
   ["a revoked proxy", revoked],
 ];
 
-test.each(THROWN)("%s is a failure like any other, wherever it is thrown", async (_what, make) => {
+test.each(THROWN)("%s fails the run like any other error, wherever it is thrown", async (_what, make) => {
   const retry = { maxAttempts: 2, baseDelay: 1 };
   const fails = async (): Promise<never> => {
     throw make();
@@ -92,7 +92,7 @@ test.each([
   expect(await run.result()).toEqual(["rejected", "rejected", "fulfilled"]);
 });
 
-test("a `retryable` that throws ends the operation with its reason", async () => {
+test("a `retryable` function that throws fails the operation with that error", async () => {
   const retryable = (): boolean => {
     throw new Error("what is that?");
   };
@@ -107,7 +107,7 @@ test("a `retryable` that throws ends the operation with its reason", async () =>
   });
 });
 
-test("a long line of operations that end at once waits behind slow ones", async () => {
+test("many operations that end at once wait behind slow ones without overflowing the stack", async () => {
   const gate = createGate();
   const subject = workflow("subject", async (ctx) => {
     const slow = ctx.run("slow", () => gate.wait());
@@ -126,7 +126,7 @@ test("a long line of operations that end at once waits behind slow ones", async 
   expect(await run.result()).toBe(20_001);
 });
 
-test("a state key that is no name is refused before it takes a number", async () => {
+test("an invalid state key is refused before it becomes a command", async () => {
   const subject = workflow("subject", async (ctx) => {
     let refused = "";
     try {
@@ -144,7 +144,7 @@ test("a state key that is no name is refused before it takes a number", async ()
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("closing starts nothing that still waits in line", async () => {
+test("closing the engine starts no operation that waits for a slot", async () => {
   const gate = createGate();
   let calls = 0;
   const subject = workflow("subject", async (ctx) => {
@@ -168,7 +168,7 @@ test("closing starts nothing that still waits in line", async () => {
   expect(calls).toBe(2);
 });
 
-/** A store on a file, changed a little. */
+/** A SQLite store with some methods replaced. */
 function altered(path: string, change: (store: AnyStore) => Partial<AnyStore>): StoreSource {
   return {
     async "~open"(options) {
@@ -184,7 +184,7 @@ function altered(path: string, change: (store: AnyStore) => Partial<AnyStore>): 
   };
 }
 
-test("an engine whose store takes nothing more is closed all the same", async () => {
+test("an engine closes although its store rejects every write", async () => {
   using folder = createFolder();
   let closed = false;
   const subject = workflow("subject", async (ctx) => ctx.run("a", () => 1));
@@ -200,7 +200,7 @@ test("an engine whose store takes nothing more is closed all the same", async ()
   expect(closed).toBe(true);
 });
 
-test("closing waits for a drain that is under way", async () => {
+test("close() waits for a drain in progress", async () => {
   const gate = createGate<string>();
   const subject = workflow("subject", async (ctx) => ctx.run("a", () => gate.wait()));
   using folder = createFolder();
@@ -216,7 +216,7 @@ test("closing waits for a drain that is under way", async () => {
   expect(await next.get(subject, "run-1").result()).toBe("finished");
 });
 
-test("cancelling a parent leaves the run alone whose id its child wanted", async () => {
+test("cancelling a parent does not cancel an unrelated run that has its child's id", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   const stranger = workflow("stranger", { ports: { go: promise() } }, async (ctx) => ctx.promise("go"));
@@ -233,7 +233,7 @@ test("cancelling a parent leaves the run alone whose id its child wanted", async
   expect(await client.get(stranger, "taken").result({ timeout: "5 s" })).toBeUndefined();
 });
 
-test("a worker that lost its lease goes on although new runs never cease to come", async () => {
+test("a worker that lost its lease continues although new runs keep arriving", async () => {
   using folder = createFolder();
   const path = folder.file("runs.db");
   const subject = workflow("subject", async (ctx) => ctx.run("a", () => 1));
@@ -258,7 +258,7 @@ test("a worker that lost its lease goes on although new runs never cease to come
   expect(result).toBe(1);
 });
 
-test("a task whose entry is damaged stops its own run, and no other", async () => {
+test("a task with a damaged entry stops its own run, and no other", async () => {
   using folder = createFolder();
   const path = folder.file("runs.db");
   const work = task("work", async (_ctx, text: string) => text);
@@ -266,7 +266,7 @@ test("a task whose entry is damaged stops its own run, and no other", async () =
   await using client = await createClient({ store: `sqlite:${path}`, definitions: [subject, work] });
   const damaged = await client.start(subject, "marked");
   const sound = await client.start(subject, "other");
-  // A worker without the task schedules it; nobody runs it before the bytes are changed.
+  // A worker without the task schedules it, so it does not run before the bytes are changed.
   const gate = createGate();
   const held = task("work", async (_ctx, _text: string) => gate.wait());
   const scheduler = await createEngine({ store: `sqlite:${path}`, definitions: [subject, held], logger: silent });

@@ -1,11 +1,11 @@
-// Retrying: a failed run goes on from where it failed; everything committed stays.
+// run.retry(): a failed run continues from where it failed; committed steps stay.
 
 import { expect, test } from "vitest";
 import { promise, queue, signal, task, workflow } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
 import { collect, createGate, rejection, storeAround } from "./world.ts";
 
-/** Fails until it is repaired. */
+/** Fails until it is fixed. */
 function repairable(): { call<T>(value: T): T; calls: number; broken: boolean } {
   return {
     calls: 0,
@@ -19,7 +19,7 @@ function repairable(): { call<T>(value: T): T; calls: number; broken: boolean } 
 }
 
 test.each(["task", "operation"] as const)(
-  "the %s that made the run fail is done again, and what was done before is not",
+  "a retry repeats the %s that made the run fail, and no earlier step",
   async (kind) => {
     const device = repairable();
     let before = 0;
@@ -45,7 +45,7 @@ test.each(["task", "operation"] as const)(
   },
 );
 
-test.each(["task", "operation"] as const)("a %s that is tried anew begins with its first attempt", async (kind) => {
+test.each(["task", "operation"] as const)("after a retry of the run, a %s starts with attempt 1", async (kind) => {
   const attempts: number[] = [];
   const keys = new Set<string>();
   const call = (ctx: { attempt: number; idempotencyKey: string }): string => {
@@ -68,7 +68,7 @@ test.each(["task", "operation"] as const)("a %s that is tried anew begins with i
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("code that threw by itself runs again from its last position, with today's code", async () => {
+test("a run whose code threw is replayed and continues with the current code", async () => {
   let fixed = false;
   let calls = 0;
   const buggy = workflow("buggy", async (ctx) => {
@@ -87,7 +87,7 @@ test("code that threw by itself runs again from its last position, with today's 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("what the code did after it heard of the failure is forgotten, and its steps get other keys", async () => {
+test("a retry voids the steps after the failure, and repeated steps get new keys", async () => {
   const device = repairable();
   const keys: string[] = [];
   const careful = workflow("careful", async (ctx) => {
@@ -110,7 +110,7 @@ test("what the code did after it heard of the failure is forgotten, and its step
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("what was open when the run failed is open again: tasks, timers with their time, waits for people", async () => {
+test("a retry reopens what was open when the run failed: tasks, timers with their due time, promises", async () => {
   const device = repairable();
   const slow = createGate<string>();
   let slowCalls = 0;
@@ -140,7 +140,7 @@ test("what was open when the run failed is open again: tasks, timers with their 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("completions and messages that came after the failure and before the end stay", async () => {
+test("completions and messages that arrived between the failure and the end stay", async () => {
   const device = repairable();
   const gate = createGate();
   let other = 0;
@@ -183,7 +183,7 @@ test("a promise that was rejected can be resolved after the retry", async () => 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a failed child is retried with its parent, and the parent of a retried child is answered", async () => {
+test("a retry of a parent retries its failed child, and the retried child replies to its parent", async () => {
   const device = repairable();
   const child = workflow("child", async (ctx) => ctx.run("work", () => device.call("child's")));
   const parent = workflow("parent", async (ctx) => ctx.child(child, undefined, { id: "child" }));
@@ -196,7 +196,7 @@ test("a failed child is retried with its parent, and the parent of a retried chi
   for (const one of [run, engine.get(child, "child")]) expect(await one.verify()).toMatchObject({ status: "same" });
 });
 
-test("a child that ended while its parent was failed answers again, a live one answers later", async () => {
+test("a child that ended while its parent had failed replies again; a live child replies when it ends", async () => {
   const device = repairable();
   const asks = workflow("asks", { ports: { go: promise<string>() } }, async (ctx) => ctx.promise("go"));
   const parent = workflow("parent", async (ctx) =>
@@ -218,7 +218,7 @@ test("a child that ended while its parent was failed answers again, a live one a
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a child that was started after the failure is not taken for the one that is started now", async () => {
+test("a child started after the failure is not mistaken for the child that the retry starts", async () => {
   const device = repairable();
   const asks = workflow("asks", { ports: { go: promise<string>() } }, async (ctx, _n: number) => ctx.promise("go"));
   const parent = workflow("parent", async (ctx) => {
@@ -248,7 +248,7 @@ test("a child that was started after the failure is not taken for the one that i
   expect(await run.result()).toBe("wanted");
 });
 
-test("a run that missed its deadline gets it anew", async () => {
+test("a retry restarts the deadline of a run that missed it", async () => {
   const waits = workflow("waits", { ports: { go: promise<number>() } }, async (ctx) => ctx.promise("go"));
   await using engine = await createTestEngine({ definitions: [waits] });
   const run = await engine.start(waits, undefined, { deadline: "1 hour" });
@@ -262,7 +262,7 @@ test("a run that missed its deadline gets it anew", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("only a failed run can be retried, and none whose steps were undone", async () => {
+test("only a failed run whose steps were not undone can be retried", async () => {
   const quick = workflow("quick", async () => 1);
   const undone = workflow("undone", async (ctx) => {
     await ctx.run("step", () => 1, { undo: async () => {} });
@@ -272,7 +272,7 @@ test("only a failed run can be retried, and none whose steps were undone", async
   const completed = await engine.start(quick);
   await completed.result();
   expect(await rejection(completed.retry())).toMatchObject({ code: "USAGE" });
-  expect(await rejection(engine.get(quick, "nobody").retry())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "missing").retry())).toMatchObject({ code: "RUN_NOT_FOUND" });
   const run = await engine.start(undone);
   await rejection(run.result());
   const before = await run.info();
@@ -283,7 +283,7 @@ test("only a failed run can be retried, and none whose steps were undone", async
   expect(await engine.bulk("retry", {})).toEqual({ count: 0, skipped: 2 });
 });
 
-test("a run can fail and be retried again and again", async () => {
+test("a run can fail and be retried repeatedly", async () => {
   let works = 0;
   const stages = workflow("stages", async (ctx) => {
     const all: number[] = [];
@@ -312,7 +312,7 @@ test("a run can fail and be retried again and again", async () => {
   expect(await source.store.check()).toEqual([]);
 });
 
-test("a retried run ends the same, killed at every commit", async () => {
+test("a retried run has the same result after a crash at every commit", async () => {
   const once = new Set<string>();
   const flaky = task("flaky", (ctx, broken: boolean) => {
     if (broken && !once.has(`${ctx.runId} repaired`)) throw new Error("broken");
@@ -336,7 +336,7 @@ test("a retried run ends the same, killed at every commit", async () => {
   expect(crashes).toBeGreaterThan(6);
 });
 
-test("a retried run is counted in its queue again, and nobody is let in before there is room", async () => {
+test("a retried run counts against its queue's limits again", async () => {
   const device = repairable();
   const gates = { a: createGate(), b: createGate(), c: createGate() };
   const narrow = queue("narrow", { concurrency: 1 });
@@ -368,7 +368,7 @@ test("a retried run is counted in its queue again, and nobody is let in before t
   expect([await leased(), await source.store.check()]).toEqual([0, []]);
 });
 
-test("a run whose singleton key another live run has is not retried, and nothing is written; afterwards it is", async () => {
+test("a retry is rejected while another live run has the run's singleton key, and succeeds afterwards", async () => {
   const device = repairable();
   const job = workflow("job", { ports: { go: promise() } }, async (ctx, name: string) => {
     if (name === "a") await ctx.run("work", () => device.call("done"));

@@ -1,4 +1,4 @@
-// A crash at every commit point of a schedule's life: no firing is lost, none is doubled.
+// A crash at every commit of a schedule: no firing is lost, and none happens twice.
 
 import { expect, test } from "vitest";
 import { promise, workflow, type ScheduleOptions } from "reprise";
@@ -21,7 +21,7 @@ interface Kill {
   readonly when: "before" | "after";
 }
 
-/** Notes the batches that wrote something; dies at the one that is named. */
+/** Records the batches that wrote something, and crashes at the named one. */
 function createCut(wrote: number[], kill: Kill | undefined, die: () => void): WriteInterceptor {
   let count = 0;
   return async (apply) => {
@@ -37,15 +37,15 @@ function createCut(wrote: number[], kill: Kill | undefined, die: () => void): Wr
   };
 }
 
-/** A poll that found nothing wrote nothing. */
+/** A poll without a result writes nothing. */
 function isNews(outcome: unknown): boolean {
   if (Array.isArray(outcome)) return outcome.length > 0;
   const { runs, ready } = outcome as { runs?: unknown[]; ready?: number };
   return runs === undefined || runs.length > 0 || ready !== 0;
 }
 
-/** Four and a half hours of a schedule; answers its runs, and which batches wrote something. */
-async function live(options: ScheduleOptions, what: typeof nap | typeof slow, backfills: boolean, kill?: Kill) {
+/** Runs a schedule for four and a half hours; returns its runs, and which batches wrote something. */
+async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof slow, backfills: boolean, kill?: Kill) {
   const world = await createCrashWorld([nap, slow], [], NOON);
   const { time, store } = world;
   const wrote: number[] = [];
@@ -88,16 +88,16 @@ test.each<[string, ScheduleOptions, typeof nap | typeof slow, boolean, number]>(
   ["that cancels", { cron: "0 * * * *", overlap: "cancel" }, slow, false, 4],
   ["that is backfilled", { every: "1 hour", overlap: "allow" }, nap, true, 6],
 ])(
-  "a schedule %s, killed at every commit, has the same runs in the end",
-  // Some fifty lives each.
+  "a schedule %s has the same runs after a crash at every commit",
+  // About fifty crashes each.
   { timeout: 120_000 },
   async (_which, options, what, fills, count) => {
-    const undisturbed = await live(options, what, fills);
+    const undisturbed = await runSchedule(options, what, fills);
     expect(undisturbed.runs).toHaveLength(count);
     let kills = 0;
     for (const batch of undisturbed.wrote)
       for (const when of ["before", "after"] as const) {
-        const disturbed = await live(options, what, fills, { batch, when });
+        const disturbed = await runSchedule(options, what, fills, { batch, when });
         if (disturbed.killed) kills += 1;
         expect(disturbed.runs, `killed ${when} batch ${batch}`).toEqual(undisturbed.runs);
       }

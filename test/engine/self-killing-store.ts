@@ -1,4 +1,4 @@
-// A store for a worker process that kills itself just before, or just after, its n-th commit of those that count.
+// A store that kills its process with SIGKILL just before or just after its n-th counted commit.
 
 import type { StoreSource } from "reprise";
 import { aroundWrites, type AnyWrite } from "./world.ts";
@@ -8,7 +8,7 @@ export interface Kill {
   readonly commit: number;
 }
 
-/** Without `kill` it lives. */
+/** Without `kill` the store is unchanged. */
 export function selfKillingStore(
   source: StoreSource,
   kill: Kill | undefined,

@@ -1,4 +1,4 @@
-// The engine on a store whose answers take time, under virtual time and through a crash.
+// An engine whose store answers asynchronously, under virtual time and through a crash.
 
 import { expect, test } from "vitest";
 import { createEngine, promise, task, workflow, type Database, type StoreSource } from "reprise";
@@ -9,7 +9,7 @@ import { PERFECT_WIRE, SimServer, type SimWire } from "../simulation/store/sim-b
 import { simulatedSource } from "../stores/remote-fixture.ts";
 import { aroundWrites, createGate, macrotask, until } from "./world.ts";
 
-/** Every call takes a turn of the event loop, as an answer from a server does. */
+/** Every call takes a turn of the event loop, as a reply from a server does. */
 function slowSource(): StoreSource {
   const wire: SimWire = {
     ...PERFECT_WIRE,
@@ -24,8 +24,8 @@ const remind = task("remind", async (_ctx, to: string) => `reminded ${to}`);
 const trial = workflow("trial", { ports: { approved: promise<boolean>() } }, async (ctx, user: string) => {
   await ctx.run("greet", () => `hello ${user}`);
   await ctx.sleep("30 days");
-  const said = await ctx.task(remind, user);
-  return `${said}, ${String(await ctx.promise("approved"))}`;
+  const reminder = await ctx.task(remind, user);
+  return `${reminder}, ${String(await ctx.promise("approved"))}`;
 });
 
 test.each([
@@ -42,7 +42,7 @@ test.each([
   expect(await run.result()).toBe("reminded ann, true");
 });
 
-test("what comes while a look for work is under way is looked for when that is over", async () => {
+test("work that becomes ready during a claim is claimed right after it", async () => {
   const hold = createGate();
   let isHeld = false;
   const source = aroundWrites(simulatedSource(), async (writes, apply) => {
@@ -56,11 +56,11 @@ test("what comes while a look for work is under way is looked for when that is o
   await engine.clock.advance(0);
   isHeld = true;
   const crashed = engine.crash();
-  // The next process has looked, and found nothing.
+  // The next process has polled, and found nothing.
   await hold.reached;
   await until(() => engine.find("run-1").then(Boolean, () => false));
   await run.resolve("go", 7);
-  // Time enough to look again, were it not under way.
+  // Enough time for another poll, if none were in flight.
   for (let turn = 0; turn < 5; turn += 1) await macrotask();
   isHeld = false;
   hold.open();
@@ -74,15 +74,15 @@ const chain = workflow("chain", async (ctx, steps: number) => {
   return sum;
 });
 
-/** How many commits were under way at once, at most, while this many runs went through their steps. */
+/** The largest number of commits in flight while this many runs executed their steps. */
 async function commitsAtOnce(runs: number): Promise<number> {
-  let underWay = 0;
+  let inFlight = 0;
   let most = 0;
   const wire: SimWire = {
     ...PERFECT_WIRE,
     pass(call, place) {
-      if (call === "commit" && place === "before") most = Math.max(most, (underWay += 1));
-      if (call === "commit" && place === "after") underWay -= 1;
+      if (call === "commit" && place === "before") most = Math.max(most, (inFlight += 1));
+      if (call === "commit" && place === "after") inFlight -= 1;
       return new Promise<void>((resolve) => systemTimers.soon(resolve));
     },
   };
@@ -95,17 +95,17 @@ async function commitsAtOnce(runs: number): Promise<number> {
   return most;
 }
 
-test("while one half of many runs is being written, the code of the other half goes on; a few share one commit", async () => {
+test("with many runs, the code of one half continues while the other half is committed; a few runs share one commit", async () => {
   expect(await commitsAtOnce(200)).toBe(2);
   expect(await commitsAtOnce(5)).toBe(1);
 });
 
-test("however often a worker looks for work of others, tasks of its own runs do not go through the queue", async () => {
+test("frequent polls do not keep a worker from claiming the tasks of its own runs eagerly", async () => {
   let found = 0;
   let looks = 0;
   const watched = aroundWrites(simulatedSource(), async (writes, apply) => {
     const outcomes = await apply();
-    // While one look is under way the next is already wanted.
+    // The next poll is requested while one is in flight.
     const before = looks;
     if (writes.some(({ write }) => write === "claim-items")) await until(() => looks > before + 1);
     writes.forEach(({ write }, index) => {
@@ -131,7 +131,7 @@ test("however often a worker looks for work of others, tasks of its own runs do 
 
 const simulated: Database<unknown, false> = { "~kind": "simulated" };
 
-test("transactions of several runs are open at once, and however many there are, others go on in between", async () => {
+test("transactions of several runs are open at once, and other runs continue between them", async () => {
   const many = 200;
   let open = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-// Runs that are stopped, not ended: code that does not fit its journal, and code that asks for what nobody has.
+// Stopped runs: code that does not match its journal, and code that needs a task or definition that is not registered.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -20,7 +20,7 @@ const wrongCode = workflow("greeter", { ports }, async (ctx, name: string) => {
 });
 
 describe("ACCEPTANCE 24: a determinism violation", () => {
-  test("stops the run with its evidence, is never retried, and the right code completes it", async () => {
+  test("stops the run with evidence, is not retried, and the fixed code completes it", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     {
@@ -43,12 +43,12 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
       expect(info.status).toBe("determinism_violation");
       expect(info.error?.message).toContain(text);
       expect(info.entries).toBe(4);
-      // Never retried: neither by time nor by a message nor by another process.
+      // Not retried: neither by time nor by a message nor by another process.
       await engine.clock.advance("30 days");
       await engine.crash();
       expect((await rejection(run.result())).code).toBe("DETERMINISM_VIOLATION");
       expect(watched.events.filter(({ event }) => event === "run.stopped")).toHaveLength(1);
-      // Resumed with the same code it stops again, and nothing is lost.
+      // Resumed with the same code, it stops again and loses nothing.
       await run.resume();
       expect((await rejection(run.result())).code).toBe("DETERMINISM_VIOLATION");
       expect(watched.events.filter(({ event }) => event === "run.stopped")).toHaveLength(2);
@@ -64,7 +64,7 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
     }
   });
 
-  test("ACCEPTANCE 25: a longer loop goes on with a new command, a shorter one is stopped for its orphan", async () => {
+  test("ACCEPTANCE 25: a longer loop continues with a new command; a shorter loop is stopped with an orphan command", async () => {
     const step = task("step", (_ctx, n: number) => n);
     const loop = (rounds: number, determinism: "strict" | "per-type") =>
       workflow("loop", { ports, determinism }, async (ctx) => {
@@ -140,7 +140,7 @@ describe("an unregistered", () => {
   );
 });
 
-test("a run of a definition this process does not have is left to others", async () => {
+test("a worker does not claim a run of a definition that it does not have", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("runs.db")}`;
   {
@@ -158,7 +158,7 @@ test("a run of a definition this process does not have is left to others", async
   expect(await engine.get(rightCode, "run-1").result()).toBe("Hello, Ada X");
 });
 
-test("a stop that the store could not take is made again", async () => {
+test("a worker repeats a stop that the store rejected", async () => {
   let failures = 0;
   const source = storeAround((writes, apply) => {
     if (failures > 0 || !writes.some(({ write }) => write === "stop")) return apply();
@@ -183,7 +183,7 @@ describe("a workflow that waits for a promise the engine does not own", () => {
       return ctx.run("second", () => 2);
     });
 
-  test("is blocked with the place and what to do, instead of waiting for ever", async () => {
+  test("is blocked with the source location and the next step, instead of waiting forever", async () => {
     const gate = Promise.withResolvers<void>();
     const waits = foreign(() => gate.promise);
     await using engine = await createTestEngine({ definitions: [waits] });
@@ -199,13 +199,13 @@ describe("a workflow that waits for a promise the engine does not own", () => {
         .indexOf("      await wait();");
     expect(error.message).toContain(`, at test/engine/stopped-runs.test.ts:${line}, after Operation(0): `);
     expect((error as RepriseError).details).toMatchObject({ code: "STALLED", expected: "a promise made by ctx" });
-    // What it does when the promise comes after all is not heard.
+    // Ignored: the promise settles after the run was stopped.
     gate.resolve();
     await engine.clock.advance("1 hour");
     expect(await run.info()).toMatchObject({ status: "blocked", entries: 2 });
   });
 
-  test("goes on when the code is right and the run is resumed", async () => {
+  test("continues when the code is fixed and the run is resumed", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("foreign.db")}`;
     {

@@ -1,4 +1,4 @@
-// Streams: what a run shows while it goes on.
+// Streams: chunks that a run emits while it executes.
 
 import { promise, stream, workflow, type Run } from "reprise";
 import { createClient, createEngine } from "reprise";
@@ -18,7 +18,7 @@ const report = workflow("report", { ports }, async (ctx, pages: number) => {
   return pages;
 });
 
-test("a reader gets every chunk in order with its offset, and the stream ends with the run", async () => {
+test("a reader receives every chunk in order with its offset, and the stream ends with the run", async () => {
   await using engine = await createTestEngine({ definitions: [report] });
   const run = await engine.start(report, 3);
   expect(await collect(run.stream("progress"))).toEqual([
@@ -31,7 +31,7 @@ test("a reader gets every chunk in order with its offset, and the stream ends wi
   expect(await collect(run.stream("words"))).toEqual([{ offset: 1, value: "done" }]);
 });
 
-test("what code emits is shown once, however often it is replayed, and leaves no entry", async () => {
+test("a chunk of workflow code appears once, however often it is replayed, and writes no entry", async () => {
   const slow = workflow("slow", { ports }, async (ctx) => {
     for (let n = 1; n <= 4; n += 1) {
       ctx.emit("progress", n);
@@ -51,7 +51,7 @@ test("what code emits is shown once, however often it is replayed, and leaves no
   expect((await run.verify()).status).toBe("same");
 });
 
-test("killed at every commit, each chunk of the code is there exactly once", async () => {
+test("after a crash at every commit, each chunk of the code appears exactly once", async () => {
   const branches = workflow("branches", { ports }, async (ctx) => {
     ctx.emit("words", "start");
     await Promise.all(
@@ -69,7 +69,7 @@ test("killed at every commit, each chunk of the code is there exactly once", asy
   const { crashes } = await crashEverywhere(branches, undefined, {
     drive: async (engine, id) => {
       const run = engine.get(branches, id) as Run<typeof branches>;
-      // Read to its end in whatever life comes to it.
+      // Read by whichever process reaches the end.
       void Promise.all([collect(run.stream("words")), collect(run.stream("progress"))]).then(
         (chunks) => seen.add(JSON.stringify(chunks)),
         () => {},
@@ -87,7 +87,7 @@ test("killed at every commit, each chunk of the code is there exactly once", asy
   expect(seen.size).toBeGreaterThan(0);
 });
 
-test("a cold run does not send again what is in", async () => {
+test("a replayed run does not emit stored chunks again", async () => {
   const sent: unknown[] = [];
   const store = storeAround((writes, apply) => {
     for (const write of writes) if (write.write === "turn") sent.push(...write.chunks.map(({ number }) => number));
@@ -107,7 +107,7 @@ test("a cold run does not send again what is in", async () => {
   expect(sent).toEqual([0, 1, 2]);
 });
 
-test("an operation's chunks are there before it ends", async () => {
+test("an operation's chunks can be read before it ends", async () => {
   const gate = createGate();
   const talk = workflow("talk", { ports }, async (ctx) =>
     ctx.run("model", async ({ emit }) => {
@@ -130,7 +130,7 @@ test("an operation's chunks are there before it ends", async () => {
   expect(await run.result()).toBe(3);
 });
 
-test("an operation that is repeated may show its chunks again, and one that is over shows nothing more", async () => {
+test("a retried operation may emit its chunks again, and an ended one emits nothing more", async () => {
   let late: (() => void) | undefined;
   const flaky = workflow("flaky", { ports }, async (ctx) => {
     await ctx.run(
@@ -156,7 +156,7 @@ test("an operation that is repeated may show its chunks again, and one that is o
   expect(values).toEqual(["attempt 1", "attempt 2"]);
 });
 
-test("a stream is read live from another process, and goes on from an offset after this one", async () => {
+test("another process reads a stream live, and continues from an offset", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("store.db")}`;
   const step = workflow("step", { ports: { ...ports, next: promise() } }, async (ctx) => {
@@ -179,7 +179,7 @@ test("a stream is read live from another process, and goes on from an offset aft
   expect(await collect(far.stream("progress", { after: 2 }))).toEqual([{ offset: 3, value: 3 }]);
 });
 
-test("emitting never waits for a reader or for the store", async () => {
+test("emit() does not wait for a reader or for the store", async () => {
   const many = workflow("many", { ports }, async (ctx) => {
     for (let n = 0; n < 3_000; n += 1) ctx.emit("progress", n);
     return "sent";
@@ -191,7 +191,7 @@ test("emitting never waits for a reader or for the store", async () => {
   expect(offsets).toEqual(Array.from({ length: 3_000 }, (_, n) => n + 1));
 });
 
-test("a reader may leave while it waits, and another starts where it likes", async () => {
+test("a reader may stop while it waits, and another may start at any offset", async () => {
   const waits = workflow("waits", { ports }, async (ctx) => {
     ctx.emit("progress", 1);
     await ctx.promise("go");
@@ -209,7 +209,7 @@ test("a reader may leave while it waits, and another starts where it likes", asy
   expect(await collect(run.stream("progress"))).toEqual([{ offset: 1, value: 1 }]);
 });
 
-test("a reader of a run that still goes on is told when the engine closes", async () => {
+test("a reader of a live run fails when the engine closes", async () => {
   const waits = workflow("waits", { ports }, async (ctx) => ctx.promise("go"));
   const engine = await createEngine({ store: "sqlite::memory:", definitions: [waits] });
   const run = await engine.start(waits);
@@ -219,7 +219,7 @@ test("a reader of a run that still goes on is told when the engine closes", asyn
   expect((await rejection(reading)).code).toBe("ENGINE_CLOSED");
 });
 
-test("a worker that dies while an operation emits is still found out", async () => {
+test("chunks do not clear a suspect whose operation kills its worker", async () => {
   const source = storeAround((_writes, apply) => apply());
   const poison = workflow("poison", { ports }, async (ctx) =>
     ctx.run("talk", async (op) => {
@@ -229,7 +229,7 @@ test("a worker that dies while an operation emits is still found out", async () 
   );
   await using engine = await createTestEngine({ definitions: [poison], store: source });
   const run = await engine.start(poison);
-  for (let lives = 0; lives <= MAX_TAKEOVERS; lives += 1) {
+  for (let crashes = 0; crashes <= MAX_TAKEOVERS; crashes += 1) {
     await engine.clock.advance("1 s");
     await engine.crash();
   }
@@ -248,9 +248,9 @@ test.each<[string, (run: Run<typeof report>) => unknown, string, string]>([
   expect([error.code, error.message]).toEqual([code, expect.stringContaining(text)]);
 });
 
-test("a reader of a run that does not exist is told so", async () => {
+test("reading a run that does not exist is refused", async () => {
   await using engine = await createTestEngine({ definitions: [report] });
-  const reading = collect((engine.get(report, "nobody") as Run<typeof report>).stream("words"));
+  const reading = collect((engine.get(report, "missing") as Run<typeof report>).stream("words"));
   expect((await rejection(reading)).code).toBe("RUN_NOT_FOUND");
 });
 

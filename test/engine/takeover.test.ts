@@ -1,4 +1,4 @@
-// How long it takes until the work of a dead worker is somebody else's, under virtual time and with real heartbeats.
+// How long a takeover takes, under virtual time and with real heartbeats.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemRandom, systemTimers } from "../../src/base/index.ts";
@@ -60,7 +60,7 @@ async function startWorker(name: string, definitions: readonly unknown[], leaseM
   return { core, store };
 }
 
-/** From timer to timer, with everything done in between that can be. */
+/** Advances from timer to timer, and lets everything settle in between. */
 async function advance(ms: number, until: () => boolean = () => false): Promise<void> {
   const end = time.now() + ms;
   while (!until()) {
@@ -72,62 +72,62 @@ async function advance(ms: number, until: () => boolean = () => false): Promise<
   }
 }
 
-function programOf(begun: string[], where: string, waits: boolean) {
+function programOf(started: string[], where: string, waits: boolean) {
   const work = task("work", () => {
-    begun.push(where);
+    started.push(where);
     return waits ? new Promise<string>(() => {}) : where;
   });
   return { both: workflow("both", async (ctx) => ctx.task(work)), work };
 }
 
 test.each([0, 0.1, 0.5, 0.9, 0.99])(
-  "a worker that dies at %d of a heartbeat loses its work to another within 15 seconds",
+  "another worker takes over within 15 seconds from a worker that dies at %d of a heartbeat",
   async (part) => {
-    const begun: string[] = [];
-    const dead = programOf(begun, "dead", true);
-    const alive = programOf(begun, "alive", false);
+    const started: string[] = [];
+    const dead = programOf(started, "dead", true);
+    const alive = programOf(started, "alive", false);
     const first = await startWorker("first", [dead.both, dead.work]);
     await advance(1_234);
     await startWorker("second", [alive.both, alive.work]);
     await first.core.start(dead.both as Definition, undefined as never, { id: "run-1" });
     await advance(20_000 + Math.floor((part * DEFAULT_LEASE_MS) / 3));
-    expect(begun).toEqual(["dead"]);
+    expect(started).toEqual(["dead"]);
     const diedAt = time.now();
     first.core.crash();
-    await advance(60_000, () => begun.length > 1);
-    expect(begun).toEqual(["dead", "alive"]);
+    await advance(60_000, () => started.length > 1);
+    expect(started).toEqual(["dead", "alive"]);
     expect(time.now() - diedAt).toBeLessThanOrEqual(BOUND_MS);
   },
 );
 
-test("a worker with a long lease of its own takes over from one with the default lease as soon as others do", async () => {
-  const begun: string[] = [];
-  const dead = programOf(begun, "dead", true);
-  const alive = programOf(begun, "alive", false);
+test("a worker with a long lease takes over from one with the default lease as soon as others do", async () => {
+  const started: string[] = [];
+  const dead = programOf(started, "dead", true);
+  const alive = programOf(started, "alive", false);
   const first = await startWorker("first", [dead.both, dead.work]);
   await startWorker("second", [alive.both, alive.work], 600_000);
   await first.core.start(dead.both as Definition, undefined as never, { id: "run-1" });
   await advance(33_333);
   const diedAt = time.now();
   first.core.crash();
-  await advance(300_000, () => begun.length > 1);
+  await advance(300_000, () => started.length > 1);
   expect(time.now() - diedAt).toBeLessThanOrEqual(BOUND_MS);
 });
 
-test("a worker that lives is never taken over, however long its work takes", async () => {
-  const begun: string[] = [];
-  const slow = programOf(begun, "slow", true);
-  const other = programOf(begun, "other", false);
+test("a live worker keeps its work, however long that takes", async () => {
+  const started: string[] = [];
+  const slow = programOf(started, "slow", true);
+  const other = programOf(started, "other", false);
   const first = await startWorker("first", [slow.both, slow.work]);
   await startWorker("second", [other.both, other.work]);
   await first.core.start(slow.both as Definition, undefined as never, { id: "run-1" });
   await advance(300_000);
-  expect(begun).toEqual(["slow"]);
+  expect(started).toEqual(["slow"]);
 });
 
-test("the store knows what a worker takes, and after a heartbeat what it has done and has in hand", async () => {
-  const begun: string[] = [];
-  const quick = programOf(begun, "quick", false);
+test("the store lists what a worker claims, and after a heartbeat what it has committed and what it runs", async () => {
+  const started: string[] = [];
+  const quick = programOf(started, "quick", false);
   const slow = workflow("slow", async (ctx) => ctx.run("wait", () => new Promise<void>(() => {})));
   const { core, store } = await startWorker("first", [quick.both, quick.work, slow]);
   for (let n = 0; n < 5; n++) await core.start(quick.both as Definition, undefined as never);
@@ -144,12 +144,12 @@ test("the store knows what a worker takes, and after a heartbeat what it has don
     items: ["work"],
     destinations: [],
     labels: ["gpu"],
-    leaves: [],
+    unclaimed: [],
     concurrency: 8,
     leaseMs: DEFAULT_LEASE_MS,
   });
   const doing = readWorkerActivity(worker?.activity);
-  expect(doing).toMatchObject({ runsEnded: 5, steps: 5, runsHeld: 1, atWork: 1, isDraining: false });
+  expect(doing).toMatchObject({ runsEnded: 5, steps: 5, runsHeld: 1, running: 1, isDraining: false });
   expect(doing?.overMs).toBe(BEAT_MS);
   await advance(BEAT_MS + 1);
   expect(readWorkerActivity((await store.listWorkers())[0]?.activity)).toMatchObject({

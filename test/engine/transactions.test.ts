@@ -29,7 +29,7 @@ const pay = workflow("pay", async (ctx, cents: number) => {
   return [first, second];
 });
 
-test("user SQL is committed with its entry, in order, and its answer is kept", async () => {
+test("user SQL is committed with its entry, in order, and its result is journaled", async () => {
   using folder = createFolder();
   const path = folder.file("store.db");
   await using engine = await createTestEngine({ definitions: [pay], store: sqlite(path) });
@@ -47,7 +47,7 @@ test("user SQL is committed with its entry, in order, and its answer is kept", a
   expect(balance(db, "ann")).toBe(10);
 });
 
-test("killed at every commit, user SQL has happened exactly once", async () => {
+test("user SQL takes effect exactly once after a crash at every commit", async () => {
   const transfers = workflow("transfers", async (ctx) => {
     await ctx.tx("create", sqlite, (db) => db.exec(TABLE));
     await ctx.tx("open", sqlite, (db) => add(db, "ann", 100));
@@ -68,7 +68,7 @@ test("killed at every commit, user SQL has happened exactly once", async () => {
   expect(crashes).toBeGreaterThan(15);
 });
 
-test("what the function throws rolls its SQL back and is the transaction's end", async () => {
+test("a function that throws rolls its SQL back and fails the transaction", async () => {
   const overdraw = workflow("overdraw", async (ctx) => {
     await ctx.tx("create", sqlite, (db) => db.exec(TABLE));
     const failures = [];
@@ -91,7 +91,7 @@ test("what the function throws rolls its SQL back and is the transaction's end",
   expect((await run.verify()).status).toBe("same");
 });
 
-test("a transaction that says RetryLaterError is rolled back and repeated", async () => {
+test("a transaction that throws RetryLaterError is rolled back and repeated", async () => {
   let calls = 0;
   const later = workflow("later", async (ctx) => {
     await ctx.tx("create", sqlite, (db) => db.exec(TABLE));
@@ -111,27 +111,27 @@ test("a transaction that says RetryLaterError is rolled back and repeated", asyn
   expect(calls).toBe(3);
 });
 
-test("a constraint that COMMIT looks at fails the transaction, and the run goes on", async () => {
+test("a deferred constraint that fails at COMMIT fails the transaction, and the run continues", async () => {
   const orphan = workflow("orphan", async (ctx) => {
     await ctx.tx("create", sqlite, (db) =>
       db.exec(`create table parents (id integer primary key);
         create table children (id integer primary key, parent integer references parents deferrable initially deferred)`),
     );
-    const said = await ctx
+    const outcome = await ctx
       .tx("orphan", sqlite, (db) => db.exec("insert into children values (1, 99)"))
       .catch((error: Error) => error.message);
     const left = await ctx.tx("count", sqlite, (db) =>
       Number(db.prepare("select count(*) as n from children").get()?.["n"]),
     );
-    return { said, left };
+    return { outcome, left };
   });
   await using engine = await createTestEngine({ definitions: [orphan] });
   const run = await engine.start(orphan);
-  expect(await run.result()).toEqual({ said: expect.stringContaining("FOREIGN KEY"), left: 0 });
+  expect(await run.result()).toEqual({ outcome: expect.stringContaining("FOREIGN KEY"), left: 0 });
   expect((await run.verify()).status).toBe("same");
 });
 
-test("a worker that was taken over commits neither its entry nor its SQL", async () => {
+test("a worker that lost its lease commits neither its entry nor its SQL", async () => {
   using folder = createFolder();
   const path = folder.file("store.db");
   let steal: ((store: AnyStore) => Promise<void>) | undefined;
@@ -177,7 +177,7 @@ test("a worker that was taken over commits neither its entry nor its SQL", async
   expect((await collect(run.journal())).filter(({ type }) => type === "OperationCompleted").length).toBe(1);
 });
 
-test("a transaction whose COMMIT did not happen is begun anew", async () => {
+test("a transaction whose COMMIT did not happen is repeated", async () => {
   let unsettled = true;
   const source: StoreSource = {
     async "~open"(options) {
@@ -187,7 +187,7 @@ test("a transaction whose COMMIT did not happen is begun anew", async () => {
           const value: unknown = Reflect.get(target, key, target);
           if (typeof value !== "function") return value;
           if (key !== "transact") return value.bind(target) as unknown;
-          // As a store does that finds its first COMMIT gone: everything is asked for again.
+          // Like a store whose first COMMIT failed: it calls the function and asks for the write again.
           return (...[call, write]: Parameters<AnyStore["transact"]>) =>
             target.transact(call, (result) => {
               const first = write(result);
@@ -205,7 +205,7 @@ test("a transaction whose COMMIT did not happen is begun anew", async () => {
   expect((await run.verify()).status).toBe("same");
 });
 
-test("two processes on one file add up exactly once each", { timeout: 30_000 }, async () => {
+test("two processes on one file each take effect exactly once", { timeout: 30_000 }, async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("store.db")}`;
   const deposit = workflow("deposit", async (ctx, to: string) => {
@@ -228,7 +228,7 @@ test("two processes on one file add up exactly once each", { timeout: 30_000 }, 
   expect([balance(db, "ann"), balance(db, "bob")]).toEqual([28, 52]);
 });
 
-test("a cancelled run's transaction is not begun again", async () => {
+test("a cancelled run does not repeat its transaction", async () => {
   let calls = 0;
   const patient = workflow("patient", async (ctx) => {
     await ctx.tx("later", sqlite, () => {
@@ -245,25 +245,25 @@ test("a cancelled run's transaction is not begun again", async () => {
   expect(calls).toBe(2);
 });
 
-test("a handle and its statements are void when the function has ended, also the promise it must not give", async () => {
+test("a handle and its statements are invalid after the function has ended, also when it returned a promise", async () => {
   let kept: { db: Handle; insert: ReturnType<Handle["prepare"]> } | undefined;
   const leak = workflow("leak", async (ctx) => {
     await ctx.tx("create", sqlite, (db) => db.exec(TABLE));
     await ctx.tx("keep", sqlite, (db) => {
       kept = { db, insert: db.prepare("insert into accounts values ('eve', 1)") };
     });
-    const said = await ctx
+    const outcome = await ctx
       .tx("async", sqlite, (async (db: Handle) => {
         add(db, "ann", 1);
         await Promise.resolve();
         add(db, "ann", 1);
       }) as never)
       .catch((error: Error) => error.message);
-    return { said, left: await ctx.tx("read", sqlite, (db) => balance(db, "ann") + balance(db, "eve")) };
+    return { outcome, left: await ctx.tx("read", sqlite, (db) => balance(db, "ann") + balance(db, "eve")) };
   });
   await using engine = await createTestEngine({ definitions: [leak] });
   const run = await engine.start(leak);
-  expect(await run.result()).toEqual({ said: expect.stringContaining("is async"), left: 0 });
+  expect(await run.result()).toEqual({ outcome: expect.stringContaining("is async"), left: 0 });
   expect(() => kept?.insert.run()).toThrow(/after its ctx.tx had ended/);
   expect(() => kept?.db.exec("select 1")).toThrow(/after its ctx.tx had ended/);
 });
@@ -296,7 +296,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
   ["waits for ctx", (_db, ctx) => ctx.run("inner", () => 1), "is async"],
   ["answers what is not data", () => () => 1, "The result of transaction wrong"],
   [
-    "goes on after `or rollback`",
+    "continues after `or rollback`",
     (db) => {
       db.exec("create table mine (a primary key); insert into mine values (1)");
       try {
@@ -318,7 +318,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
   ],
 ])("a function that %s is refused, and nothing it did stays", async (_what, act, text) => {
   const wrong = workflow("wrong", async (ctx) => {
-    const said = await ctx
+    const outcome = await ctx
       .tx("wrong", sqlite, (db) => act(db, ctx) as string)
       .then(
         () => "nothing",
@@ -327,11 +327,11 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
     const tables = await ctx.tx("tables", sqlite, (db) =>
       db.prepare("select count(*) as n from sqlite_schema where name in ('mine', 'other', 't')").get(),
     );
-    return { said, left: tables?.["n"] };
+    return { outcome, left: tables?.["n"] };
   });
   await using engine = await createTestEngine({ definitions: [wrong] });
   const run = await engine.start(wrong);
-  expect(await run.result()).toEqual({ said: expect.stringContaining(text), left: 0 });
+  expect(await run.result()).toEqual({ outcome: expect.stringContaining(text), left: 0 });
   expect((await run.verify()).status).toBe("same");
 });
 
@@ -363,15 +363,15 @@ test("a function may use savepoints, cursors, indexes and full text search, and 
 test("a wrong database, no function and an empty name are refused before anything is written", async () => {
   const wrong = workflow("wrong", async (ctx) => {
     const tx = ctx.tx as (...args: unknown[]) => Promise<unknown>;
-    const said = [];
+    const outcome = [];
     for (const args of [
       ["a", { "~kind": "postgres" }, () => 1],
       ["a", "sqlite", () => 1],
       ["a", sqlite],
       ["", sqlite, () => 1],
     ])
-      said.push(await tx(...args).catch((error: { code: string }) => error.code));
-    return said;
+      outcome.push(await tx(...args).catch((error: { code: string }) => error.code));
+    return outcome;
   });
   await using engine = await createTestEngine({ definitions: [wrong] });
   const run = await engine.start(wrong);
@@ -379,7 +379,7 @@ test("a wrong database, no function and an empty name are refused before anythin
   expect((await collect(run.journal())).map(({ type }) => type)).toEqual(["RunStarted", "RunCompleted"]);
 });
 
-test("a stub stands in for a transaction", async () => {
+test("a stub replaces a transaction", async () => {
   await using engine = await createTestEngine({
     definitions: [pay],
     stubs: [stub("create", () => undefined), stub("add", () => 1), stub("add again", () => 2)],

@@ -1,4 +1,4 @@
-// ACCEPTANCE 34, 39 and 42: waiting, waking up, and what the code is given afterwards.
+// ACCEPTANCE 34, 39 and 42: waiting, waking up, and the values the code receives.
 
 import { expect, test } from "vitest";
 import { promise, task, workflow } from "reprise";
@@ -23,7 +23,7 @@ function createSaga() {
     const payment = await ctx.task(charge, cents);
     try {
       const approval = await ctx.promise("approval", { timeout: "2 days" });
-      if (approval === undefined) throw new Error("nobody answered");
+      if (approval === undefined) throw new Error("no answer");
       if (!approval.ok) throw new Error("refused");
       return await ctx.task(ship);
     } catch (error) {
@@ -34,7 +34,7 @@ function createSaga() {
   return { calls, saga, definitions: [saga, charge, refund, ship] as const };
 }
 
-test("ACCEPTANCE 34: waiting for an approval never reaches the catch, through crashes and 47 hours", async () => {
+test("ACCEPTANCE 34: waiting for an approval does not enter the catch, through crashes and 47 hours", async () => {
   const { calls, saga, definitions } = createSaga();
   await using engine = await createTestEngine({ definitions });
   const run = await engine.start(saga, 990);
@@ -50,18 +50,18 @@ test("ACCEPTANCE 34: waiting for an approval never reaches the catch, through cr
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("ACCEPTANCE 34: an approval that does not come in two days is `undefined`, and the saga undoes what it did, once", async () => {
+test("ACCEPTANCE 34: an approval that times out after two days is `undefined`, and the saga compensates once", async () => {
   const { calls, saga, definitions } = createSaga();
   await using engine = await createTestEngine({ definitions });
   const run = await engine.start(saga, 990);
   await engine.clock.advance("47 hours");
   await engine.crash();
   await engine.clock.advance("1 hour");
-  expect(await run.result()).toBe("nobody answered");
+  expect(await run.result()).toBe("no answer");
   expect(calls).toEqual(["charge", "refund"]);
 });
 
-test("ACCEPTANCE 34: a rejected and a refused approval reach the catch", async () => {
+test("ACCEPTANCE 34: a rejected and a refused approval enter the catch", async () => {
   const { calls, saga, definitions } = createSaga();
   await using engine = await createTestEngine({ definitions });
   const refused = await engine.start(saga, 1);
@@ -142,7 +142,7 @@ test("ACCEPTANCE 39: every kind of value is the same live, after a crash, in a r
   for (const value of seen) expectValues(value);
 });
 
-test("ACCEPTANCE 39: the code gets the recorded value, not the object that the function keeps and changes", async () => {
+test("ACCEPTANCE 39: the code receives the recorded value, not the object that the function keeps and mutates", async () => {
   const kept = { count: 1 };
   const live = workflow("live", async (ctx) => {
     const got = await ctx.run("get", () => kept);
@@ -188,8 +188,8 @@ test("ACCEPTANCE 42: an arrival in the same batch as the end of the turn wakes t
     let batch = 0;
     const source = storeAround(async (writes, apply) => {
       const outcomes = await apply();
-      // Said while the pump waits for a batch of the run's, it is written with whatever the run does next. Batches that look
-      // for work are not counted: how many there are between depends on the store.
+      // A message sent while a batch of the run is in flight is written with the run's next commit. Polls are not counted,
+      // because their number depends on the store.
       if (resolve !== undefined && isOfRun(writes) && batch++ === turns) resolved ??= resolve();
       if (endsTurn(writes) && writes.some(({ write }) => write === "message")) together += 1;
       return outcomes;
@@ -210,7 +210,7 @@ test("ACCEPTANCE 42: an arrival while the holder's last commit is in flight wake
   const source = storeAround(async (writes, apply) => {
     if (endsTurn(writes) && !arrived) {
       arrived = true;
-      // Somebody else's connection is quicker.
+      // Another connection commits first.
       const arrival = { type: "PromiseResolved", target: "go", data: '{"promiseId":"go","value":5}' } as const;
       await source.store.write([{ write: "message", to: "run-1", arrival, once: true }]);
       inFlight.open();
@@ -224,7 +224,7 @@ test("ACCEPTANCE 42: an arrival while the holder's last commit is in flight wake
   expect(await run.result()).toBe(5);
 });
 
-test("ACCEPTANCE 42: an arrival while the run is being replayed is heard at once, not when its operation ends", async () => {
+test("ACCEPTANCE 42: an arrival during a replay is delivered at once, not when the run's operation ends", async () => {
   let resolved: Promise<void> | undefined;
   let armed = false;
   const source = storeAround(async (writes, apply) => {
@@ -233,7 +233,7 @@ test("ACCEPTANCE 42: an arrival while the run is being replayed is heard at once
       ({ write }, index) => write === "claim-turns" && (outcomes[index] as unknown[]).length > 0,
     );
     if (!armed || !claimed) return outcomes;
-    // The next process may find the run before it has told the test that it has begun.
+    // The next process may claim the run before the first one has reported its start to the test.
     await until(() => engine.find("run-1").then(Boolean, () => false));
     resolved ??= engine.get(opener, "run-1").resolve("go", 3);
     return outcomes;

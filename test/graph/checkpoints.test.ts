@@ -64,13 +64,13 @@ test("doctor finds a checkpoint that is missing, that nobody wrote, or that says
   const found = async (): Promise<string[]> => (await stores.store.check()).map(({ message }) => message);
   expect(await found()).toEqual([]);
   stores.sql("update checkpoints set key = 'sha256:00' where step = 3");
-  expect(await found()).toEqual(["The checkpoint of step 3 has another key than its journal says."]);
+  expect(await found()).toEqual(["The checkpoint of step 3 has another key than the journal."]);
   stores.sql("delete from checkpoints where step = 3");
-  expect(await found()).toEqual(["Step 3 is in the journal and has no checkpoint."]);
+  expect(await found()).toEqual(["Step 3 is in the journal but has no checkpoint row."]);
   stores.sql("update checkpoints set state = cast('{}' as blob) where step = 0");
   expect((await found()).toSorted()).toEqual([
-    "Step 3 is in the journal and has no checkpoint.",
-    "The checkpoint of step 0 has another state than its journal says.",
+    "Step 3 is in the journal but has no checkpoint row.",
+    "The checkpoint of step 0 has another state than the journal.",
   ]);
   stores.sql("insert into checkpoints select run, 3000, seq, chain, 'k', label, state from checkpoints where step = 4");
   stores.sql("insert into checkpoints select run, 3001, seq, chain, 'l', label, state from checkpoints where step = 4");

@@ -75,8 +75,8 @@ test("a graph that is a child waits in its definition's queue", async () => {
 });
 
 test.each([
-  ["a key without a queue", { key: () => "a" }, "a key without a queue limits nothing"],
-  ["a queue per key without a key", { queue: queue("q", { perKey: { concurrency: 1 } }) }, "Say which with `key`"],
+  ["a key without a queue", { key: () => "a" }, "`key` has no effect without `queue`"],
+  ["a queue per key without a key", { queue: queue("q", { perKey: { concurrency: 1 } }) }, "Add `key: (input)"],
   ["what is no queue", { queue: "builds" }, "queue"],
   ["a deadline of 0", { deadline: 0 }, "expected a deadline above 0"],
   ["a signal", { ports: { add: signal() } }, "port add is not made by promise() or stream() but by signal()"],

@@ -411,14 +411,14 @@ test("doctor finds a fork whose origin is gone, is another one, or is not kept f
   };
   expect(await found()).toEqual([]);
   expect(await damaged("update forks set step = 1", "update forks set step = 2")).toEqual([
-    "The run is a fork from step 2 of run r, but step 1 of run r is kept for it.",
+    "The run is a fork of step 2 of run r, but its row in `forks` names step 1 of run r.",
   ]);
   expect(
     await damaged(
       "delete from forks",
       "insert into forks (run, origin, step) select f.run, r.run, 2 from runs f, runs r where f.id = 'f' and r.id = 'r'",
     ),
-  ).toEqual(["The run is a fork from step 2 of run r, and nothing keeps that run for it."]);
+  ).toEqual(["The run is a fork of step 2 of run r, but has no row in `forks`: a prune may delete its origin."]);
   const chain = stores.sql<{ chain: string }>("select chain from checkpoints where step = 2 order by run limit 1")[0]!
     .chain;
   const other = await damaged(
@@ -426,7 +426,7 @@ test("doctor finds a fork whose origin is gone, is another one, or is not kept f
     `update checkpoints set chain = '${chain}' where step = 2 and run = (select run from runs where id = 'r')`,
   );
   expect(other).toContain(
-    "The run is a fork from step 2 of run r, whose checkpoint is another one than it began from.",
+    "The run is a fork of step 2 of run r, but the checkpoint of that step is not the one it was forked from.",
   );
   stores.sql("insert into forks (run, origin, step) values (4711, 1, 1)");
   expect(await found()).toEqual(["Forks belong to run number 4711, which does not exist."]);
@@ -435,7 +435,7 @@ test("doctor finds a fork whose origin is gone, is another one, or is not kept f
     stores.sql(`delete from ${table} where run = (select run from runs where id = 'r')`);
   for (const table of ["journal", "checkpoints"])
     stores.sql(`delete from ${table} where run not in (select run from runs)`);
-  expect(await found()).toEqual(["The run is a fork from step 2 of run r, which does not exist any more."]);
+  expect(await found()).toEqual(["The run is a fork of step 2 of run r, which does not exist."]);
   expect(await rejection(fork.stateAt(1))).toMatchObject({ code: "STORE_CORRUPT" });
 });
 

@@ -1,12 +1,12 @@
 // ctx.patched against journals, entry by entry: what proves that an earlier life went past a point, and what does not.
 
 import { expect, test } from "vitest";
-import { promise, task, workflow, type Definition } from "reprise";
+import { promise, task, workflow, type Definition, type WorkflowContext } from "reprise";
 import { LiveRun } from "./live-run.ts";
 
 const ports = { a: promise(), b: promise() };
 const step = task("step", (_ctx, n: number) => n);
-type Ctx = Parameters<Parameters<typeof workflow<"w", unknown, void, void, typeof ports>>[2]>[0];
+type Ctx = WorkflowContext<typeof ports>;
 
 const define = (run: (ctx: Ctx) => Promise<unknown>): Definition => workflow("w", { ports }, run);
 

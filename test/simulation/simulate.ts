@@ -66,7 +66,7 @@ export interface SimReport {
 
 const MAX_STEPS = 400_000;
 const TICK_MS = 200;
-/** As in src/worker/lease.ts. */
+/** As in src/worker/worker-lease.ts. */
 const BEATS_PER_LEASE = 3;
 const SHOWN_ENTRIES = 50;
 /** Where parts of workloads send messages to. */

@@ -41,8 +41,8 @@ test("check names a stream that has lost a chunk, and chunks of nobody", async (
   damage("update chunks set run = 99; update emitted set run = 98");
   const found = (await store.check()).map(({ message }) => message);
   expect(found).toEqual([
-    expect.stringContaining("Chunks belong to run number 99"),
-    expect.stringContaining("Counts of chunks belong to run number 98"),
+    expect.stringContaining("Stream chunks belong to run number 99"),
+    expect.stringContaining("Chunk counters belong to run number 98"),
   ]);
 });
 

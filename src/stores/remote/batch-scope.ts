@@ -1,15 +1,15 @@
-// Needs: which runs a list of writes names, before anything is asked.
+// BatchScope: the runs that a list of writes names, known before any query.
 
 import type { RunNumber, TurnWrite, Write } from "../../kernel/index.ts";
 
 export class BatchScope {
   /** Runs by number. */
   readonly runs = new Set<RunNumber>();
-  /** Runs that are there, by id. */
+  /** Existing runs, by id. */
   readonly ids = new Set<string>();
-  /** How many runs may be started. */
+  /** The most runs that the list may start. */
   starts = 0;
-  /** Whether what is remembered can be enough for it. */
+  /** Whether cached rows can be enough for the list. */
   isOptimistic = true;
 
   constructor(writes: readonly Write[]) {

@@ -1,4 +1,4 @@
-// Evaluate: what a condition says of a row in memory, as the databases say it: texts by their bytes, null matches nothing.
+// Evaluate: conditions on rows in memory, with the databases' semantics: texts compare by bytes, null matches nothing.
 
 import type { Condition } from "./query.ts";
 import type { AnyRow, Value } from "./tables.ts";
@@ -39,7 +39,7 @@ export function compareValues(a: Value, b: Value): number {
   return compareTexts(String(a), String(b));
 }
 
-/** UTF-16 units sort as UTF-8 bytes do, but for surrogates: those stand for what comes after everything else. */
+/** UTF-16 units sort as UTF-8 bytes do, except surrogates, which sort after all other units. */
 function compareTexts(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {

@@ -1,9 +1,9 @@
-// Numbers: of runs, workers and whatever else SQLite counts by itself, taken from the database in blocks.
+// NumberAllocator: reserves numbers of runs, checkpoints and values from the database in blocks.
 //
-// N1. A number is handed out once, also when the database goes back: time moves them on (`leastNumberAt`). One that was
-//     reserved and not used is gone.
-// N2. Blocks are small while little happens and are not kept for long: older runs have lower numbers, but for the moment two
-//     processes share.
+// number-allocator.N1. A number is used once, even when the database goes back to an earlier state: numbers increase with time
+//   (`leastNumberAt`). A number that was reserved and not used is lost.
+// number-allocator.N2. Blocks are small under low load and are kept for a second: older runs have lower numbers, except within the
+//   second that two processes share.
 
 import { invariant, type Clock } from "../../base/index.ts";
 
@@ -12,7 +12,7 @@ const LARGEST = 1_024;
 const KEPT_MS = 1_000;
 
 export interface NumberBlock {
-  /** The first number that is free. */
+  /** The first free number. */
   next: number;
   readonly end: number;
 }
@@ -31,7 +31,7 @@ export class NumberAllocator {
     this.#reserve = reserve;
   }
 
-  /** So many numbers in a row. */
+  /** Takes `count` consecutive numbers. */
   async take(count: number): Promise<NumberBlock> {
     if (count === 0) return NONE;
     const mine = this.#cut(count);
@@ -44,13 +44,13 @@ export class NumberAllocator {
     return this.#cut(count)!;
   }
 
-  /** What was not used goes back, if nobody has taken any since. */
+  /** Returns unused numbers, if none were taken since. */
   giveBack({ next, end }: NumberBlock): void {
     invariant(next <= end, "a block of numbers was used past its end");
     if (end === this.#block.next && next < end) this.#block.next = next;
   }
 
-  /** What was reserved is of no more use. */
+  /** Drops the reserved numbers. */
   drop(): void {
     this.#block = NONE;
   }

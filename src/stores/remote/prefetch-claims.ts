@@ -1,5 +1,4 @@
-// Footprint of claims: everything that is looked for in one round trip, everything that is said of what was found in the
-// next.
+// Prefetch of claims: the first round trip loads the rows that may be claimed, the next one everything about them.
 
 import type { EpochMs } from "../../base/index.ts";
 import type {
@@ -48,7 +47,7 @@ type QueueRow = RowOf<"queue">;
 
 const RUN = ["run"] as const;
 
-/** What is free to be taken: nobody waits for what somebody else has. */
+/** A claim skips locked rows; it never waits. */
 function free(mode: AccessMode): Lock {
   return mode === "claim" ? "skip" : "none";
 }
@@ -81,15 +80,15 @@ export function prefetchClaimTurns(ws: WorkingSet, mode: AccessMode, write: Clai
   if (taken.length === 0) return;
   const all = taken.map(({ run }) => [run]);
   ws.prefetchBy("tags", RUN, all, "none");
-  // Not for the claim: who knows what a run has need not ask when it ends (memory.ts, M2). One that has only been started
-  // has next to nothing.
+  // Not for the claim itself: a process that has all items of a run cached sends no query when the run ends (row-cache.M2). A
+  // run that was only started has next to no items.
   const begun = taken.filter(({ head, kind }) => head === 1 && kind !== "flow").map(({ run }) => [run]);
   if (begun.length > 0) ws.prefetchBy("queue", RUN, begun, "none");
   const unread = taken.filter(({ arrivals, read }) => arrivals > read).map(({ run }) => [run]);
   if (unread.length > 0) ws.prefetchBy("inbox", RUN, unread, "none");
 }
 
-/** SU3. Nothing of suspects while one is held that has to be alone; else the first group, as far as it is here. */
+/** suspects.S3. No suspects while the worker holds an isolated one; else the first group, as far as it is loaded. */
 function prefetchGroup<K, T extends "runs" | "queue">(
   ws: WorkingSet,
   worker: number,
@@ -136,7 +135,7 @@ export function prefetchClaimItems(ws: WorkingSet, mode: AccessMode, now: EpochM
     "none",
     taken.map(({ run }) => [run]),
   );
-  // What nodes take in is read when they start.
+  // The inputs of nodes are read when they start.
   const tasks = taken.filter(({ name }) => !isNodeRoute(name));
   ws.prefetchRows(
     "journal",
@@ -160,8 +159,8 @@ export function prefetchAdmit(
 }
 
 /**
- * What stands in the lines of these names, as far as it is here. Who waits for locks looks at the lines first, to lock the
- * runs before the queues (L1); only then is counted what the queues have room for.
+ * The queued items of these names, as far as they are loaded. A `write` reads them first, to lock the runs before the queues
+ * (remote.L1), and only then counts the free slots.
  */
 function prefetchQueued(
   ws: WorkingSet,
@@ -174,9 +173,9 @@ function prefetchQueued(
   ws.prefetch(NEXT_LANE);
   ws.prefetch(parkedOfKind(kind));
   if (mode !== "read") ws.prefetch(dueLanes("none", now, MAX_RATE_GATES));
-  const wanted = new Set(names);
+  const claimed = new Set(names);
   const lines = ws.tryCounts(linesOf(kind)) as readonly { queue: string; name: string }[] | undefined;
-  const mine = lines?.filter(({ name }) => wanted.has(name)) ?? [];
+  const mine = lines?.filter(({ name }) => claimed.has(name)) ?? [];
   const rows: QueueRow[] = [];
   let isSeen = true;
   for (const { queue, name } of mine) {
@@ -192,7 +191,7 @@ function prefetchQueued(
   return rows;
 }
 
-/** All of them, in whatever line: which are let in, the gates say. */
+/** Locks the runs of all queued items; the limits decide which of them are admitted. */
 function prefetchRuns(ws: WorkingSet, rows: readonly QueueRow[]): void {
   ws.prefetchRows(
     "runs",

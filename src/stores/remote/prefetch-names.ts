@@ -1,12 +1,12 @@
-// Wanted: what the claims of a list ask for. A few names are looked for one by one, in one round trip; with many, the
-// database first says which of them there are.
+// Prefetch names: the names that the claims of a list request. A few names are queried one by one, in one round trip; with many,
+// the database first lists those that have work.
 
 import type { DefinitionVersion, Write } from "../../kernel/index.ts";
 
-/** More names than this are not looked for one by one. */
+/** More names than this are not queried one by one. */
 const FEW = 16;
 
-/** Undefined when there are many, or nobody has said. */
+/** Undefined when there are many, or none. */
 export function prefetchVersions(writes: readonly Write[]): readonly DefinitionVersion[] | undefined {
   const names = writes.flatMap((write) => (write.write === "claim-turns" ? write.definitions : []));
   return few(names);

@@ -1,8 +1,8 @@
-// Footprint: what a write is known to need before it is applied, so that one round trip fetches it for the whole list.
+// Prefetch: the rows a write is known to need, so that one round trip loads them for the whole list.
 //
-// F1. Nothing depends on it: what is not foreseen is missed, and asked for then. A test counts the round trips.
-// F2. What a later step needs is wanted as soon as the rows are here that say what it is: the footprint is looked at before
-//     every pass.
+// prefetch.F1. Correctness does not depend on it: a row that is not prefetched is missed and loaded then. A test counts the round
+//   trips.
+// prefetch.F2. It runs before every pass, so that rows whose keys depend on other rows are prefetched as soon as those are loaded.
 
 import type { EpochMs } from "../../base/index.ts";
 import {
@@ -51,7 +51,7 @@ import type { WorkingSet } from "./working-set.ts";
 
 const SWEEP_LIMIT = 1_000;
 const START_ITEM = "Start";
-/** Everything but claims is applied under locks. */
+/** All writes but claims lock their rows. */
 const OURS: Lock = "update";
 
 export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: Write): void {
@@ -108,18 +108,18 @@ export function prefetch(ws: WorkingSet, mode: AccessMode, now: EpochMs, write: 
     case "return-message":
       return ws.prefetchRows("outbox", OURS, [[write.firstRun, write.run, write.seq]]);
     case "fire-due":
-      // Its first word asks for everything.
+      // Its first statement prefetches everything.
       return mode === "read" ? ws.prefetch(delayedItems(1)) : undefined;
   }
 }
 
-// ── parts ──
+// ── parts of writes ──
 
 function prefetchRun(ws: WorkingSet, run: number): void {
   ws.prefetchRows("runs", OURS, [[run]]);
 }
 
-/** Its newest generation, once it is here. */
+/** The newest generation of a run, once it is loaded. */
 function newest(ws: WorkingSet, id: string): RowOf<"runs"> | undefined {
   return ws.trySelect(newestOfId(OURS, id))?.[0];
 }
@@ -138,20 +138,20 @@ function prefetchItem(ws: WorkingSet, run: number, item: string, line: QueueSlot
   prefetchFreed(ws, line);
 }
 
-/** Whoever waits for the key of an item that goes. */
+/** The items parked for the key of an item that is deleted. */
 function prefetchFreed(ws: WorkingSet, line: QueueSlot | undefined): void {
   if (line?.key === undefined) return;
   ws.prefetchRows("queues", OURS, [[line.queue]]);
   ws.trySelect(parkedItems(OURS, "task", line.queue, line.key, 1), 4);
 }
 
-/** A cancel takes a run out of its line. */
+/** A cancel removes a run that has not started from its queue. */
 function prefetchArrival(ws: WorkingSet, run: number, { type }: Arrival): void {
   prefetchRun(ws, run);
   if (isCancel(type)) ws.prefetchRows("queue", OURS, [[run, START_ITEM]]);
 }
 
-/** What a run leaves behind when it ends. */
+/** The rows that the end of a run deletes. */
 function prefetchEnd(ws: WorkingSet, run: number): void {
   ws.prefetch(itemsOfRun(OURS, run, SWEEP_LIMIT));
   if (ws.original("runs", run)?.arrivals !== 0) ws.prefetch(onceOfRun(run, SWEEP_LIMIT));
@@ -196,7 +196,7 @@ function prefetchChildren(ws: WorkingSet, { children }: Pick<TurnWrite, "childre
     );
 }
 
-/** Streams and lines stand under the first generation, mostly the only one. */
+/** Streams and outbox rows have the number of the first generation, mostly the only one. */
 function prefetchLeaving(
   ws: WorkingSet,
   { run, chunks: emits, outgoing: sends }: TurnWrite,

@@ -1,8 +1,8 @@
-// ServerClock: the time of the database server, without asking it each time (A5).
+// ServerClock: the time of the database server, without a round trip per call (rules.A5).
 //
-// C3. The server's time is measured with a round trip now and then; in between monotonic time counts. What the clock of this
-//     machine says does not matter.
-// C4. Of several measurements the quickest round trip is the best: the answer was true somewhere within it.
+// server-clock.C1. The server's time is measured regularly with a round trip; in between, monotonic time is added. This machine's
+//   wall clock is not used.
+// server-clock.C2. The measurement with the shortest round trip is the most precise: the server read its clock somewhere within it.
 
 import type { Clock, EpochMs } from "../../base/index.ts";
 
@@ -24,12 +24,12 @@ export class ServerClock implements Clock {
     return this.#clock.monotonic();
   }
 
-  async measure(ask: () => Promise<number>): Promise<void> {
+  async measure(readServerTime: () => Promise<number>): Promise<void> {
     const before = this.#clock.monotonic();
-    const server = await ask();
+    const server = await readServerTime();
     const after = this.#clock.monotonic();
     const roundTrip = after - before;
-    // Each measurement makes the old one a little worse: clocks drift.
+    // Clocks drift: each measurement makes the old one a little less precise.
     this.#roundTrip += 1;
     if (roundTrip > this.#roundTrip) return;
     this.#roundTrip = roundTrip;

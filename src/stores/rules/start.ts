@@ -158,6 +158,7 @@ function startExpected(
   const status = claim === undefined ? "queued" : "running";
   tx.sql.startExpected.run(
     row.run,
+    run.kind,
     run.version,
     status,
     parent?.run ?? null,

@@ -1,5 +1,5 @@
-// Checkpoint walk: every StepCommitted entry has its row and every row its entry, and each says what the journal says (A1).
-// A row says nothing the journal does not (CP1): a wrong one loses nothing, and its run goes on from the journal.
+// Check checkpoints: every StepCommitted entry has a row in `checkpoints` with the same content, and every row an entry (rules.A1).
+// The journal can restore every row (checkpoint.CP1): a wrong row loses nothing.
 
 import { CheckpointFold, type Entry, type NewCheckpoint, type RunNumber } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
@@ -14,7 +14,7 @@ export class CheckpointCheck {
   readonly #fold = new CheckpointFold();
   readonly #faults: Fault[] = [];
   readonly #steps = new StepCheck();
-  /** What comes after a step that cannot be folded says nothing any more. */
+  /** After a step that cannot be folded, the following steps prove nothing. */
   #broken = false;
 
   constructor(sql: CheckStatements, run: RunNumber) {
@@ -29,20 +29,20 @@ export class CheckpointCheck {
     try {
       expected = this.#fold.add(entry, chain);
     } catch (error) {
-      // A damaged payload: the journal's own check says which entry it is.
+      // A damaged payload: the check of the journal reports the entry.
       this.#broken = true;
-      this.#fault(entry.seq, `The step of entry ${entry.seq} cannot be read: ${(error as Error).message}`);
+      this.#fault(entry.seq, `The step in entry ${entry.seq} cannot be read: ${(error as Error).message}`);
       return;
     }
     if (expected === undefined) return;
     const { step } = expected;
     const row = this.#sql.checkpoint.get(this.#run, step) as Record<string, unknown> | undefined;
-    if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal and has no checkpoint.`);
+    if (row === undefined) return this.#fault(entry.seq, `Step ${step} is in the journal but has no checkpoint row.`);
     const wrong = (["seq", "key", "label", "chain", "state"] as const).find(
       (field) => (row[field] ?? undefined) !== expected[field],
     );
     if (wrong !== undefined)
-      this.#fault(entry.seq, `The checkpoint of step ${step} has another ${wrong} than its journal says.`);
+      this.#fault(entry.seq, `The checkpoint of step ${step} has another ${wrong} than the journal.`);
   }
 
   finish(): readonly Fault[] {

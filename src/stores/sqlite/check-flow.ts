@@ -1,4 +1,4 @@
-// Flow walk: whether what was counted for the nodes of a flow is what came, and whether each node that is ready will run.
+// Check flow: the counters of a flow's nodes match their arrivals, and every ready node is queued or has ended.
 
 import { hasEnded, type Entry, type RunNumber, type RunStatus } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
@@ -36,7 +36,7 @@ interface Uncaused {
   readonly seq: number;
 }
 
-/** What says that a node is not to be run any more: it has ended, or waits for the child it started. */
+/** After one of these a node is not queued any more: it has ended, or waits for the child it started. */
 const ENDS: ReadonlySet<Entry["type"]> = new Set<Entry["type"]>([
   "NodeCompleted",
   "NodeFailed",
@@ -65,11 +65,11 @@ export class FlowCheck {
     const counters = this.#sql.counters.all(this.#run) as unknown as Counter[];
     for (const counter of counters) this.#checkCounter(counter);
     for (const { target } of this.#sql.uncounted.all(this.#run) as unknown as { target: string }[])
-      this.#fault(COUNTERS, `Something has arrived for node ${target}, and nothing counts it.`);
+      this.#fault(COUNTERS, `Node ${target} has arrivals but no counter.`);
     for (const { target, edge, idx, seq } of this.#sql.uncaused.all(this.#run) as unknown as Uncaused[])
       this.#fault(
         CAUSES,
-        `What came for node ${target} from ${edge}${idx < 0 ? "" : ` at ${idx}`} is entry ${seq}, which does not exist.`,
+        `The arrival at node ${target} from ${edge}${idx < 0 ? "" : ` at index ${idx}`} refers to entry ${seq}, which does not exist.`,
         seq,
       );
     const queued = new Set(items.flatMap(({ item, kind }) => (kind === "task" ? [item] : [])));
@@ -80,20 +80,22 @@ export class FlowCheck {
 
   #checkCounter({ node, required, completed, queued, arrived }: Counter): void {
     if (completed < 0 || completed > required)
-      this.#fault(COUNTERS, `Node ${node} has got ${completed} of ${required} arrivals.`);
+      this.#fault(COUNTERS, `Node ${node} counts ${completed} arrivals and requires ${required}.`);
     if (completed !== arrived)
-      this.#fault(COUNTERS, `Node ${node} has counted ${completed} arrivals, and ${arrived} are there.`);
+      this.#fault(COUNTERS, `Node ${node} counts ${completed} arrivals, but ${arrived} are stored.`);
     if (queued !== null && (queued < 0 || queued > required))
-      this.#fault(COUNTERS, `Of the ${required} items of ${node}, ${queued} have been queued.`);
+      this.#fault(COUNTERS, `The spread of ${node} has ${required} items and counts ${queued} queued ones.`);
   }
 
-  /** Ready, or an item of a spread that was put into the queue, and neither there nor ended. */
+  /** Finds ready nodes, and spread items counted as queued, that are neither in the queue nor ended. */
   #findLost(counters: readonly Counter[], queued: ReadonlySet<string>): void {
     const isLost = (node: string): boolean => !queued.has(node) && !this.#ended.has(node);
     for (const { node, required, completed, queued: items } of counters) {
-      if (completed === required && isLost(node)) this.#fault(READY, `Node ${node} is ready and not in the queue.`);
+      if (completed === required && isLost(node))
+        this.#fault(READY, `Node ${node} is ready but not in the queue: it will never run.`);
       for (let index = 0; index < (items ?? 0); index++)
-        if (isLost(`${node}[${index}]`)) this.#fault(READY, `Item ${node}[${index}] is lost: it will never run.`);
+        if (isLost(`${node}[${index}]`))
+          this.#fault(READY, `Item ${node}[${index}] is not in the queue and has no result: it will never run.`);
     }
   }
 

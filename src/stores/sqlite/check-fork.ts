@@ -1,16 +1,16 @@
-// Fork walk: what a fork says of the run it comes from is what stands there (FK1, FK4).
+// Check fork: the origin in a fork's journal exists and matches (fork.FK1, fork.FK4).
 
 import { decode } from "../../base/index.ts";
 import { forkOriginOf, type Entry, type ForkOrigin, type RunNumber, type RunStartedData } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";
 import type { Fault } from "./check-journal.ts";
 
-const INVARIANT = "I37 forks fit their origin";
+const INVARIANT = "I37 forks match their origin";
 
 interface Row {
   readonly origin: number;
   readonly step: number;
-  /** Null where there is no such run, or no such checkpoint. */
+  /** Null when the run or the checkpoint does not exist. */
   readonly id: string | null;
   readonly seq: number | null;
   readonly chain: string | null;
@@ -28,25 +28,26 @@ export function checkFork(sql: CheckStatements, run: RunNumber, first: Entry | u
   const forked = forkIn(first);
   const fault = (message: string): readonly Fault[] => [{ invariant: INVARIANT, seq: 1, message }];
   if (forked === undefined)
-    return row === undefined ? [] : fault("The run is kept as a fork, and its journal is none.");
-  const from = `step ${forked.step} of run ${forked.run}`;
-  if (row === undefined) return fault(`The run is a fork from ${from}, and nothing keeps that run for it.`);
-  if (row.id === null) return fault(`The run is a fork from ${from}, which does not exist any more.`);
+    return row === undefined ? [] : fault("The run has a row in `forks`, but its journal has no origin.");
+  const origin = `step ${forked.step} of run ${forked.run}`;
+  if (row === undefined)
+    return fault(`The run is a fork of ${origin}, but has no row in \`forks\`: a prune may delete its origin.`);
+  if (row.id === null) return fault(`The run is a fork of ${origin}, which does not exist.`);
   if (row.id !== forked.run || row.step !== forked.step)
-    return fault(`The run is a fork from ${from}, but step ${row.step} of run ${row.id} is kept for it.`);
-  if (row.seq === null) return fault(`The run is a fork from ${from}, which has no such checkpoint.`);
+    return fault(`The run is a fork of ${origin}, but its row in \`forks\` names step ${row.step} of run ${row.id}.`);
+  if (row.seq === null) return fault(`The run is a fork of ${origin}, which has no checkpoint of that step.`);
   if (row.seq !== forked.seq || row.chain !== forked.chain)
-    return fault(`The run is a fork from ${from}, whose checkpoint is another one than it began from.`);
+    return fault(`The run is a fork of ${origin}, but the checkpoint of that step is not the one it was forked from.`);
   return [];
 }
 
-/** What a first entry says. */
+/** The origin in a fork's first entry. */
 export function forkIn(first: Entry | undefined): ForkOrigin | undefined {
   if (first?.data.includes('"forked"') !== true) return undefined;
   try {
     return forkOriginOf(decode(first.data) as RunStartedData);
   } catch {
-    // The chain says what is wrong with it.
+    // The check of the hash chain reports the damaged entry.
     return undefined;
   }
 }

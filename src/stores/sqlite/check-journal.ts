@@ -1,4 +1,4 @@
-// Journal walk: checks one run's journal entry by entry, however long it is, and finds out what the run waits for.
+// Check journal: checks one run's journal entry by entry, and collects the commands that are still open.
 
 import { decode } from "../../base/index.ts";
 import {
@@ -19,7 +19,7 @@ import {
   type RunRetriedData,
 } from "../../kernel/index.ts";
 
-/** The entry that opens a command of each type; an operation has none until it ends, a state never ends. */
+/** The entry that opens a command, by type. An operation has no entry until it ends; a state never ends. */
 const OPENINGS: ReadonlyMap<string, EntryType> = new Map<CommandType | "Update", EntryType>([
   ["Task", "TaskScheduled"],
   ["ChildWorkflow", "ChildWorkflowInitiated"],
@@ -40,14 +40,14 @@ export class JournalCheck {
   /** Commands that were opened and have no terminal entry yet. */
   readonly open: Set<string> = new Set();
   readonly settled: Set<string> = new Set();
-  /** The code may wait for updates alone, of which nothing stands in the journal before they come. */
+  /** The code may wait only for updates, which have no entry before they arrive. */
   takesUpdates = false;
   /** The first entry. */
   started: Entry | undefined;
   readonly #cancelled: Set<string> = new Set();
-  /** Asked for inside a shield. */
+  /** Commands created inside a shield. */
   readonly #shielded: Set<string> = new Set();
-  /** After the last entry seen. */
+  /** The chain after the last entry. */
   get chain(): string {
     return this.#chain;
   }
@@ -56,7 +56,7 @@ export class JournalCheck {
   #chainBroken = false;
   readonly #ends: Entry[] = [];
 
-  /** Retries found on the way: what they make void is known only to a second walk. */
+  /** The retries in the journal. A second check over the journal knows which entries they make void. */
   readonly retries: RetryRecord[] = [];
   readonly #voids: VoidEntries | undefined;
 
@@ -68,7 +68,7 @@ export class JournalCheck {
     this.#checkPlace(entry);
     if (entry.seq === 1) {
       this.started = entry;
-      this.takesUpdates = saysUpdates(entry.data);
+      this.takesUpdates = takesUpdatesIn(entry.data);
     }
     if (entry.type === "RunRetried")
       this.retries.push(retryRecordOf(entry.seq, fieldsOf(entry.data) as unknown as RunRetriedData));
@@ -86,7 +86,7 @@ export class JournalCheck {
     if (seq === 1 && type !== "RunStarted")
       this.#fault("I7 journal gap-free", 1, `The first entry is ${type}, not RunStarted.`);
     this.#chain = chainAfter(this.#chain, type, command, data);
-    // Everything after a damaged entry fails as well; the first one says where.
+    // After a damaged entry every mark differs; only the first one is reported.
     if (this.#chainBroken || markOf(this.#chain) === mark) return;
     this.#chainBroken = true;
     const { code, problem } = faultOf(entry);
@@ -94,7 +94,7 @@ export class JournalCheck {
       "I8 journal hash chain",
       seq,
       code === undefined
-        ? `Entry ${seq} (${type}) is not what was written: its mark does not match.`
+        ? `Entry ${seq} (${type}) was changed after it was written: its mark does not match.`
         : `${code}: ${problem}.`,
     );
   }
@@ -107,16 +107,16 @@ export class JournalCheck {
       if (isShielded(data)) this.#shielded.add(command);
       return;
     }
-    // A cancel closes everything that is open and not shielded; a promise may be settled before the code waits for it.
+    // A cancel closes every open command that is not shielded.
     if (isCancel(type))
       for (const opened of this.open) {
         if (this.#shielded.has(opened)) continue;
         this.#cancelled.add(opened);
         this.open.delete(opened);
       }
-    // What an attempt of a node still waits for when it is over is let go.
+    // The end of a node's attempt closes the commands that the attempt left open.
     if (type === "NodeCompleted" || type === "NodeFailed" || type === "NodeRetried")
-      for (const opened of this.open) if (isAskedBy(opened, command)) this.open.delete(opened);
+      for (const opened of this.open) if (isCommandOf(opened, command)) this.open.delete(opened);
     if (!isTerminal(type) || command === "") return;
     if (this.settled.has(command))
       this.#fault("I10 completions follow commands", seq, `${command} has a second terminal entry, ${type}.`);
@@ -127,7 +127,7 @@ export class JournalCheck {
     this.settled.add(command);
   }
 
-  /** V2. A command that is void may be asked for again. */
+  /** retry-record.V2. The code may create a void command again. */
   #forget({ type, command }: Entry): void {
     if (!OPENS.has(type)) return;
     this.open.delete(command);
@@ -139,10 +139,14 @@ export class JournalCheck {
       this.#fault(
         "I7 journal gap-free",
         this.#seq + 1,
-        `The run says ${run.head} entries, the journal has ${this.#seq}.`,
+        `The run's row counts ${run.head} entries; the journal has ${this.#seq}.`,
       );
     else if (!this.#chainBroken && this.#chain !== run.chain)
-      this.#fault("I8 journal hash chain", this.#seq, "The run's chain is not that of its last entry.");
+      this.#fault(
+        "I8 journal hash chain",
+        this.#seq,
+        "The chain in the run's row is not the chain after its last entry.",
+      );
     this.#checkEnd(run.status);
   }
 
@@ -150,9 +154,9 @@ export class JournalCheck {
     const expected = END_OF[status];
     const last = this.#ends.at(-1);
     if (this.#ends.length > (expected === undefined ? 0 : 1))
-      this.#fault("I18 one ending", last?.seq, `The run is ${status} and has ${this.#ends.length} end entries.`);
+      this.#fault("I18 one end", last?.seq, `The run is ${status} and has ${this.#ends.length} end entries.`);
     else if (expected !== undefined && (last?.type !== expected || last.seq !== this.#seq))
-      this.#fault("I18 one ending", last?.seq, `The run is ${status}, but its last entry is not ${expected}.`);
+      this.#fault("I18 one end", last?.seq, `The run is ${status}, but its last entry is not ${expected}.`);
   }
 
   #fault(invariant: string, seq: number | undefined, message: string): void {
@@ -160,8 +164,8 @@ export class JournalCheck {
   }
 }
 
-/** Whether the code of a node asked for it, in whichever life. */
-function isAskedBy(opened: string, node: string): boolean {
+/** Whether the code of a node created the command, in any attempt. */
+function isCommandOf(opened: string, node: string): boolean {
   return opened.startsWith(node) && (opened[node.length] === "#" || opened[node.length] === "~");
 }
 
@@ -173,7 +177,7 @@ function fieldsOf(data: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Looked for before it is parsed: hardly any entry has it. */
+/** Searches the text before it parses it: few entries are shielded. */
 function isShielded(data: string): boolean {
   if (!data.includes('"shielded":true')) return false;
   try {
@@ -190,11 +194,11 @@ const END_OF: Readonly<Record<string, EntryType>> = {
   continued: "RunContinued",
 };
 
-function saysUpdates(started: string): boolean {
+function takesUpdatesIn(started: string): boolean {
   try {
     return (decode(started) as { updates?: unknown }).updates === true;
   } catch {
-    // The chain says what is wrong with it.
+    // The check of the hash chain reports the damaged entry.
     return false;
   }
 }

@@ -1,8 +1,8 @@
-// Check of the outbox: whether each line is in order, and whether somebody delivers it.
+// Check outbox: the messages of each run are in order, and a worker delivers them.
 
 import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
-import type { Problem } from "../../kernel/index.ts";
+import { OutboxState, type Problem } from "../../kernel/index.ts";
 
 export const CHECK_OUTBOX_SQL = {
   outgoing: `select line, outbox.run, outbox.seq, destination, state, available_at as availableAt, attempt, token, worker,
@@ -29,11 +29,8 @@ interface Outgoing {
 }
 
 const PAGE = 200;
-const BEHIND = 0;
-const NEXT = 1;
-const LEASED = 2;
-/** A worker takes what is due within moments; who has not come by now does not come. */
-const NEGLECTED_MS = 5 * 60_000;
+/** A worker with a handler claims a due message within seconds. */
+const OVERDUE_MS = 5 * 60_000;
 
 export function checkOutbox(
   sql: Readonly<Record<keyof typeof CHECK_OUTBOX_SQL, StatementSync>>,
@@ -48,9 +45,9 @@ export function checkOutbox(
       const { seq } = message;
       const run = message.id ?? undefined;
       const fault = faultOf(message, message.line !== last.line);
-      if (fault !== undefined) problems.push({ invariant: "I20 outbox is causal", run, seq, message: fault });
-      else if (living > 0 && message.state === NEXT && now - message.availableAt > NEGLECTED_MS)
-        problems.push({ invariant: "I21 outbox delivered", run, seq, message: neglect(message) });
+      if (fault !== undefined) problems.push({ invariant: "I20 outbox in order", run, seq, message: fault });
+      else if (living > 0 && message.state === OutboxState.next && now - message.availableAt > OVERDUE_MS)
+        problems.push({ invariant: "I21 outbox delivered", run, seq, message: overdue(message) });
       last = message;
     }
     if (page.length < PAGE) return problems;
@@ -61,15 +58,18 @@ function faultOf(message: Outgoing, isFirst: boolean): string | undefined {
   const { state, token, worker, destination, entry, hasHolder } = message;
   const what = `The message to ${destination}`;
   if (message.id === null) return `${what} belongs to run number ${message.run}, which does not exist.`;
-  if (entry !== "MessageSent") return `${what} has no entry of its own; the journal has ${entry ?? "nothing"} there.`;
-  if (isFirst === (state === BEHIND))
-    return isFirst ? `${what} is the first of its run and is never due.` : `${what} is due before the one ahead of it.`;
-  if ((state === LEASED) !== (token !== null) || (token === null) !== (worker === null))
-    return `${what} is in state ${state} with token ${token} and worker ${worker}.`;
+  if (entry !== "MessageSent")
+    return `${what} must have an entry MessageSent at its seq; the journal has ${entry ?? "no entry"} there.`;
+  if (isFirst === (state === OutboxState.blocked))
+    return isFirst
+      ? `${what} is the first undelivered one of its run, and is not due.`
+      : `${what} is due before an earlier message of its run is delivered.`;
+  if ((state === OutboxState.leased) !== (token !== null) || (token === null) !== (worker === null))
+    return `${what} is in state ${state} (leased is ${OutboxState.leased}) with token ${token} and worker ${worker}.`;
   if (worker !== null && hasHolder === null) return `${what} is held by worker ${worker}, which does not exist.`;
   return undefined;
 }
 
-function neglect({ destination, availableAt }: Outgoing): string {
-  return `A message to ${destination} has been due since ${new Date(availableAt).toISOString()} and nobody delivers it, although workers are alive: none of them has a handler for ${destination}. Start one with outbox: { ${JSON.stringify(destination)}: … }.`;
+function overdue({ destination, availableAt }: Outgoing): string {
+  return `A message to ${destination} has been due since ${new Date(availableAt).toISOString()}, and no live worker has a handler for ${destination}. Start a worker whose engine has outbox: { ${JSON.stringify(destination)}: … }.`;
 }

@@ -1,4 +1,4 @@
-// Check of schedules: whether each row can be kept, and whether somebody keeps it.
+// Check schedules: each schedule is valid, and a worker fires it.
 
 import type { StatementSync } from "node:sqlite";
 import type { EpochMs } from "../../base/index.ts";
@@ -26,8 +26,8 @@ interface CheckedSchedule {
 }
 
 const PAGE = 200;
-/** A worker looks within seconds of the due time; who has not come by now does not come. */
-const NEGLECTED_MS = 5 * 60_000;
+/** A worker with the definition fires a schedule within seconds of its due time. */
+const OVERDUE_MS = 5 * 60_000;
 
 export function checkSchedules(
   sql: Readonly<Record<keyof typeof CHECK_SCHEDULES_SQL, StatementSync>>,
@@ -39,9 +39,10 @@ export function checkSchedules(
     const page = sql.schedules.all(after, PAGE) as unknown as CheckedSchedule[];
     for (const schedule of page) {
       const fault = faultOf(schedule);
-      if (fault !== undefined) problems.push(problem("I41 schedules sound", `Schedule ${schedule.name}: ${fault}.`));
-      else if (living > 0 && schedule.dueAt !== null && now - schedule.dueAt > NEGLECTED_MS)
-        problems.push(problem("I42 schedules kept", neglect(schedule)));
+      if (fault !== undefined)
+        problems.push(problem("I41 schedules valid", `Schedule ${schedule.name}: ${fault}. ${fix(schedule)}`));
+      else if (living > 0 && schedule.dueAt !== null && now - schedule.dueAt > OVERDUE_MS)
+        problems.push(problem("I42 schedules fired", overdue(schedule)));
     }
     if (page.length < PAGE) return problems;
     after = page.at(-1)!.name;
@@ -52,28 +53,33 @@ function problem(invariant: string, message: string): Problem {
   return { invariant, run: undefined, seq: undefined, message };
 }
 
-function neglect({ name, definition, dueAt }: CheckedSchedule): string {
-  return `Schedule ${name} was due at ${new Date(dueAt!).toISOString()} and nobody fired it, although workers are alive: none of them has the definition ${definition}. Start one that has it, or remove the schedule.`;
+function fix({ name }: CheckedSchedule): string {
+  return `Delete it with \`reprise schedule remove ${name}\` and create it again.`;
+}
+
+function overdue({ name, definition, dueAt }: CheckedSchedule): string {
+  return `Schedule ${name} has been due since ${new Date(dueAt!).toISOString()}, and no live worker has the definition ${definition}. Start a worker that has it, or run \`reprise schedule remove ${name}\`.`;
 }
 
 function faultOf(schedule: CheckedSchedule): string | undefined {
   const { hasNoCron, hasNoInterval, overlap, catchUp, paused, nextAt, dueAt, jitter, line } = schedule;
-  if (hasNoCron === hasNoInterval) return "it needs a cron pattern or an interval, not both";
-  if (!(OVERLAPS as readonly string[]).includes(overlap)) return `there is no overlap policy ${overlap}`;
-  if (!(CATCH_UPS as readonly string[]).includes(catchUp)) return `there is no catch-up policy ${catchUp}`;
-  if (!isLine(line)) return "its line is not an ascending list of times";
+  if (hasNoCron === hasNoInterval) return "it must have either a cron pattern or an interval";
+  if (!(OVERLAPS as readonly string[]).includes(overlap)) return `its overlap policy ${overlap} is unknown`;
+  if (!(CATCH_UPS as readonly string[]).includes(catchUp)) return `its catch-up policy ${catchUp} is unknown`;
+  if (!isAscendingTimes(line)) return "its queued times are not an ascending list";
   if ((dueAt === null) !== (paused === 1 || nextAt === null))
-    return "it has a due time exactly when it should have none";
+    return dueAt === null ? "it has no due time" : "it has a due time although it is paused or has no next time";
   if (dueAt !== null && nextAt !== null && (dueAt < nextAt || dueAt > nextAt + jitter))
-    return "its due time is not its next time with the jitter";
+    return "its due time is not its next time plus at most the jitter";
   return undefined;
 }
 
-function isLine(text: string): boolean {
+function isAscendingTimes(text: string): boolean {
   try {
-    const line = JSON.parse(text) as unknown;
+    const times = JSON.parse(text) as unknown;
     return (
-      Array.isArray(line) && line.every((at, n) => Number.isSafeInteger(at) && (n === 0 || Number(line[n - 1]) <= at))
+      Array.isArray(times) &&
+      times.every((at, n) => Number.isSafeInteger(at) && (n === 0 || Number(times[n - 1]) <= at))
     );
   } catch {
     return false;

@@ -1,9 +1,9 @@
-// Step walk: whether the entries of a graph's journal make steps, one after the other (I13).
+// Check steps: the entries of a graph's journal form consecutive steps (rules.I13).
 //
-// SW1. Steps are dense from 0, or from where a fork began.
-// SW2. The entry of a node is that of an item of the frontier before it: at its place, by its name, in the step that is next.
-// SW3. A step is committed when every item of the frontier before it has its result, and not before.
-// SW4. A run that completed has nothing left to do: no item, and no join that waits.
+// check-steps.S1. Steps are dense from 0, or from the step of a fork.
+// check-steps.S2. The entry of a node belongs to an item of the frontier before it: same position, same node, next step.
+// check-steps.S3. A step is committed when every item of the frontier before it has a result, and not before.
+// check-steps.S4. A run that completed has no work left: no item, and no waiting join.
 
 import { decode } from "../../base/index.ts";
 import { nodeItemOf, type Entry } from "../../kernel/index.ts";
@@ -24,9 +24,9 @@ export class StepCheck {
   last: number | undefined;
   #frontier: StepData["frontier"] = [];
   #waiting: readonly string[] = [];
-  /** Places of the next step that have a result. */
+  /** Positions of the next step that have a result. */
   #done = new Set<number>();
-  /** What comes after something that cannot be read says nothing any more. */
+  /** After an entry that cannot be read, the following entries prove nothing. */
   #broken = false;
 
   see(entry: Entry): void {
@@ -37,25 +37,28 @@ export class StepCheck {
         this.#node(entry);
       else if (entry.type === "RunCompleted") this.#end(entry);
     } catch {
-      // A damaged payload: the journal's own check says which entry it is.
+      // A damaged payload: the check of the journal reports the entry.
       this.#broken = true;
     }
   }
 
   #commit({ seq }: Entry, { step, frontier, waiting = [] }: StepData): void {
-    // SW1
+    // check-steps.S1
     if (this.last !== undefined && step !== this.last + 1)
       this.#fault(seq, `Step ${step} follows step ${this.last}; expected step ${this.last + 1}.`);
-    // SW3
+    // check-steps.S3
     const missing = this.#frontier.findIndex((_item, place) => !this.#done.has(place));
     if (missing !== -1)
       this.#fault(
         seq,
-        `Step ${step} is committed without a result of its node ${this.#frontier[missing]!.node} (Node(${step}.${missing})).`,
+        `Step ${step} is committed without a result of node ${this.#frontier[missing]!.node} (Node(${step}.${missing})).`,
       );
     const idle = waiting.find(({ arrived }) => arrived.length === 0);
     if (idle !== undefined)
-      this.#fault(seq, `After step ${step} the join ${idle.node} waits, and nothing has arrived there.`);
+      this.#fault(
+        seq,
+        `After step ${step} the join ${idle.node} is waiting, but none of its predecessors has arrived.`,
+      );
     this.first ??= step;
     this.last = step;
     this.#frontier = frontier;
@@ -63,20 +66,20 @@ export class StepCheck {
     this.#done = new Set();
   }
 
-  /** SW2 */
+  /** check-steps.S2 */
   #node({ seq, type, command, data }: Entry): void {
     const { operationName: name } = decode(data) as { operationName?: string };
     const place = nodeItemOf(command);
-    // Whose entry it is cannot be seen; none that we wrote is like that.
+    // Reprise writes no entry without a node name, so there is nothing to check.
     if (name === undefined) return;
     const item = place?.step === (this.last ?? -1) + 1 ? this.#frontier[place.position] : undefined;
     if (place === undefined || item?.node !== name) {
       const after = this.last === undefined ? "before the first step" : `after step ${this.last}`;
-      this.#fault(seq, `${command} (${name}) stands ${after}, whose frontier has no such item.`);
+      this.#fault(seq, `${command} (${name}) is recorded ${after}, but that frontier has no such item.`);
     } else if (type === "NodeCompleted") this.#done.add(place.position);
   }
 
-  /** SW4 */
+  /** check-steps.S4 */
   #end({ seq }: Entry): void {
     const left = [...this.#frontier.map(({ node }) => node), ...this.#waiting];
     if (left.length > 0) this.#fault(seq, `The run completed after step ${this.last} with work left: ${left[0]}.`);

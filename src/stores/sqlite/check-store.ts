@@ -1,7 +1,7 @@
-// Check: every invariant that can be seen in the data, run by run.
+// Check store: checks every invariant that the data shows, run by run.
 //
-// A file is read through a connection of its own, inside one read transaction: what it sees is one moment, however long it
-// takes and whoever writes meanwhile. In memory there is only our own connection, so a run is looked at in one go.
+// A file is read through a separate connection, in one read transaction: the check sees one snapshot while other processes write.
+// A store in memory has only one connection, so each run is checked without yielding to the event loop.
 
 import { DatabaseSync } from "node:sqlite";
 import { QueueItemState, type Problem } from "../../kernel/index.ts";
@@ -19,7 +19,7 @@ import { preparedFrom, type Prepared } from "./prepared-statements.ts";
 import type { SqliteSession } from "./sqlite-session.ts";
 
 const BATCH = 200;
-/** A broken store breaks everywhere: more would only fill memory. */
+/** A damaged store may have millions of problems, which would fill memory. */
 const MAX_PROBLEMS = 1_000;
 
 const ORPHANS = (table: string): string => `select distinct run from ${table} where run > ?1 and run <= ?2
@@ -79,14 +79,14 @@ export async function checkStore(
   await session.read("Checking", () => undefined);
   const { path } = session.options;
   const { cipher: cipher } = session.connection;
-  // The hash chain is that of the text.
+  // The hash chain covers the decoded texts.
   if (cipher?.isUnlocked === false) cipher.refuse();
-  if (path === MEMORY) return checkThrough(session.connection.db, session, onProgress, async () => undefined);
+  if (path === MEMORY) return checkDatabase(session.connection.db, session, onProgress, async () => undefined);
   const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
     cipher?.register(db);
     await withRetry(session.options, "Checking", () => db.exec("begin"));
-    return await checkThrough(db, session, onProgress, () => yieldToEventLoop(session.options));
+    return await checkDatabase(db, session, onProgress, () => yieldToEventLoop(session.options));
   } catch (error) {
     throw storeErrorOf(error, "Checking");
   } finally {
@@ -94,17 +94,17 @@ export async function checkStore(
   }
 }
 
-async function checkThrough(
+async function checkDatabase(
   db: DatabaseSync,
   session: SqliteSession,
   onProgress: Progress,
-  breatheWithinRun: () => Promise<void>,
+  yieldWithinRun: () => Promise<void>,
 ): Promise<readonly Problem[]> {
   const { cipher: cipher } = session.connection;
   const sql = prepared((name, text) => db.prepare(cipher?.textOf(name, text) ?? text));
   const problems: Problem[] = [
     ...checkHealth(sql),
-    ...checkLines(sql),
+    ...checkParked(sql),
     ...checkSchedules(sql, session.clock.now()),
     ...checkOutbox(sql, session.clock.now()),
     ...checkThreads(sql),
@@ -115,7 +115,7 @@ async function checkThrough(
     const runs = sql.runs.all(last, BATCH) as unknown as CheckedRun[];
     const next = runs.length < BATCH ? Number.MAX_SAFE_INTEGER : (runs.at(-1) as CheckedRun).run;
     problems.push(...findOrphans(sql, last, next));
-    for (const run of runs) problems.push(...(await problemsOf(sql, run, breatheWithinRun)));
+    for (const run of runs) problems.push(...(await problemsOf(sql, run, yieldWithinRun)));
     last = next;
     done += runs.length;
     onProgress(Math.min(done, total), total);
@@ -125,7 +125,7 @@ async function checkThrough(
   return problems.slice(0, MAX_PROBLEMS);
 }
 
-/** A run that cannot even be read is a problem of that run; the others are still looked at. */
+/** A run that cannot be read is one problem; the other runs are still checked. */
 async function problemsOf(
   sql: CheckStatements,
   run: CheckedRun,
@@ -142,29 +142,32 @@ async function problemsOf(
 
 const HEALTH = "I34 store health";
 
-/** SQLite's own checks: damaged pages and indexes. A damaged payload is ours to find (I8). */
+/** SQLite's own checks find damaged pages and indexes. The hash chain finds damaged payloads (rules.I8). */
 function checkHealth(sql: CheckStatements): readonly Problem[] {
   const problem = (message: string): Problem => ({ invariant: HEALTH, run: undefined, seq: undefined, message });
   try {
-    const said = (sql.integrity.all() as { integrity_check: string }[]).map((row) => row.integrity_check);
-    const found = said.filter((line) => line !== "ok").map(problem);
-    for (const row of sql.foreignKeys.all()) found.push(problem(`A foreign key is broken: ${JSON.stringify(row)}.`));
+    const lines = (sql.integrity.all() as { integrity_check: string }[]).map((row) => row.integrity_check);
+    const found = lines
+      .filter((line) => line !== "ok")
+      .map((line) => problem(`SQLite's integrity check reports: ${line}. Restore a backup with \`reprise restore\`.`));
+    for (const row of sql.foreignKeys.all())
+      found.push(problem(`A foreign key refers to no row: ${JSON.stringify(row)}. Fix the row in your table.`));
     return found;
   } catch (error) {
     return [problem(storeErrorOf(error, "integrity_check").message)];
   }
 }
 
-/** An item waits for its key only while the key is taken, held back by its rate, or has another one going first. */
-function checkLines(sql: CheckStatements): readonly Problem[] {
+/** An item may be parked only while its key has no free slot, is held back by its rate, or has a ready item before it. */
+function checkParked(sql: CheckStatements): readonly Problem[] {
   const keys = sql.parkedKeys.all() as unknown as { kind: string; queue: string; key: string }[];
   return keys
     .filter(({ kind, queue, key }) => sql.readyOfKey.get(kind, queue, key) === undefined)
     .map(({ queue, key }) => ({
-      invariant: "I36 lines move",
+      invariant: "I36 parked items resume",
       run: undefined,
       seq: undefined,
-      message: `In queue ${queue} the key ${key} is waited for, and nothing stands in its way. Set the queue's limits anew.`,
+      message: `Items with key ${key} in queue ${queue} are parked, although no limit holds them back. Set the limits of the queue again: \`reprise queue limit ${queue} …\`.`,
     }));
 }
 
@@ -177,13 +180,13 @@ function findOrphans(sql: CheckStatements, after: number, upTo: number): readonl
     ["Checkpoints", sql.orphanCheckpoints],
     ["Forks", sql.orphanForks],
     ["Arrivals", sql.orphanArrivals],
-    ["Counters of arrivals", sql.orphanReadiness],
-    ["Chunks", sql.orphanChunks],
-    ["Counts of chunks", sql.orphanCounts],
+    ["Readiness counters", sql.orphanReadiness],
+    ["Stream chunks", sql.orphanChunks],
+    ["Chunk counters", sql.orphanCounts],
   ] as const)
     for (const { run } of statement.all(after, upTo) as { run: number }[]) {
       const message = `${what} belong to run number ${run}, which does not exist.`;
-      found.push({ invariant: "I17 nothing alive after the end", run: undefined, seq: undefined, message });
+      found.push({ invariant: "I17 no rows after the end", run: undefined, seq: undefined, message });
     }
   return found;
 }

@@ -1,4 +1,4 @@
-// Check of LangGraph threads: whether every checkpoint can be put together again.
+// Check threads: every LangGraph checkpoint has its values.
 
 import type { StatementSync } from "node:sqlite";
 import type { Problem } from "../../kernel/index.ts";
@@ -6,7 +6,7 @@ import type { Problem } from "../../kernel/index.ts";
 export const CHECK_THREADS_SQL = {
   threadCheckpoints: `select checkpoint, thread, namespace, id, body, metadata, channels from langgraph_checkpoints
     where checkpoint > ? order by checkpoint limit ?`,
-  threadValueThere: "select 1 from langgraph_values where value = ? and thread = ?",
+  threadValueExists: "select 1 from langgraph_values where value = ? and thread = ?",
 } as const;
 
 interface CheckedCheckpoint {
@@ -29,7 +29,12 @@ export function checkThreads(sql: Readonly<Record<keyof typeof CHECK_THREADS_SQL
       const fault = faultOf(sql, row);
       if (fault === undefined) continue;
       const where = `Thread ${row.thread}, checkpoint ${row.id}${row.namespace && ` of ${row.namespace}`}`;
-      problems.push({ invariant: "I43 threads whole", run: undefined, seq: undefined, message: `${where}: ${fault}.` });
+      problems.push({
+        invariant: "I43 threads complete",
+        run: undefined,
+        seq: undefined,
+        message: `${where}: ${fault}.`,
+      });
     }
     if (page.length < PAGE) return problems;
     after = page.at(-1)!.checkpoint;
@@ -40,12 +45,12 @@ function faultOf(
   sql: Readonly<Record<keyof typeof CHECK_THREADS_SQL, StatementSync>>,
   { thread, body, metadata, channels }: CheckedCheckpoint,
 ): string | undefined {
-  const isThere = (value: number): boolean => sql.threadValueThere.get(value, thread) !== undefined;
-  if (!isThere(body)) return "its body is missing";
-  if (!isThere(metadata)) return "its metadata is missing";
+  const exists = (value: number): boolean => sql.threadValueExists.get(value, thread) !== undefined;
+  if (!exists(body)) return "its body is missing";
+  if (!exists(metadata)) return "its metadata is missing";
   const list = channelsIn(channels);
   if (list === undefined) return "its list of channels cannot be read";
-  const missing = list.find(([, value]) => !isThere(value));
+  const missing = list.find(([, value]) => !exists(value));
   return missing && `the value of its channel ${missing[0]} is missing`;
 }
 

@@ -93,8 +93,9 @@ const SQL = {
   insertExpected: `insert into runs (run, id, definition, kind, version, status, root, priority, head, chain, turn_due,
       created_at, runtime)
     values (?, ?, ?, ?, ?, 'expected', ?, 0, 0, ?, ${TurnDue.no}, ?, ?)`,
-  startExpected: `update runs set version = ?2, status = ?3, parent = ?4, parent_command = ?5, root = ?6, priority = ?7,
-      head = 1, chain = ?8, turn_due = ?9, turn_token = ?10, turn_worker = ?11, created_at = ?12, runtime = ?13
+  startExpected: `update runs set kind = ?2, version = ?3, status = ?4, parent = ?5, parent_command = ?6, root = ?7,
+      priority = ?8, head = 1, chain = ?9, turn_due = ?10, turn_token = ?11, turn_worker = ?12, created_at = ?13,
+      runtime = ?14
     where run = ?1 and status = 'expected'`,
   insertTag: "insert into tags (run, tag) values (?, ?) on conflict do nothing",
   tagsOf: "select tag from tags where run = ? order by rowid",

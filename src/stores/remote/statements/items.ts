@@ -177,16 +177,14 @@ export function itemStatements(context: StatementContext) {
     // claims
     dueDefinitions: rows(() => {
       const names = prefetchVersions(context.writes);
-      return namesOf(wanted?.map(({ name }) => name) ?? ws.counts(DUE_DEFINITIONS).map((row) => row["definition"]!));
+      return namesOf(names?.map(({ name }) => name) ?? ws.counts(DUE_DEFINITIONS).map((row) => row["definition"]!));
     }),
     dueTurns: rows((definition: string, version: number, limit: number) =>
       ws.select(dueTurns(free, definition, version, limit)).map(({ run, priority }) => ({ run, priority })),
     ),
     suspectDefinitions: rows(() => {
       const names = prefetchVersions(context.writes);
-      return namesOf(
-        wanted?.map(({ name }) => name) ?? ws.counts(SUSPECT_DEFINITIONS).map((row) => row["definition"]!),
-      );
+      return namesOf(names?.map(({ name }) => name) ?? ws.counts(SUSPECT_DEFINITIONS).map((row) => row["definition"]!));
     }),
     suspectTurns: rows((definition: string, version: number, limit: number) =>
       ws.select(suspectTurns(definition, version, limit)).map(({ takeovers }) => ({ takeovers })),
@@ -197,10 +195,10 @@ export function itemStatements(context: StatementContext) {
     holdsIsolatedTurn: exists((worker: number) => ws.select(heldIsolated(worker)).length > 0),
     readyNames: rows(() => {
       const names = prefetchNames(context.writes);
-      if (wanted === undefined) return namesOf(ws.counts(READY_NAMES).map((row) => row["name"]!));
+      if (names === undefined) return namesOf(ws.counts(READY_NAMES).map((row) => row["name"]!));
       // A claim reads the items anyway; a poll needs to know which names have any.
       return namesOf(
-        mode === "claim" ? wanted : wanted.filter((name) => ws.select(readyItems("none", name, 1)).length > 0),
+        mode === "claim" ? names : names.filter((name) => ws.select(readyItems("none", name, 1)).length > 0),
       );
     }),
     readyItems: rows((name: string, limit: number) => ws.select(readyItems(free, name, limit)).map(asReadyItem)),

@@ -39,7 +39,7 @@ export function messageStatements({ ws, mode, lock }: StatementContext) {
       },
     } satisfies Statement,
     deleteReadInbox: effect((run: number, read: number) => {
-      // statements.I1. The row has moved on already; where it stood before is where the inbox begins.
+      // statements.I1. The run's row is changed already; its original `read` is where the inbox begins.
       const before = ws.original("runs", run)?.read ?? 0;
       for (let arrival = before + 1; arrival <= read; arrival++) ws.deleteBlind("inbox", [run, arrival]);
     }),

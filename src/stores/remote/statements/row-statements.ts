@@ -1,8 +1,8 @@
-// Words: every statement the rules are written in, over the rows of a transaction.
+// Row statements: every statement of the rules, over the rows of a working set.
 //
-// V1. A word means what its SQL text in SQLite says: the same rows, in the same order, under the same names.
-// V2. A word that needs what nobody has loaded misses (W1), for all that the rules will ask for next where it knows.
-// V3. Rows are locked as `Mode` says; nothing is changed that was not locked, or is checked by the commit.
+// row-statements.V1. A statement does what its SQL text in SQLite does: the same rows, in the same order, with the same names.
+// row-statements.V2. A statement whose rows are not loaded throws a miss (working-set.W1) and prefetches what the rules read next.
+// row-statements.V3. Rows are locked as `AccessMode` requires; a changed row is locked, or verified by the commit.
 
 import type { Write } from "../../../kernel/index.ts";
 import type { Statements } from "../../rules/statements.ts";
@@ -30,7 +30,7 @@ export interface StatementHints {
 
 interface RowStatements {
   readonly context: StatementContext;
-  readonly words: Statements;
+  readonly statements: Statements;
 }
 
 /** About two hundred statements are created once per working set, not once per transaction. */
@@ -40,14 +40,14 @@ const STATEMENTS = new WeakMap<WorkingSet, Partial<Record<AccessMode, RowStateme
 export function rowStatements(ws: WorkingSet, mode: AccessMode, hints: StatementHints = {}): Statements {
   let modes = STATEMENTS.get(ws);
   if (modes === undefined) STATEMENTS.set(ws, (modes = {}));
-  const { context, words } = (modes[mode] ??= makeStatements(ws, mode));
+  const { context, statements } = (modes[mode] ??= makeStatements(ws, mode));
   context.writes = hints.writes ?? [];
-  return words;
+  return statements;
 }
 
 function makeStatements(ws: WorkingSet, mode: AccessMode): RowStatements {
   const context: StatementContext = { ws, mode, writes: [], lock: (table) => lockOf(mode, table) };
-  const words = {
+  const statements = {
     ...runStatements(context),
     ...startStatements(context),
     ...messageStatements(context),
@@ -61,5 +61,5 @@ function makeStatements(ws: WorkingSet, mode: AccessMode): RowStatements {
     ...sweepStatements(context),
     ...countStatements(context),
   };
-  return { context, words };
+  return { context, statements };
 }

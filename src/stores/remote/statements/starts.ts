@@ -126,10 +126,10 @@ export function startStatements({ ws, lock }: StatementContext) {
         insert({ ...BLANK, run, id, definition, kind, version, status: "expected", ...born });
       },
     ),
-    startExpected: change((run: number, ...birth: StartValues) => {
+    startExpected: change((run: number, kind: string, ...birth: StartValues) => {
       const row = ws.get("runs", lock("runs"), run);
       if (row?.status !== "expected") return 0;
-      ws.update("runs", row, newRunColumns(...birth));
+      ws.update("runs", row, { kind, ...newRunColumns(...birth) });
       return 1;
     }),
     insertNextGeneration: effect(
