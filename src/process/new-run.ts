@@ -14,7 +14,7 @@ import { versionOf, type Registry } from "./registry.ts";
 
 export interface NewRunOptions {
   readonly id: string;
-  /** Encoded; undefined where there is none. */
+  /** Encoded; undefined without an input. */
   readonly input: string | undefined;
   readonly tags?: readonly string[];
   readonly priority?: number;
@@ -22,12 +22,12 @@ export interface NewRunOptions {
   readonly singleton?: string | undefined;
   readonly runtime: string;
   readonly payloadLimit?: number | undefined;
-  /** Kept in the first entry, so that what an encrypted run holds cannot be guessed from the marks of its journal. */
+  /** Stored in the first entry, so that the chain values do not reveal the payloads of an encrypted run. */
   readonly salt?: string | undefined;
-  /** Of a fork. */
+  /** Only for a fork. */
   readonly forked?: string | undefined;
   readonly seed?: bigint | undefined;
-  /** Else that of the definition. */
+  /** Default: the definition's. */
   readonly deadlineMs?: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Registry: what this process can run, by name and version. Checked once, when the engine is made.
+// Registry: the definitions and tasks of this process, by name and version. Validated once, when the engine is created.
 
 import { RepriseError } from "../base/index.ts";
 import {
@@ -25,7 +25,7 @@ import { graphRunBody, isGraph } from "../graph/index.ts";
 import { isWorkflow, workflowBody, type AcceptedInput, type WorkflowBody } from "../workflow/index.ts";
 
 export class Registry {
-  /** Of each name the versions, newest first. */
+  /** The versions of each name, newest first. */
   readonly #workflows = new Map<string, readonly WorkflowBody[]>();
   readonly #tasks = new Map<string, TaskBody>();
   readonly #flows = new Map<string, FlowBody>();
@@ -42,7 +42,7 @@ export class Registry {
       else
         throw new RepriseError(
           "UNKNOWN_DEFINITION",
-          `Expected what workflow(), graph(), flow() or task() made in \`definitions\`, got ${describe(definition)}.`,
+          `\`definitions\` holds ${describe(definition)}. Pass only values returned by workflow(), graph(), flow() or task().`,
         );
     }
   }
@@ -50,7 +50,7 @@ export class Registry {
   #addTask(name: string, body: TaskBody): void {
     const present = this.#tasks.get(name);
     if (present !== undefined && present !== body)
-      throw new RepriseError("DUPLICATE_DEFINITION", `Two different tasks are called ${name}. Rename one of them.`);
+      throw new RepriseError("DUPLICATE_DEFINITION", `Two different tasks are named ${name}. Rename one of them.`);
     this.#tasks.set(name, body);
     this.#addLine(body.slotOptions);
   }
@@ -63,7 +63,7 @@ export class Registry {
     if (present !== undefined)
       throw new RepriseError(
         "DUPLICATE_DEFINITION",
-        `Two different definitions are called ${name}, both of version ${version}. Rename one of them, or give the newer one \`version: ${version + 1}\`.`,
+        `Two different definitions are named ${name} and have version ${version}. Rename one of them, or set \`version: ${version + 1}\` on the newer one.`,
       );
     this.#workflows.set(
       name,
@@ -84,7 +84,7 @@ export class Registry {
     if (line !== undefined) this.addQueue(line.queue);
   }
 
-  /** One name, one set of limits: with two, whoever started last would win. */
+  /** A queue name has one set of limits: with two, the process that starts last would win. */
   addQueue(queue: Queue): void {
     const limits = queueLimits(queue, "queues");
     if (queue.name === DEFAULT_QUEUE) return;
@@ -92,7 +92,7 @@ export class Registry {
     if (present !== undefined && limitsText(present) !== limitsText(limits))
       throw new RepriseError(
         "DUPLICATE_DEFINITION",
-        `Two queues are called ${queue.name}, with different limits: ${limitsText(present)} and ${limitsText(limits)}. Make one with queue() and share it.`,
+        `Two queues are named ${queue.name} and have different limits: ${limitsText(present)} and ${limitsText(limits)}. Create one with queue() and share it.`,
       );
     this.#queues.set(queue.name, limits);
   }
@@ -113,7 +113,7 @@ export class Registry {
     return [...this.#tasks.keys()];
   }
 
-  /** Without a version: the highest. */
+  /** Without a version, the newest. */
   findWorkflow(name: string, version?: number): WorkflowBody | undefined {
     const versions = this.#workflows.get(name);
     return version === undefined ? versions?.[0] : versions?.find((body) => body.version === version);
@@ -125,18 +125,21 @@ export class Registry {
     if (versions !== undefined)
       throw new RepriseError(
         "UNKNOWN_DEFINITION",
-        `Version ${version} of ${name} is not registered; registered are: ${versions.map((one) => one.version).join(", ")}. Add it to \`definitions\` of createEngine, beside the newer one.`,
+        `Version ${version} of ${name} is not registered; registered versions: ${versions.map((one) => one.version).join(", ")}. Add it to \`definitions\` of createEngine, beside the newer one.`,
       );
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
-      `No definition is called ${name}; registered are: ${this.definitionNames.join(", ") || "none"}. Add it to \`definitions\` of createEngine.`,
+      `No definition is named ${name}; registered: ${this.definitionNames.join(", ") || "none"}. Add it to \`definitions\` of createEngine.`,
     );
   }
 
   getFlow(name: string, version: number): FlowBody {
     const body = this.#flows.get(nodeRoute(name, version));
     if (body !== undefined) return body;
-    throw new RepriseError("UNKNOWN_DEFINITION", `No flow of version ${version} is called ${name}.`);
+    throw new RepriseError(
+      "UNKNOWN_DEFINITION",
+      `Version ${version} of flow ${name} is not registered. Add it to \`definitions\` of createEngine.`,
+    );
   }
   get flows(): Iterable<FlowBody> {
     return this.#flows.values();
@@ -148,29 +151,29 @@ export class Registry {
   getTask(name: string): TaskBody {
     const body = this.#tasks.get(name);
     if (body !== undefined) return body;
-    throw new RepriseError("UNKNOWN_TASK", `No task is called ${name}.`);
+    throw new RepriseError("UNKNOWN_TASK", `No task is named ${name}. Add it to \`definitions\` of createEngine.`);
   }
 
-  /** The input a task will be given, or undefined when the task is not registered. */
+  /** The validated input of a task; undefined when the task is not registered. */
   acceptTask(task: AnyTask, input: unknown): AcceptedInput | undefined {
     const body = this.#tasks.get(task.name);
     return body && accept(body, input, `task ${task.name}`);
   }
 
-  /** How a task stands in the queue, by its definition; where that is not here, as one without wishes. */
+  /** Queue slot and priority of a task; none when the task is not registered here. */
   queueing(name: string, input: unknown): Partial<Pick<NewItem, "priority" | "slot">> {
     const body = this.#tasks.get(name);
     if (body === undefined) return {};
-    const line = queueSlotOf(body.slotOptions, input, `task ${name}`);
-    return { priority: body.priority, ...(line && { slot: line }) };
+    const slot = queueSlotOf(body.slotOptions, input, `task ${name}`);
+    return { priority: body.priority, ...(slot && { slot }) };
   }
 
-  /** How a node of a flow stands in the queue; where the flow is not here, as one without wishes. */
+  /** Route and queue slot of a flow node; the default route when the flow is not registered here. */
   nodeQueueing(definition: string, version: number, item: string): Partial<Pick<NewItem, "name" | "slot">> {
     const body = this.#flows.get(nodeRoute(definition, version));
     const node = body && findRef(body, item)?.head.region.head;
-    const line = queueSlotOf(node?.slotOptions, undefined, `node ${item}`);
-    return { name: nodeRoute(definition, version, line?.queue, node?.label), ...(line && { slot: line }) };
+    const slot = queueSlotOf(node?.slotOptions, undefined, `node ${item}`);
+    return { name: nodeRoute(definition, version, slot?.queue, node?.label), ...(slot && { slot }) };
   }
 
   acceptChild(definition: Definition, input: unknown): AcceptedInput | undefined {
@@ -184,16 +187,16 @@ export class Registry {
   }
 }
 
-/** A definition stands for its own version, a name for the highest. */
+/** The version of a definition; undefined for a name, which means the newest. */
 export function versionOf(definition: unknown): number | undefined {
   if (isGraph(definition)) return graphRunBody(definition as Definition).version;
   if (isFlow(definition)) return flowBody(definition).version;
   return isWorkflow(definition) ? workflowBody(definition).version : undefined;
 }
 
-function accept({ schema, slotOptions: line }: TaskBody | WorkflowBody, given: unknown, what: string): AcceptedInput {
+function accept({ schema, slotOptions }: TaskBody | WorkflowBody, given: unknown, what: string): AcceptedInput {
   const input = parseNow(schema, given, what);
-  return { input, parsed: schema !== undefined, slot: queueSlotOf(line, input, what) };
+  return { input, parsed: schema !== undefined, slot: queueSlotOf(slotOptions, input, what) };
 }
 
 function describe(value: unknown): string {

@@ -1,8 +1,9 @@
-// Schedule times: the planned times of a cron pattern or an interval. The only file that knows croner.
+// Schedule times: the planned times of a cron pattern or an interval. The only file that imports croner.
 //
-// T1. A function of its arguments: croner is always told from when to count, so that it never reads the machine's clock.
-// T2. Daylight saving, as croner has it: a fixed time that does not exist on a day is fired when the gap ends, one that
-//     exists twice the first time. Patterns with steps and lists follow real time through both.
+// schedule-times.T1. Times depend on the arguments only: every call passes a reference time, so croner does not read the
+//   machine's clock.
+// schedule-times.T2. Daylight saving time, as croner handles it: a fixed time that a day skips fires when the gap ends; one
+//   that a day repeats fires the first time. Patterns with steps and lists follow real time through both.
 
 import { Cron } from "croner";
 import { RepriseError, type EpochMs } from "../base/index.ts";
@@ -16,10 +17,10 @@ export function timesOf(timing: Timing): PlannedTimes {
     : everyTimes(timing.everyMs, timing.anchor);
 }
 
-/** Refuses what is no pattern, and a zone that is none. */
+/** Throws when the pattern or the time zone is invalid. */
 export function parseCron(cron: string, timeZone: string): Cron {
   checkTimeZone(timeZone);
-  // T1. A question mark stands for the moment at which the pattern is read.
+  // schedule-times.T1. A question mark in a pattern means the current time.
   if (!FIELDS.test(cron) || cron.includes("?")) throw badCron(cron, undefined);
   try {
     return new Cron(cron, { timezone: timeZone, mode: "5-or-6-parts" });
@@ -56,7 +57,7 @@ function cronTimes(cron: Cron): PlannedTimes {
     within(first, last, limit) {
       const times: EpochMs[] = [];
       for (let at = after(first - 1); at !== undefined && at <= last; at = after(at)) {
-        // Counting on would take seconds after a long absence: count back from the end instead.
+        // After a long downtime, counting forward would take seconds: count back from the end instead.
         if (times.length === limit) return latest(cron, first, last, limit);
         times.push(at);
       }
@@ -68,7 +69,7 @@ function cronTimes(cron: Cron): PlannedTimes {
 const SECOND = 1_000;
 
 function latest(cron: Cron, first: EpochMs, last: EpochMs, limit: number): readonly EpochMs[] {
-  // Croner counts whole seconds, and back from before its reference.
+  // Croner counts whole seconds, and excludes its reference.
   const reference = new Date((Math.floor(last / SECOND) + 1) * SECOND);
   const times = cron.previousRuns(limit, reference).map((date) => date.getTime());
   return times.filter((at) => at >= first).toReversed();

@@ -276,7 +276,7 @@ test("invalid queue options are refused before anything is written", async () =>
   const same = workflow("same", { queue: queue("a", { concurrency: 1 }) }, run);
   const twice = await rejection(createTestEngine({ definitions: [one, two] }));
   expect(twice).toMatchObject({ code: "DUPLICATE_DEFINITION" });
-  expect(twice.message).toContain("Two queues are called a");
+  expect(twice.message).toContain("Two queues are named a");
   await using engine = await createTestEngine({ definitions: [one, same] });
   expect(await rejection(engine.getQueue("missing").pause())).toMatchObject({ code: "QUEUE_NOT_FOUND" });
   expect(await rejection(engine.getQueue("default").pause())).toMatchObject({ code: "USAGE" });

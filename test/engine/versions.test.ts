@@ -63,7 +63,7 @@ describe("a run of a definition with versions", () => {
       const error = (await rejection(engine.get(two, "a").verify())) as RepriseError;
       expect([error.code, error.message]).toEqual([
         "UNKNOWN_DEFINITION",
-        "Version 1 of checkout is not registered; registered are: 2. Add it to `definitions` of createEngine, beside the newer one.",
+        "Version 1 of checkout is not registered; registered versions: 2. Add it to `definitions` of createEngine, beside the newer one.",
       ]);
       expect((await rejection(engine.start(one as never))).code).toBe("UNKNOWN_DEFINITION");
     }
