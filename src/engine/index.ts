@@ -1,4 +1,4 @@
-// Engine: the only room that wires the others. createEngine, the client, run handles. Invariants N1–N3 in engine.ts.
+// Engine: createEngine, createClient and the handles of runs, schedules and queues. The only room that wires the others.
 
 export type {
   BulkAction,

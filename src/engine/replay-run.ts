@@ -1,6 +1,4 @@
-// Replaying a run of the store: today's code against its journal.
-//
-// Nothing is written here, and nothing of the run's own store is read but the journal.
+// Replay of a run: the current code against the journal. It writes nothing, and reads only the journal and checkpoints.
 
 import { inspect } from "node:util";
 import { checkOptionNames, RepriseError, type Timers } from "../base/index.ts";
@@ -20,7 +18,7 @@ import { checkAt } from "./run-checkpoints.ts";
 export interface ReplayHost {
   readonly store: Store;
   readonly timers: Timers;
-  /** What code needs of the worker; nothing is logged. */
+  /** What the code needs from its process; its log lines are dropped. */
   readonly execution: ExecutionHost;
   openScratch(): Promise<Scratch>;
 }
@@ -36,16 +34,16 @@ export function checkReplayOptions(options: ReplayOptions, what: string): void {
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a mode of "full" or "resume", got ${inspect(mode)}.`);
   if (from !== undefined) checkAt(from, `${what}: from`);
   if (from !== undefined && mode !== "resume")
-    throw new RepriseError("BAD_OPTIONS", `${what}: from is where the mode "resume" goes on; there is none in "full".`);
+    throw new RepriseError("BAD_OPTIONS", `${what}: from says where the mode "resume" starts to execute. Add mode: "resume", or remove from.`);
   if (live !== undefined && mode === "resume")
-    throw new RepriseError("BAD_OPTIONS", `${what}: in the mode "resume" everything after the checkpoint is live.`);
+    throw new RepriseError("BAD_OPTIONS", `${what}: the mode "resume" executes everything after the checkpoint. Remove live.`);
   if (strict !== undefined && typeof strict !== "boolean")
     throw new RepriseError("BAD_OPTIONS", `${what}: expected strict to be true or false, got ${inspect(strict)}.`);
   if (live !== undefined && !(Array.isArray(live) && live.every((name) => typeof name === "string")))
     throw new RepriseError("BAD_OPTIONS", `${what}: expected live to be a list of node names, got ${inspect(live)}.`);
 }
 
-/** `verified`: the journal is checked against its hash chain first; that of a graph always is. */
+/** `verified`: checks the journal against its hash chain first; a graph's journal is always checked. */
 export async function replayRun(
   host: ReplayHost,
   record: RunRecord,
@@ -58,7 +56,7 @@ export async function replayRun(
   if ((live.length > 0 || mode === "resume") && body.replay === undefined)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `replay: ${body.name} is no graph, so it has neither nodes nor checkpoints to go live from.`,
+      `replay: ${body.name} is not a graph, so it has no nodes or checkpoints. Remove live and mode.`,
     );
   if (mode === "resume") return resumeRun(host, record, body, options);
   const entries = await store.readJournal(record.run, 0);
@@ -86,7 +84,7 @@ function replayEntries(
   return replayJournal(body, { ...past, identity: { id, generation }, host: execution, timers });
 }
 
-/** Recordings up to a checkpoint, live from there (RM1–RM3). */
+/** resume-replay.R1 to resume-replay.R3 */
 async function resumeRun(
   host: ReplayHost,
   record: RunRecord,
@@ -101,7 +99,7 @@ async function resumeRun(
   );
   const origin = range.run === record.run ? record : await store.findRun(range.id);
   if (origin === undefined)
-    throw new RepriseError("RUN_NOT_FOUND", `Run ${range.id}, which made step ${row.step}, is not there any more.`);
+    throw new RepriseError("RUN_NOT_FOUND", `Run ${range.id}, which committed step ${row.step}, no longer exists.`);
   const journal = await store.readJournal(origin.run, 0);
   const entries = journal.slice(0, row.seq);
   const replay = await replayEntries(host, origin, body, { entries, chain: row.chain, strict });
@@ -110,12 +108,12 @@ async function resumeRun(
   return { ...replay, calls: { served: replay.calls?.served ?? 0, live }, end };
 }
 
-/** Without a word about it, the newest checkpoint. */
+/** Default: the newest checkpoint. */
 async function placeOf(store: Store, { id, run }: RunRecord, from: ReplayOptions["from"]): Promise<CheckpointAt> {
   if (from !== undefined) return from;
   const newest = await store.findCheckpoint(run, Number.MAX_SAFE_INTEGER, false);
   if (newest !== undefined) return newest.step;
-  throw new RepriseError("CHECKPOINT_NOT_FOUND", `Run ${id} has no checkpoint yet to go on from.`, {
+  throw new RepriseError("CHECKPOINT_NOT_FOUND", `Run ${id} has no checkpoint yet to resume from.`, {
     details: { run: id },
   });
 }

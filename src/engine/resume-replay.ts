@@ -1,10 +1,10 @@
-// Replay in the mode `resume`: recordings up to a checkpoint, live from there, and no trace of it.
+// Replay in the mode `resume`: replays the journal up to a checkpoint, then executes a copy of the run.
 //
-// RM1. The run's own store is only read. What is live happens to a copy, in a store in memory that is gone afterwards: the
-//      same id, so the same keys and the same chance; no messages are delivered, no deadline counts.
-// RM2. The journal up to the checkpoint is replayed first: code that does not agree with it goes no further.
-// RM3. What people had answered after the checkpoint they answer again. Where the copy waits for anything else that only
-//      time or somebody outside can bring, the replay ends.
+// resume-replay.R1. The run's own store is only read. The copy is in a store in memory that is dropped afterwards. It has
+//   the same id, so the same keys and the same random seed; it delivers no messages and has no deadline.
+// resume-replay.R2. The journal up to the checkpoint is replayed first: if the code does not match it, nothing is executed.
+// resume-replay.R3. Messages that the run received after the checkpoint are sent to the copy. When the copy waits for
+//   anything else that only time or a caller can bring, the replay ends.
 
 import { decode, InvariantError, RepriseError, systemRandom, systemTimers } from "../base/index.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import type { Worker } from "../worker/index.ts";
 import type { ReplayEnd } from "../workflow/index.ts";
 
-/** An engine on a store in memory; its worker has not begun. */
+/** An engine on a store in memory; its worker has not started. */
 export interface Scratch {
   readonly store: Store;
   readonly worker: Worker;
@@ -37,15 +37,15 @@ interface ScratchRun {
 
 export interface Resumed {
   readonly end: ReplayEnd;
-  /** Operations and tasks that were done. */
+  /** The number of operations and tasks that were executed. */
   readonly live: number;
 }
 
-/** How long nothing may have moved before the copy is taken to wait for something that does not come by itself. */
+/** After this time without a change, the copy is considered to wait for something that will not come. */
 const QUIET_MS = 250;
 const LEASE_MS = 60_000;
 
-/** `recorded`: the journal up to the checkpoint; `after`: what followed it. */
+/** `recorded`: the journal up to the checkpoint; `after`: the rest of it. */
 export async function resumeLive(
   scratch: Scratch,
   record: RunRecord,
@@ -62,7 +62,7 @@ export async function resumeLive(
     }
     await scratch.begin();
     const run = scratch.get(record.definition, record.id);
-    // A run that was given back is due when something came for it, or when it is resumed.
+    // A released run becomes due when a message arrives or when it is resumed.
     await run.pause();
     await run.resume();
     const ended = run.result().then(
@@ -76,7 +76,7 @@ export async function resumeLive(
   }
 }
 
-/** RM1. As a worker would have written it. */
+/** resume-replay.R1. Writes the copy as a worker would have written it. */
 async function copyRun(store: Store, record: RunRecord, recorded: readonly Entry[]): Promise<RunRecord> {
   const [first, ...entries] = recorded;
   if (first === undefined)
@@ -86,7 +86,7 @@ async function copyRun(store: Store, record: RunRecord, recorded: readonly Entry
   const token = systemRandom.token();
   const claim = { worker: await store.registerWorker("replay", LEASE_MS), token };
   const [started] = await store.write([{ write: "start", run, claim }]);
-  if (started.status !== "started") throw new InvariantError("A store that was just made has the run already.");
+  if (started.status !== "started") throw new InvariantError("A new store already has the run.");
   const checkpoints = rebuildCheckpoints(recorded);
   const turn: TurnWrite = {
     write: "turn",
@@ -119,7 +119,7 @@ function failureEnd(error: unknown): ReplayEnd {
   return { status: "failed", error: code === "RUN_FAILED" && cause !== undefined ? cause : error };
 }
 
-/** RM3 */
+/** resume-replay.R3 */
 async function untilQuiet({ store, worker }: Scratch): Promise<void> {
   for (let before = ""; ;) {
     await worker.settled();

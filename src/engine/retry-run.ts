@@ -1,4 +1,4 @@
-// Retry: a failed run goes on from where it failed, and with it the failed children it waits for.
+// Retry: a failed run continues from where it failed, together with the failed children it waits for.
 
 import { CancelledError, decode, RepriseError } from "../base/index.ts";
 import {
@@ -15,7 +15,7 @@ import { entryData, planRetry, type PlannedRetry, type RetryPlan } from "../work
 import type { ControlledRun } from "./run-control.ts";
 import type { RunHandleHost } from "./run-handle.ts";
 
-/** How often a plan is made anew because something moved meanwhile. */
+/** How often a plan is remade because the run or a child changed meanwhile. */
 const MAX_TRIES = 5;
 
 export async function retryRun({ host, id }: ControlledRun): Promise<void> {
@@ -23,11 +23,11 @@ export async function retryRun({ host, id }: ControlledRun): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     host.checkOpen();
     const record = await host.store.findRun(id);
-    if (record === undefined) throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}.`);
+    if (record === undefined) throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Check the id and the store.`);
     if (record.status !== "failed")
       throw new RepriseError("USAGE", `Run ${id} is ${record.status}; only a failed run can be retried.`);
     const writes = await writesFor(host, record);
-    // Together: one transaction, children first.
+    // Submitted together they share a transaction, children first.
     const outcomes = await Promise.all(writes.map((write) => worker.submit(write)));
     for (const [index, { run, items }] of writes.entries())
       if (outcomes[index]?.status === "committed") worker.onRetried(run, items);
@@ -35,14 +35,14 @@ export async function retryRun({ host, id }: ControlledRun): Promise<void> {
     if (taken !== undefined)
       throw new RepriseError(
         "NOT_RETRYABLE",
-        `Run ${id} cannot be retried: run ${taken.by} has its singleton key. Wait until that one has ended.`,
+        `Run ${id} cannot be retried: run ${taken.by} has its singleton key. Wait until that run has ended.`,
       );
     if (outcomes.at(-1)?.status === "committed") return;
   }
-  throw new RepriseError("USAGE", `Run ${id} changes while it is to be retried. Try again.`);
+  throw new RepriseError("USAGE", `Run ${id} changed ${MAX_TRIES} times during the retry. Call retry() again.`);
 }
 
-/** The writes that bring a run back, its failed children before it. */
+/** The writes that reopen a run, those of its failed children first. */
 async function writesFor(host: RunHandleHost, record: RunRecord): Promise<readonly RetryWrite[]> {
   const { run, head, id } = record;
   const plan = await planFor(host, record);
@@ -84,7 +84,7 @@ async function planFor({ store }: RunHandleHost, record: RunRecord): Promise<Pla
   return planFlowRetry({ record, entries, readiness: await store.readReadiness(record.run) });
 }
 
-/** The queue and the key it was started with: its first generation says so. */
+/** The queue slot and the singleton key of the run, from its first generation. */
 async function startedWith(
   { store }: RunHandleHost,
   { id, generation, run }: RunRecord,
@@ -94,7 +94,7 @@ async function startedWith(
   return decode(started?.data ?? "{}") as { line?: QueueSlot; singleton?: string };
 }
 
-/** What a child that has ended says again; without one, its id belonged to another run. */
+/** The answer of an ended child, sent again; undefined `child`: its id belongs to another run. */
 async function answerOf(
   { store }: RunHandleHost,
   command: string,
@@ -114,7 +114,7 @@ async function answerOf(
   return { type: "ChildWorkflowFailed", target: command, data };
 }
 
-/** Each in the queue its definition names. */
+/** Each item in the queue of its definition. */
 function itemsOf({ registry }: RunHandleHost, record: RunRecord, { tasks, items }: RetryPlan): readonly NewItem[] {
   return [
     ...tasks.map(({ input, ...item }) => ({ ...item, ...registry.queueing(item.name, input) })),

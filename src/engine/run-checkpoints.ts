@@ -1,7 +1,8 @@
-// Time travel, reading: the steps a run has committed, and the state after any of them.
+// Checkpoints of a run: the steps it has committed, and the state after any of them.
 //
-// T1. What is read for one step is the nearest whole state before it and the steps since (CP3), however long the run is.
-// T2. Whatever is given comes from committed rows, never from what a worker has in memory.
+// run-checkpoints.T1. To read one step, the nearest snapshot before it and the steps since are read (checkpoint.CP3), however
+//   long the run is.
+// run-checkpoints.T2. Everything comes from committed rows, nothing from the memory of a worker.
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, decode, RepriseError } from "../base/index.ts";
@@ -35,11 +36,11 @@ import {
   type StepRange,
 } from "./lineage.ts";
 
-/** Which steps `run.checkpoints` gives, and with what. */
+/** Options of `run.checkpoints`. */
 export interface CheckpointsOptions {
-  /** Only steps after this one. */
+  /** Skips the steps up to this one. */
   after?: number;
-  /** With what the nodes of each step asked of the outside. */
+  /** Includes the recorded calls of each step's nodes. */
   recordedIO?: boolean;
 }
 
@@ -56,7 +57,7 @@ export async function stateAt(
   return stateValue((await readTextsAt(store, range.run, row.step)).texts);
 }
 
-/** With everything it holds. */
+/** One checkpoint with everything it holds. */
 export async function checkpoint(store: Store, record: RunRecord, at: unknown): Promise<Checkpoint<any>> {
   const where = checkAt(at, "checkpoint");
   const lineage = await readLineage(store, record);
@@ -66,7 +67,7 @@ export async function checkpoint(store: Store, record: RunRecord, at: unknown): 
   return createCheckpoint(partsOf(lineage, found.range, data, entry, texts, recordedIO));
 }
 
-/** In order of their steps, those of the run a fork comes from first. */
+/** In the order of their steps; those of a fork's origin come first. */
 export async function* checkpoints(
   store: Store,
   record: RunRecord,
@@ -118,20 +119,20 @@ export async function* readSteps(
 
 interface TextsAt {
   readonly texts: ChannelTexts;
-  /** What the run had been told when the whole state was kept, and the entry that did. */
+  /** The messages delivered before the snapshot, and the `seq` of its entry. */
   readonly delivered: readonly DeliveredMessage[];
   readonly deliveredUpTo: number;
-  /** The entry of the step; undefined where the whole state was kept with it. */
+  /** The entry of the step; undefined if the snapshot belongs to this step. */
   readonly entry: Entry | undefined;
 }
 
-/** T1 */
+/** run-checkpoints.T1 */
 async function readTextsAt(store: Store, run: RunNumber, step: number): Promise<TextsAt> {
   const whole = await store.findCheckpoint(run, step, true);
   if (whole?.state === undefined)
     throw new RepriseError(
       "STORE_CORRUPT",
-      `No state is kept at or before step ${step} of run number ${run}; run reprise doctor.`,
+      `Run number ${run} has no snapshot at or before step ${step}. Run \`reprise doctor\`.`,
     );
   const { delivered, texts } = readSnapshot(whole.state);
   let state = texts;
@@ -143,7 +144,7 @@ async function readTextsAt(store: Store, run: RunNumber, step: number): Promise<
   return { texts: state, delivered, deliveredUpTo: whole.seq, entry };
 }
 
-/** A committed checkpoint with all it stands on. */
+/** A committed step with its entry, its state and the messages delivered before it. */
 export async function readStepAt(
   store: Store,
   { range, row }: FoundCheckpoint,
@@ -151,7 +152,7 @@ export async function readStepAt(
   const { entry: last, ...at } = await readTextsAt(store, range.run, row.step);
   const entry = last ?? (await store.readSteps(range.run, row.step - 1, row.step))[0];
   if (entry === undefined)
-    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${range.id} has no entry; run reprise doctor.`);
+    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${range.id} has no entry. Run \`reprise doctor\`.`);
   return { ...at, entry, data: decode(entry.data) as CommittedStep["data"] };
 }
 
@@ -166,7 +167,7 @@ function partsOf(
   return { runId: id, rngSeed, data, at, texts, ...(recordedIO && { recordedIO }) };
 }
 
-/** What stands between a step's entry and that of the step before. A fork's first step asked for nothing itself. */
+/** The calls recorded between the previous step's entry and this one's. A fork's first step made no calls itself. */
 async function readIO(
   store: Store,
   { ranges }: Lineage,

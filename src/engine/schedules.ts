@@ -1,6 +1,7 @@
-// Schedules as callers see them: made, looked at, paused, triggered, backfilled, removed.
+// Schedules: created, read, paused, triggered, backfilled and removed by callers. Workers start their runs.
 //
-// H1. Every change is read, decided and written under the token that was read; when somebody was faster, it is done anew.
+// schedules.S1. A change reads the schedule, decides, and writes under the token it has read; when another process changed
+//   the schedule meanwhile, it starts over.
 
 import { RepriseError, type EpochMs, type Random } from "../base/index.ts";
 import {
@@ -31,7 +32,7 @@ export interface SchedulesHost extends NewRunHost {
   checkOpen(): void;
 }
 
-/** What a change makes of a schedule; `undefined`: nothing. */
+/** The new state of a schedule and the runs to start; `undefined`: no change. */
 type Change = { readonly state: ScheduleState; readonly starts?: readonly NewRun[] } | undefined;
 type Committed = PutScheduleOutcome & { readonly status: "committed" };
 
@@ -48,7 +49,7 @@ export async function putSchedule(
   const now = host.store.now();
   const checked = checkSchedule(options, now);
   const parsed = await parse(body.schema, input, `${body.kind} ${body.name}`);
-  const asked = {
+  const requested = {
     ...checked,
     name: checkedName,
     definition: body.name,
@@ -56,29 +57,29 @@ export async function putSchedule(
     input: entryData.encodeNamed(`The input of ${body.kind} ${body.name}`, parsed),
   };
   await change(host, checkedName, (present) => {
-    const state = present === undefined ? newState(asked, now) : updated(present, asked, now);
+    const state = present === undefined ? newState(requested, now) : updated(present, requested, now);
     return state && { state };
   });
   return new StoredSchedule(host, checkedName);
 }
 
-type Asked = CheckedSchedule & Pick<ScheduleState, "name" | "definition" | "version" | "input">;
+type RequestedSchedule = CheckedSchedule & Pick<ScheduleState, "name" | "definition" | "version" | "input">;
 
-function newState(asked: Asked, now: EpochMs): ScheduleState {
+function newState(requested: RequestedSchedule, now: EpochMs): ScheduleState {
   return {
-    ...asked,
+    ...requested,
     paused: false,
-    ...timesFrom(asked, now),
+    ...timesFrom(requested, now),
     lastAt: undefined,
     lastRun: undefined,
     queued: [],
   };
 }
 
-/** Undefined when nothing would change: deploying the same code again writes nothing. */
-function updated(present: ScheduleRecord, asked: Asked, now: EpochMs): ScheduleState | undefined {
-  const keepsTime = isSameTiming(present.timing, asked.timing) && present.jitterMs === asked.jitterMs;
-  const { definition, version, input, overlap, catchUp } = asked;
+/** Undefined if nothing changes: a deployment of the same code writes nothing. */
+function updated(present: ScheduleRecord, requested: RequestedSchedule, now: EpochMs): ScheduleState | undefined {
+  const keepsTime = isSameTiming(present.timing, requested.timing) && present.jitterMs === requested.jitterMs;
+  const { definition, version, input, overlap, catchUp } = requested;
   if (
     keepsTime &&
     present.definition === definition &&
@@ -90,15 +91,15 @@ function updated(present: ScheduleRecord, asked: Asked, now: EpochMs): ScheduleS
     return undefined;
   const state = { ...scheduleStateOf(present), definition, version, input, overlap, catchUp };
   if (keepsTime) return state;
-  const { timing, jitterMs } = asked;
-  const next = timesFrom(asked, now);
+  const { timing, jitterMs } = requested;
+  const next = timesFrom(requested, now);
   return { ...state, timing, jitterMs, ...next, dueAt: present.paused ? undefined : next.dueAt };
 }
 
-/** The anchor is the moment at which the interval was first asked for. */
-function isSameTiming(present: Timing, asked: Timing): boolean {
-  if ("cron" in present) return "cron" in asked && present.cron === asked.cron && present.timeZone === asked.timeZone;
-  return "everyMs" in asked && present.everyMs === asked.everyMs;
+/** The anchor of an interval, the time it was first created, is not compared. */
+function isSameTiming(present: Timing, requested: Timing): boolean {
+  if ("cron" in present) return "cron" in requested && present.cron === requested.cron && present.timeZone === requested.timeZone;
+  return "everyMs" in requested && present.everyMs === requested.everyMs;
 }
 
 function timesFrom(
@@ -109,7 +110,7 @@ function timesFrom(
   return { nextAt, dueAt: dueTimeOf(name, nextAt, jitterMs) };
 }
 
-/** H1 */
+/** schedules.S1 */
 async function change(
   host: SchedulesHost,
   name: string,
@@ -219,15 +220,15 @@ export class StoredSchedule implements ScheduleHandle {
     if (times.length > MAX_CATCH_UP)
       throw new RepriseError(
         "BAD_OPTIONS",
-        `backfill: more than ${MAX_CATCH_UP} planned times lie between ${from.toISOString()} and ${to.toISOString()}; take a shorter stretch at a time.`,
+        `backfill: more than ${MAX_CATCH_UP} planned times lie between ${from.toISOString()} and ${to.toISOString()}. Use a shorter range.`,
       );
     let count = 0;
     const outcome = await this.#change(async (record) => {
       const free = await this.#withoutRun(times);
-      // Under `queue` they go through the line, so that none of them runs beside another.
+      // With overlap `queue` they wait for each other, so that no two run at the same time.
       if (record.overlap === "queue") {
         const added = free.filter((at) => !record.queued.includes(at));
-        checkLine(record, added.length);
+        checkQueued(record, added.length);
         count = added.length;
         return {
           state: { ...scheduleStateOf(record), queued: [...record.queued, ...added].toSorted((a, b) => a - b) },
@@ -258,16 +259,16 @@ export class StoredSchedule implements ScheduleHandle {
     if (record !== undefined) return record;
     throw new RepriseError(
       "SCHEDULE_NOT_FOUND",
-      `There is no schedule ${this.name}; it was removed, or never made. Make it with engine.schedule.`,
+      `There is no schedule ${this.name}. Create it with engine.schedule(name, what, input, options).`,
     );
   }
 }
 
-function checkLine({ name, queued: line }: ScheduleRecord, added: number): void {
-  if (line.length + added <= MAX_CATCH_UP) return;
+function checkQueued({ name, queued }: ScheduleRecord, added: number): void {
+  if (queued.length + added <= MAX_CATCH_UP) return;
   throw new RepriseError(
     "BAD_OPTIONS",
-    `backfill: ${line.length} planned times of ${name} wait in line already; at most ${MAX_CATCH_UP} may, so ${added} more do not fit. Wait, or take a shorter stretch.`,
+    `backfill: ${queued.length} planned times of ${name} are queued and ${added} more exceed the maximum of ${MAX_CATCH_UP}. Wait until some have run, or use a shorter range.`,
   );
 }
 
@@ -283,6 +284,6 @@ function checkRange(from: unknown, to: unknown, now: EpochMs): void {
   if ((to as Date).getTime() > now)
     throw new RepriseError(
       "BAD_OPTIONS",
-      `backfill: expected times that have passed, but \`to\` is ${(to as Date).toISOString()}; what is to come is fired by itself.`,
+      `backfill: expected times that have passed, but \`to\` is ${(to as Date).toISOString()}. Workers start future times automatically.`,
     );
 }

@@ -25,7 +25,7 @@ export function replayFlow(body: FlowBody, entries: readonly Entry[], chain: str
   if (unknownNode !== undefined)
     return mismatch(
       unknownNode.command,
-      `The journal recorded node ${unknownNode.command}, which the flow does not have.`,
+      `the journal recorded node ${unknownNode.command}, which the flow does not have.`,
       undefined,
       unknownNode.command,
     );
@@ -74,10 +74,10 @@ class Replayed {
     if (given === SKIPPED) {
       this.#known.set(id, SKIPPED);
       if (entry === undefined || entry.type === "NodeSkipped") return undefined;
-      return mismatch(id, `The journal recorded that ${id} ran; the code now skips it.`, "skipped", entry.type);
+      return mismatch(id, `the journal recorded that ${id} ran; the code now skips it.`, "skipped", entry.type);
     }
     if (entry?.type === "NodeSkipped")
-      return mismatch(id, `The journal recorded that ${id} was skipped; the code now runs it.`, "run", "skipped");
+      return mismatch(id, `the journal recorded that ${id} was skipped; the code now runs it.`, "run", "skipped");
     // flow.R3
     if (home === undefined && entry === undefined) return this.#leaveOpen(id);
     switch (work.kind) {
@@ -129,7 +129,7 @@ class Replayed {
         ? undefined
         : mismatch(
             id,
-            `The journal recorded a value of ${id}; its function now throws.`,
+            `the journal recorded a value of ${id}; its function now throws.`,
             entryData.errorText(error),
             failed?.type,
           );
@@ -138,7 +138,7 @@ class Replayed {
       if (isData(value, this.#recorded.limits))
         return mismatch(
           id,
-          `The journal recorded that ${id} threw; its function now returns a value.`,
+          `the journal recorded that ${id} threw; its function now returns a value.`,
           textOf(value),
           "NodeFailed",
         );
@@ -173,7 +173,7 @@ class Replayed {
     } catch (error) {
       return mismatch(
         id,
-        `The journal recorded the items of ${id}; its items function now throws.`,
+        `the journal recorded the items of ${id}; its items function now throws.`,
         entryData.errorText(error),
         textOf(recorded),
       );

@@ -227,7 +227,7 @@ function reportOtherStep(
   const differs = frontier === then ? "state" : "frontier";
   const kept = positionAfter(channels, before?.texts ?? new Map(), recorded);
   execution.violate({
-    message: `Checkpoint mismatch at step ${step}: the ${differs} differs from the journal`,
+    message: `the journal recorded another ${differs} than the code now computes (at step ${step})`,
     expected: differs === "state" ? state.values : items.map(({ node }) => node),
     actual: differs === "state" ? kept.state.values : kept.items.map(({ node }) => node),
     where: `step ${step}`,

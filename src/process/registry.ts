@@ -52,7 +52,7 @@ export class Registry {
     if (present !== undefined && present !== body)
       throw new RepriseError("DUPLICATE_DEFINITION", `Two different tasks are named ${name}. Rename one of them.`);
     this.#tasks.set(name, body);
-    this.#addLine(body.slotOptions);
+    this.#addQueueOf(body.slotOptions);
   }
 
   #addWorkflow(body: WorkflowBody): void {
@@ -70,17 +70,17 @@ export class Registry {
       [...versions, body].toSorted((a, b) => b.version - a.version),
     );
     this.definitions = [...this.definitions, { name, version }];
-    this.#addLine(body.slotOptions);
+    this.#addQueueOf(body.slotOptions);
   }
 
   #addFlow(definition: Definition): void {
     const body = flowBody(definition);
     this.#addWorkflow(flowRunBody(definition));
     this.#flows.set(nodeRoute(body.name, body.version), body);
-    for (const { slotOptions: line } of body.nodes.values()) this.#addLine(line);
+    for (const { slotOptions: line } of body.nodes.values()) this.#addQueueOf(line);
   }
 
-  #addLine(line: QueueSlotOptions | undefined): void {
+  #addQueueOf(line: QueueSlotOptions | undefined): void {
     if (line !== undefined) this.addQueue(line.queue);
   }
 

@@ -21,7 +21,7 @@ export function newFlowChild(
   if (accepted === undefined)
     throw new RepriseError(
       "UNKNOWN_DEFINITION",
-      `Node ${command} calls ${definition.name}, which is not registered in this process. Add it to \`definitions\` of createEngine, then resume the run.`,
+      `Node ${command} calls ${definition.name}, which is not registered in this process. Add it to \`definitions\` of createEngine().`,
     );
   const text = entryData.encodeNamed(`The input of ${command}`, accepted.input);
   const data = entryData.childInitiatedData({

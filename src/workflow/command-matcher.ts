@@ -258,7 +258,7 @@ export class CommandMatcher {
     const { index: actual } = recorded.data as { readonly index?: number };
     if (this.strict && actual !== index)
       return {
-        message: `The journal recorded this command at index ${String(actual)}; the code now requests it at index ${index} (at ${id})`,
+        message: `the journal recorded this command at index ${String(actual)}; the code now requests it at index ${index} (at ${id})`,
         expected: index,
         actual,
       };
@@ -266,7 +266,7 @@ export class CommandMatcher {
     if (found === undefined) return undefined;
     const { what, expected, actual: then } = found;
     return {
-      message: `The journal recorded another ${what} than the code now passes (at ${id})`,
+      message: `the journal recorded another ${what} than the code now passes (at ${id})`,
       expected,
       actual: then,
     };
@@ -290,7 +290,7 @@ export class CommandMatcher {
     // The code of a node that has ended does not run again, so it does not request its commands again.
     const left = [...this.#unmatched.values()].filter(({ command }) => !isInNode(command));
     return left.map(({ type, command, seq }) => ({
-      message: `The journal recorded '${type}'; the code now ends without requesting it (at ${command})`,
+      message: `the journal recorded '${type}'; the code now ends without requesting it (at ${command})`,
       expected: undefined,
       actual: type,
       where: command,
@@ -337,7 +337,7 @@ function compareMessage(
   const actual = [recorded.type, ...Object.keys(fields).map((field) => String(data[field]))].join(" ");
   if (expected === actual) return undefined;
   return {
-    message: `The journal recorded message '${actual}' to the child; the code now sends '${expected}' (at ${key})`,
+    message: `the journal recorded message '${actual}' to the child; the code now sends '${expected}' (at ${key})`,
     expected,
     actual,
   };
@@ -352,7 +352,7 @@ function newTooEarly(
   entry: EntryType = ENTRY_OF[type],
 ): Violation {
   return {
-    message: `The journal recorded no '${entry}' before index ${lastIndex}; the code now requests one at index ${index} (at ${id})`,
+    message: `the journal recorded no '${entry}' before index ${lastIndex}; the code now requests one at index ${index} (at ${id})`,
     expected: `command ${index}: ${id} ${JSON.stringify(fields)}`,
     actual: `the journal's last command is ${lastIndex}`,
     where: id,
@@ -368,7 +368,7 @@ function otherRequest(
 ): Mismatch & Pick<Violation, "advice"> {
   const step = nodeItemOf(command)!.step;
   return {
-    message: `The journal recorded another request of node '${name}' in step ${step} than its code now makes (at ${id}). A node's requests must follow from its state, its item, the answers it received, ctx.now, ctx.random and ctx.uuid`,
+    message: `the journal recorded another request of node '${name}' in step ${step} than its code now makes (at ${id}). A node's requests must follow from its state, its item, the answers it received, ctx.now, ctx.random and ctx.uuid`,
     expected,
     actual,
     advice: `Restore the code, or fork the run from step ${step - 1}, which runs step ${step} again.`,

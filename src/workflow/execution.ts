@@ -455,7 +455,7 @@ export class Execution {
     if (!this.commands.strict) early();
     else
       this.violate({
-        message: `The journal recorded this command before its completion; the code now requests it after (at ${command})`,
+        message: `the journal recorded this command before its completion; the code now requests it after (at ${command})`,
         expected: "before its completion",
         actual: "after its completion",
         where: command,

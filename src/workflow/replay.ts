@@ -137,8 +137,8 @@ export function endDifference(execution: Execution, end: EndEntry | undefined): 
     where: `entry ${end.seq}`,
     message:
       actual === undefined
-        ? "The journal recorded the end of the run; the code has not ended."
-        : "The journal recorded another end of the run than the code now reaches.",
+        ? "the journal recorded the end of the run; the code has not ended."
+        : "the journal recorded another end of the run than the code now reaches.",
     expected: actual,
     actual: endText(end),
   };

@@ -79,7 +79,7 @@ export class Signals {
     const receive = this.#receives.find(({ names }) => names.includes(name));
     if (execution.commands.strict && command !== "" && command !== receive?.command)
       return execution.violate({
-        message: `The journal recorded that ${command} receives signal '${name}'; in the code ${receive?.command ?? "no wait"} receives it now (at ${command})`,
+        message: `the journal recorded that ${command} receives signal '${name}'; in the code ${receive?.command ?? "no wait"} receives it now (at ${command})`,
         expected: receive?.command,
         actual: command,
         where: command,

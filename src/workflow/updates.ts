@@ -152,7 +152,7 @@ function answered(
   const [expected, actual] = recorded.type === type ? compare(recorded.data as AnswerData) : [type, recorded.type];
   if (expected === actual) return;
   execution.violate({
-    message: `The journal recorded another answer to this update than the code now gives (at ${command})`,
+    message: `the journal recorded another answer to this update than the code now gives (at ${command})`,
     expected: recorded.type === type && expected !== undefined ? decode(expected) : expected,
     actual: recorded.type === type && actual !== undefined ? decode(actual) : actual,
     where: command,

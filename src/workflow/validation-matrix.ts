@@ -86,7 +86,7 @@ export function compareFields(
   const row = ROWS[name];
   if (recorded.type !== row.entry && !row.also?.includes(recorded.type))
     return {
-      message: `The journal recorded '${recorded.type}'; the code now requests '${row.entry}' (at ${command})`,
+      message: `the journal recorded '${recorded.type}'; the code now requests '${row.entry}' (at ${command})`,
       expected: row.entry,
       actual: recorded.type,
     };
@@ -96,7 +96,7 @@ export function compareFields(
     const actual = data[key];
     if (expected !== actual)
       return {
-        message: `The journal recorded ${noun} ${quoted(actual)}; the code now ${requested} ${quoted(expected)} (at ${command})`,
+        message: `the journal recorded ${noun} ${quoted(actual)}; the code now ${requested} ${quoted(expected)} (at ${command})`,
         expected,
         actual,
       };

@@ -122,7 +122,7 @@ describe("show", () => {
 
   test("shows the evidence of a blocked run", async () => {
     const { stdout } = await on("show", "incomplete-1");
-    expect(stdout).toContain("blocked UNKNOWN_TASK: Workflow incomplete asks for the task unexported");
+    expect(stdout).toContain("blocked UNKNOWN_TASK: Workflow incomplete requests task `unexported`");
     expect(stdout).toContain("Add the task to `definitions`");
   });
 
@@ -217,7 +217,7 @@ describe("replay and verify", () => {
   test("name the place where changed code goes another way", async () => {
     const { code, stdout } = await on("replay", "pay-1", CHANGED);
     expect(code).toBe(4);
-    expect(stdout).toContain("mismatch  pay-1: Task type mismatch at Task(0): expected 'bill', got 'charge'");
+    expect(stdout).toContain("mismatch  pay-1: the journal recorded task 'charge'; the code now calls task 'bill' (at Task(0))");
     const json = await on("verify", "pay-1", CHANGED, "--json");
     expect(json.code).toBe(4);
     expect(jsonLines(json.stdout)[0]).toMatchObject({

@@ -60,7 +60,7 @@ test("a run that fails or is stopped says so with its code", async () => {
   expect([failed.code, blocked.code, unknown.code]).toEqual([1, 4, 2]);
   expect(failed.stderr).toContain("error RUN_FAILED: Run refuse-1 failed: not today\\u0007");
   expect(blocked.stderr).toContain(
-    "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete asks for the task unexported",
+    "error RUN_BLOCKED: Run incomplete-1 is stopped: Workflow incomplete requests task `unexported`",
   );
   expect(unknown.stderr).toContain("exports no workflow, graph or flow called nothing; it has: ");
 });

@@ -29,7 +29,7 @@ test("an input over the limit is refused with path, size and limit, and there is
   expect(refusal).toMatchObject({ code: "PAYLOAD_TOO_LARGE", details: { path: "$.list[0].text", limit: LIMIT } });
   expect(refusal.details.bytes).toBeGreaterThan(LIMIT);
   expect(refusal.message).toMatch(
-    /^The input of workflow inside cannot be kept: \$\.list\[0\]\.text: \d+ bytes or more, and at most 1000 .*keep it elsewhere .* pass a reference\.$/,
+    /^The input of workflow inside cannot be stored: \$\.list\[0\]\.text: \d+ bytes or more, and at most 1000 .*keep it elsewhere .* pass a reference\.$/,
   );
   expect(await engine.find("a")).toBeUndefined();
 });

@@ -35,7 +35,7 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
       const result = rejection(run.result());
       await run.resolve("go", "bye");
       const error = (await result) as RepriseError;
-      const text = "Task type mismatch at Task(0): expected 'shout', got 'greet'";
+      const text = "the journal recorded task 'greet'; the code now calls task 'shout' (at Task(0)). Restore the code, or guard";
       expect(error.code).toBe("DETERMINISM_VIOLATION");
       expect(error.message).toContain(text);
       expect(error.details).toMatchObject({ where: "Task(0)", expected: "shout", actual: "greet", seq: 2 });
@@ -98,7 +98,7 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
     expect(lenient.warnings.join()).toContain("Task(2)");
     const error = await rejection(finish(loop(2, "strict"), "strict"));
     expect(error.code).toBe("DETERMINISM_VIOLATION");
-    expect(error.message).toContain("Orphaned command at Task(2)");
+    expect(error.message).toContain("the code now ends without requesting it (at Task(2))");
   });
 });
 
@@ -197,7 +197,7 @@ describe("a workflow that waits for a promise the engine does not own", () => {
       readFileSync(import.meta.filename, "utf8")
         .split("\n")
         .indexOf("      await wait();");
-    expect(error.message).toContain(`, at test/engine/stopped-runs.test.ts:${line}, after Operation(0): `);
+    expect(error.message).toContain(`(at test/engine/stopped-runs.test.ts:${line}, after Operation(0))`);
     expect((error as RepriseError).details).toMatchObject({ code: "STALLED", expected: "a promise made by ctx" });
     // Ignored: the promise settles after the run was stopped.
     gate.resolve();

@@ -295,7 +295,7 @@ test("a node that asks for a task or a child nobody registered blocks its graph,
     const run = await engine.start(g, {}, { id: "r" });
     expect(await rejection(run.result())).toMatchObject({
       code: "RUN_BLOCKED",
-      message: expect.stringContaining("Graph asks asks for the task price"),
+      message: expect.stringContaining("Graph asks requests task `price`"),
     });
   }
   await using engine = await createTestEngine({ definitions: [g, price], store });

@@ -206,7 +206,7 @@ test("a result too large for a payload fails its node by name, and a retry with 
   const run = await engine.start(g, {});
   const { cause } = await rejection(run.result());
   expect(cause).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
-  expect((cause as Error).message).toContain("The result of node writes cannot be kept: $.change.text");
+  expect((cause as Error).message).toContain("The result of node writes cannot be stored: $.change.text");
   size = 10;
   await run.retry();
   expect(await run.result()).toEqual({ text: "x".repeat(10) });

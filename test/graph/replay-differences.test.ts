@@ -100,7 +100,7 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     { request: 2 },
     {
       where: "Node(1.0)#0/Operation(0)",
-      message: "Operation input mismatch at Node(1.0)#0/Operation(0)",
+      message: "the journal recorded another step input than the code now passes (at Node(1.0)#0/Operation(0)). Restore the code.",
       expected: '{"n":2}',
       actual: '{"n":1}',
       node: "work",
@@ -160,7 +160,7 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     { node: "other" },
     {
       where: "step 1",
-      message: "Checkpoint mismatch at step 1: another frontier than the journal has",
+      message: "the journal recorded another frontier than the code now computes (at step 1). Restore the code.",
       expected: ["other"],
       actual: ["last"],
     },
@@ -170,7 +170,7 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     { reduce: (log, more) => [...log, ...more.map((line) => line.toUpperCase())] },
     {
       where: "step 1",
-      message: "Checkpoint mismatch at step 1: another state than the journal has",
+      message: "the journal recorded another state than the code now computes (at step 1). Restore the code.",
       expected: { log: ["FIRST 1 SECOND"] },
       actual: { log: ["first 1 second"] },
     },
@@ -197,12 +197,12 @@ test("a replay notices another end, and a lenient one says how the code ends tod
   const now = build({ output: (state) => state.log });
   expect(await replay(stores, now)).toMatchObject({
     status: "mismatch",
-    message: "The code ended differently.",
+    message: "the journal recorded another end of the run than the code now reaches.",
     actual: "completed 2",
   });
   expect(await replay(stores, now, { strict: false })).toMatchObject({
     status: "same",
-    warnings: [{ message: "The code ended differently." }],
+    warnings: [{ message: "the journal recorded another end of the run than the code now reaches." }],
     end: { status: "completed", output: ["first 1 second", "last"] },
   });
 });

@@ -222,7 +222,7 @@ test("a change that cannot be kept names the node and the place, and is not trie
   await engine.clock.advance("1 minute");
   const { cause } = await rejection(run.result());
   expect(cause).toMatchObject({ code: "NOT_DATA" });
-  expect((cause as Error).message).toMatch(/The result of node bad cannot be kept: .*change\.any\.deep/);
+  expect((cause as Error).message).toMatch(/The result of node bad cannot be stored: .*change\.any\.deep/);
   expect(tried.count).toBe(1);
 });
 
@@ -301,7 +301,7 @@ test.each<[string, Route, RegExp]>([
   [
     "a spread of what cannot be kept",
     (g) => g.spread("a", "each", () => [1, () => 2]),
-    /spread to each: item 1 cannot be kept: /,
+    /spread to each: item 1 cannot be stored: /,
   ],
 ])("%s fails the run with the names of graph and edge", async (_what, build, message) => {
   const g = build(routed()) as ReturnType<typeof routed>;

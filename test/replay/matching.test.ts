@@ -116,7 +116,7 @@ test("ACCEPTANCE 24: a violation names the other task and its command", async ()
   await expectViolation(
     changed,
     entries,
-    "The journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(2))",
+    "the journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(2))",
     "Task(2)",
     seen,
   );
@@ -141,7 +141,7 @@ const DISAGREEMENTS: readonly Disagreement[] = [
     row: "ScheduleTask",
     definition: workflow("w", async (ctx) => ctx.task(taskB)),
     lines: [["TaskScheduled", "Task(0)", { index: 0, taskType: "TaskA" }]],
-    message: "The journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(0))",
+    message: "the journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(0))",
   },
   {
     row: "ScheduleChildWorkflow",
@@ -154,7 +154,7 @@ const DISAGREEMENTS: readonly Disagreement[] = [
       ],
     ],
     message:
-      "The journal recorded child workflow 'receipt'; the code now starts child workflow 'invoice' (at ChildWorkflow(0))",
+      "the journal recorded child workflow 'receipt'; the code now starts child workflow 'invoice' (at ChildWorkflow(0))",
   },
   {
     row: "ScheduleChildWorkflow",
@@ -167,19 +167,19 @@ const DISAGREEMENTS: readonly Disagreement[] = [
       ],
     ],
     message:
-      "The journal recorded a child of kind 'graph'; the code now starts a child of kind 'workflow' (at ChildWorkflow(0))",
+      "the journal recorded a child of kind 'graph'; the code now starts a child of kind 'workflow' (at ChildWorkflow(0))",
   },
   {
     row: "RecordOperation",
     definition: workflow("w", async (ctx) => ctx.run("fetch", () => 1)),
     lines: [["OperationCompleted", "Operation(0)", { index: 0, operationName: "load", result: 1 }]],
-    message: "The journal recorded step 'load'; the code now runs step 'fetch' (at Operation(0))",
+    message: "the journal recorded step 'load'; the code now runs step 'fetch' (at Operation(0))",
   },
   {
     row: "RecordOperation",
     definition: workflow("w", async (ctx) => ctx.run("fetch", () => 1)),
     lines: [["OperationRetried", "Operation(0)", { delay: 5, error: {}, index: 0, operationName: "load" }]],
-    message: "The journal recorded step 'load'; the code now runs step 'fetch' (at Operation(0))",
+    message: "the journal recorded step 'load'; the code now runs step 'fetch' (at Operation(0))",
   },
   {
     row: "SetState",
@@ -188,31 +188,31 @@ const DISAGREEMENTS: readonly Disagreement[] = [
       await ctx.promise;
     }),
     lines: [["StateSet", "State(0)", { index: 0, key: "sum", value: 1 }]],
-    message: "The journal recorded state key 'sum'; the code now sets state key 'total' (at State(0))",
+    message: "the journal recorded state key 'sum'; the code now sets state key 'total' (at State(0))",
   },
   {
     row: "SetState",
     definition: workflow("w", async (ctx) => ctx.state.set("total", 1)),
     lines: [["StateCleared", "State(0)", { index: 0, key: "total" }]],
-    message: "The journal recorded 'StateCleared'; the code now requests 'StateSet' (at State(0))",
+    message: "the journal recorded 'StateCleared'; the code now requests 'StateSet' (at State(0))",
   },
   {
     row: "ClearState",
     definition: workflow("w", async (ctx) => ctx.state.clear("total")),
     lines: [["StateCleared", "State(0)", { index: 0, key: "sum" }]],
-    message: "The journal recorded state key 'sum'; the code now clears state key 'total' (at State(0))",
+    message: "the journal recorded state key 'sum'; the code now clears state key 'total' (at State(0))",
   },
   {
     row: "ClearState",
     definition: workflow("w", async (ctx) => ctx.state.clear()),
     lines: [["StateSet", "State(0)", { index: 0, key: "sum", value: 1 }]],
-    message: "The journal recorded 'StateSet'; the code now requests 'StateCleared' (at State(0))",
+    message: "the journal recorded 'StateSet'; the code now requests 'StateCleared' (at State(0))",
   },
   {
     row: "StartTimer",
     definition: workflow("w", async (ctx) => ctx.sleep("1 s")),
     lines: [["TimerStarted", "Timer(0)", { index: 0, ms: 1000, timerId: "sleepUntil" }]],
-    message: "The journal recorded timer 'sleepUntil'; the code now starts timer 'sleep' (at Timer(0))",
+    message: "the journal recorded timer 'sleepUntil'; the code now starts timer 'sleep' (at Timer(0))",
   },
   {
     row: "CancelTimer",
@@ -225,13 +225,13 @@ const DISAGREEMENTS: readonly Disagreement[] = [
       ["TimerStarted", "Timer(0)", { index: 0, ms: 1000, timerId: "sleep" }],
       ["TimerCancelled", "Timer(0)", { index: 1, timerId: "sleepUntil" }],
     ],
-    message: "The journal recorded the cancel of timer 'sleepUntil'; the code now cancels timer 'sleep' (at Timer(0))",
+    message: "the journal recorded the cancel of timer 'sleepUntil'; the code now cancels timer 'sleep' (at Timer(0))",
   },
   {
     row: "CreatePromise",
     definition: workflow("w", { ports }, async (ctx) => ctx.promise("approval")),
     lines: [["PromiseCreated", "Promise(0)", { index: 0, promiseId: "payment" }]],
-    message: "The journal recorded promise 'payment'; the code now waits for promise 'approval' (at Promise(0))",
+    message: "the journal recorded promise 'payment'; the code now waits for promise 'approval' (at Promise(0))",
   },
   {
     row: "ResolvePromise",
@@ -241,7 +241,7 @@ const DISAGREEMENTS: readonly Disagreement[] = [
       ["PromiseResolved", "Promise(0)", { promiseId: "payment", value: 1 }],
     ],
     message:
-      "The journal recorded a value for promise 'payment'; the code now waits for promise 'approval' (at Promise(0))",
+      "the journal recorded a value for promise 'payment'; the code now waits for promise 'approval' (at Promise(0))",
   },
 ];
 
@@ -297,7 +297,7 @@ test("after a violation nothing settles in any branch", async () => {
   await expectViolation(
     branches,
     entries,
-    "The journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(1))",
+    "the journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(1))",
     "Task(1)",
     seen,
   );
@@ -350,7 +350,7 @@ test("ACCEPTANCE 25: a loop of 3 extended to 4 continues, with Task(3) as its on
 });
 
 test("ACCEPTANCE 25: a loop of 3 shortened to 2 completes and reports Task(2); strict replay refuses it", async () => {
-  const orphan = "The journal recorded 'TaskScheduled'; the code now ends without requesting it (at Task(2))";
+  const orphan = "the journal recorded 'TaskScheduled'; the code now ends without requesting it (at Task(2))";
   const lenient = await LiveRun.resume(loop(2), await threeTurns(), PER_TYPE);
   expect(lenient.stop).toBeUndefined();
   expect(lenient.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1"] });
@@ -379,7 +379,7 @@ test("ACCEPTANCE 25: a timer that the code no longer cancels is reported", async
   await run.finish("Task(0)");
   const lenient = await LiveRun.resume(after, run.entries, PER_TYPE);
   expect(lenient.execution.orphanWarnings).toEqual([
-    "The journal recorded 'TimerCancelled'; the code now ends without requesting it (at Timer(0))",
+    "the journal recorded 'TimerCancelled'; the code now ends without requesting it (at Timer(0))",
   ]);
 });
 
@@ -530,14 +530,14 @@ function twice(first: number): Definition {
 test("strict: another input of a task, child or operation is a violation; per type it is not", async () => {
   const child = workflow("child", async (_ctx, input: number) => input);
   const cases: [make: (input: number) => Definition, message: string][] = [
-    [twice, "The journal recorded another task input than the code now passes (at Task(0))"],
+    [twice, "the journal recorded another task input than the code now passes (at Task(0))"],
     [
       (input) => workflow("w", async (ctx) => ctx.child(child, input)),
-      "The journal recorded another child workflow input than the code now passes (at ChildWorkflow(0))",
+      "the journal recorded another child workflow input than the code now passes (at ChildWorkflow(0))",
     ],
     [
       (input) => workflow("w", async (ctx) => ctx.sleep(input)),
-      "The journal recorded another timer duration than the code now passes (at Timer(0))",
+      "the journal recorded another timer duration than the code now passes (at Timer(0))",
     ],
     [
       (input) =>
@@ -545,7 +545,7 @@ test("strict: another input of a task, child or operation is a violation; per ty
           ctx.state.set("key", input);
           await ctx.sleep(1);
         }),
-      "The journal recorded another state value than the code now passes (at State(0))",
+      "the journal recorded another state value than the code now passes (at State(0))",
     ],
   ];
   for (const [make, message] of cases) {
@@ -558,7 +558,7 @@ test("strict: another input of a task, child or operation is a violation; per ty
     workflow("w", async (ctx) => ctx.run("call", input, () => 1).then(() => ctx.sleep(1)));
   const { strict, lenient } = await bothModes(operation(1), operation(2), (run) => run.finish("Operation(0)"));
   expect(strict.stop).toMatchObject({
-    message: violation("The journal recorded another step input than the code now passes (at Operation(0))"),
+    message: violation("the journal recorded another step input than the code now passes (at Operation(0))"),
   });
   expect(lenient.stop).toBeUndefined();
 });
@@ -573,7 +573,7 @@ test("strict: commands of different types in another order are a violation; per 
   expect(strict.stop).toMatchObject({
     status: "determinism_violation",
     message: violation(
-      "The journal recorded this command at index 1; the code now requests it at index 0 (at Timer(0))",
+      "the journal recorded this command at index 1; the code now requests it at index 0 (at Timer(0))",
     ),
   });
   expect(lenient.stop).toBeUndefined();
@@ -614,7 +614,7 @@ test("strict: a new command before the journal's last one is a violation; after 
     status: "determinism_violation",
     where: "Task(0)",
     message: violation(
-      "The journal recorded no 'TaskScheduled' before index 1; the code now requests one at index 0 (at Task(0))",
+      "the journal recorded no 'TaskScheduled' before index 1; the code now requests one at index 0 (at Task(0))",
     ),
   });
   const extended = await bothModes(before, appended);
@@ -634,7 +634,7 @@ test("strict: requesting a command after its completion is a violation; per type
   const { strict, lenient } = await bothModes(before, after, (run) => run.finish("Task(1)", "Task(0)"));
   expect(strict.stop).toMatchObject({
     message: violation(
-      "The journal recorded this command before its completion; the code now requests it after (at Task(1))",
+      "the journal recorded this command before its completion; the code now requests it after (at Task(1))",
     ),
   });
   expect(lenient.execution.outcome).toEqual({ status: "returned", value: ["a2", "a1"] });
@@ -656,18 +656,18 @@ test("replayJournal compares the end of the code with the recorded end", async (
   expect(await replay(ending(2))).toMatchObject({
     status: "mismatch",
     where: "entry 4",
-    message: "The journal recorded another end of the run than the code now reaches.",
+    message: "the journal recorded another end of the run than the code now reaches.",
     expected: "completed 2",
     actual: "completed 1",
   });
   expect(await replay(workflow("w", async (ctx) => ctx.task(taskA).then(() => ctx.sleep(1))))).toMatchObject({
     status: "mismatch",
-    message: "The journal recorded the end of the run; the code has not ended.",
+    message: "the journal recorded the end of the run; the code has not ended.",
   });
   expect(await replay(workflow("w", async (ctx) => ctx.task(taskB)))).toMatchObject({
     status: "mismatch",
     where: "Task(0)",
-    message: violation("The journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(0))"),
+    message: violation("the journal recorded task 'TaskA'; the code now calls task 'TaskB' (at Task(0))"),
   });
 });
 

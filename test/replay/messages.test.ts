@@ -39,7 +39,7 @@ test("a signal that another wait receives than in the journal is a violation", a
   );
   const resumed = await LiveRun.resume(both, swapped);
   expect(resumed.stop?.message).toContain(
-    "The journal recorded that Promise(1) receives signal 'a'; in the code Promise(0) receives it now (at Promise(1))",
+    "the journal recorded that Promise(1) receives signal 'a'; in the code Promise(0) receives it now (at Promise(1))",
   );
 });
 

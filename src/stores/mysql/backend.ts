@@ -91,8 +91,8 @@ class MysqlBackend implements Backend {
       });
     } catch (error) {
       wire?.destroy();
-      const judged = this.#address.hosts.judge(error, this.#server !== undefined);
-      if (judged instanceof RepriseError || judged instanceof ConnectionError) throw judged;
+      const thrown = this.#address.hosts.errorFor(error, this.#server !== undefined);
+      if (thrown instanceof RepriseError || thrown instanceof ConnectionError) throw thrown;
       // Only what somebody must act on is for good: a wrong password, a database that is not there.
       if (isUnavailable(error)) throw new ConnectionError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);

@@ -72,12 +72,12 @@ export class DriverConnection {
   static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {
     const { hosts } = address;
     const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
-    const isPassing = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
+    const isTransient = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
     return hosts.connect(async (host) => {
       const wire = await DriverConnection.#openAt(host, address, timers, { ...timeouts, connectMs });
       if (hosts.areSeveral) await wire.#refuseReadOnly(address.location);
       return wire;
-    }, isPassing);
+    }, isTransient);
   }
 
   static async #openAt(host: Host, address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {

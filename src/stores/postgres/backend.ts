@@ -74,8 +74,8 @@ class PostgresBackend implements Backend {
       if (!this.#isReady) await this.#prepare();
       return await this.#connect();
     } catch (error) {
-      const judged = address.hosts.judge(error, this.#isReady);
-      if (judged instanceof RepriseError || judged instanceof ConnectionError) throw judged;
+      const thrown = address.hosts.errorFor(error, this.#isReady);
+      if (thrown instanceof RepriseError || thrown instanceof ConnectionError) throw thrown;
       throw isUnavailable(error)
         ? new ConnectionError("lost", { cause: error })
         : storeErrorOf(error, `Opening ${address.location}`);

@@ -68,7 +68,7 @@ export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) 
 export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
   const { hosts, tls } = address;
   const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
-  const isPassing = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
+  const isTransient = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
   return hosts.connect(async (url) => {
     if (tls?.mode !== "prefer") return connectHost(url, address, connectMs, name, tls);
     try {
@@ -77,7 +77,7 @@ export async function connectClient(address: Address, timeouts: Timeouts, name: 
       if (!(error instanceof RepriseError) || error.details?.["tls"] === undefined) throw error;
       return connectHost(url, address, connectMs, name, { ...tls, mode: "disable" });
     }
-  }, isPassing);
+  }, isTransient);
 }
 
 async function connectHost(

@@ -1,18 +1,21 @@
-// Hosts: the servers that one URL names, and which of them serves.
+// Hosts: the servers in one URL, and the choice of the one that accepts writes.
 //
-// H1. A new connection tries every host, the last one that served first. A host that cannot be reached, or only reads, is
-//     skipped; if none serves, the failure names each host with its own reason.
-// H2. What an operator has to correct (a password, a certificate) is thrown at once, by whichever host.
-// H3. A standby is refused when a store is opened with one host. Later, and with several hosts, it is a server that may be
-//     promoted any moment: the connection counts as lost and is retried as long as patience lasts (patience.ts).
+// hosts.H1. A new connection tries every host, starting with the one that served last. A host that cannot be reached or is
+//   read-only is skipped; if no host serves, the error lists each host with its reason.
+// hosts.H2. An error that an operator must fix (a password, a certificate) is thrown at once, whichever host it comes from.
+// hosts.H3. A standby is refused when a store is opened with one host. Later, and with several hosts, it may be promoted at any
+//   moment: the connection counts as lost and is retried (retry.ts).
 
 import { RepriseError } from "../../base/index.ts";
 import { ConnectionError } from "./backend.ts";
 
-/** H3. The server only reads. */
+/** hosts.H3. The server is read-only. */
 export class StandbyError extends RepriseError {
   constructor(location: string, why: string) {
-    super("STORE_LOCATION", `${location} is a standby, which only reads${why}. Name the primary server.`);
+    super(
+      "STORE_LOCATION",
+      `${location} is read-only${why}: it is a standby, and Reprise must write. Use the address of the primary in the store URL.`,
+    );
   }
 
   static at(location: string): StandbyError {
@@ -27,16 +30,16 @@ export function splitHosts(url: string): readonly string[] {
   return hosts.split(",").map((host) => `${before}${host}${after}`);
 }
 
-/** What stands behind the last @ names hosts; a comma before it belongs to a password. */
+/** Hosts follow the last @; a comma before it belongs to the password. */
 const AUTHORITY = /^(?<before>[a-z]+:\/\/(?:[^/?#]*@)?)(?<hosts>[^/?#@]*)(?<after>.*)$/s;
 
-/** The other way round. */
+/** One URL with all hosts, from one URL per host. */
 export function joinHosts(urls: readonly URL[]): string {
   const { before, after } = AUTHORITY.exec(urls[0]!.href)!.groups!;
   return `${before}${urls.map(({ host }) => host).join()}${after}`;
 }
 
-/** The URL with all its hosts, changed in one respect. */
+/** Applies a change to a URL with several hosts. */
 export function withEachHost(url: string, change: (url: URL) => void): string {
   const urls = splitHosts(url).map((each) => new URL(each));
   for (const each of urls) change(each);
@@ -46,8 +49,8 @@ export function withEachHost(url: string, change: (url: URL) => void): string {
 export class Hosts<H> {
   readonly all: readonly H[];
   readonly #shown: (host: H) => string;
-  /** Where the last connection was made. */
-  #served = 0;
+  /** The index of the host of the last connection. */
+  #lastServed = 0;
 
   constructor(all: readonly H[], shown: (host: H) => string) {
     this.all = all;
@@ -58,19 +61,19 @@ export class Hosts<H> {
     return this.all.length > 1;
   }
 
-  /** H1, H2. `isPassing` says of an error that another host, or a later attempt, may do better. */
-  async connect<C>(attempt: (host: H) => Promise<C>, isPassing: (error: unknown) => boolean): Promise<C> {
+  /** hosts.H1, hosts.H2. `isTransient`: whether another host, or a later attempt, may succeed. */
+  async connect<C>(attempt: (host: H) => Promise<C>, isTransient: (error: unknown) => boolean): Promise<C> {
     const failures: string[] = [];
-    const from = this.#served;
+    const from = this.#lastServed;
     for (let tried = 0; tried < this.all.length; tried += 1) {
       const at = (from + tried) % this.all.length;
       const host = this.all[at] as H;
       try {
         const connection = await attempt(host);
-        this.#served = at;
+        this.#lastServed = at;
         return connection;
       } catch (error) {
-        if (!this.areSeveral || !(error instanceof StandbyError || isPassing(error))) throw error;
+        if (!this.areSeveral || !(error instanceof StandbyError || isTransient(error))) throw error;
         failures.push(`${this.#shown(host)}: ${reasonOf(error)}`);
       }
     }
@@ -78,19 +81,19 @@ export class Hosts<H> {
   }
 
   /**
-   * What is thrown for a connection that came to nothing after all, by a store that was open before or not (H3). The next
-   * one begins with another host: this one may be a primary that was left behind.
+   * The error to throw for a connection that failed after it was opened; `wasOpen`: by a store that was open before (hosts.H3).
+   * The next connection starts with another host: this one may be an old primary.
    */
-  judge(error: unknown, wasOpen: boolean): unknown {
-    this.#served = (this.#served + 1) % this.all.length;
-    const isPassing = error instanceof StandbyError && (wasOpen || this.areSeveral);
-    return isPassing ? new ConnectionError("lost", { cause: error }) : error;
+  errorFor(error: unknown, wasOpen: boolean): unknown {
+    this.#lastServed = (this.#lastServed + 1) % this.all.length;
+    const isTransient = error instanceof StandbyError && (wasOpen || this.areSeveral);
+    return isTransient ? new ConnectionError("lost", { cause: error }) : error;
   }
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof StandbyError) return "is a standby";
-  // Of a name with several addresses, each has its own.
+  if (error instanceof StandbyError) return "is a standby (read-only)";
+  // A host name with several addresses gives one error per address.
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
 }

@@ -1,5 +1,5 @@
-// TLS: what a URL asks for, and what went wrong, said at once. A server that offers no TLS, or shows a certificate that is
-// not trusted, will not do better in a second: nothing here is ever retried.
+// TLS: the TLS options of a URL, and their errors. TLS errors are never retried: a server without TLS, or with an untrusted
+// certificate, will not change within seconds.
 
 import { readFileSync } from "node:fs";
 import { RepriseError } from "../../base/index.ts";
@@ -12,17 +12,17 @@ export const TLS_FILES = ["sslrootcert", "sslcert", "sslkey"] as const;
 
 export interface Tls {
   readonly mode: TlsMode;
-  /** As it is written in the URL, for messages. */
-  readonly asked: string;
+  /** The option as written in the URL, for messages. */
+  readonly option: string;
   readonly files: Readonly<Partial<Record<(typeof TLS_FILES)[number], string>>>;
 }
 
-/** What the URL's options say; undefined when they say nothing. */
+/** The TLS options of a URL; undefined when it has none. */
 export function tlsOf(
   driver: string,
   options: URLSearchParams,
   mode: TlsMode | undefined,
-  asked: string,
+  option: string,
 ): Tls | undefined {
   const named = TLS_FILES.flatMap((name) => {
     const path = options.get(name);
@@ -35,19 +35,21 @@ export function tlsOf(
   const files = Object.fromEntries(named) as Tls["files"];
   if (mode === undefined || mode === "disable")
     return named.length === 0
-      ? { mode: "disable", asked, files }
-      : refuse(`the URL has ${named[0]![0]}, but does not ask for TLS. Add sslmode=verify-full, or remove it.`);
+      ? { mode: "disable", option, files }
+      : refuse(
+          `the URL has ${named[0]![0]}, but TLS is off. Add ${driver === "mysql" ? "tls=verify" : "sslmode=verify-full"}, or remove ${named[0]![0]}.`,
+        );
   if ((files.sslcert === undefined) !== (files.sslkey === undefined))
-    refuse("a client certificate is two files: name both sslcert and sslkey.");
+    refuse("a client certificate needs two files. Add both sslcert=/path/client.pem and sslkey=/path/client.key.");
   if (mode === "verify-ca" && files.sslrootcert === undefined)
     refuse(
-      "sslmode=verify-ca needs the certificate of your CA: add sslrootcert=/path/ca.pem. For a public CA write sslmode=verify-full, which checks the host's name as well.",
+      "sslmode=verify-ca needs the certificate of your CA. Add sslrootcert=/path/ca.pem; for a public CA use sslmode=verify-full, which also checks the host name.",
     );
   const isTrusted = mode === "require" && files.sslrootcert !== undefined;
-  return { mode: isTrusted ? "verify-ca" : mode, asked, files };
+  return { mode: isTrusted ? "verify-ca" : mode, option, files };
 }
 
-/** As drivers take it. */
+/** The options of both drivers. */
 interface TlsOptions {
   readonly ca?: string;
   readonly cert?: string;
@@ -56,12 +58,12 @@ interface TlsOptions {
   readonly checkServerIdentity?: () => undefined;
 }
 
-/** For the driver; `false` for no TLS at all. */
+/** The driver's options; `false` for no TLS. */
 export function tlsOptions(driver: string, { mode, files }: Tls): TlsOptions | false {
   if (mode === "disable") return false;
   const { sslrootcert, sslcert, sslkey } = files;
   return {
-    // "system": what Node trusts.
+    // "system": the CAs that Node trusts.
     ...(sslrootcert !== undefined && sslrootcert !== "system" && { ca: fileOf(driver, "sslrootcert", sslrootcert) }),
     ...(sslcert !== undefined && { cert: fileOf(driver, "sslcert", sslcert) }),
     ...(sslkey !== undefined && { key: fileOf(driver, "sslkey", sslkey) }),
@@ -75,45 +77,45 @@ function fileOf(driver: string, option: string, path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError("BAD_STORE_URL", `${driver}: cannot read ${option}=${path} (${code}). Correct the path.`, {
+    throw new RepriseError("BAD_STORE_URL", `${driver}: cannot read the file of ${option}=${path} (${code}). Correct the path or the file's permissions.`, {
       cause: error,
     });
   }
 }
 
-export function noTlsOffered(location: string, { asked }: Tls): RepriseError {
+export function noTlsOffered(location: string, { option }: Tls): RepriseError {
   return new RepriseError(
     "STORE_IO",
-    `${location} does not offer TLS, and the URL asks for ${asked}. Turn TLS on at the server, or remove ${asked} where the network can be trusted.`,
+    `${location} does not offer TLS, but the URL has ${option}. Enable TLS on the server, or remove ${option} from the URL if you trust the network.`,
     { details: { tls: "not offered" } },
   );
 }
 
 const WRONG_NAME = new Set(["ERR_TLS_CERT_ALTNAME_INVALID", "HOSTNAME_MISMATCH"]);
 const WRONG_TIME = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
-/** The names that Node gives to what OpenSSL finds wrong with a certificate. */
+/** Node's names for OpenSSL's certificate errors. */
 const UNTRUSTED =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_.*|CERT_.*|INVALID_.*|PATH_LENGTH_EXCEEDED)$/;
 const HANDSHAKE = /^ERR_(?:TLS|SSL|OSSL)_/;
 
-/** The error to throw at once for what went wrong with TLS; undefined for everything else. */
+/** The error to throw for a TLS failure; undefined for other errors. */
 export function tlsErrorOf(error: unknown, location: string, tls: Tls | undefined): RepriseError | undefined {
   if (tls === undefined || !(error instanceof Error)) return undefined;
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code !== "string") return undefined;
-  const problem = problemOf(code, error.message.replace(/\.$/, ""), tls.asked);
+  const problem = problemOf(code, error.message.replace(/\.$/, ""), tls.option);
   if (problem === undefined) return undefined;
   return new RepriseError("STORE_IO", `${location}: ${problem}`, { cause: error, details: { tls: code } });
 }
 
-function problemOf(code: string, text: string, asked: string): string | undefined {
+function problemOf(code: string, text: string, option: string): string | undefined {
   if (WRONG_NAME.has(code))
-    return `the server's certificate is for another name (${text}), and the URL asks for ${asked}. Write the host as the certificate names it, or give the server a certificate for this name.`;
+    return `the server's certificate is for another host name (${text}), and the URL has ${option}. Use the certificate's host name in the URL, or install a certificate for this host.`;
   if (WRONG_TIME.has(code))
-    return `the server's certificate is out of date (${text}), and the URL asks for ${asked}. Renew the certificate.`;
+    return `the server's certificate has expired or is not valid yet (${text}), and the URL has ${option}. Renew the certificate, and check this machine's clock.`;
   if (UNTRUSTED.test(code))
-    return `the server's certificate is not trusted (${text}), and the URL asks for ${asked}. Name the certificate of its CA: add sslrootcert=/path/ca.pem.`;
+    return `the server's certificate is not trusted (${text}), and the URL has ${option}. Add the certificate of its CA: sslrootcert=/path/ca.pem.`;
   if (HANDSHAKE.test(code))
-    return `the TLS handshake failed (${text}). Check the certificates and the TLS versions of both sides.`;
+    return `the TLS handshake failed (${text}). Check the certificates and the TLS versions of the client and the server.`;
   return undefined;
 }

@@ -1,4 +1,4 @@
-// List runs: newest first, page by page, by whatever filter is set.
+// List runs: pages of runs that match a filter, newest first.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
@@ -13,7 +13,7 @@ const UNHAPPY_STATUSES: ReadonlySet<RunStatus> = new Set<RunStatus>([
   "failed",
 ]);
 
-/** Newest first. The text depends only on which filters are set, so that SQLite can choose the index that fits. */
+/** The SQL depends only on which filters are set, so that SQLite can choose the index for them. */
 export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): readonly RunRecord[] {
   const where: string[] = [];
   const values: (string | number)[] = [];
@@ -24,11 +24,11 @@ export function listRuns(db: DatabaseSync, sql: Statements, filter: RunFilter): 
   if (filter.before !== undefined) also("runs.run < ?", filter.before);
   if (filter.definition !== undefined) also("definition = ?", filter.definition);
   if (filter.kind !== undefined) also("runs.kind = ?", filter.kind);
-  // The cross join keeps the order: from the tag's index to the runs, never the other way round.
+  // The cross join fixes the order: SQLite reads the tag's index first, then the runs.
   if (filter.tag !== undefined) also("tags.tag = ? and runs.run = tags.run", filter.tag);
   if (filter.statuses !== undefined) {
     also(`status in (${filter.statuses.map(() => "?").join(", ")})`, ...filter.statuses);
-    // Repeats the partial index's own condition: SQLite uses it only when it stands there word for word.
+    // Repeats the condition of the partial index: SQLite uses the index only for the same text.
     if (filter.statuses.every((status) => UNHAPPY_STATUSES.has(status))) also(UNHAPPY);
   }
   const from = filter.tag === undefined ? "runs" : "tags cross join runs";

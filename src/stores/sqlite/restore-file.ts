@@ -1,9 +1,10 @@
-// Restore: puts a backup in the place of a store's file.
+// Restore file: replaces a store's file with a copy of a backup.
 //
-// R1. The backup is only read. What takes the place is a copy beside the file, opened, brought up to date and checked there.
-// R2. Nothing of the file changes before the copy is whole and nobody uses the file (file-users.ts); then one rename does it.
-// R3. The copy is a new history: leases and tokens of the time of the backup are released, the incarnation is another, and a
-//     row in `meta` says what happened.
+// restore-file.R1. The backup is only read. Its copy is made next to the store's file, and is migrated and checked there.
+// restore-file.R2. The store's file does not change before the copy is complete and no process uses the file (file-in-use.U2). Then
+//   one rename replaces it.
+// restore-file.R3. The copy starts a new history: leases and tokens in the backup are released, the incarnation changes, and a row
+//   in `meta` records the restore.
 
 import {
   chmodSync,
@@ -39,10 +40,10 @@ import { readCompleteHeader } from "./file-header.ts";
 const COUNTS = `select (select count(*) from runs indexed by runs_held where turn_worker is not null) as turns,
   (select count(*) from queue indexed by queue_leased where ${ITEM.leased}) as items, (select count(*) from runs) as runs`;
 
-const BESIDE = [...COMPANIONS, ROLLBACK_JOURNAL];
+const SIDE_FILES = [...COMPANIONS, ROLLBACK_JOURNAL];
 
 export interface RestoreOptions extends RetryOptions {
-  /** The store's file; it need not exist. */
+  /** The store's file. It may not exist yet. */
   readonly path: string;
   readonly backup: string;
   readonly codec?: PayloadCodec | undefined;
@@ -50,21 +51,21 @@ export interface RestoreOptions extends RetryOptions {
   readonly onChecked?: OnProgress;
 }
 
-/** What was released in the copy. */
+/** How many leases the restore released in the copy. */
 export interface Released {
   readonly workers: number;
   readonly turns: number;
   readonly items: number;
 }
 
-/** What is known about the copy, which is ready. */
+/** The facts about a copy that is ready to replace the file. */
 export interface PreparedRestore {
   readonly schema: { readonly from: number; readonly to: number };
   readonly runs: number;
   readonly released: Released;
-  /** The last time that is in the backup. */
+  /** The time of the last commit in the backup. */
   readonly lastCommitAt: EpochMs;
-  /** Of the file whose place it takes; undefined when there is none. */
+  /** The file that it replaces; undefined when there is none. */
   readonly replaces: { readonly bytes: number } | undefined;
 }
 
@@ -78,12 +79,12 @@ export class FileRestore {
   constructor(options: RestoreOptions) {
     this.#options = options;
     const path = resolve(options.path);
-    // Behind a link lies the file that everybody else may name by its own path.
+    // Follow a link: other processes may use the file by its own path.
     this.#path = existsSync(path) ? realpathSync(path) : path;
     this.#copy = `${this.#path}.restoring-${options.random.token().slice(0, 8)}`;
   }
 
-  /** R1. Copies and checks the backup; the file stays as it is. */
+  /** restore-file.R1. Copies and checks the backup. The store's file does not change. */
   async prepare(): Promise<PreparedRestore> {
     const options = this.#options;
     const backup = resolve(options.backup);
@@ -91,21 +92,21 @@ export class FileRestore {
       const from = await schemaOfBackup(options, backup, this.#path);
       const replaces = await this.#target();
       await backUpFile(options, urlOfBackup(backup), this.#copy, options.onCopied);
-      return { schema: { from, to: SCHEMA_VERSION }, replaces, ...(await this.#ready(backup)) };
+      return { schema: { from, to: SCHEMA_VERSION }, replaces, ...(await this.#prepareCopy(backup)) };
     } catch (error) {
       this.discard();
-      throw this.#namingBackup(storeErrorOf(error, `Reading ${backup}`), backup);
+      throw this.#withBackupName(storeErrorOf(error, `Reading ${backup}`), backup);
     }
   }
 
-  /** What is wrong with the copy is wrong with the backup. */
-  #namingBackup(error: RepriseError, backup: string): RepriseError {
+  /** An error about the copy is an error about the backup. */
+  #withBackupName(error: RepriseError, backup: string): RepriseError {
     if (!error.message.includes(this.#copy)) return error;
     const message = error.message.replaceAll(this.#copy, backup).replace(/^Backing up to /, "Reading ");
     return new RepriseError(error.code, `${message} ${this.#path} was not changed.`, { cause: error });
   }
 
-  /** R2. Answers where the file is kept that was there before. */
+  /** restore-file.R2. Returns the path of the replaced file when `keep` is set. */
   async replace(keep: boolean): Promise<string | undefined> {
     const { clock } = this.#options;
     const target = await this.#target();
@@ -115,13 +116,13 @@ export class FileRestore {
     }
     const old = await lockExclusively(this.#options, this.#path);
     try {
-      // From here on without an await: nothing comes between, no signal either.
-      likeBefore(this.#copy, this.#path);
-      for (const suffix of BESIDE) rmSync(this.#path + suffix, { force: true });
-      const kept = keep ? keptName(this.#path, clock.now()) : undefined;
-      // Windows renames no file that is open.
+      // No await from here on: neither other code nor a signal handler can interrupt the replacement.
+      copyPermissions(this.#copy, this.#path);
+      for (const suffix of SIDE_FILES) rmSync(this.#path + suffix, { force: true });
+      const kept = keep ? freeName(this.#path, clock.now()) : undefined;
+      // On Windows an open file cannot be renamed.
       if (process.platform === "win32") old.close();
-      if (kept !== undefined) keepAs(this.#path, kept);
+      if (kept !== undefined) linkOrRename(this.#path, kept);
       renameSync(this.#copy, this.#path);
       this.#isDone = true;
       syncFolder(this.#path);
@@ -131,24 +132,28 @@ export class FileRestore {
     }
   }
 
-  /** Also at the end of the process, whatever happened: the copy is all there is to remove. */
+  /** Removes the copy. Also called when the process ends. */
   discard(): void {
     if (this.#isDone) return;
-    for (const suffix of ["", ...BESIDE]) rmSync(this.#copy + suffix, { force: true });
+    for (const suffix of ["", ...SIDE_FILES]) rmSync(this.#copy + suffix, { force: true });
   }
 
   async #target(): Promise<PreparedRestore["replaces"]> {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     if (stat === undefined) return undefined;
-    if (!stat.isFile()) throw new RepriseError("BAD_STORE_URL", `${this.#path} is not a file.`);
+    if (!stat.isFile())
+      throw new RepriseError(
+        "BAD_STORE_URL",
+        `${this.#path} is not a regular file. Pass the path of the store's file.`,
+      );
     if (stat.size === 0) return { bytes: 0 };
     refuseForeign(this.#path);
     await refuseInUse(this.#options, this.#path);
     return { bytes: stat.size };
   }
 
-  /** R3 */
-  async #ready(backup: string): Promise<Pick<PreparedRestore, "runs" | "released" | "lastCommitAt">> {
+  /** restore-file.R3 */
+  async #prepareCopy(backup: string): Promise<Pick<PreparedRestore, "runs" | "released" | "lastCommitAt">> {
     const { codec, onChecked } = this.#options;
     const lastCommitAt = highestMark(this.#copy);
     const session = await SqliteSession.open({
@@ -166,24 +171,25 @@ export class FileRestore {
       if (problem !== undefined)
         throw new RepriseError(
           "STORE_CORRUPT",
-          `${backup} is damaged, and was not restored: ${problem.invariant}${problem.run === undefined ? "" : `, run ${problem.run}`}: ${problem.message}${more.length === 0 ? "" : ` (and ${more.length} more)`}. Nothing was changed. \`reprise doctor --store sqlite:${backup}\` names everything; use another backup.`,
+          `${backup} is damaged and was not restored: ${problem.invariant}${problem.run === undefined ? "" : `, run ${problem.run}`}: ${problem.message}${more.length === 0 ? "" : ` (and ${more.length} more problems)`} Nothing was changed. Use another backup. \`reprise doctor --store sqlite:${backup}\` lists all problems.`,
           { details: { backup, problems: more.length + 1 } },
         );
-      ({ released, runs } = await session.transact("Releasing what was held", (tx) =>
-        releaseAll(tx, session.connection.db),
-      ));
+      ({ released, runs } = await session.transact("Releasing leases", (tx) => releaseAll(tx, session.connection.db)));
     } finally {
       await session.close();
     }
-    this.#mark(backup, lastCommitAt);
-    for (const suffix of BESIDE)
+    this.#recordRestore(backup, lastCommitAt);
+    for (const suffix of SIDE_FILES)
       if (existsSync(this.#copy + suffix))
-        throw new RepriseError("STORE_IO", `${this.#copy}${suffix} could not be copied into its file; check the disk.`);
+        throw new RepriseError(
+          "STORE_IO",
+          `SQLite could not copy ${this.#copy}${suffix} into its file. ${this.#path} was not changed. Check the disk, then run the command again.`,
+        );
     sync(this.#copy);
     return { runs, released, lastCommitAt };
   }
 
-  #mark(backup: string, lastCommitAt: EpochMs): void {
+  #recordRestore(backup: string, lastCommitAt: EpochMs): void {
     const { clock, random } = this.#options;
     const at = Math.max(clock.now(), lastCommitAt);
     const detail = `from ${backup}, whose last commit was at ${new Date(lastCommitAt).toISOString()}`;
@@ -204,9 +210,9 @@ export class FileRestore {
     }
   }
 
-  /** Where nothing is, and nothing that has come meanwhile is overwritten. */
+  /** For a path without a file. Does not overwrite a file that another process created in the meantime. */
   #placeNew(): void {
-    for (const suffix of BESIDE) rmSync(this.#path + suffix, { force: true });
+    for (const suffix of SIDE_FILES) rmSync(this.#path + suffix, { force: true });
     try {
       linkSync(this.#copy, this.#path);
       rmSync(this.#copy);
@@ -214,7 +220,7 @@ export class FileRestore {
       if ((error as NodeJS.ErrnoException).code === "EEXIST")
         throw new RepriseError(
           "STORE_BUSY",
-          `${this.#path} was made by another process meanwhile. Nothing was changed.`,
+          `Another process created ${this.#path} during the restore. Nothing was changed. Stop that process, then run the command again.`,
         );
       // A file system without links.
       renameSync(this.#copy, this.#path);
@@ -227,16 +233,16 @@ export class FileRestore {
 async function schemaOfBackup(options: RestoreOptions, backup: string, path: string): Promise<number> {
   const stat = statSync(backup, { throwIfNoEntry: false });
   if (stat === undefined || !stat.isFile())
-    throw new RepriseError("BAD_OPTIONS", `There is no backup at ${backup}; name a file that \`reprise backup\` made.`);
+    throw new RepriseError("BAD_OPTIONS", `${backup} is not a file. Pass a file that \`reprise backup\` made.`);
   const [own, other] = [identityOf(path), identityOf(backup)];
   if (own !== undefined && own.ino === other?.ino && own.dev === other.dev)
-    throw new RepriseError("BAD_OPTIONS", `${backup} is the store itself; name a backup of it.`);
+    throw new RepriseError("BAD_OPTIONS", `${backup} is the store itself. Pass a backup of it.`);
   const header = await readCompleteHeader(options, backup);
-  if (header === undefined) throw new RepriseError("STORE_NOT_REPRISE", `${backup} is empty; name another backup.`);
+  if (header === undefined) throw new RepriseError("STORE_NOT_REPRISE", `${backup} is empty. Use another backup.`);
   if (header.applicationId !== 0 && header.applicationId !== APPLICATION_ID) throw notReprise(backup);
   refuseNewer(header.userVersion, backup);
-  // What is still in a log beside it counts, too.
-  return reading(urlOfBackup(backup), (db) => {
+  // Reads the log next to the backup, too.
+  return withReadOnly(urlOfBackup(backup), (db) => {
     checkSchemaVersion(db, backup);
     const version = Number(pragma(db, "user_version"));
     if (version === 0) throw notReprise(backup);
@@ -244,19 +250,19 @@ async function schemaOfBackup(options: RestoreOptions, backup: string, path: str
   });
 }
 
-/** Without a log beside it nothing is made there either: a backup may lie where nothing can be written. */
+/** Without a log next to the backup, SQLite must not create one: the backup may be on a read-only disk. */
 function urlOfBackup(backup: string): URL {
   const url = pathToFileURL(backup);
   if (!existsSync(`${backup}-wal`)) url.searchParams.set("immutable", "1");
   return url;
 }
 
-/** A newer schema is no reason: going back to the version before is what a backup is for. Nor is damage. */
+/** Refuses a database of another program. A newer schema and damage are accepted: a restore goes back from both. */
 function refuseForeign(path: string): void {
   const header = readHeader(path);
   if (header === undefined || header.applicationId === APPLICATION_ID) return;
   if (header.applicationId !== 0) throw notReprise(path);
-  reading(path, (db) => {
+  withReadOnly(path, (db) => {
     try {
       checkSchemaVersion(db, path);
     } catch (error) {
@@ -266,13 +272,13 @@ function refuseForeign(path: string): void {
 }
 
 function highestMark(path: string): EpochMs {
-  return reading(
+  return withReadOnly(
     path,
     (db) => (db.prepare("select max(mark) as mark from writers").get() as { mark: number | null }).mark ?? 0,
   );
 }
 
-function reading<T>(source: string | URL, read: (db: DatabaseSync) => T): T {
+function withReadOnly<T>(source: string | URL, read: (db: DatabaseSync) => T): T {
   const db = new DatabaseSync(source, { readOnly: true, timeout: BUSY_SLICE_MS });
   try {
     return read(db);
@@ -281,7 +287,7 @@ function reading<T>(source: string | URL, read: (db: DatabaseSync) => T): T {
   }
 }
 
-/** R3. Nobody of that time is there any more: that is no takeover. */
+/** restore-file.R3. The workers in the backup do not exist any more. Releasing their work counts no takeover. */
 function releaseAll(tx: SqliteTx, db: DatabaseSync): { readonly released: Released; readonly runs: number } {
   const { sql, now } = tx;
   const values = (rows: unknown[], column: string): number[] =>
@@ -290,15 +296,15 @@ function releaseAll(tx: SqliteTx, db: DatabaseSync): { readonly released: Releas
   const holders = [sql.turnHolders, sql.itemHolders, sql.outgoingHolders].flatMap((one) => values(one.all(), "value"));
   const { turns, items, runs } = db.prepare(COUNTS).get() as { turns: number; items: number; runs: number };
   for (const worker of new Set([...workers, ...holders])) releaseWorker(tx, worker);
-  // Time goes on from the highest mark; the lines of processes of that time mean nothing.
+  // The store's time continues from the highest mark. The rows of the old writers are not needed.
   const { mark } = sql.highestMark.get() as { mark: number };
   sql.saveMark.run(mark);
   sql.deleteOldWriters.run(now);
   return { released: { workers: workers.length, turns, items }, runs };
 }
 
-/** Whoever could use the file can use what takes its place. */
-function likeBefore(copy: string, path: string): void {
+/** Gives the copy the mode and the owner of the file that it replaces. */
+function copyPermissions(copy: string, path: string): void {
   const { mode, uid, gid } = statSync(path);
   chmodSync(copy, mode & 0o777);
   const own = statSync(copy);
@@ -308,13 +314,13 @@ function likeBefore(copy: string, path: string): void {
   } catch (error) {
     throw new RepriseError(
       "STORE_IO",
-      `${path} belongs to user ${uid} and group ${gid}, which the restored file cannot be given to. Nothing was changed. Restore as that user.`,
+      `${path} belongs to user ${uid} and group ${gid}, and this process cannot give the restored file to them. Nothing was changed. Run the command as that user.`,
       { cause: error },
     );
   }
 }
 
-function keptName(path: string, now: EpochMs): string {
+function freeName(path: string, now: EpochMs): string {
   const time = new Date(now).toISOString().replaceAll(/[:.]/g, "-");
   const name = `${path}.before-restore-${time}`;
   for (let n = 2; ; n += 1) {
@@ -323,8 +329,8 @@ function keptName(path: string, now: EpochMs): string {
   }
 }
 
-/** Under both names for a moment: there is a store at `path` at any time. */
-function keepAs(path: string, kept: string): void {
+/** Links the file, so that there is a store at `path` at any time. */
+function linkOrRename(path: string, kept: string): void {
   try {
     linkSync(path, kept);
   } catch {

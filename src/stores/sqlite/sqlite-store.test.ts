@@ -220,12 +220,12 @@ test.each([
   [
     "a run without its end",
     "update runs set status = 'failed' where run = (select min(run) from runs)",
-    ["I18 one ending", 3],
+    ["I18 one end", 3],
   ],
   [
     "a turn due after the end",
     "update runs set turn_due = 1 where run = (select min(run) from runs)",
-    ["I17 nothing alive after the end", undefined],
+    ["I17 no rows after the end", undefined],
   ],
 ] as const)("%s is named", async (_, sql, [invariant, seq]) => {
   const held = await startHeld("order-1");
@@ -257,14 +257,14 @@ test.each([
   [
     "rows of a run that does not exist",
     "update queue set run = 77; update runs set turn_due = 1",
-    "I17 nothing alive after the end",
+    "I17 no rows after the end",
   ],
   [
     "a result recorded for a queued item",
     "update queue set item = 'Task(9)'; update journal set type = 'TaskCompleted', command = 'Task(9)' where seq = 2",
     "I1 no duplicate enqueue",
   ],
-  ["an end that is not one", "update journal set type = 'RunFailed' where seq = 2", "I18 one ending"],
+  ["an end that is not one", "update journal set type = 'RunFailed' where seq = 2", "I18 one end"],
 ])("%s is named", async (_, sql, invariant) => {
   const held = await startHeld("order-1");
   await commit(held, tasks(held, 1), "release");

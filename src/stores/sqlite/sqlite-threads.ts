@@ -1,4 +1,4 @@
-// Threads on SQLite. Invariants T1–T5 in ../threads.ts.
+// SQLite threads: LangGraph threads in SQLite (thread-store.T1 to thread-store.T5).
 
 import type {
   CheckpointKey,
@@ -26,7 +26,7 @@ interface CheckpointRow extends CheckpointKey {
   readonly parent: string | null;
   readonly body: number;
   readonly metadata: number;
-  /** A JSON list of channel, version or null, number of the value. */
+  /** A JSON list of [channel, version or null, number of the value]. */
   readonly channels: string;
 }
 
@@ -55,7 +55,7 @@ export class SqliteThreads implements Threads {
   }
 
   find(key: Parameters<Threads["find"]>[0]): Promise<ThreadCheckpoint | undefined> {
-    return this.#moment("Reading a checkpoint", (sql) => {
+    return this.#readSnapshot("Reading a checkpoint", (sql) => {
       const row = findRow(sql, key);
       return row && checkpointOf(sql, row);
     });
@@ -73,7 +73,7 @@ export class SqliteThreads implements Threads {
   }
 
   list({ thread, namespace, after, limit }: CheckpointPage): Promise<readonly ListedCheckpoint[]> {
-    return this.#moment("Listing checkpoints", (sql) => {
+    return this.#readSnapshot("Listing checkpoints", (sql) => {
       const statement = statementFor(sql, thread, namespace);
       const bound = [after?.id ?? AFTER_EVERY_TEXT, after?.number ?? 0] as const;
       const rows = plainRows<CheckpointRow>(statement.all(thread ?? null, namespace ?? null, ...bound, limit));
@@ -89,8 +89,8 @@ export class SqliteThreads implements Threads {
     });
   }
 
-  /** Several statements that see one moment, whoever removes the thread meanwhile. */
-  #moment<T>(what: string, body: (sql: Statements) => T): Promise<T> {
+  /** Several statements that read one snapshot, also when another process removes the thread. */
+  #readSnapshot<T>(what: string, body: (sql: Statements) => T): Promise<T> {
     return this.#session.read(what, (sql) => {
       sql.beginReading.run();
       try {
@@ -107,7 +107,7 @@ export class SqliteThreads implements Threads {
 function put(tx: SqliteTx, checkpoint: NewThreadCheckpoint): PutOutcome {
   const { sql } = tx;
   const { thread, namespace, id, parent, body, metadata } = checkpoint;
-  // T1
+  // thread-store.T1
   if (sql.threadCheckpoint.get(thread, namespace, id) !== undefined) return { status: "kept" };
   const named = checkpoint.channels.filter((channel) => "value" in channel);
   if (named.some(({ value }) => sql.threadHasValue.get(value, thread) === undefined)) return { status: "gone" };
@@ -119,7 +119,7 @@ function put(tx: SqliteTx, checkpoint: NewThreadCheckpoint): PutOutcome {
   };
   const channels: StoredChannel[] = [];
   for (const channel of checkpoint.channels) {
-    const value = "value" in channel ? channel.value : settle(sql, checkpoint, channel, insert);
+    const value = "value" in channel ? channel.value : findOrInsertValue(sql, checkpoint, channel, insert);
     if (value !== undefined) channels.push({ channel: channel.channel, version: channel.version, value });
   }
   sql.insertThreadCheckpoint.run(
@@ -134,8 +134,8 @@ function put(tx: SqliteTx, checkpoint: NewThreadCheckpoint): PutOutcome {
   return { status: "stored" };
 }
 
-/** T2. A version alone does not name a value: forks of a thread count on from the same number. */
-function settle(
+/** thread-store.T2. Compares the values: forks of a thread give the same version to different values. */
+function findOrInsertValue(
   sql: Statements,
   { thread, namespace }: CheckpointKey,
   { channel, version, payload, isOld }: NewChannel,
@@ -149,7 +149,7 @@ function settle(
   return isOld && known.length === 0 ? undefined : insert(place, row);
 }
 
-/** Also told to the codec: a value cannot be exchanged for that of another place unnoticed. */
+/** The codec authenticates the place, so that a value cannot be swapped for that of another place. */
 function placeOf(...parts: readonly (string | number | null)[]): string {
   return JSON.stringify(parts);
 }

@@ -1,10 +1,11 @@
-// User SQL: a handle on our own connection that can do everything but end the transaction it is in, or touch our tables.
+// SQLite user SQL: the handle for the function of ctx.tx. It uses the store's connection, and can neither end the transaction nor
+// access Reprise's tables.
 //
-// Z1. The handle, and every statement made with it, works while its function runs and never again.
-// Z2. Every statement first looks whether the transaction is still ours: `insert or rollback` and `raise(rollback)` end it,
-//     and what came after would be committed by itself.
-// Z3. SQLite asks the authorizer when a statement is compiled. It is set once per connection, because setting it makes
-//     SQLite compile all our statements anew, and passes everything while no user SQL runs.
+// sqlite-user-sql.Z1. The handle and its statements work only while their function runs.
+// sqlite-user-sql.Z2. Every statement first checks that the transaction is still open: `insert or rollback` and `raise(rollback)` end
+//   it, and later statements would commit on their own.
+// sqlite-user-sql.Z3. SQLite calls the authorizer when it compiles a statement. The authorizer is set once per connection, because
+//   setting it makes SQLite compile all statements again. It allows everything while no user SQL runs.
 
 import { constants, type DatabaseSync, type StatementSync } from "node:sqlite";
 import { isThenable, RepriseError } from "../../base/index.ts";
@@ -12,7 +13,7 @@ import { MIGRATIONS } from "./schema.ts";
 
 export type SqliteHandle = Pick<DatabaseSync, "prepare" | "exec">;
 
-const OUR_TABLES: ReadonlySet<string> = new Set(
+const REPRISE_TABLES: ReadonlySet<string> = new Set(
   MIGRATIONS.flatMap((sql) => Array.from(sql.matchAll(/create table (\w+)/g), ([, table = ""]) => table)),
 );
 
@@ -33,9 +34,9 @@ const TABLE_AT: ReadonlyMap<number, 0 | 1> = new Map<number, 0 | 1>([
   [constants.SQLITE_DROP_TRIGGER, 1],
 ]);
 
-/** What belongs to the connection, not to the transaction. */
+/** Actions that change the connection, not only the transaction. */
 const FORBIDDEN: ReadonlyMap<number, string> = new Map([
-  [constants.SQLITE_TRANSACTION, "begins or ends a transaction; it is one already, and ends with the function"],
+  [constants.SQLITE_TRANSACTION, "begins or ends a transaction: ctx.tx does both"],
   [constants.SQLITE_ATTACH, "attaches a database"],
   [constants.SQLITE_DETACH, "detaches a database"],
   [constants.SQLITE_CREATE_TEMP_TABLE, "makes something temporary, which would outlive the transaction"],
@@ -48,14 +49,14 @@ function objectionTo(action: number, args: readonly (string | null)[]): string |
   const forbidden = FORBIDDEN.get(action);
   if (forbidden !== undefined) return forbidden;
   const [first, second] = args;
-  // Full text search asks for this one by itself.
+  // Full-text search reads this pragma internally.
   if (action === constants.SQLITE_PRAGMA)
     return first === "data_version" ? undefined : "sets or reads a pragma of the connection";
   if (action === constants.SQLITE_FUNCTION)
-    return second?.startsWith("reprise_") === true ? `calls ${second}, a function of Reprise's own` : undefined;
+    return second?.startsWith("reprise_") === true ? `calls ${second}, an internal function of Reprise` : undefined;
   const table = args[TABLE_AT.get(action) ?? -1]?.toLowerCase();
-  return table !== undefined && OUR_TABLES.has(table)
-    ? `touches ${table}, a table of Reprise's own; give yours another name`
+  return table !== undefined && REPRISE_TABLES.has(table)
+    ? `uses ${table}, a table of Reprise. Give your table another name`
     : undefined;
 }
 
@@ -70,13 +71,17 @@ export class UserSql {
     this.#db = db;
   }
 
-  /** Calls `use` with a handle (Z1), inside the transaction that is open. */
+  /** Calls `use` with a handle (sqlite-user-sql.Z1), inside the open transaction. */
   call(use: (db: SqliteHandle) => unknown): unknown {
     this.#guard();
-    let over = false;
+    let isOver = false;
     const checked = <T>(what: string, act: () => T): T => {
-      if (over) throw new RepriseError("USAGE", `${what} was called after its ctx.tx had ended. Prepare it anew.`);
-      this.#checkOurs();
+      if (isOver)
+        throw new RepriseError(
+          "USAGE",
+          `${what} was called after the function of its ctx.tx had returned. Prepare and run statements inside the function.`,
+        );
+      this.#checkTransaction();
       return this.#explained(act);
     };
     this.#running = true;
@@ -90,15 +95,15 @@ export class UserSql {
         exec: (sql) => checked("exec", () => this.#db.exec(sql)),
       });
       if (isThenable(result)) throw notSynchronous(result);
-      this.#checkOurs();
+      this.#checkTransaction();
       return result;
     } finally {
-      over = true;
+      isOver = true;
       this.#running = false;
     }
   }
 
-  /** Z3 */
+  /** sqlite-user-sql.Z3 */
   #guard(): void {
     if (this.#guarded) return;
     this.#db.setAuthorizer((action, ...args) => {
@@ -111,16 +116,16 @@ export class UserSql {
     this.#guarded = true;
   }
 
-  /** Z2 */
-  #checkOurs(): void {
+  /** sqlite-user-sql.Z2 */
+  #checkTransaction(): void {
     if (!this.#db.isTransaction)
       throw new RepriseError(
         "USAGE",
-        "The transaction of ctx.tx was rolled back by `or rollback` or `raise(rollback)`. Use `or abort` or `raise(abort)`, and throw to roll back.",
+        "`or rollback` or `raise(rollback)` ended the transaction of ctx.tx. Use `or abort` or `raise(abort)`. To roll back, throw an error from the function.",
       );
   }
 
-  /** SQLite only says "not authorized". */
+  /** SQLite's own message is only "not authorized". */
   #explained<T>(act: () => T): T {
     try {
       return act();
@@ -147,7 +152,7 @@ function guardedStatement(statement: StatementSync, checked: Checked): Statement
       if (typeof value !== "function") return value;
       return (...args: unknown[]): unknown =>
         checked(String(key), () => {
-          // Read at once: a cursor left open could not be committed over.
+          // Reads all rows: COMMIT fails while a cursor is open.
           if (key === "iterate") return target.all(...(args as never[]))[Symbol.iterator]();
           return value.apply(target, args) as unknown;
         });
@@ -156,10 +161,10 @@ function guardedStatement(statement: StatementSync, checked: Checked): Statement
 }
 
 function notSynchronous(answer: PromiseLike<unknown>): RepriseError {
-  // Whatever it still does finds its handle closed; that is no failure of the process.
+  // The promise may still reject, because its handle is closed: that must not be an unhandled rejection.
   answer.then(undefined, () => undefined);
   return new RepriseError(
     "USAGE",
-    "The function of ctx.tx is async; on SQLite it must answer at once. Wait before it, in ctx.run, and hand the result in.",
+    "The function of ctx.tx returned a promise; on SQLite it must be synchronous. Await before it, in ctx.run, and use the result in the function.",
   );
 }
