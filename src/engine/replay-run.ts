@@ -34,9 +34,15 @@ export function checkReplayOptions(options: ReplayOptions, what: string): void {
     throw new RepriseError("BAD_OPTIONS", `${what}: expected a mode of "full" or "resume", got ${inspect(mode)}.`);
   if (from !== undefined) checkAt(from, `${what}: from`);
   if (from !== undefined && mode !== "resume")
-    throw new RepriseError("BAD_OPTIONS", `${what}: from says where the mode "resume" starts to execute. Add mode: "resume", or remove from.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: from says where the mode "resume" starts to execute. Add mode: "resume", or remove from.`,
+    );
   if (live !== undefined && mode === "resume")
-    throw new RepriseError("BAD_OPTIONS", `${what}: the mode "resume" executes everything after the checkpoint. Remove live.`);
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      `${what}: the mode "resume" executes everything after the checkpoint. Remove live.`,
+    );
   if (strict !== undefined && typeof strict !== "boolean")
     throw new RepriseError("BAD_OPTIONS", `${what}: expected strict to be true or false, got ${inspect(strict)}.`);
   if (live !== undefined && !(Array.isArray(live) && live.every((name) => typeof name === "string")))

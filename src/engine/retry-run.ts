@@ -23,7 +23,8 @@ export async function retryRun({ host, id }: ControlledRun): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     host.checkOpen();
     const record = await host.store.findRun(id);
-    if (record === undefined) throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Check the id and the store.`);
+    if (record === undefined)
+      throw new RepriseError("RUN_NOT_FOUND", `There is no run ${id}. Check the id and the store.`);
     if (record.status !== "failed")
       throw new RepriseError("USAGE", `Run ${id} is ${record.status}; only a failed run can be retried.`);
     const writes = await writesFor(host, record);

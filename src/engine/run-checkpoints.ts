@@ -152,7 +152,10 @@ export async function readStepAt(
   const { entry: last, ...at } = await readTextsAt(store, range.run, row.step);
   const entry = last ?? (await store.readSteps(range.run, row.step - 1, row.step))[0];
   if (entry === undefined)
-    throw new RepriseError("STORE_CORRUPT", `Step ${row.step} of run ${range.id} has no entry. Run \`reprise doctor\`.`);
+    throw new RepriseError(
+      "STORE_CORRUPT",
+      `Step ${row.step} of run ${range.id} has no entry. Run \`reprise doctor\`.`,
+    );
   return { ...at, entry, data: decode(entry.data) as CommittedStep["data"] };
 }
 

@@ -98,7 +98,8 @@ function updated(present: ScheduleRecord, requested: RequestedSchedule, now: Epo
 
 /** The anchor of an interval, the time it was first created, is not compared. */
 function isSameTiming(present: Timing, requested: Timing): boolean {
-  if ("cron" in present) return "cron" in requested && present.cron === requested.cron && present.timeZone === requested.timeZone;
+  if ("cron" in present)
+    return "cron" in requested && present.cron === requested.cron && present.timeZone === requested.timeZone;
   return "everyMs" in requested && present.everyMs === requested.everyMs;
 }
 

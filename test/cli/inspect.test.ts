@@ -217,7 +217,9 @@ describe("replay and verify", () => {
   test("name the place where changed code goes another way", async () => {
     const { code, stdout } = await on("replay", "pay-1", CHANGED);
     expect(code).toBe(4);
-    expect(stdout).toContain("mismatch  pay-1: the journal recorded task 'charge'; the code now calls task 'bill' (at Task(0))");
+    expect(stdout).toContain(
+      "mismatch  pay-1: the journal recorded task 'charge'; the code now calls task 'bill' (at Task(0))",
+    );
     const json = await on("verify", "pay-1", CHANGED, "--json");
     expect(json.code).toBe(4);
     expect(jsonLines(json.stdout)[0]).toMatchObject({

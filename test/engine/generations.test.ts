@@ -260,7 +260,10 @@ describe("a run that continues as new", () => {
     }
     await using engine = await createTestEngine({ definitions: [counts(2)], store });
     const verdict = await engine.get("counts", "run-1").verify({ generation: 0 });
-    expect(verdict).toMatchObject({ status: "mismatch", message: "the journal recorded another end of the run than the code now reaches." });
+    expect(verdict).toMatchObject({
+      status: "mismatch",
+      message: "the journal recorded another end of the run than the code now reaches.",
+    });
   });
 
   test("refuses an invalid input or option at the call", async () => {

@@ -287,12 +287,19 @@ test("strict replay compares destination and payload", async () => {
   await run.result();
   expect((await run.verify()).status).toBe("same");
   text = "two";
-  expect(await run.verify()).toMatchObject({ where: "Message(0)", message: expect.stringContaining("the journal recorded another message payload than the code now passes (at Message(0))") });
+  expect(await run.verify()).toMatchObject({
+    where: "Message(0)",
+    message: expect.stringContaining(
+      "the journal recorded another message payload than the code now passes (at Message(0))",
+    ),
+  });
   text = "one";
   destination = "chat";
   expect(await run.verify()).toMatchObject({
     where: "Message(0)",
-    message: expect.stringContaining("the journal recorded a message to 'mail'; the code now sends a message to 'chat' (at Message(0))"),
+    message: expect.stringContaining(
+      "the journal recorded a message to 'mail'; the code now sends a message to 'chat' (at Message(0))",
+    ),
   });
 });
 

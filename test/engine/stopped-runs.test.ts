@@ -35,7 +35,8 @@ describe("ACCEPTANCE 24: a determinism violation", () => {
       const result = rejection(run.result());
       await run.resolve("go", "bye");
       const error = (await result) as RepriseError;
-      const text = "the journal recorded task 'greet'; the code now calls task 'shout' (at Task(0)). Restore the code, or guard";
+      const text =
+        "the journal recorded task 'greet'; the code now calls task 'shout' (at Task(0)). Restore the code, or guard";
       expect(error.code).toBe("DETERMINISM_VIOLATION");
       expect(error.message).toContain(text);
       expect(error.details).toMatchObject({ where: "Task(0)", expected: "shout", actual: "greet", seq: 2 });

@@ -100,7 +100,8 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
     { request: 2 },
     {
       where: "Node(1.0)#0/Operation(0)",
-      message: "the journal recorded another step input than the code now passes (at Node(1.0)#0/Operation(0)). Restore the code.",
+      message:
+        "the journal recorded another step input than the code now passes (at Node(1.0)#0/Operation(0)). Restore the code.",
       expected: '{"n":2}',
       actual: '{"n":1}',
       node: "work",

@@ -27,7 +27,7 @@ test.each([
   const { code, message } = refusal(url);
   expect(code).toBe("BAD_STORE_URL");
   expect(message).toContain(`unknown option ${named}`);
-  expect(message).toMatch(new RegExp(`Known options: .*\\b${known}\\b`));
+  expect(message).toMatch(new RegExp(`use one of: .*\\b${known}\\b`));
 });
 
 test.each(["sqlite:shop.db?mode=ro", "sqlite://shop.db?cache=shared", "sqlite::memory:?x=1", "sqlite:shop.db?"])(

@@ -113,7 +113,7 @@ describeOn("postgres", "TLS with postgres, in libpq's modes", () => {
       const at = url.replace("127.0.0.1", host);
       const { code, message } = await refusal(`${at}?sslmode=verify-full&${ca}`);
       expect(code).toBe("STORE_IO");
-      expect(message).toContain("certificate is for another name");
+      expect(message).toContain("certificate is for another host name");
     }
     await open(`${url}?sslmode=verify-ca&${ca}`);
     await open(`${url}?sslmode=require`);
@@ -137,6 +137,6 @@ describeOn("mysql", "TLS with MariaDB", () => {
     const at = server.url.replace("127.0.0.1", "localhost");
     const { code, message } = await refusal(`${at}?tls=verify&sslrootcert=${certificates.ca}`);
     expect(code).toBe("STORE_IO");
-    expect(message).toContain("certificate is for another name");
+    expect(message).toContain("certificate is for another host name");
   });
 });

@@ -78,7 +78,7 @@ class MysqlBackend implements Backend {
       const thread = { id: wire.threadId, lock: lockOf(writer) };
       this.#threads.set(writer, thread);
       const { maxPacket } = this.#server;
-      const { idleInTransactionMs: silentMs } = this.#timeouts;
+      const { idleInTransactionMs: idleMs } = this.#timeouts;
       const kill = (): void => void this.#kill(thread);
       return new MysqlConnection({
         wire,
@@ -87,7 +87,7 @@ class MysqlBackend implements Backend {
         maxPacket,
         kill,
         timers,
-        silentMs,
+        idleMs,
       });
     } catch (error) {
       wire?.destroy();

@@ -45,7 +45,7 @@ export interface MysqlConnectionOptions {
   readonly kill: () => void;
   readonly timers: Timers;
   /** How long a function of the user's may ask for nothing. */
-  readonly silentMs: number;
+  readonly idleMs: number;
 }
 
 export class MysqlConnection implements Connection {
@@ -180,8 +180,8 @@ export class MysqlConnection implements Connection {
     const begin = this.#isOpen ? [] : [BEGIN];
     // K4
     await this.#within("Beginning", [...begin, "set autocommit=0", `savepoint ${OUR_SAVEPOINT}`]);
-    const { timers, silentMs } = this.#parts;
-    this.#user = new UserHandle(this.#wire, timers, silentMs);
+    const { timers, idleMs } = this.#parts;
+    this.#user = new UserHandle(this.#wire, timers, idleMs);
     return this.#user;
   }
 

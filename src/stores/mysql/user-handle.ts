@@ -34,11 +34,11 @@ export class UserHandle extends UserCalls {
   #isBroken = false;
   #shouldRetry = false;
 
-  constructor(wire: DriverConnection, timers: Timers, silentMs: number) {
-    super(timers, silentMs);
+  constructor(wire: DriverConnection, timers: Timers, idleMs: number) {
+    super(timers, idleMs);
     this.#wire = wire;
     this.db = {
-      query: <Row>(sql: string, values: readonly unknown[] = []) => this.inTurn(() => this.#run<Row>(sql, values)),
+      query: <Row>(sql: string, values: readonly unknown[] = []) => this.enqueue(() => this.#run<Row>(sql, values)),
     };
   }
 

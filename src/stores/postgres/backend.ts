@@ -130,8 +130,8 @@ class PostgresBackend implements Backend {
     this.#pids.set(writer, server.pid);
     const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
-    const { answerMs, idleInTransactionMs: silentMs } = timeouts;
-    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, silentMs, tidy };
+    const { answerMs, idleInTransactionMs: idleMs } = timeouts;
+    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, idleMs, tidy };
     return new PostgresConnection({ ...parts, server: server.identity });
   }
 

@@ -44,7 +44,7 @@ export interface PostgresConnectionOptions {
   readonly timers: Timers;
   readonly answerMs: number;
   /** How long a function of the user's may ask for nothing. */
-  readonly silentMs: number;
+  readonly idleMs: number;
   /** K4. The statements that make the connection as it was. */
   readonly tidy: readonly string[];
 }
@@ -134,8 +134,8 @@ export class PostgresConnection implements Connection {
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
     await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));
     this.#isUntidy = true;
-    const { client, schema, timers, silentMs } = this.#parts;
-    this.#user = new UserHandle(client, schema, (act) => this.#timed(act), timers, silentMs);
+    const { client, schema, timers, idleMs } = this.#parts;
+    this.#user = new UserHandle(client, schema, (act) => this.#timed(act), timers, idleMs);
     return this.#user;
   }
 

@@ -133,7 +133,7 @@ async function refuseStandby(
     : (await client.query<{ standby: boolean }>(asked)).rows[0]?.standby === true;
   if (isStandby) throw StandbyError.at(location);
   if (target === "read-write" && traits.get("default_transaction_read_only") === "on")
-    throw new StandbyError(location, " by default (default_transaction_read_only = on)");
+    throw new StandbyError(location, "read-only (default_transaction_read_only = on)");
 }
 
 /** @internal D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */

@@ -39,14 +39,14 @@ export class UserHandle extends UserCalls {
     schema: string,
     timed: <T>(act: () => Promise<T>) => Promise<T>,
     timers: Timers,
-    silentMs: number,
+    idleMs: number,
   ) {
-    super(timers, silentMs);
+    super(timers, idleMs);
     this.#client = client;
     this.#schema = schema;
     this.#timed = timed;
     this.db = {
-      query: <Row>(text: string, values: readonly unknown[] = []) => this.inTurn(() => this.#run<Row>(text, values)),
+      query: <Row>(text: string, values: readonly unknown[] = []) => this.enqueue(() => this.#run<Row>(text, values)),
     };
   }
 

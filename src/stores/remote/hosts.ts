@@ -11,15 +11,15 @@ import { ConnectionError } from "./backend.ts";
 
 /** hosts.H3. The server is read-only. */
 export class StandbyError extends RepriseError {
-  constructor(location: string, why: string) {
+  constructor(location: string, what: string) {
     super(
       "STORE_LOCATION",
-      `${location} is read-only${why}: it is a standby, and Reprise must write. Use the address of the primary in the store URL.`,
+      `${location} is ${what}, and Reprise must write. Use the address of the primary in the store URL.`,
     );
   }
 
   static at(location: string): StandbyError {
-    return new StandbyError(location, "");
+    return new StandbyError(location, "a standby, which is read-only");
   }
 }
 

@@ -77,9 +77,13 @@ function fileOf(driver: string, option: string, path: string): string {
     return readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new RepriseError("BAD_STORE_URL", `${driver}: cannot read the file of ${option}=${path} (${code}). Correct the path or the file's permissions.`, {
-      cause: error,
-    });
+    throw new RepriseError(
+      "BAD_STORE_URL",
+      `${driver}: cannot read the file of ${option}=${path} (${code}). Correct the path or the file's permissions.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -12,9 +12,13 @@ export function refuseUnknownOptions(driver: string, options: URLSearchParams, k
         { details: { option: name, known } },
       );
     if (options.getAll(name).length > 1)
-      throw new RepriseError("BAD_STORE_URL", `${driver}: the URL has the option ${name} more than once. Remove all but one.`, {
-        details: { option: name },
-      });
+      throw new RepriseError(
+        "BAD_STORE_URL",
+        `${driver}: the URL has the option ${name} more than once. Remove all but one.`,
+        {
+          details: { option: name },
+        },
+      );
   }
 }
 

@@ -1,75 +1,81 @@
-// UserCalls: the statements of one function of ctx.tx, on a connection of ours.
+// UserCalls: runs the statements of one ctx.tx function on Reprise's connection.
 //
-// U1. They go one after the other, also when they are not awaited, while the function runs and never again.
-// U2. What the function did not await, it cannot have decided by: with something under way it has not ended well.
-// U3. A function that asks for nothing and does not end is given up as the server gives up its transaction. Everybody else
-//     in this process waits for it.
+// user-calls.U1. Statements run one after the other, also when the function does not await them, and only while it runs.
+// user-calls.U2. A function that returns before its last statement has settled fails: it cannot have used the result.
+// user-calls.U3. A function that sends no statement and does not return is aborted after the time in which the server ends an idle
+//   transaction, because other transactions wait for its locks.
 
 import { RepriseError, type Timers } from "../../base/index.ts";
 
 export class UserCalls {
-  /** U3. Rejects; never resolves. */
+  /** user-calls.U3. Rejects; never resolves. */
   readonly idleTimeout: Promise<never>;
   readonly #timers: Timers;
-  readonly #silentMs: number;
+  readonly #idleMs: number;
   #rejectIdle: (error: RepriseError) => void = () => undefined;
-  #stopWaiting: () => void = () => undefined;
+  #stopTimer: () => void = () => undefined;
   #isOver = false;
-  #underWay = 0;
+  #inFlight = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(timers: Timers, silentMs: number) {
+  constructor(timers: Timers, idleMs: number) {
     this.#timers = timers;
-    this.#silentMs = silentMs;
+    this.#idleMs = idleMs;
     this.idleTimeout = new Promise((_resolve, reject) => (this.#rejectIdle = reject));
     this.idleTimeout.catch(() => undefined);
-    this.#wait();
+    this.#startTimer();
   }
 
-  /** U1 */
-  protected inTurn<T>(run: () => Promise<T>): Promise<T> {
-    this.#stopWaiting();
-    this.#underWay += 1;
+  /** user-calls.U1 */
+  protected enqueue<T>(run: () => Promise<T>): Promise<T> {
+    this.#stopTimer();
+    this.#inFlight += 1;
     const answer = this.#last
       .then(() => {
         if (this.#isOver)
-          throw new RepriseError("USAGE", "query was called after its ctx.tx had ended. Await it inside.");
+          throw new RepriseError(
+            "USAGE",
+            "`query` was called after its ctx.tx function had returned, so its transaction has ended. Await every query inside the function.",
+          );
         return run();
       })
       .finally(() => {
-        this.#underWay -= 1;
-        if (this.#underWay === 0 && !this.#isOver) this.#wait();
+        this.#inFlight -= 1;
+        if (this.#inFlight === 0 && !this.#isOver) this.#startTimer();
       });
     this.#last = answer.catch(() => undefined);
     return answer;
   }
 
-  /** U3 */
-  #wait(): void {
+  /** user-calls.U3 */
+  #startTimer(): void {
     const giveUp = (): void =>
       this.#rejectIdle(
         new RepriseError(
           "ATTEMPT_TIMEOUT",
-          `The function of ctx.tx asked for nothing for ${this.#silentMs} ms and did not end. It may wait for its own SQL only.`,
+          `The ctx.tx function sent no SQL for ${this.#idleMs} ms and did not return, so its transaction was rolled back. Inside ctx.tx await only \`db.query\`; do other work before or after it.`,
         ),
       );
-    this.#stopWaiting = this.#timers.set(this.#silentMs, giveUp, { ref: false });
+    this.#stopTimer = this.#timers.set(this.#idleMs, giveUp, { ref: false });
   }
 
-  /** U2. The function has answered: throws when that is not to be committed. */
+  /** user-calls.U2. Call it when the function has returned. Throws when its transaction must not be committed. */
   async ended(): Promise<void> {
-    const isLeftAlone = this.#underWay > 0;
+    const wasInFlight = this.#inFlight > 0;
     await this.settled();
-    if (isLeftAlone)
-      throw new RepriseError("USAGE", "The function of ctx.tx ended before its query did. Await every query inside.");
+    if (wasInFlight)
+      throw new RepriseError(
+        "USAGE",
+        "The ctx.tx function returned before its last query had finished, so its transaction was rolled back. Await every query inside the function.",
+      );
   }
 
   close(): void {
     this.#isOver = true;
-    this.#stopWaiting();
+    this.#stopTimer();
   }
 
-  /** Once nothing that was begun is under way any more. */
+  /** Closes the handle and waits for statements in flight. */
   async settled(): Promise<void> {
     this.close();
     await this.#last;
