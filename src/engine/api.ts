@@ -117,7 +117,7 @@ export interface BulkReport {
   readonly skipped: number;
 }
 
-/** The definition that a caller names by itself or by its name. */
+/** The definition that a caller passes as a value or by its name. */
 export type Picked<Defs, W> = W extends string ? Extract<Defs, { name: W }> : W;
 
 /**

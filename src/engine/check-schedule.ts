@@ -1,4 +1,4 @@
-// Checks the name and the options of a schedule before anything is written (client.N1).
+// Checks the name and the options of a schedule before anything is written (client-core.N1).
 
 import { checkName, checkOptionNames, RepriseError, toMs, type EpochMs } from "../base/index.ts";
 import {

@@ -3,9 +3,9 @@
 import { systemClock } from "../base/index.ts";
 import type { AnyTask, Definition } from "../kernel/index.ts";
 import type { Client, ClientOptions, DefinitionsIn } from "./api.ts";
-import { ClientCore } from "./client.ts";
+import { ClientCore } from "./client-core.ts";
 import { ClientWriter } from "./client-writer.ts";
-import { checkClientOptions } from "./options.ts";
+import { checkClientOptions } from "./engine-options.ts";
 
 /**
  * Opens a store to start, find and control runs. The workers of other processes execute them.

@@ -14,7 +14,7 @@ import {
   DEFAULT_LEASE_MS,
   defaultDeterminism,
   queueNames,
-} from "./options.ts";
+} from "./engine-options.ts";
 
 function checkWorker(worker: unknown = {}): WorkerSettings {
   if (worker === false)

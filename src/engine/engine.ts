@@ -5,7 +5,7 @@ import type { Registry } from "../process/index.ts";
 import type { Store } from "../kernel/index.ts";
 import { Worker, type WorkerOptions } from "../worker/index.ts";
 import type { Engine } from "./api.ts";
-import { ClientCore, type ClientParts } from "./client.ts";
+import { ClientCore, type ClientParts } from "./client-core.ts";
 import { workerPortOf, type WorkerEvents } from "./worker-port.ts";
 
 /** Everything an engine is made of; `createEngine` and the test kit fill it in. */

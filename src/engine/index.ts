@@ -42,7 +42,7 @@ export {
   queueNames,
   registryOf,
   runtimeText,
-} from "./options.ts";
+} from "./engine-options.ts";
 export type { ChannelDiff, DiffOptions, RunDiff, StepDiff } from "./diff-runs.ts";
 export type { ForkOptions, ForkSettings } from "./fork-run.ts";
 export type { CheckpointAt } from "./lineage.ts";

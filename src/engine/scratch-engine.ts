@@ -4,9 +4,9 @@
 import { systemClock, systemTimers } from "../base/index.ts";
 import { Labels } from "../kernel/index.ts";
 import { storeOf } from "../stores/index.ts";
-import type { ClientParts } from "./client.ts";
+import type { ClientParts } from "./client-core.ts";
 import { EngineCore, type EngineParts } from "./engine.ts";
-import { DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, defaultDeterminism } from "./options.ts";
+import { DEFAULT_CONCURRENCY, DEFAULT_LEASE_MS, defaultDeterminism } from "./engine-options.ts";
 import type { Scratch } from "./resume-replay.ts";
 
 /** `parts` of an engine may say more, such as its concurrency or the stubs of a test. */

@@ -1,4 +1,4 @@
-// The options of `start`, checked before anything is written (client.N1).
+// The options of `start`, checked before anything is written (client-core.N1).
 
 import { inspect } from "node:util";
 import { checkName, checkOptionNames, RepriseError, toMs } from "../base/index.ts";

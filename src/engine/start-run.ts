@@ -17,7 +17,7 @@ import type { RunHandleHost } from "./run-handle.ts";
 import { sendAll, signalsOf } from "./run-messages.ts";
 import { checkBeginning, checkOptions, checkStart } from "./start-options.ts";
 
-/** client.N1: everything is checked before the write. */
+/** client-core.N1: everything is checked before the write. */
 export async function startRun(
   host: RunHandleHost,
   body: WorkflowBody,
@@ -66,7 +66,7 @@ export async function startRun(
   return record;
 }
 
-/** client.N2 */
+/** client-core.N2 */
 function checkSameStart(
   outcome: StartOutcome,
   definition: string,

@@ -237,12 +237,12 @@ test("a backup that cannot be used is refused with the reason, and nothing is ch
   const before = readdirSync(store.folder.path).toSorted();
   for (const [backup, code, exit] of [
     ["newer.db", "STORE_NEWER_SCHEMA", 3],
-    ["journal.db", "STORE_CORRUPT: .*journal.db is damaged, and was not restored: I\\d+ .*`reprise doctor --store", 3],
+    ["journal.db", "STORE_CORRUPT: .*journal.db is damaged and was not restored: I\\d+ .*`reprise doctor --store", 3],
     ["other.db", "STORE_NOT_REPRISE", 3],
     ["empty.db", "STORE_NOT_REPRISE", 3],
     ["text.db", "STORE_CORRUPT", 3],
     ["half.db", "STORE_CORRUPT: .*half.db is truncated: \\d+ bytes are missing", 3],
-    ["none.db", "BAD_OPTIONS: There is no backup at", 2],
+    ["none.db", "BAD_OPTIONS: .*none.db is not a file", 2],
     ["folder.db", "BAD_OPTIONS", 2],
     ["shop.db", "BAD_OPTIONS: .*is the store itself", 2],
   ] as const) {

@@ -266,10 +266,10 @@ test("invalid queue options are refused before anything is written", async () =>
   const narrow = queue("narrow", { perKey: { concurrency: 1 } });
   expect(() => queue("q", { concurrency: 0 })).toThrow("concurrency: expected a whole number of 1 or more, got 0");
   expect(() => queue("q", { rate: { limit: 1, per: 0 } })).toThrow("rate.per above 0");
-  expect(() => queue("default", { concurrency: 1 })).toThrow("it takes no limits");
+  expect(() => queue("default", { concurrency: 1 })).toThrow("and has no limits");
   expect(() => queue("")).toThrow("queue name");
   expect(() => task("t", { queue: narrow }, run)).toThrow("has limits per key");
-  expect(() => task("t", { key: () => "k" }, run)).toThrow("a key without a queue");
+  expect(() => task("t", { key: () => "k" }, run)).toThrow("has no effect without `queue`");
   expect(() => task("t", { queue: { kind: "queue", name: "x" } }, run)).toThrow("expected a queue from queue()");
   const one = workflow("one", { queue: queue("a", { concurrency: 1 }) }, run);
   const two = workflow("two", { queue: queue("a", { concurrency: 2 }) }, run);

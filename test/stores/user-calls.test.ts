@@ -1,14 +1,16 @@
+// The statements of one ctx.tx function (src/stores/remote/user-calls.ts).
+
 import { expect, test } from "vitest";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 import { UserCalls } from "../../src/stores/remote/user-calls.ts";
 
 class Calls extends UserCalls {
   query(answer: Promise<string>): Promise<string> {
-    return this.inTurn(() => answer);
+    return this.enqueue(() => answer);
   }
 }
 
-function world() {
+function setUp() {
   const time = createVirtualTime();
   const calls = new Calls(time.timers, 10_000);
   let said: unknown;
@@ -16,15 +18,15 @@ function world() {
   return { time, calls, said: () => said };
 }
 
-test("a function that awaits everything ends well", async () => {
-  const { calls } = world();
+test("a function that awaits every statement can be committed", async () => {
+  const { calls } = setUp();
   expect(await calls.query(Promise.resolve("one"))).toBe("one");
   await calls.ended();
   await expect(calls.query(Promise.resolve("late"))).rejects.toMatchObject({ code: "USAGE" });
 });
 
-test("a function that ends before its statement does is refused once that is over", async () => {
-  const { calls } = world();
+test("a function that returns before its statement settles is refused, after the statement has settled", async () => {
+  const { calls } = setUp();
   const statement = Promise.withResolvers<string>();
   const order: string[] = [];
   void calls.query(statement.promise.finally(() => order.push("statement")));
@@ -37,8 +39,8 @@ test("a function that ends before its statement does is refused once that is ove
   expect(order).toEqual(["statement", "function"]);
 });
 
-test("a function that asks for nothing for too long is given up, not one that waits for its SQL", async () => {
-  const { time, calls, said } = world();
+test("a function that sends no statement for too long is aborted; one that waits for its SQL is not", async () => {
+  const { time, calls, said } = setUp();
   time.advanceTo(time.now() + 9_000);
   const statement = Promise.withResolvers<string>();
   const answer = calls.query(statement.promise);
@@ -53,8 +55,8 @@ test("a function that asks for nothing for too long is given up, not one that wa
   expect(said()).toMatchObject({ code: "ATTEMPT_TIMEOUT" });
 });
 
-test("nobody is given up who has ended", async () => {
-  const { time, calls, said } = world();
+test("a function that has returned is not aborted", async () => {
+  const { time, calls, said } = setUp();
   calls.close();
   time.advanceTo(time.now() + 60_000);
   expect(said()).toBeUndefined();

@@ -1,5 +1,5 @@
-// Backlog: what waits, by the names claims go by. Two round trips: which names, versions and priorities there are, one seek
-// each; then how many of each, no further than asked, and the first of each priority.
+// Backlog: waiting turns and items by the names that claims use. Two round trips: first the names, versions and priorities that
+// exist, one index seek each; then the count of each, up to a limit, and the first of each priority.
 
 import { QueueItemState, TurnDue } from "../../kernel/index.ts";
 import type { Backlog, QueueState } from "../../kernel/index.ts";
@@ -7,7 +7,7 @@ import { backlogOf, queueStates, type QueueCount, type QueueRow, type ClaimableC
 import type { QueryResult, WireRow } from "./backend.ts";
 import type { Condition, Count, Distinct, Query, Select } from "./query.ts";
 
-/** Several queries, one snapshot: `Link.read`. */
+/** Several queries, one snapshot: `Connection.read`. */
 export type Read = (queries: readonly Query[]) => Promise<readonly QueryResult[]>;
 
 const fixed = (column: string, value: number | string): Condition => ({ column, is: "=", value, fixed: true });
@@ -136,7 +136,7 @@ function groups(rows: QueryResult, columns: readonly string[]): readonly Group[]
   return [...found.values()];
 }
 
-/** A turn that was due before may be due again since a moment ago. */
+/** Only a run that has not executed yet has a known start of its wait. */
 function sinceOf(row: WireRow, isTurn: boolean): readonly number[] {
   if (!isTurn) return [Number(row["available_at"])];
   return row["head"] === 1 ? [Number(row["created_at"])] : [];

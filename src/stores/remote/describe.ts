@@ -1,4 +1,4 @@
-// Describe: what an operator wants to know.
+// Describe: the counts of a store, for operators.
 
 import { QueueItemState } from "../../kernel/index.ts";
 import type { RunStatus, StoreInfo } from "../../kernel/index.ts";
@@ -9,7 +9,7 @@ import type { Condition, Query } from "./query.ts";
 import type { Reader } from "./reader.ts";
 import { CODEC_KEY_PREFIX, type CodecProbe } from "../payload-cipher.ts";
 
-/** Raised with every change of the tables. */
+/** Increases with every change of the tables. */
 export const SCHEMA_VERSION = 1;
 
 export async function readCodecNotes(reader: Reader): Promise<readonly CodecProbe[]> {

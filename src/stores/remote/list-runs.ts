@@ -1,4 +1,4 @@
-// Runs as people and workers see them: one by its id, or newest first, page by page, by whatever filter is set.
+// List runs: finds a run by id, and lists runs newest first, page by page, by filter.
 
 import type { RunFilter, RunRecord, RunStatus } from "../../kernel/index.ts";
 import { taggedRecord } from "../rules/run-rows.ts";
@@ -8,7 +8,7 @@ import type { Reader } from "./reader.ts";
 import type { RowOf } from "./tables.ts";
 import { asRunRow } from "./statements/runs.ts";
 
-/** In the words of the index over them. */
+/** The statuses of the partial index. */
 const UNHAPPY: readonly RunStatus[] = ["paused", "blocked", "determinism_violation", "failed"];
 const WHAT = "Listing runs";
 
@@ -18,11 +18,11 @@ export async function listRuns(reader: Reader, filter: RunFilter): Promise<reado
     reader,
     rows.map(({ run }) => run),
   );
-  // Without the evidence: that can be large, and lists do not show it.
+  // Without `evidence`: it can be large, and lists do not show it.
   return rows.map((row) => ({ ...taggedRecord(asRunRow(row), tags.get(row.run) ?? []), evidence: undefined }));
 }
 
-/** The newest generation, or the one asked for. */
+/** The newest generation, or the given one. */
 export async function findRun(reader: Reader, id: string, generation?: number): Promise<RunRecord | undefined> {
   const what = "Finding a run";
   const where = [equal("id", id), ...(generation === undefined ? [] : [equal("generation", generation)])];
@@ -59,7 +59,7 @@ async function select(reader: Reader, filter: RunFilter): Promise<readonly RowOf
   });
 }
 
-/** From the tag to the runs, as many pages as it takes. */
+/** Reads pages of the tag's runs until enough match. */
 async function tagged(reader: Reader, filter: RunFilter, tag: string): Promise<readonly RowOf<"runs">[]> {
   const found: RowOf<"runs">[] = [];
   const statuses = filter.statuses && new Set<string>(filter.statuses);

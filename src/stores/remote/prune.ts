@@ -1,8 +1,8 @@
-// Prune: families go as a whole (C8). Everything with one root has ended, and ended before a moment, nothing of it is still to
-// be sent, and no fork of any of it stays (FK4). From the newest on: a fork has a higher number than the run it comes from.
+// Prune: deletes whole families of runs (rules.C8): all runs with one root have ended before a given time, none of their messages
+// is undelivered, and no fork of them remains. Newest first, because a fork has a higher number than the run it was forked from.
 //
-// E1. Looked at without locks first; what seems to go is locked, looked at again, and then goes. Nobody can join a family all
-//     of whose runs have ended: that takes the turn of one of them, and with it the lock of its row.
+// prune.E1. Families are selected without locks; then their runs are locked, checked again and deleted. No run can join a family
+//   all of whose runs have ended: that needs the turn of one of them, and the lock of its row.
 
 import type { EpochMs } from "../../base/index.ts";
 import type { PruneOptions, RunNumber } from "../../kernel/index.ts";
@@ -14,7 +14,7 @@ import type { RowOf } from "./tables.ts";
 import { rulesWork } from "./rules-work.ts";
 import type { WorkingSet } from "./working-set.ts";
 
-/** How many runs one look, and one transaction, is about. */
+/** Runs per read and per transaction. */
 const WINDOW = 500;
 const WHAT = "Pruning";
 
@@ -29,24 +29,24 @@ export async function prune(
 ): Promise<{ readonly runs: number }> {
   let runs = 0;
   const ids = new Set<string>();
-  // In a dry run, the forks that would be gone by now.
+  // In a dry run: the forks that would be deleted already.
   const gone = new Set<RunNumber>();
   for (let upTo = highest + 1, from: RunNumber; upTo > 0; upTo = from) {
     const window = await runsBelow(reader, upTo);
     from = window.length < WINDOW ? 0 : window.at(-1)!.run;
     const families = await oldFamilies(reader, window, endedBefore);
-    if (dryRun) runs += await countGone(reader, families, gone);
+    if (dryRun) runs += await countDeletable(reader, families, gone);
     else if (families.length > 0)
-      for (const { id } of await runner.run(forgetting(families, endedBefore))) {
+      for (const { id } of await runner.run(deleteFamilies(families, endedBefore))) {
         runs += 1;
         ids.add(id);
       }
     onProgress?.(highest - from, highest);
   }
   if (dryRun) return { runs };
-  // Rows go after the runs they belong to: a kill in between leaves leftovers, which are found again.
+  // Rows are deleted after their runs: a kill in between leaves leftovers, which a later sweep finds.
   while (await runner.run(rulesWork(WHAT, sweepLeftovers)));
-  await forgetStartKeys(runner, reader, [...ids]);
+  await deleteStartKeys(runner, reader, [...ids]);
   return { runs };
 }
 
@@ -64,19 +64,19 @@ function runsBelow(reader: Reader, upTo: RunNumber): Promise<readonly RunRow[]> 
   });
 }
 
-/** Newest first; forks are looked at when they are about to go. */
+/** Newest first; forks are checked when the family is deleted. */
 async function oldFamilies(
   reader: Reader,
   window: readonly RunRow[],
   endedBefore: EpochMs,
 ): Promise<readonly Family[]> {
-  const roots = window.filter((row) => row.root === row.run && isOver(row, endedBefore)).map(({ run }) => run);
+  const roots = window.filter((row) => row.root === row.run && hasEndedBefore(row, endedBefore)).map(({ run }) => run);
   if (roots.length === 0) return [];
   const members = await reader.rows(WHAT, lookup("runs", ["root"], keysOf(roots)));
   const families = Map.groupBy(members, ({ root }) => root);
   const old = roots
     .map((root) => families.get(root) ?? [])
-    .filter((family) => family.length > 0 && family.every((row) => isOver(row, endedBefore)));
+    .filter((family) => family.length > 0 && family.every((row) => hasEndedBefore(row, endedBefore)));
   if (old.length === 0) return [];
   const sending = await reader.rows(WHAT, lookup("outbox", ["line"], keysOf(old.flat().map(({ run }) => run))));
   const lines = new Set(sending.map(({ line }) => line));
@@ -87,8 +87,8 @@ function keysOf(runs: readonly RunNumber[]): readonly (readonly [RunNumber])[] {
   return runs.map((run) => [run] as const);
 }
 
-/** How many would go, if what is in `gone` had gone. */
-async function countGone(reader: Reader, families: readonly Family[], gone: Set<RunNumber>): Promise<number> {
+/** The number of runs that would be deleted, if the runs in `gone` were deleted. */
+async function countDeletable(reader: Reader, families: readonly Family[], gone: Set<RunNumber>): Promise<number> {
   if (families.length === 0) return 0;
   const numbers = families.flat().map(({ run }) => run);
   const forks = await reader.rows(WHAT, lookup("forks", ["origin"], keysOf(numbers)));
@@ -102,30 +102,30 @@ async function countGone(reader: Reader, families: readonly Family[], gone: Set<
   return runs;
 }
 
-/** Since when nothing is to be expected of it. A run that was only expected is over when nobody starts it. */
-function isOver({ ended_at: endedAt, status, created_at: createdAt }: RunRow, endedBefore: EpochMs): boolean {
+/** Whether the run ended before the given time. An `expected` run that was never started counts from its creation. */
+function hasEndedBefore({ ended_at: endedAt, status, created_at: createdAt }: RunRow, endedBefore: EpochMs): boolean {
   const over = endedAt ?? (status === "expected" ? createdAt : undefined);
   return over !== undefined && over < endedBefore;
 }
 
-/** E1. Answers what has gone. */
-function forgetting(families: readonly Family[], endedBefore: EpochMs): TransactionWork<Family> {
+/** prune.E1. Returns the deleted runs. */
+function deleteFamilies(families: readonly Family[], endedBefore: EpochMs): TransactionWork<Family> {
   return rulesWork(WHAT, (tx, ws) => {
     const numbers = families.flat().map(({ run }) => run);
     ws.require(() => ws.prefetchRows("runs", "update", keysOf(numbers.toSorted((a, b) => a - b))));
-    const forgotten: RunRow[] = [];
+    const deleted: RunRow[] = [];
     for (const family of families) {
-      if (!family.every(({ run }) => mayGo(ws, run, endedBefore))) continue;
+      if (!family.every(({ run }) => mayDelete(ws, run, endedBefore))) continue;
       for (const row of family) deleteRun(tx, row.run);
-      forgotten.push(...family);
+      deleted.push(...family);
     }
-    return forgotten;
+    return deleted;
   });
 }
 
-function mayGo(ws: WorkingSet, run: RunNumber, endedBefore: EpochMs): boolean {
+function mayDelete(ws: WorkingSet, run: RunNumber, endedBefore: EpochMs): boolean {
   const row = ws.get("runs", "update", run);
-  if (row === undefined || !isOver(row, endedBefore)) return false;
+  if (row === undefined || !hasEndedBefore(row, endedBefore)) return false;
   return ws.select(only("outbox", "line", run)).length === 0 && ws.select(only("forks", "origin", run)).length === 0;
 }
 
@@ -133,8 +133,8 @@ function only<T extends "outbox" | "forks">(table: T, column: string, value: num
   return { kind: "select", table, where: [equal(column, value)], lock: "none" } as const;
 }
 
-/** Keys of starts whose run is gone. */
-async function forgetStartKeys(runner: TransactionRunner, reader: Reader, ids: readonly string[]): Promise<void> {
+/** Deletes the start keys of deleted runs. */
+async function deleteStartKeys(runner: TransactionRunner, reader: Reader, ids: readonly string[]): Promise<void> {
   for (let from = 0; from < ids.length; from += WINDOW) {
     const some = ids.slice(from, from + WINDOW).map((id) => [id]);
     const [keys = [], runs = []] = await reader.read(WHAT, [
@@ -143,12 +143,12 @@ async function forgetStartKeys(runner: TransactionRunner, reader: Reader, ids: r
     ]);
     const there = new Set(runs.map((row) => row["id"]));
     const gone = (keys as unknown as RowOf<"start_keys">[]).filter(({ id }) => !there.has(id));
-    if (gone.length > 0) await runner.run(rulesWork(WHAT, (_tx, ws) => dropStartKeys(ws, gone)));
+    if (gone.length > 0) await runner.run(rulesWork(WHAT, (_tx, ws) => removeStartKeys(ws, gone)));
   }
 }
 
-/** Only those that still lead to the same run, which did not come back. */
-function dropStartKeys(ws: WorkingSet, gone: readonly RowOf<"start_keys">[]): void {
+/** Only keys that still name the same run, which was not started again. */
+function removeStartKeys(ws: WorkingSet, gone: readonly RowOf<"start_keys">[]): void {
   for (const { id } of gone) ws.findBy("runs", ["id"], [id], "update");
   ws.require(() =>
     ws.prefetchRows(

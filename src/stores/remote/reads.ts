@@ -1,4 +1,4 @@
-// Reads: what is asked for often or in large numbers, without the detour over words.
+// Reads: frequent or large reads as direct queries, without row statements.
 
 import { TurnDue } from "../../kernel/index.ts";
 import type {
@@ -78,7 +78,7 @@ export async function readInbox(reader: Reader, run: RunNumber, after: number): 
   return rows.map(({ arrival, type, target, data }) => ({ arrival, type: type as InboxRow["type"], target, data }));
 }
 
-/** Chunks stand under the number of the run's first generation. */
+/** Chunks have the number of the run's first generation. */
 export async function readStream(
   reader: Reader,
   run: RunNumber,
@@ -100,7 +100,7 @@ function chunkOf(row: AnyRow): Chunk {
   return { offset: row["position"] as number, data: row["data"] as string };
 }
 
-/** F7. Two round trips for all of them. */
+/** rules.F7. Two round trips for all nodes. */
 export async function readInputs(
   reader: Reader,
   asked: readonly InputsRequest[],
@@ -132,7 +132,7 @@ function byBytes(a: string, b: string): number {
 export async function readPulses(reader: Reader, runs: readonly RunNumber[]): Promise<readonly RunProgress[]> {
   if (runs.length === 0) return [];
   const keys = [...new Set(runs)].map((run) => [run]);
-  const rows = await reader.rows("Looking at runs", lookup("runs", ["run"], keys));
+  const rows = await reader.rows("Reading runs", lookup("runs", ["run"], keys));
   const byRun = new Map(rows.map((row) => [row.run, row]));
   return runs.flatMap((run) => {
     const row = byRun.get(run);
@@ -146,7 +146,7 @@ type Item = { readonly run: RunNumber; readonly item: string };
 async function findItems(reader: Reader, items: readonly Item[]): Promise<(item: Item) => RowOf<"queue"> | undefined> {
   if (items.length === 0) return () => undefined;
   const keys = items.map(({ run, item }) => [run, item]);
-  const rows = await reader.rows("Looking at items", lookup("queue", ["run", "item"], keys));
+  const rows = await reader.rows("Reading items", lookup("queue", ["run", "item"], keys));
   const found = new Map(rows.map((row) => [`${row.run} ${row.item}`, row]));
   return ({ run, item }) => found.get(`${run} ${item}`);
 }

@@ -1,6 +1,5 @@
-// Rekey: every payload is read and written anew with today's codec, some rows per transaction, while work goes on.
-//
-// The text stays what it was, and with it every mark and every chain.
+// Rekey: reads every payload and writes it with the current codec, some rows per transaction, while workers run. The decoded text
+// does not change, so neither does any mark or hash chain.
 
 import { RepriseError, unreadableReason } from "../../base/index.ts";
 import type { OnProgress, Rekeyed, RunNumber } from "../../kernel/index.ts";
@@ -24,7 +23,10 @@ export async function rekey(
   onProgress: OnProgress = () => undefined,
 ): Promise<Rekeyed> {
   if (cipher === undefined)
-    throw new RepriseError("BAD_OPTIONS", "There is nothing to write payloads with: open the store with a `codec`.");
+    throw new RepriseError(
+      "BAD_OPTIONS",
+      "Rekeying needs a codec to write payloads with, and the store was opened without one. Pass `codec`.",
+    );
   if (!cipher.isUnlocked) cipher.refuse();
   const counts = await reader.read(
     WHAT,
@@ -46,7 +48,7 @@ export async function rekey(
   return { payloads, unreadable };
 }
 
-/** Under the locks of their runs: nobody changes them meanwhile. */
+/** Under the locks of their runs, so that no other transaction changes them meanwhile. */
 function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonly AnyRow[]): Rekeyed {
   const keys = rows.map((row) => keyColumns(table).map((name) => row[name]!));
   const isOfRuns = keyColumns(table)[0] === "run";
@@ -77,7 +79,7 @@ function rewrite(ws: WorkingSet, table: TableName, column: string, rows: readonl
   return { payloads, unreadable };
 }
 
-/** The old keys are not needed any more. */
+/** Deletes the probes of old codecs: their keys are not needed any more. */
 async function forgetOthers(runner: TransactionRunner, reader: Reader, cipher: PayloadCipher): Promise<void> {
   const others = (await readCodecNotes(reader)).filter(({ name }) => name !== cipher.codec.name);
   await runner.run(

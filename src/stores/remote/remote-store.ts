@@ -1,9 +1,10 @@
-// RemoteStore: the port on a database behind a network. What each write does is in ../rules, what is special about a database
-// in its `Backend`; here is what lies between.
+// RemoteStore: the `Store` port on a database behind a network. The rules (../rules) define what each write does; a `Backend`
+// contains what is specific to a database.
 //
-// S1. A list of writes is one transaction, perhaps together with other lists (batches.ts); claims are their own.
-// S2. A call whose connection breaks is done again where that is safe, and looked up where it is not (outcomes.ts, A8).
-// S3. Heartbeats have a connection of their own.
+// remote-store.S1. A list of writes is one transaction, possibly shared with other lists (batches.ts); claims have their own.
+// remote-store.S2. A call whose connection breaks is repeated where that is safe; an unknown commit is resolved
+//   (commit-resolver.ts, rules.A8).
+// remote-store.S3. Heartbeats have their own connection.
 
 import type { EpochMs } from "../../base/index.ts";
 import type {
@@ -77,10 +78,10 @@ import { rulesWork } from "./rules-work.ts";
 import { RemoteThreads } from "./remote-threads.ts";
 import { transact } from "./transact.ts";
 
-/** More than any run has. */
+/** No limit. */
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 
-/** Opens a store on a database that a backend reaches; both are closed together. */
+/** Opens a store on a backend; closing the store closes both. */
 export async function openRemoteStore(backend: Backend, options: RemoteStoreOptions): Promise<RemoteStore> {
   return new RemoteStore(await RemoteSession.open(backend, options));
 }
@@ -121,12 +122,12 @@ export class RemoteStore implements Store, ThreadStore {
     return transact(this.#session.runner, this.#session.history, call, write);
   }
 
-  // ── workers (S3) ──
+  // ── workers (remote-store.S3) ──
 
   async registerWorker(name: string, leaseMs: number, about?: string): Promise<number> {
     const session = this.#session;
     await session.catchUp();
-    // A number that is taken is refused by the commit, and another one drawn.
+    // A number that exists already is a conflict at the commit; the retry chooses another one.
     const registering = rulesWork("Registering a worker", (tx) => {
       const worker = randomWorkerNumber(session.options.random);
       registerWorker(tx, worker, name, leaseMs, about);
@@ -151,7 +152,7 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readHeld(worker: number): Promise<HeldWork> {
-    return this.#session.reader.withStatements("Looking at what a worker holds", (sql) => readHeld(sql, worker));
+    return this.#session.reader.withStatements("Reading the work of a worker", (sql) => readHeld(sql, worker));
   }
 
   async releaseWorker(worker: number): Promise<void> {
@@ -168,7 +169,7 @@ export class RemoteStore implements Store, ThreadStore {
     return session.runner.run(rulesWork("Reaping", (tx) => reap(tx, self)));
   }
 
-  // ── reading ──
+  // ── reads ──
 
   findRun(id: string, generation?: number): Promise<RunRecord | undefined> {
     return findRun(this.#session.reader, id, generation);
@@ -274,7 +275,7 @@ export class RemoteStore implements Store, ThreadStore {
 
   dueSchedules(definitions: readonly string[], limit: number): Promise<DueSchedules> {
     const now = this.now();
-    return this.#session.reader.withStatements("Looking at schedules", (sql) =>
+    return this.#session.reader.withStatements("Reading schedules", (sql) =>
       findDueSchedules(sql, now, definitions, limit),
     );
   }
@@ -284,14 +285,14 @@ export class RemoteStore implements Store, ThreadStore {
   }
 
   readBacklog(upTo = EVERYTHING): Promise<readonly Backlog[]> {
-    return readBacklog(this.#read("Looking at what waits"), upTo);
+    return readBacklog(this.#read("Reading the backlog"), upTo);
   }
 
   #read(what: string): Read {
     return (queries) => this.#session.reader.read(what, queries);
   }
 
-  // ── care ──
+  // ── maintenance ──
 
   async prune(endedBefore: EpochMs, options: PruneOptions = {}): Promise<{ readonly runs: number }> {
     const { runner, reader } = this.#session;
@@ -300,7 +301,7 @@ export class RemoteStore implements Store, ThreadStore {
 
   async #highestRun(): Promise<RunNumber> {
     const query = reads.lookup("counters", ["name"], [["runs"]]);
-    const [row] = await this.#session.reader.rows("Looking at runs", query);
+    const [row] = await this.#session.reader.rows("Reading runs", query);
     return row?.value ?? 0;
   }
 
@@ -320,7 +321,7 @@ export class RemoteStore implements Store, ThreadStore {
 
   async check(onProgress?: OnProgress): Promise<readonly Problem[]> {
     const { cipher, pool, options, clock } = this.#session;
-    // The hash chain is that of the text.
+    // The hash chain covers the decoded text.
     if (cipher?.isUnlocked === false) cipher.refuse();
     return check(
       pool,

@@ -1,7 +1,9 @@
-// Threads behind a network. Invariants T1–T5 in ../threads.ts.
+// RemoteThreads: LangGraph threads on a remote store (../thread-store.ts has the invariants).
 //
-// H1. A checkpoint that names values has them locked until it is in: whoever removes the thread waits, and then sees it.
-// H2. A thread is removed as it is at one moment, with its values locked. When a checkpoint has come meanwhile, again.
+// remote-threads.H1. A checkpoint that refers to values holds a share lock on them until it is committed: a removal of the thread
+//   waits, and then reads the checkpoint.
+// remote-threads.H2. A thread is removed from a snapshot, with its values locked. If a checkpoint was added meanwhile, the removal
+//   is repeated.
 
 import type {
   CheckpointKey,
@@ -67,7 +69,7 @@ export class RemoteThreads implements Threads {
         lookup("langgraph_values", ["value"], keysOf(numbers)),
         writesAt(row),
       ]);
-      // Removed since it was found, and perhaps made anew.
+      // Removed since it was found, and possibly stored again.
       if ((again[0] as CheckpointRow | undefined)?.checkpoint !== row.checkpoint) continue;
       return checkpointOf(row, values as unknown as ValueRow[], writes as unknown as WriteRow[]);
     }
@@ -88,7 +90,7 @@ export class RemoteThreads implements Threads {
     if (thread !== undefined) of.push(equal("thread", thread));
     if (namespace !== undefined) of.push(equal("namespace", namespace));
     const page = (where: readonly Condition[]): Select<"langgraph_checkpoints"> => ({
-      ...asked("langgraph_checkpoints", [...of, ...where]),
+      ...selectFrom("langgraph_checkpoints", [...of, ...where]),
       order: [
         ["id", "desc"],
         ["checkpoint", "desc"],
@@ -115,15 +117,15 @@ export class RemoteThreads implements Threads {
     });
   }
 
-  /** H2 */
+  /** remote-threads.H2 */
   async remove(thread: string): Promise<void> {
     const what = "Removing a thread";
     for (;;) {
       const where = [equal("thread", thread)];
       const [checkpoints = [], values = [], writes = []] = await this.#reader.read(what, [
-        asked("langgraph_checkpoints", where),
-        asked("langgraph_values", where),
-        asked("langgraph_writes", where),
+        selectFrom("langgraph_checkpoints", where),
+        selectFrom("langgraph_values", where),
+        selectFrom("langgraph_writes", where),
       ]);
       const rows = { checkpoints, values, writes } as unknown as ThreadRows;
       if (await this.#runner.run(rulesWork(what, (_tx, ws) => remove(ws, thread, rows)))) return;
@@ -137,14 +139,14 @@ interface ThreadRows {
   readonly writes: readonly WriteRow[];
 }
 
-// ── writing ──
+// ── writes ──
 
 function put(ws: WorkingSet, checkpoint: NewThreadCheckpoint, number: number, free: NumberBlock): PutOutcome {
   const { thread, namespace, id, parent, body, metadata } = checkpoint;
-  // T1
+  // thread-store.T1
   if (ws.select(checkpointAt(checkpoint)).length > 0) return { status: "kept" };
   const named = checkpoint.channels.flatMap((channel) => ("value" in channel ? [channel.value] : []));
-  // H1
+  // remote-threads.H1
   ws.require(() => ws.prefetchRows("langgraph_values", "share", keysOf(named.toSorted((a, b) => a - b))));
   if (named.some((value) => ws.get("langgraph_values", "share", value)?.thread !== thread)) return { status: "gone" };
   let next = free.next;
@@ -170,7 +172,7 @@ function put(ws: WorkingSet, checkpoint: NewThreadCheckpoint, number: number, fr
   return { status: "stored" };
 }
 
-/** T2. A version alone does not name a value: forks of a thread count on from the same number. */
+/** thread-store.T2. A version alone does not identify a value: forks of a thread continue from the same number. */
 function settle(
   ws: WorkingSet,
   { thread, namespace }: CheckpointKey,
@@ -180,7 +182,7 @@ function settle(
   const place = placeOf("channel", namespace, channel, version ?? null);
   const row = rowOf(payload);
   const known = ws.select({
-    ...asked("langgraph_values", [equal("thread", thread), equal("place", place)]),
+    ...selectFrom("langgraph_values", [equal("thread", thread), equal("place", place)]),
     lock: "share",
   });
   const same = known.find((candidate) => isSameRow(candidate, row));
@@ -188,12 +190,12 @@ function settle(
   return isOld && known.length === 0 ? undefined : insert(place, row);
 }
 
-/** Also told to the codec: a value cannot be exchanged for that of another place unnoticed. */
+/** Part of the encryption context: a value cannot be swapped with one of another place unnoticed. */
 function placeOf(...parts: readonly (string | number | null)[]): string {
   return JSON.stringify(parts);
 }
 
-/** T3 */
+/** thread-store.T3 */
 function putWrites(ws: WorkingSet, { thread, namespace, id }: CheckpointKey, writes: readonly ThreadWrite[]): void {
   const keys = writes.map(({ task, position }) => [thread, namespace, id, task, position] as const);
   ws.require(() => ws.prefetchRows("langgraph_writes", "update", keys));
@@ -205,12 +207,12 @@ function putWrites(ws: WorkingSet, { thread, namespace, id }: CheckpointKey, wri
   }
 }
 
-/** False when there is more by now. */
+/** False when a checkpoint was added meanwhile. */
 function remove(ws: WorkingSet, thread: string, { checkpoints, values, writes }: ThreadRows): boolean {
   ws.require(() => ws.prefetchRows("langgraph_values", "update", keysOf(values.map(({ value }) => value))));
   const known = new Set(checkpoints.map(({ checkpoint }) => checkpoint));
-  // After the locks, so that it sees what had them before.
-  const now = ws.select(asked("langgraph_checkpoints", [equal("thread", thread)]));
+  // Read after the locks, to see the commits of earlier lock holders.
+  const now = ws.select(selectFrom("langgraph_checkpoints", [equal("thread", thread)]));
   if (now.some(({ checkpoint }) => !known.has(checkpoint))) return false;
   for (const row of now) ws.remove("langgraph_checkpoints", row);
   for (const { value } of values) {
@@ -226,9 +228,9 @@ function remove(ws: WorkingSet, thread: string, { checkpoints, values, writes }:
   return true;
 }
 
-// ── reading ──
+// ── reads ──
 
-function asked<T extends TableName>(table: T, where: readonly Condition[]): Select<T> {
+function selectFrom<T extends TableName>(table: T, where: readonly Condition[]): Select<T> {
   return { kind: "select", table, where, lock: "none" };
 }
 
@@ -236,16 +238,16 @@ function keysOf(numbers: readonly number[]): readonly (readonly [number])[] {
   return [...new Set(numbers)].map((number) => [number] as const);
 }
 
-/** Without an id: the one with the greatest. */
+/** Without an id: the checkpoint with the greatest id. */
 function checkpointAt({ thread, namespace, id }: Parameters<Threads["find"]>[0]): Select<"langgraph_checkpoints"> {
   const where = [equal("thread", thread), equal("namespace", namespace)];
-  if (id !== undefined) return { ...asked("langgraph_checkpoints", [...where, equal("id", id)]), limit: 1 };
-  return { ...asked("langgraph_checkpoints", where), order: [["id", "desc"]], limit: 1 };
+  if (id !== undefined) return { ...selectFrom("langgraph_checkpoints", [...where, equal("id", id)]), limit: 1 };
+  return { ...selectFrom("langgraph_checkpoints", where), order: [["id", "desc"]], limit: 1 };
 }
 
 function writesAt({ thread, namespace, id }: CheckpointKey): Select<"langgraph_writes"> {
   return {
-    ...asked("langgraph_writes", [equal("thread", thread), equal("namespace", namespace), equal("id", id)]),
+    ...selectFrom("langgraph_writes", [equal("thread", thread), equal("namespace", namespace), equal("id", id)]),
     order: [
       ["task", "asc"],
       ["position", "asc"],

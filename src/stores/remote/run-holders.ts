@@ -1,4 +1,4 @@
-// Holders: who holds a run and when it last moved, and what happened to the store as a whole. For people.
+// Run holders: which worker holds a run and when it last committed; and the history of the store. For people.
 
 import {
   HISTORY_END,
@@ -16,7 +16,7 @@ import { equal, lookup } from "./reads.ts";
 import type { RowOf } from "./tables.ts";
 
 const WHAT = "Reading who holds runs";
-/** At once, in two round trips. */
+/** Runs per two round trips. */
 const AT_ONCE = 200;
 
 export async function readHolders(reader: Reader, runs: readonly RunNumber[]): Promise<readonly RunHolder[]> {
@@ -50,7 +50,7 @@ function heldItems(runs: readonly RunNumber[]): Query {
   return { kind: "select", table: "queue", where, order: [["item", "asc"]], lock: "none" };
 }
 
-/** Counted, not read: the entry itself may be large, or encrypted with a key that is not here. */
+/** A count instead of the entry: the entry may be large, or encrypted with a missing key. */
 function timeOfHead({ run, head }: RowOf<"runs">): Query {
   return { kind: "count", table: "journal", where: [equal("run", run), equal("seq", head)], most: "at" };
 }

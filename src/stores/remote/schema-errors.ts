@@ -6,15 +6,15 @@ import { RepriseError } from "../../base/index.ts";
 export function olderSchema(location: string, found: number, needed: number): RepriseError {
   const message =
     found === 0
-      ? `${location} has no tables of Reprise yet, and this command does not create them. Run \`reprise migrate\`, or start an engine on it.`
-      : `${location} has schema version ${found}; this version of Reprise needs ${needed}. Run \`reprise migrate\`, or start an engine on it.`;
+      ? `${location} has no tables of Reprise yet. Run \`reprise migrate\`. An engine that opens the store also creates them.`
+      : `${location} has schema ${found}; this version of Reprise needs schema ${needed}. Run \`reprise migrate\`. An engine that opens the store also migrates it.`;
   return new RepriseError("STORE_OLDER_SCHEMA", message, { details: { found, needed } });
 }
 
 export function newerSchema(location: string, found: number, known: number): RepriseError {
   return new RepriseError(
     "STORE_NEWER_SCHEMA",
-    `${location} has schema version ${found}; this version of Reprise supports up to ${known}. Nothing was changed. Upgrade the \`reprise\` package.`,
+    `${location} has schema ${found}; this version of Reprise knows schemas up to ${known}. Nothing was changed. Upgrade Reprise.`,
     { details: { found, known } },
   );
 }

@@ -1,8 +1,8 @@
-// Scratch copy: the whole store, as it is at one moment, in a SQLite file. A backup is such a file, and `check` is SQLite's own
-// on one that is thrown away: every invariant is written once.
+// Scratch copy: a snapshot of the whole store in a SQLite file. A backup is such a file; `check` runs SQLite's check on a
+// temporary one, so that every integrity check is written once.
 //
-// V1. One snapshot: page by page where the database can hold one open, else in one answer.
-// V2. Payloads are copied as they lie there, sealed or not: the place they are sealed with is the same.
+// scratch-copy.V1. One snapshot: read page by page where the database can keep a snapshot open, else in one read.
+// scratch-copy.V2. Payloads are copied as stored, encoded or not: their encoding depends on their place, which stays the same.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -15,7 +15,7 @@ import { createSchema } from "../sqlite/migrate.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../sqlite/sqlite-store.ts";
 import type { QueryResult, Connection } from "./backend.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import { pagesOf, type Ask } from "./pages.ts";
+import { pagesOf, type RunQuery } from "./pages.ts";
 import { withRetry, type RetryOptions } from "./retry.ts";
 import type { Select } from "./query.ts";
 import { columnsOf, SHARED, TABLES, type TableName } from "./tables.ts";
@@ -24,7 +24,7 @@ const PAGE = 2_000;
 
 export type CopyOptions = RetryOptions & Pick<SqliteStoreOptions, "codec" | "locked">;
 
-/** A backup; the target must not exist. */
+/** Writes a backup; the target file must not exist. */
 export async function backUp(
   pool: ConnectionPool,
   options: RetryOptions,
@@ -67,7 +67,7 @@ function copyInto(pool: ConnectionPool, options: RetryOptions, path: string, onP
       rmSync(path, { force: true });
       const copy = new Copy(path);
       try {
-        await inOneMoment(connection, (ask) => copy.fill(ask, onProgress));
+        await inSnapshot(connection, (run) => copy.fill(run, onProgress));
       } finally {
         copy.close();
       }
@@ -75,8 +75,8 @@ function copyInto(pool: ConnectionPool, options: RetryOptions, path: string, onP
   );
 }
 
-/** V1 */
-async function inOneMoment(connection: Connection, work: (ask: Ask) => Promise<void>): Promise<void> {
+/** scratch-copy.V1 */
+async function inSnapshot(connection: Connection, work: (run: RunQuery) => Promise<void>): Promise<void> {
   if (connection.snapshot === undefined) {
     const tables = Object.keys(TABLES) as TableName[];
     const all = await connection.read(
@@ -102,19 +102,19 @@ class Copy {
 
   constructor(path: string) {
     this.#db = new DatabaseSync(path);
-    // Nobody sees it before it is whole; `close` makes it durable.
+    // No other process opens the file before it is complete; `close` makes it durable.
     this.#db.exec("pragma journal_mode = off; pragma synchronous = off;");
     createSchema(this.#db);
   }
 
-  async fill(ask: Ask, onProgress: OnProgress = () => undefined): Promise<void> {
+  async fill(run: RunQuery, onProgress: OnProgress = () => undefined): Promise<void> {
     this.#db.exec("begin");
     for (const [index, table] of SHARED.entries()) {
       const insert = this.#insertInto(table);
-      for await (const page of pagesOf(ask, table, PAGE)) for (const row of ordered(table, page)) insert(row);
+      for await (const page of pagesOf(run, table, PAGE)) for (const row of ordered(table, page)) insert(row);
       onProgress(index + 1, SHARED.length);
     }
-    await this.#fillMeta(ask);
+    await this.#fillMeta(run);
     this.#db.exec("commit");
   }
 
@@ -126,15 +126,15 @@ class Copy {
     return (row) => void statement.run(...columns.map((column) => row[column] as SQLInputValue));
   }
 
-  /** What the codecs left, the numbers that are gone, and the time. */
-  async #fillMeta(ask: Ask): Promise<void> {
+  /** The codec probes, the highest numbers, and the time. */
+  async #fillMeta(run: RunQuery): Promise<void> {
     const note = this.#db.prepare("insert into meta (key, value) values (?, ?) on conflict (key) do nothing");
-    for await (const page of pagesOf(ask, "meta", PAGE))
+    for await (const page of pagesOf(run, "meta", PAGE))
       for (const { key, value } of page) if (String(key).startsWith("codec ")) note.run(String(key), String(value));
-    for await (const page of pagesOf(ask, "counters", PAGE))
+    for await (const page of pagesOf(run, "counters", PAGE))
       for (const { name, value } of page) this.#keepNumber(String(name), Number(value));
     let mark = 0;
-    for await (const page of pagesOf(ask, "writers", PAGE))
+    for await (const page of pagesOf(run, "writers", PAGE))
       for (const row of page) mark = Math.max(mark, Number(row["mark"]));
     this.#db.prepare("insert into writers (writer, batch, mark) values ('', 0, ?)").run(mark);
   }
@@ -150,13 +150,13 @@ class Copy {
 
   close(): void {
     if (this.#db.isTransaction) this.#db.exec("rollback");
-    // The next commit writes with a real fsync, and everything before it.
+    // The next commit syncs the file, with everything written before.
     this.#db.exec("pragma synchronous = full; pragma journal_mode = wal;");
     this.#db.close();
   }
 }
 
-/** Tags lie in the order of their rows. */
+/** SQLite keeps tags in insertion order. */
 function ordered(table: TableName, page: QueryResult): QueryResult {
   if (table !== "tags") return page;
   return page.toSorted((a, b) => Number(a["run"]) - Number(b["run"]) || Number(a["position"]) - Number(b["position"]));

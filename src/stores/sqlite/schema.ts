@@ -1,32 +1,31 @@
-// Schema: what a Reprise database looks like, as numbered migrations.
+// Schema: the tables of a Reprise database, as numbered migrations. The numbers in state columns are in kernel/row-states.ts.
 //
-// A tour. `runs` has one row per run: who it is, where its journal ends (`head`, `chain`), how many messages came
-// (`arrivals`) and were taken in (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under
-// a token; both may be true at once, when a message came while somebody holds it. A turn that two workers died with is due
-// as a suspect (2), like an item in state 4, and is claimed in small groups. `journal` is the record itself, in
-// order. `queue` is work besides turns: tasks, nodes of flows and timers, delayed (0), ready (1), leased (2), or stopped (3)
-// until its run is resumed; a row names the journal entry with its input and holds no payload. A node stands there when
-// everything it waits for has come: `arrivals` has one row per edge, `readiness` counts them. `inbox` keeps entries that have no place in the journal yet; `once`
-// remembers targets that take only one message, and for a day the ids senders gave to theirs. `workers` has one lease per worker, `writers` one line per open store:
-// the number of its last batch, which says whether a batch is in, and its clock. `leftovers` names runs that ended or
-// were pruned with more rows than one transaction should delete.
+// `runs` has one row per run: its identity, the end of its journal (`head`, `chain`), how many messages it received (`arrivals`)
+// and read (`read`), and its turn. A turn is due (`turn_due`), and free or held by a worker under a token. A held turn is also due
+// when a message arrived since the claim. A turn that two workers lost is due as a suspect, and workers claim it in small
+// groups. `journal` holds the entries of all runs. `queue` holds tasks, flow nodes and timers; a row refers to the journal
+// entry with its input and holds no payload. A node is queued when all its inputs have arrived: `arrivals` has one row per edge,
+// and `readiness` counts them. `inbox` holds messages that are not in the journal yet. `once` holds targets that accept only one
+// message, and for a day the dedup ids of senders. `workers` has one lease per worker. `writers` has one row per open store: the
+// number of its last batch, which says whether a batch was committed, and its clock. `leftovers` names runs that ended or were
+// pruned with more rows than one transaction deletes.
 //
-// Every key starts with the run's number; the public id stands only in `runs`. Payloads are blobs, byte for byte as
-// encoded. Times are milliseconds. No foreign keys: every row is written under the run's own fence, `check` sees to the
-// rest, and a parent lookup per journal row would be paid by every step.
+// Every key starts with the run's number; only `runs` holds the public id. Payloads are blobs, byte for byte as encoded. Times
+// are milliseconds. There are no foreign keys: every row is written under the run's fence, `check-store.ts` finds orphaned rows,
+// and every step would pay for a lookup of the run per journal row.
 //
-// `journal` is a rowid table: rows go to the end of the file and only the small (run, seq) index is spread. Rejected, each
+// `journal` is a rowid table: rows are appended to the file, and only the small (run, seq) index is scattered. Rejected forms, each
 // with 200 turns of one entry per batch over 2,000 runs, in rows/s with 100 bytes (two runs on a busy machine) and with
 // 1 KB of payload (one run):
 //   this form                                93k to 124k, 61k
 //   one integer key run * 2^22 + seq         56k to 68k, 19k
 //   (run, seq) WITHOUT ROWID                 60k to 62k, 15k
-// A 64 MB cache (75k) and a checkpoint every 10,000 pages (83k) showed no gain in one run each.
+// A 64 MB cache (75k) and a WAL checkpoint every 10,000 pages (83k) were not faster, in one run each.
 
-/** "Repr", in the header of the file: tells our databases from everybody else's. */
+/** "Repr" in the header of the file identifies a Reprise database. */
 export const APPLICATION_ID = 0x52657072;
 
-/** Statuses people look for among many runs; the index below and the listing must spell it the same way. */
+/** The statuses people search for. The partial index and the listing must use the same text. */
 export const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
 
 const FIRST = `
@@ -122,14 +121,14 @@ create table workers (
 create table writers (writer text primary key, batch integer not null, mark integer not null) strict, without rowid;
 `;
 
-// Number two, one part per capability.
+// Migration 2, one part per feature.
 const MESSAGES = `
 -- Zero: for as long as the run lives. Otherwise the id of a message, forgotten some time after this moment.
 alter table once add column at integer not null default 0;
 create index once_by_time on once (at) where at > 0;
 `;
 const CONTROL = "";
-// A worker claims only the versions it has, each from the front of its own part of the index.
+// A worker claims only the versions it has: the index orders turns by version.
 const GENERATIONS = `
 drop index runs_due;
 create index runs_due on runs (definition, version, priority desc) where turn_due = 1 and turn_token is null;
@@ -137,11 +136,10 @@ drop index runs_suspect;
 create index runs_suspect on runs (definition, version) where turn_due = 2;
 create index runs_live on runs (definition, version) where ended_at is null;
 `;
-// Work in a named queue has the queue on its row and stands in indexes of its own; everything else is where it was. Two more
-// states: 5, it waits for its key, so that a claim never walks over it; 6, a run (kind 'start') that was let in and has its
-// place until it ends. A run that has not begun has `turn_due` 3, which no message changes. `begun` counts what was handed
-// out until it no longer does (`until`), `lanes` names the keys that a rate holds back and when it lets go. `start_keys`
-// leads from the key of a singleton or debounced start to the id of its last run.
+// An item of a named queue has the queue on its row, and its own indexes. A parked item waits for a slot of its key, and no claim
+// scans it. The item of a started run (kind 'start') holds the run's slot until the run ends. `begun` counts the items that a rate
+// admitted, until they no longer count (`until`). `lanes` holds the rate gates: the keys that a rate holds back, and when it
+// admits more. `start_keys` maps the key of a singleton or debounced start to the id of its last run.
 const QUEUES = `
 create table queues (
   name text primary key,
@@ -184,8 +182,8 @@ create table start_keys (
   primary key (definition, kind, key)
 ) strict, without rowid;
 `;
-// One row per schedule. `token` changes with every write of the row and fences the next one. `due_at` is null while it is
-// paused, or has no more times. `line` is a JSON list of planned times that wait for the run `last_run` to end.
+// One row per schedule. `token` changes with every write of the row and fences the next one. `due_at` is null while the schedule is
+// paused or has no next time. `line` is a JSON list of planned times that wait for the end of the run `last_run`.
 const SCHEDULES = `
 create table schedules (
   name text primary key,
@@ -211,8 +209,8 @@ create table schedules (
 create index schedules_due on schedules (definition, due_at) where due_at is not null;
 create index schedules_in_line on schedules (definition) where line <> '[]' and paused = 0;
 `;
-// `chunks` stand under the number of their run's first generation, at `position`, dense from 1. `emitted` counts what the
-// code of one generation has emitted; an operation's chunks are not among it.
+// `chunks` have the number of their run's first generation, and positions that are dense from 1. `emitted` counts the chunks that
+// the code of one generation emitted; chunks of an operation do not count.
 const STREAMS = `
 create table chunks (
   run integer not null,
@@ -228,8 +226,8 @@ create table emitted (
   primary key (run, stream)
 ) strict, without rowid;
 `;
-// A run's messages stand in `outbox` one behind the other (0); only the first is next (1) or leased (2). `line` is the number
-// of the run's first generation. The payload is in the journal, at (run, seq).
+// Only the first undelivered message of a run is due or leased; the others are blocked. `line` is the number of the run's first
+// generation. The payload is in the journal, at (run, seq).
 const OUTBOX = `
 create table outbox (
   line integer not null,
@@ -248,7 +246,7 @@ create index outbox_next on outbox (destination, available_at) where state = 1;
 create index outbox_leased on outbox (worker) where state = 2;
 `;
 
-// Beside `at`, and like it never hashed: how long the call took that an entry ends.
+// How long the call took that an entry ends. Like `at`, it is not hashed.
 const DURATIONS = "alter table journal add column took_ms integer;";
 
 const CHECKPOINTS = `
@@ -267,15 +265,15 @@ create index checkpoints_label on checkpoints (run, label, step) where label is 
 create index checkpoints_whole on checkpoints (run, step) where state is not null;
 `;
 
-// A fork, and the run whose steps before it are its own too.
+// A fork, and the run that holds the steps before it.
 const FORKS = `
 create table forks (run integer primary key, origin integer not null, step integer not null) strict;
 create index forks_by_origin on forks (origin);
 `;
 
-// What a LangGraph checkpointer keeps. A checkpoint names its values by number; a value is written once, and shared by the
-// checkpoints of its thread that have it in common. `channels` is a JSON list of channel, version, value. `place` says what
-// a value is. `form` says whether `data` is the serializer's text or base64 of its bytes.
+// The tables of the LangGraph checkpointer. A checkpoint refers to its values by number; a value is written once, and the
+// checkpoints of its thread share it. `channels` is a JSON list of [channel, version, value]. `place` says what a value is.
+// `form` says whether `data` is the serializer's text or base64 of its bytes.
 const LANGGRAPH = `
 create table langgraph_checkpoints (
   checkpoint integer primary key,
@@ -313,9 +311,9 @@ create table langgraph_writes (
 ) strict;
 `;
 
-// Nodes of flows. `arrivals` has what has come along each edge (kind 0: a value, 1: a skip, 2: a failure) and the entry
-// that holds it; `readiness` counts them, under the node that waits. A barrier also knows the spread behind it: how many
-// items have been queued, how many may be at once, and in which entries they lie. Both stay when the run ends, for a retry.
+// Nodes of flows. `arrivals` has one row per edge that delivered a value (kind 0), a skip (1) or a failure (2), with the entry that
+// holds it; `readiness` counts the rows per target. The row of a barrier also describes its spread: how many items are queued,
+// how many may be queued at once, and which entries hold them. Both tables stay when the run ends, for a retry.
 //
 // Forms of `arrivals`, 100,000 rows of one spread in batches of 100, CPU time on a busy machine (median of five), size:
 //   this form                                3.3 µs, 31 bytes
@@ -360,15 +358,15 @@ const SECOND = [
   FLOWS,
 ].join("\n");
 
-// What a worker says about itself, and with each heartbeat about its work. An index to count what is put off without the
-// timers, of which there may be millions.
+// A worker's profile, and its activity with each heartbeat. The index counts delayed work without the timers, of which there may
+// be millions.
 const THIRD = `
 alter table workers add column about text;
 alter table workers add column doing text;
 create index queue_later on queue (queue, kind) where state = 0 and kind <> 'timer';
 `;
 
-/** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
+/** Migration n has index n - 1. A published migration never changes: every change is a new migration. */
 export const MIGRATIONS: readonly string[] = [FIRST, SECOND, THIRD];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

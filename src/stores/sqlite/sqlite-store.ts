@@ -51,7 +51,7 @@ import { prune } from "./prune.ts";
 import { checkStore } from "./check-store.ts";
 import { readInputs, readReadiness } from "../rules/flow-reads.ts";
 import { findCheckpoint, findLabelled, readCheckpoints } from "../rules/checkpoints.ts";
-import { readHistory, readHolders } from "./run-leases.ts";
+import { readHistory, readHolders } from "./run-holders.ts";
 import { listRuns } from "./list-runs.ts";
 import { MEMORY } from "./store-file.ts";
 import type { Durability } from "./sqlite-connection.ts";

@@ -1,6 +1,6 @@
 // Schedules: created, read, paused, triggered, backfilled and removed by callers. Workers start their runs.
 //
-// schedules.S1. A change reads the schedule, decides, and writes under the token it has read; when another process changed
+// schedule-handle.S1. A change reads the schedule, decides, and writes under the token it has read; when another process changed
 //   the schedule meanwhile, it starts over.
 
 import { RepriseError, type EpochMs, type Random } from "../base/index.ts";
@@ -111,7 +111,7 @@ function timesFrom(
   return { nextAt, dueAt: dueTimeOf(name, nextAt, jitterMs) };
 }
 
-/** schedules.S1 */
+/** schedule-handle.S1 */
 async function change(
   host: SchedulesHost,
   name: string,

@@ -1,8 +1,8 @@
-// Client: starts runs, finds them and hands out their handles. An engine is a client with a worker (engine.ts).
+// ClientCore: starts runs, finds them and hands out their handles. An engine is a client with a worker (engine.ts).
 //
-// client.N1. A call checks all of its arguments before it writes anything.
-// client.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
-// client.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
+// client-core.N1. A call checks all of its arguments before it writes anything.
+// client-core.N2. `start` with the same id and input is the same run; with another input it is refused and nothing changes.
+// client-core.N3. After `close` every call is refused with ENGINE_CLOSED; a second `close` waits for the first.
 
 import { checkRunId, RepriseError, toMs, type Duration, type Random, type Timers } from "../base/index.ts";
 import {
@@ -35,14 +35,14 @@ import type {
 } from "./api.ts";
 import { checkBulk, controlRuns } from "./bulk.ts";
 import { checkScheduleName } from "./check-schedule.ts";
-import { listPages } from "./list-runs.ts";
+import { listPages } from "./run-pages.ts";
 import { checkQueueName, queueHandle, queueInfoOf } from "./queue-handle.ts";
 import { ResultWaiters } from "./result-waiters.ts";
 import type { Scratch } from "./resume-replay.ts";
 import { readInfo, RunHandle, settleIfEnded, type RunHandleHost } from "./run-handle.ts";
 import { listedInfoOf } from "./run-info.ts";
 import { RunWatchers } from "./run-watchers.ts";
-import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedules.ts";
+import { findSchedule, listSchedules, putSchedule, StoredSchedule, type SchedulesHost } from "./schedule-handle.ts";
 import { startRun } from "./start-run.ts";
 import type { WorkerEvents, WorkerPort } from "./worker-port.ts";
 

@@ -1,4 +1,4 @@
-// Holders: who holds a run and when it last moved, and what happened to the store as a whole. For people.
+// Run holders: the workers that hold a run, the time of its last commit, and the history of the store. For people.
 
 import { historyOf, MAX_HELD_ITEMS, type HistoryEvent, type RunHolder, type RunNumber } from "../../kernel/index.ts";
 import { plainRows } from "../rules/run-rows.ts";
