@@ -77,11 +77,11 @@ export class Registry {
     const body = flowBody(definition);
     this.#addWorkflow(flowRunBody(definition));
     this.#flows.set(nodeRoute(body.name, body.version), body);
-    for (const { slotOptions: line } of body.nodes.values()) this.#addQueueOf(line);
+    for (const { slotOptions } of body.nodes.values()) this.#addQueueOf(slotOptions);
   }
 
-  #addQueueOf(line: QueueSlotOptions | undefined): void {
-    if (line !== undefined) this.addQueue(line.queue);
+  #addQueueOf(options: QueueSlotOptions | undefined): void {
+    if (options !== undefined) this.addQueue(options.queue);
   }
 
   /** A queue name has one set of limits: with two, the process that starts last would win. */
