@@ -179,19 +179,19 @@ test.each<[string, () => unknown, string, RegExp]>([
     "an unknown field",
     () => workItemFromJson(withItem('"attempt"', '"colour": 1, "attempt"')),
     "BAD_FORMAT",
-    /work item, colour: is not a field of it; expected version, step_id/,
+    /work item, colour: is not a known field; expected version, step_id/,
   ],
   [
     "an unknown field of an item",
     () => checkpointFromJson(withCheckpoint('"order_key": 12345', '"order_key": 12345, "x": 1')),
     "BAD_FORMAT",
-    /checkpoint, frontier\[0\]\.x: is not a field/,
+    /checkpoint, frontier\[0\]\.x: is not a known field/,
   ],
   [
     "__proto__ as a field",
     () => workItemFromJson(withItem('"attempt"', '"__proto__": {"a": 1}, "attempt"')),
     "BAD_FORMAT",
-    /__proto__: is not a field/,
+    /__proto__: is not a known field/,
   ],
   [
     "__proto__ in the state",
@@ -271,7 +271,7 @@ test.each<[string, () => unknown, string, RegExp]>([
     "a newer version",
     () => workItemFromJson(withItem('"step_id"', '"version": 2, "step_id"')),
     "BAD_FORMAT",
-    /update reprise/,
+    /upgrade reprise/,
   ],
   [
     "a newer checkpoint",

@@ -59,7 +59,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
         .inline("a", ["input"], () => 1)
         .inline("a", ["input"], () => 1),
     "BAD_FLOW",
-    /there already/,
+    /already exists/,
   ],
   ["the name __proto__", () => start().inline("__proto__", [], () => 1), "BAD_NAME", /__proto__/],
   [
@@ -83,7 +83,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
     "BAD_FLOW",
     /y needs x, which is on the other side of when w/,
   ],
-  ["the name input", () => start().inline("input", [], () => 1), "BAD_FLOW", /there already/],
+  ["the name input", () => start().inline("input", [], () => 1), "BAD_FLOW", /already exists/],
   ["a name with brackets", () => start().inline("a[0]", ["input"], () => 1), "BAD_NAME", /brackets/],
   ["no function", () => start().action("a", ["input"], 7), "BAD_OPTIONS", /expected a function/],
   [
@@ -176,7 +176,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
           (b: any) => b,
         ),
     "BAD_FLOW",
-    /there already/,
+    /already exists/,
   ],
   [
     "a branch that returns nothing",
@@ -214,7 +214,7 @@ const REFUSED: readonly (readonly [what: string, make: () => unknown, code: stri
         )
         .otherwise("w", (b: any) => b.inline("x", ["input"], () => 2)),
     "BAD_FLOW",
-    /there already/,
+    /already exists/,
   ],
 ];
 
@@ -224,7 +224,7 @@ test.each(REFUSED)("%s is refused, by name", (_what, make, code, says) => {
 
 test("a builder without an output is no definition, and the message says what is missing", async () => {
   const unfinished = start().inline("a", ["input"], () => 1);
-  expect(() => flowBody(unfinished)).toThrow(/without \.output/);
+  expect(() => flowBody(unfinished)).toThrow(/without an output.*\.output\(needs, derive\)/);
   await expect(createEngine({ store: "sqlite::memory:", definitions: [unfinished] })).rejects.toMatchObject({
     code: "UNKNOWN_DEFINITION",
     message: expect.stringMatching(/\.output/),

@@ -113,7 +113,7 @@ test("a value beyond the limit of the engine fails the run with its node, also o
   ] as const) {
     const run = await engine.start(large, length);
     expect(await rejection(run.result())).toMatchObject({
-      cause: { message: expect.stringContaining(`The value of node ${node} cannot be kept`) },
+      cause: { message: expect.stringContaining(`The value of node ${node} cannot be stored`) },
     });
     expect(await run.verify()).toMatchObject({ status: "same" });
   }

@@ -229,7 +229,7 @@ function addNode(
     case "nested": {
       const items = (given: unknown): unknown[] =>
         Array.from({ length: width }, (_, index) => ({ name, index, given }));
-      return builder.spread(name, { needs, settle, ...(concurrency !== undefined && { concurrency }) }, items, nested);
+      return builder.spread(name, needs, { settle, ...(concurrency !== undefined && { concurrency }) }, items, nested);
     }
     case "parallel":
       return builder.parallel(name, needs, {
@@ -238,11 +238,10 @@ function addNode(
       });
     case "action": {
       const options = {
-        needs,
         ...(fails === "once" && { retry }),
         ...(fails === "caught" && { catch: (_error: Error, given: unknown) => mix(`${name} caught`, given) }),
       };
-      return builder.action(name, options, async (ctx: any, given: unknown) => {
+      return builder.action(name, needs, options, async (ctx: any, given: unknown) => {
         await attempt(name, ctx, fails === "caught" || fails === "for good");
         return mix(name, given);
       });
@@ -251,7 +250,6 @@ function addNode(
       const items = (given: unknown): unknown[] =>
         Array.from({ length: width }, (_, index) => ({ index, mixed: mix(`${name} ${index}`, given) }));
       const options = {
-        needs,
         settle,
         ...(concurrency !== undefined && { concurrency }),
         ...(fails === "once" && { retry }),
@@ -260,7 +258,7 @@ function addNode(
         await attempt(`${name}[${index}]`, ctx, (fails === "caught" || fails === "for good") && index % 3 === 0);
         return item.mixed;
       };
-      return builder.spread(name, options, items, run);
+      return builder.spread(name, needs, options, items, run);
     }
   }
 }

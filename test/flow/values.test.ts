@@ -76,7 +76,7 @@ test("items and the input of a call may not be promises either", async () => {
   ] as const)
     expect(await causeOf(await engine.start(later, input))).toMatchObject({
       code: "BAD_FLOW",
-      message: expect.stringContaining(`Node ${node}: its function gave a promise`),
+      message: expect.stringContaining(`Node ${node}: its function returned a promise`),
     });
 });
 
@@ -91,7 +91,7 @@ test("a value that cannot be kept fails the run, names the node it is of, and re
     await using engine = await createTestEngine({ definitions: [any] });
     const run = await engine.start(any, "inline");
     expect(await causeOf(run)).toMatchObject({
-      message: expect.stringContaining("The value of node kept cannot be kept"),
+      message: expect.stringContaining("The value of node kept cannot be stored"),
     });
     expect(await run.verify()).toMatchObject({ status: "same" });
     const entries = [];
@@ -115,7 +115,7 @@ test("a list of items that is none, or has holes, fails the run instead of leavi
   await using engine = await createTestEngine({ definitions: [listed] });
   expect(await causeOf(await engine.start(listed, "holes"))).toMatchObject({
     code: "NOT_DATA",
-    message: "Item 0 of all is a hole in the list, which cannot be recorded; write undefined or null.",
+    message: "Item 0 of all is a hole in the list, which cannot be stored. Use undefined or null.",
   });
   expect(await causeOf(await engine.start(listed, "set"))).toMatchObject({
     code: "BAD_FLOW",

@@ -67,8 +67,8 @@ test("a node that was removed while the run stands at it blocks the run, and the
     await run.resolve("go");
     const error = await stopOf(run);
     expect(error.details).toMatchObject({ where: "step 2", expected: "second", actual: ["first", "renamed"] });
-    expect(error.message).toContain("the run goes to the node second, which graph steps does not have");
-    expect(error.message).toContain("there are: first, renamed");
+    expect(error.message).toContain("the run continues with the node second, which graph steps no longer has");
+    expect(error.message).toContain("its nodes are: first, renamed");
     const { entries } = await run.info();
     await run.resume();
     await stopOf(run);
@@ -105,7 +105,7 @@ test("a join that was removed while others have arrived at it blocks the run", a
     await run.resolve("go");
     const error = await stopOf(run);
     expect(error.details).toMatchObject({ expected: "joined" });
-    expect(error.message).toContain("others have arrived at the node joined");
+    expect(error.message).toContain("nodes have arrived at the node joined");
   });
   await site.deploy(right, async (run) => {
     await run.resume();

@@ -80,7 +80,7 @@ test.each([
   ["what is no queue", { queue: "builds" }, "queue"],
   ["a deadline of 0", { deadline: 0 }, "expected a deadline above 0"],
   ["a signal", { ports: { add: signal() } }, "port add is not made by promise() or stream() but by signal()"],
-  ["a query", { ports: { total: query<number>() } }, "but by query(): a graph has no place where code would wait"],
+  ["a query", { ports: { total: query<number>() } }, "but by query(): a graph has no code that would receive it"],
   ["an update", { ports: { set: update<number>() } }, "but by update()"],
   ["what is no port", { ports: { word: {} } }, "port word is not made by promise() or stream()."],
   ["a list of ports", { ports: [] }, "expected an object of ports by name"],

@@ -73,7 +73,7 @@ test.each<[string, unknown, string, RegExp]>([
   ],
   ["no object for merge", { step: 1, patch: { facts: [1] } }, "BAD_INPUT", /holds an object, got a list/],
   ["no number for max", { step: 1, patch: { best: null } }, "BAD_INPUT", /holds a number, got null/],
-  ["a value that is no data", { step: 1, patch: { n: () => 1 } }, "NOT_DATA", /The patch of n cannot be kept/],
+  ["a value that is no data", { step: 1, patch: { n: () => 1 } }, "NOT_DATA", /The patch of n cannot be stored/],
   ["a lone surrogate", { step: 1, patch: { log: ["\ud800"] } }, "BAD_PAYLOAD", /surrogate/],
   [
     "a value that is too large",

@@ -134,14 +134,14 @@ test.each<[string, (g: any) => unknown, RegExp]>([
     (g) => g.edge(START, "a").edge("a", "b").join(["a"], "c"),
     /edges of a after its/,
   ],
-  ["nothing from START", (g) => g, /nothing leads from START/],
-  ["an edge to no node", (g) => g.edge("a", "nobody"), /there is no such node/],
-  ["an edge from no node", (g) => g.edge("nobody", "a"), /there is no such node/],
+  ["nothing from START", (g) => g, /no edge leaves START/],
+  ["an edge to no node", (g) => g.edge("a", "nobody"), /no node has this name/],
+  ["an edge from no node", (g) => g.edge("nobody", "a"), /no node has this name/],
   ["an empty list of targets", (g) => g.edge("a", []), /an empty list/],
-  ["a node of a taken name", (g) => g.node("a", async () => {}), /is there already/],
+  ["a node of a taken name", (g) => g.node("a", async () => {}), /already exists/],
   ["a join that waits for itself", (g) => g.join(["a", "b"], "a"), /cannot wait for itself/],
-  ["a join for nobody", (g) => g.join([], "a"), /expected a list of nodes/],
-  ["two joins of one node", (g) => g.join(["a"], "c").join(["b"], "c"), /has a join already/],
+  ["a join for nobody", (g) => g.join([], "a"), /expected a list of the nodes it waits for/],
+  ["two joins of one node", (g) => g.join(["a"], "c").join(["b"], "c"), /already has a join/],
   [
     "an edge to a node that takes items",
     (g) =>
@@ -149,7 +149,7 @@ test.each<[string, (g: any) => unknown, RegExp]>([
         .edge(START, "a")
         .spread("a", "b", () => [])
         .edge("c", "b"),
-    /takes the items of a spread/,
+    /runs once per item of a spread/,
   ],
   [
     "idempotency without a key",

@@ -56,7 +56,7 @@ test("a node that fails for good ends the run, tells its siblings, keeps what th
   await using engine = await createTestEngine({ definitions: [g] });
   const run = await engine.start(g, {});
   expect(await rejection(run.result())).toMatchObject({ code: "RUN_FAILED", cause: { message: "third failed" } });
-  expect(told).toEqual(["The node third of the same step has failed, so this one was told to stop."]);
+  expect(told).toEqual(["Node third of the same step failed, so this node was aborted."]);
   const types = await typesOf(run);
   expect(types.slice(1, 3)).toEqual(["StepCommitted", "NodeFailed Node(1.2)"]);
   expect(types.slice(3).toSorted()).toEqual(["NodeCompleted Node(1.0)", "NodeFailed Node(1.1)", "RunFailed"]);

@@ -105,57 +105,57 @@ const OTHERS: readonly (readonly [what: string, now: Changes, found: object])[] 
       expected: '{"n":2}',
       actual: '{"n":1}',
       node: "work",
-      attempt: 0,
+      attempt: 1,
     },
   ],
   [
     "another name of a call",
     { operation: "primary" },
-    { where: "Node(1.0)#0/Operation(0)", expected: "primary", actual: "first", node: "work", attempt: 0 },
+    { where: "Node(1.0)#0/Operation(0)", expected: "primary", actual: "first", node: "work", attempt: 1 },
   ],
   [
     "a call nobody recorded",
     { more: "call" },
-    { where: "Node(1.0)", expected: "Node(1.0)#0/Operation(2) third", actual: undefined, node: "work", attempt: 0 },
+    { where: "Node(1.0)", expected: "Node(1.0)#0/Operation(2) third", actual: undefined, node: "work", attempt: 1 },
   ],
   [
     "a task nobody recorded",
     { more: "task" },
-    { where: "Node(1.0)", expected: "Node(1.0)#0/Task(0)", node: "work", attempt: 0 },
+    { where: "Node(1.0)", expected: "Node(1.0)#0/Task(0)", node: "work", attempt: 1 },
   ],
   [
     "a recorded call that is not made",
     { less: true },
-    { where: "Node(1.0)", expected: undefined, actual: "Node(1.0)#0/Operation(1)", node: "work", attempt: 0 },
+    { where: "Node(1.0)", expected: undefined, actual: "Node(1.0)#0/Operation(1)", node: "work", attempt: 1 },
   ],
   [
     "another result",
     { result: "today" },
     {
       where: "Node(1.0)",
-      message: "Node work, attempt 1, step 1: another result",
+      message: "Node work, attempt 1, step 1: the code returned another result",
       expected: { change: { log: ["today"] } },
       actual: { change: { log: ["first 1 second"] } },
       node: "work",
-      attempt: 0,
+      attempt: 1,
     },
   ],
   [
     "another way on",
     { goto: "end" },
-    { where: "Node(1.0)", expected: { change: { log: ["first 1 second"] }, goto: [null] }, node: "work", attempt: 0 },
+    { where: "Node(1.0)", expected: { change: { log: ["first 1 second"] }, goto: [null] }, node: "work", attempt: 1 },
   ],
   [
     "a failure where there was none",
     { fails: true },
     {
       where: "Node(1.0)",
-      message: "Node work, attempt 1, step 1: the code failed for good, in the journal it completed",
+      message: "Node work, attempt 1, step 1: the code failed its last attempt, but in the journal it completed",
       node: "work",
-      attempt: 0,
+      attempt: 1,
     },
   ],
-  ["another message", { message: "bye" }, { where: "Node(1.0)", node: "work", attempt: 0 }],
+  ["another message", { message: "bye" }, { where: "Node(1.0)", node: "work", attempt: 1 }],
   [
     "another frontier",
     { node: "other" },
@@ -233,7 +233,7 @@ test("live nodes make their calls again: the same answers are the same, another 
     actual: "yes",
     step: 2,
     node: "two",
-    attempt: 0,
+    attempt: 1,
   });
   expect(await replay(stores, build2(), { live: ["one", "two"], strict: false })).toMatchObject({
     status: "same",
@@ -290,8 +290,8 @@ test("a node that reaches for the network past ctx.run is caught before anything
       expected: "fetch()",
       step: 1,
       node: "fetch",
-      attempt: 0,
-      message: expect.stringContaining("put it into ctx.run(), or declare effects: { recordable: false }") as string,
+      attempt: 1,
+      message: expect.stringContaining("wrap the call in ctx.run(), or declare effects: { recordable: false }") as string,
     });
     expect(requests).toBe(1);
   } finally {
@@ -422,7 +422,7 @@ test("a golden run of a graph replays from its file against today's code, forks 
     await expectReplay(golden, { definitions: [build(), price] });
     expect(await rejection(expectReplay(golden, { definitions: [build({ request: 2 }), price] }))).toMatchObject({
       code: "REPLAY_MISMATCH",
-      details: { file: golden, step: 1, node: "work", attempt: 0, expected: '{"n":2}', actual: '{"n":1}' },
+      details: { file: golden, step: 1, node: "work", attempt: 1, expected: '{"n":2}', actual: '{"n":1}' },
     });
   }
 });

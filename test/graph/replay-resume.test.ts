@@ -120,7 +120,7 @@ test("resume: code that does not agree with the recorded part goes no further, a
     });
     return await engine.get(definition, "r").replay({ mode: "resume", from: 1 });
   };
-  expect(await replay(build("b"))).toMatchObject({ status: "mismatch", step: 1, node: "one", attempt: 0 });
+  expect(await replay(build("b"))).toMatchObject({ status: "mismatch", step: 1, node: "one", attempt: 1 });
   expect(calls).toBe(2);
   expect(await replay(build("a", true))).toMatchObject({
     status: "same",

@@ -73,7 +73,7 @@ test("recorded replay: one changed byte of a response is a mismatch that names s
       where: "Node(3.0)#0/Operation(0)",
       step: 3,
       node: "think",
-      attempt: 0,
+      attempt: 1,
     });
   }
   expect(live.calls).toBe(3);

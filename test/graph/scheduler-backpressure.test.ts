@@ -43,7 +43,7 @@ test("a step whose items wait for room longer than backpressureTimeout is paused
   expect(info.error).toMatchObject({
     code: "BACKPRESSURE_TIMEOUT",
     message:
-      "Run r is paused: Graph narrow: 1 items of step 1 wait for room, and none came within 10 s: 1 may be at work, 1 may wait in memory. Find out what its nodes wait for. To continue, run `reprise resume r`.",
+      "Run r is paused: Graph narrow: 1 items of step 1 found no room within the backpressureTimeout of 10 s: at most 1 execute and 1 wait in memory. Find out what its nodes wait for. To continue, run `reprise resume r`.",
     details: { run: "r", where: "step 1" },
   });
   expect(await waiting).toMatchObject({ code: "BACKPRESSURE_TIMEOUT" });
@@ -211,7 +211,7 @@ test("reprise show says why the run is paused and what to do; doctor finds nothi
   using store = new StoreWithRuns([asks]);
   await store.start({ id: "r", what: asks, input: {}, until: "paused" });
   const { stdout } = await store.cli("show", "r");
-  expect(stdout).toContain("paused BACKPRESSURE_TIMEOUT: Graph asks: 1 items of step 1 wait for room");
+  expect(stdout).toContain("paused BACKPRESSURE_TIMEOUT: Graph asks: 1 items of step 1 found no room");
   expect(stdout).toContain("where: step 1");
   expect(stdout).toContain("To continue, run `reprise resume");
   expect((await store.cli("doctor")).code).toBe(0);

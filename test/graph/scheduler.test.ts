@@ -137,13 +137,13 @@ test("items are created, queued, executing, completed; after a failed attempt qu
     expect(held).toBe(true);
     return [...items.map(({ state, attempt }) => `${state} ${attempt}`), activeNodes, queueDepth];
   };
-  expect(await now()).toEqual(["executing 0", "executing 0", "queued 0", "created 0", 2, 1]);
+  expect(await now()).toEqual(["executing 1", "executing 1", "queued 1", "created 1", 2, 1]);
   gates[1]!.open();
-  expect(await now()).toEqual(["executing 0", "completed 0", "executing 0", "queued 0", 2, 1]);
+  expect(await now()).toEqual(["executing 1", "completed 1", "executing 1", "queued 1", 2, 1]);
   gates[0]!.open();
-  expect(await now()).toEqual(["queued 1", "completed 0", "executing 0", "queued 0", 1, 1]);
+  expect(await now()).toEqual(["queued 2", "completed 1", "executing 1", "queued 1", 1, 1]);
   await engine.clock.advance("1 hour");
-  expect(await now()).toEqual(["completed 1", "completed 0", "executing 0", "executing 0", 2, 0]);
+  expect(await now()).toEqual(["completed 2", "completed 1", "executing 1", "executing 1", 2, 0]);
   gates[3]!.open();
   gates[2]!.open();
   expect(await rejection(run.result())).toMatchObject({ cause: { message: "for good" } });
@@ -172,7 +172,7 @@ test("a process that does not hold the run has its state and figures from the jo
     completedSteps: 1,
     activeNodes: 0,
     held: false,
-    items: [{ node: "second", state: "queued", attempt: 0 }],
+    items: [{ node: "second", state: "queued", attempt: 1 }],
     metrics: { totalSteps: 1, totalNodesExecuted: 1 },
   });
   expect(await run.scheduler()).toMatchObject({ held: true, activeNodes: 1, items: [{ state: "executing" }] });

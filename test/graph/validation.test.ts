@@ -45,17 +45,17 @@ test.each<[string, (g: any) => unknown, string, RegExp]>([
   ["Retryable that is no function", retry({ maxAttempts: 2, retryable: true }), "BAD_POLICY", /retryable must be/],
   ["Timeout 0", node({ timeout: 0 }), "BAD_POLICY", /node b: expected a timeout above 0/],
   ["Timeout negative", node({ timeout: -5 }), "BAD_DURATION", /node b: timeout/],
-  ["unknown NodeID in an edge", (g) => g.edge(START, "nobody"), "BAD_GRAPH", /there is no such node/],
-  ["an edge from END", (g) => g.edge(END, "a"), "BAD_GRAPH", /edge from END: there is no such node/],
+  ["unknown NodeID in an edge", (g) => g.edge(START, "nobody"), "BAD_GRAPH", /no node has this name/],
+  ["an edge from END", (g) => g.edge(END, "a"), "BAD_GRAPH", /edge from END: no node has this name/],
   [
     "START of LangGraph.js",
     (g) => g.edge("__start__", "a"),
     "BAD_GRAPH",
-    /no such node.* Import START and END from reprise/,
+    /no node has this name.* Import START and END from reprise/,
   ],
   ["a retry that is a number", node({ retry: 3 }), "BAD_POLICY", /node b: expected \{ maxAttempts, … \}, not 3/],
-  ["unknown NodeID in a spread", (g) => g.spread(START, "nobody", () => []), "BAD_GRAPH", /there is no such node/],
-  ["unknown NodeID in a join", (g) => g.join(["nobody"], "a"), "BAD_GRAPH", /there is no such node/],
+  ["unknown NodeID in a spread", (g) => g.spread(START, "nobody", () => []), "BAD_GRAPH", /no node has this name/],
+  ["unknown NodeID in a join", (g) => g.join(["nobody"], "a"), "BAD_GRAPH", /no node has this name/],
   [
     "RequiresIdempotency without key function",
     node({ effects: { requiresIdempotency: true } }),
@@ -87,11 +87,11 @@ test.each<[string, object, string, RegExp]>([
   ["a fold nobody knows", { fold: "arrival" }, "BAD_OPTIONS", /"written" or "order-key"/],
   ["no channels", { state: undefined }, "BAD_OPTIONS", /expected channels as `state`/],
   ["a list of channels", { state: [] }, "BAD_OPTIONS", /expected channels as `state`/],
-  ["a channel that is none", { state: { n: 0 } }, "BAD_OPTIONS", /channel n is not made by/],
+  ["a channel that is none", { state: { n: 0 } }, "BAD_OPTIONS", /channel n was not created by/],
   ["a channel named goto", { state: { goto: last("") } }, "BAD_OPTIONS", /cannot be named goto/],
-  ["a first value append cannot have", { state: { n: append(1 as never) } }, "BAD_OPTIONS", /first value of channel n/],
+  ["a first value append cannot have", { state: { n: append(1 as never) } }, "BAD_OPTIONS", /initial value of channel n/],
   ["a first value merge cannot have", { state: { n: merge([]) } }, "BAD_OPTIONS", /holds an object, got a list/],
-  ["a first value that cannot be kept", { state: { n: last(() => 1) } }, "BAD_OPTIONS", /channel n cannot be kept/],
+  ["a first value that cannot be kept", { state: { n: last(() => 1) } }, "BAD_OPTIONS", /channel n cannot be stored/],
 ])("a graph with %s is refused", async (_what, options, code, message) => {
   const refused = await refusalOf((g) => g.edge(START, "a"), options);
   expect([refused.code, refused.message]).toEqual([code, expect.stringMatching(message)]);
@@ -137,7 +137,7 @@ test("a run id that is empty is refused before anything is written", async () =>
 });
 
 test.each<[string, object, RegExp]>([
-  ["a channel there is not", { nope: 1 }, /no channel nope; there are: log, facts, top, any, rule/],
+  ["a channel there is not", { nope: 1 }, /no channel nope; its channels are: log, facts, top, any, rule/],
   ["no list for append", { log: "x" }, /changed log, which holds a list, got a value of type string/],
   ["no object for merge", { facts: [1] }, /changed facts, which holds an object, got a list/],
   ["no number for max", { top: "9" }, /changed top, which holds a number, got a value of type string/],
@@ -184,21 +184,21 @@ test.each<[string, () => unknown, RegExp]>([
   [
     "a channel there is not",
     () => ({ nope: 1 }),
-    /changed nope, which is no channel of the state; there are: log, facts/,
+    /changed nope, which is not a channel; the channels are: log, facts/,
   ],
   ["no list for append", () => ({ log: "x" }), /changed log, which holds a list, got a value of type string/],
   ["nothing for append", () => ({ log: undefined }), /changed log, which holds a list, got a value of type undefined/],
   ["no object for merge", () => ({ facts: null }), /changed facts, which holds an object, got null/],
   ["no number for max", () => ({ top: 1n }), /changed top, which holds a number, got a value of type bigint/],
-  ["a text", () => "done", /returned string; expected a change of channels such as \{ log: … \}, a goto/],
+  ["a text", () => "done", /returned string; expected changes of channels such as \{ log: … \}, a goto/],
   ["a list", () => [{ log: ["x"] }], /returned an array; expected/],
   ["an object of a class", () => new Odd(), /returned an object of class Odd/],
   ["a change that is none", () => goto(END, 5 as never), /changed number; expected channels by name/],
-  ["nowhere to go", () => goto([]), /went to an empty list/],
-  ["a way to nobody", () => goto("nobody"), /went to nobody, which is not a node; there are: bad, each, spreads/],
-  ["a way to nothing", () => ({ goto: undefined }), /went to undefined, which is not a node/],
-  ["a way back to START", () => goto(START as never), /went to an object, which is not a node/],
-  ["a way to a node that takes items", () => goto("each"), /went to each, which takes the items of a spread/],
+  ["nowhere to go", () => goto([]), /returned a goto to an empty list/],
+  ["a way to nobody", () => goto("nobody"), /returned a goto to nobody, which is not a node; the nodes are: bad, each, spreads/],
+  ["a way to nothing", () => ({ goto: undefined }), /returned a goto to undefined, which is not a node/],
+  ["a way back to START", () => goto(START as never), /returned a goto to an object, which is not a node/],
+  ["a way to a node that takes items", () => goto("each"), /returned a goto to each, which runs once per item of a spread/],
 ])("a node that gives %s fails, is not tried again, and nothing of it is kept", async (_what, give, message) => {
   const g = changing("shop", async () => give() as object);
   tried.count = 0;
@@ -231,13 +231,13 @@ test.each<[string, object, string, RegExp]>([
     "throws",
     { rule: -1 },
     "BAD_GRAPH",
-    /Graph shop: the rule of channel rule threw on what node bad changed: negative/,
+    /Graph shop: the reducer of channel rule threw on the change of node bad: negative/,
   ],
   [
     "gives what cannot be kept",
     { rule: 7 },
     "NOT_DATA",
-    /Graph shop: channel rule cannot be kept after what node bad changed: /,
+    /Graph shop: channel rule cannot be stored after the change of node bad: /,
   ],
 ])(
   "a rule that %s fails the run with the channel's name and writes no checkpoint",
@@ -289,15 +289,15 @@ test.each<[string, Route, RegExp]>([
   [
     "a condition that gives a promise",
     (g) => g.edge("a", END, (async () => false) as never),
-    /condition of the edge from a to END gave a promise/,
+    /condition of the edge from a to END returned a promise/,
   ],
   [
     "a condition that names a node, as a router does",
     (g) => g.edge("a", "b", (() => "b") as never),
-    /condition of the edge from a to b gave "b"; expected true or false.*goto/,
+    /condition of the edge from a to b returned "b"; expected true or false.*goto/,
   ],
   ["a spread that throws", (g) => g.spread("a", "each", () => no("why")), /spread to each threw: why/],
-  ["a spread of no list", (g) => g.spread("a", "each", () => 3 as never), /spread to each gave number, not a list/],
+  ["a spread of no list", (g) => g.spread("a", "each", () => 3 as never), /spread to each: expected a list of items, got number/],
   [
     "a spread of what cannot be kept",
     (g) => g.spread("a", "each", () => [1, () => 2]),
@@ -331,7 +331,7 @@ test("an output that throws fails the run by name", async () => {
     .edge(START, "a");
   await using engine = await createTestEngine({ definitions: [g] });
   const { cause } = await rejection((await engine.start(g, {})).result());
-  expect(cause).toMatchObject({ code: "BAD_GRAPH", message: "Graph shop: its output threw: why" });
+  expect(cause).toMatchObject({ code: "BAD_GRAPH", message: "Graph shop: its output function threw: why" });
 });
 
 test("the items of a spread are each their own: what one node does to its item no other sees, nor the state", async () => {
@@ -372,7 +372,7 @@ test("conflict policies: the last in fold order counts, or two changes in one st
   const { cause } = await rejection((await other.start(fails, {})).result());
   expect(cause).toMatchObject({
     code: "CHANNEL_CONFLICT",
-    message: expect.stringMatching(/channel owner may be changed once in a step, and was by node a, node b/) as string,
+    message: expect.stringMatching(/node a, node b changed channel owner in one step, but it accepts one change/) as string,
   });
 });
 
@@ -401,7 +401,7 @@ test("a run whose last nodes have edges none of which holds fails with NO_PROGRE
   expect(cause).toMatchObject({
     code: "NO_PROGRESS",
     message: expect.stringMatching(
-      /^Graph shop cannot go on: none of the conditions of the edges of a, b holds/,
+      /^Graph shop cannot continue: no condition on the edges of a, b is true/,
     ) as string,
     details: { nodes: ["a", "b"] },
   });
@@ -481,7 +481,7 @@ test("a loop that never ends stops after maxSteps, with what to do", async () =>
   const { cause } = await rejection(run.result());
   expect(cause).toMatchObject({
     code: "MAX_STEPS_EXCEEDED",
-    message: expect.stringMatching(/7 steps .* raise maxSteps and retry the run/) as string,
+    message: expect.stringMatching(/maxSteps of 7; .* raise maxSteps and retry the run/) as string,
     details: { steps: 7, next: ["a"] },
   });
   expect(steps).toBe(7);
@@ -554,7 +554,7 @@ test.each<[string, () => unknown, RegExp]>([
   ["an empty text", () => "", /got 0 characters/],
   ["a long text", () => "x".repeat(256), /got 256 characters/],
   ["a number", () => 7, /got number/],
-  ["an error", () => no("why"), /threw instead of giving a key: why/],
+  ["an error", () => no("why"), /idempotencyKey of node .* threw: why/],
 ])("a key function that gives %s fails its node before its code runs", async (_what, give, message) => {
   let calls = 0;
   const g = graph("pays", { state: { n: last(0) } })

@@ -113,7 +113,7 @@ export const ROLLBACK_MUTANTS: readonly SimMutant[] = [
   }),
   mutant("a number is given again after the counter went back", /^I38/, 2, { backend: [COUNTED] }),
   mutant("a worker never compares what it holds", /^I16/, 4, { backend: [UNCHECKED], wrap: unreconciled }),
-  mutant("a run in memory is taken when only its head agrees", /^I36/, 273, {
+  mutant("a run in memory is taken when only its head agrees", /^I44/, 273, {
     backend: [UNCHECKED, COUNTED],
     wrap: headOnly,
   }),

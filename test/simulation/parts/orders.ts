@@ -74,7 +74,7 @@ function* mixed(ends: ReadonlyMap<string, RunEnd>): Iterable<string> {
     const marks = new Set(journal.flatMap(({ data }) => data.match(MARK) ?? []));
     const own = id.match(MARK)?.[0];
     const others = [...marks].filter((mark) => mark !== (own ?? [...marks][0]));
-    if (others.length > 0) yield `I36 run ${id} holds values of ${others.join(" and ")}`;
+    if (others.length > 0) yield `I44 run ${id} holds values of ${others.join(" and ")}`;
   }
 }
 
@@ -85,19 +85,19 @@ function* judgeWatched(
   expected: unknown,
   vanishedMs: number | undefined,
 ): Iterable<string> {
-  if (how === undefined) return yield `I37 whoever waits for run ${id} was never answered`;
+  if (how === undefined) return yield `I45 whoever waits for run ${id} was never answered`;
   if (how.code === undefined) {
     const [got, want] = [JSON.stringify(how.value), JSON.stringify(expected)];
-    if (got !== want) yield `I36 whoever waited for run ${id} was given ${got}, expected ${want}`;
+    if (got !== want) yield `I44 whoever waited for run ${id} was given ${got}, expected ${want}`;
     return;
   }
   if (vanishedMs === undefined)
-    return yield `I37 run ${id} was never gone; whoever waited for it was told ${how.code}: ${how.message}`;
+    return yield `I45 run ${id} was never gone; whoever waited for it was told ${how.code}: ${how.message}`;
   if (how.code === "STORE_ROLLED_BACK") {
-    if (!how.message!.includes(id)) yield `I37 whoever waited for run ${id} was told: ${how.message}`;
+    if (!how.message!.includes(id)) yield `I45 whoever waited for run ${id} was told: ${how.message}`;
     return;
   }
   if (end === undefined && how.code === "RUN_NOT_FOUND" && how.sinceMs > vanishedMs - SEEN_MS) return;
   if (end !== undefined && how.code === "RUN_NOT_FOUND") return;
-  yield `I37 run ${id} is gone; whoever waited for it was told ${how.code}: ${how.message}`;
+  yield `I45 run ${id} is gone; whoever waited for it was told ${how.code}: ${how.message}`;
 }
