@@ -1,5 +1,5 @@
 // Lineage: the runs that a run's steps come from. Its own, and before those the steps of the run it was forked from
-// (fork.FK1).
+// (fork.F1).
 
 import { RepriseError, seedOf } from "../base/index.ts";
 import {
@@ -24,7 +24,7 @@ export interface Lineage {
   readonly record: RunRecord;
   /** Oldest first; the last one is the run's own. */
   readonly ranges: readonly StepRange[];
-  /** fork.FK3 */
+  /** fork.F3 */
   readonly rngSeed: bigint;
   /** The data of the run's first entry. */
   readonly started: RunStartedData;

@@ -1,6 +1,6 @@
 // Checkpoints of a run: the steps it has committed, and the state after any of them.
 //
-// run-checkpoints.T1. To read one step, the nearest snapshot before it and the steps since are read (checkpoint.CP3), however
+// run-checkpoints.T1. To read one step, the nearest snapshot before it and the steps since are read (checkpoint.C3), however
 //   long the run is.
 // run-checkpoints.T2. Everything comes from committed rows, nothing from the memory of a worker.
 

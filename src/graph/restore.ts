@@ -1,4 +1,4 @@
-// Restore: the position of a run, from a snapshot and the steps since, without the journal before it (checkpoint.CP4).
+// Restore: the position of a run, from a snapshot and the steps since, without the journal before it (checkpoint.C4).
 
 import { encode, invariant, RepriseError } from "../base/index.ts";
 import {

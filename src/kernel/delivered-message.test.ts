@@ -1,4 +1,4 @@
-// checkpoint.C4. Snapshots contain the delivered messages that later steps may still need.
+// Snapshots contain the delivered messages that later steps may still need (checkpoint.C4).
 
 import { expect, test } from "vitest";
 import { encode } from "../base/index.ts";

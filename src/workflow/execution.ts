@@ -308,7 +308,7 @@ export class Execution {
     }
   }
 
-  /** A message that was delivered before the checkpoint that the code starts from (checkpoint.CP4). */
+  /** A message that was delivered before the checkpoint that the code starts from (checkpoint.C4). */
   restoreMessage(message: DeliveredMessage, at: EpochMs): void {
     if (isOfType(message, "CancelRequested", "DeadlineExceeded")) this.#applyCancel(message.type, message.data.reason);
     else this.promisePorts.settle(this, { ...message, command: "", at });

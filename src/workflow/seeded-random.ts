@@ -12,7 +12,7 @@ export class SeededRandom {
   #seed: bigint | undefined;
   #count = 0;
 
-  /** `seed`: that of the origin of a fork (fork.FK3). */
+  /** `seed`: that of the origin of a fork (fork.F3). */
   constructor(identity: RunIdentity, seed?: bigint) {
     this.#identity = identity;
     this.#seed = seed;

@@ -291,7 +291,9 @@ test("a node that reaches for the network past ctx.run is caught before anything
       step: 1,
       node: "fetch",
       attempt: 1,
-      message: expect.stringContaining("wrap the call in ctx.run(), or declare effects: { recordable: false }") as string,
+      message: expect.stringContaining(
+        "wrap the call in ctx.run(), or declare effects: { recordable: false }",
+      ) as string,
     });
     expect(requests).toBe(1);
   } finally {

@@ -89,7 +89,12 @@ test.each<[string, object, string, RegExp]>([
   ["a list of channels", { state: [] }, "BAD_OPTIONS", /expected channels as `state`/],
   ["a channel that is none", { state: { n: 0 } }, "BAD_OPTIONS", /channel n was not created by/],
   ["a channel named goto", { state: { goto: last("") } }, "BAD_OPTIONS", /cannot be named goto/],
-  ["a first value append cannot have", { state: { n: append(1 as never) } }, "BAD_OPTIONS", /initial value of channel n/],
+  [
+    "a first value append cannot have",
+    { state: { n: append(1 as never) } },
+    "BAD_OPTIONS",
+    /initial value of channel n/,
+  ],
   ["a first value merge cannot have", { state: { n: merge([]) } }, "BAD_OPTIONS", /holds an object, got a list/],
   ["a first value that cannot be kept", { state: { n: last(() => 1) } }, "BAD_OPTIONS", /channel n cannot be stored/],
 ])("a graph with %s is refused", async (_what, options, code, message) => {
@@ -181,11 +186,7 @@ class Odd {
 }
 
 test.each<[string, () => unknown, RegExp]>([
-  [
-    "a channel there is not",
-    () => ({ nope: 1 }),
-    /changed nope, which is not a channel; the channels are: log, facts/,
-  ],
+  ["a channel there is not", () => ({ nope: 1 }), /changed nope, which is not a channel; the channels are: log, facts/],
   ["no list for append", () => ({ log: "x" }), /changed log, which holds a list, got a value of type string/],
   ["nothing for append", () => ({ log: undefined }), /changed log, which holds a list, got a value of type undefined/],
   ["no object for merge", () => ({ facts: null }), /changed facts, which holds an object, got null/],
@@ -195,10 +196,18 @@ test.each<[string, () => unknown, RegExp]>([
   ["an object of a class", () => new Odd(), /returned an object of class Odd/],
   ["a change that is none", () => goto(END, 5 as never), /changed number; expected channels by name/],
   ["nowhere to go", () => goto([]), /returned a goto to an empty list/],
-  ["a way to nobody", () => goto("nobody"), /returned a goto to nobody, which is not a node; the nodes are: bad, each, spreads/],
+  [
+    "a way to nobody",
+    () => goto("nobody"),
+    /returned a goto to nobody, which is not a node; the nodes are: bad, each, spreads/,
+  ],
   ["a way to nothing", () => ({ goto: undefined }), /returned a goto to undefined, which is not a node/],
   ["a way back to START", () => goto(START as never), /returned a goto to an object, which is not a node/],
-  ["a way to a node that takes items", () => goto("each"), /returned a goto to each, which runs once per item of a spread/],
+  [
+    "a way to a node that takes items",
+    () => goto("each"),
+    /returned a goto to each, which runs once per item of a spread/,
+  ],
 ])("a node that gives %s fails, is not tried again, and nothing of it is kept", async (_what, give, message) => {
   const g = changing("shop", async () => give() as object);
   tried.count = 0;
@@ -297,7 +306,11 @@ test.each<[string, Route, RegExp]>([
     /condition of the edge from a to b returned "b"; expected true or false.*goto/,
   ],
   ["a spread that throws", (g) => g.spread("a", "each", () => no("why")), /spread to each threw: why/],
-  ["a spread of no list", (g) => g.spread("a", "each", () => 3 as never), /spread to each: expected a list of items, got number/],
+  [
+    "a spread of no list",
+    (g) => g.spread("a", "each", () => 3 as never),
+    /spread to each: expected a list of items, got number/,
+  ],
   [
     "a spread of what cannot be kept",
     (g) => g.spread("a", "each", () => [1, () => 2]),
@@ -372,7 +385,9 @@ test("conflict policies: the last in fold order counts, or two changes in one st
   const { cause } = await rejection((await other.start(fails, {})).result());
   expect(cause).toMatchObject({
     code: "CHANNEL_CONFLICT",
-    message: expect.stringMatching(/node a, node b changed channel owner in one step, but it accepts one change/) as string,
+    message: expect.stringMatching(
+      /node a, node b changed channel owner in one step, but it accepts one change/,
+    ) as string,
   });
 });
 
@@ -400,9 +415,7 @@ test("a run whose last nodes have edges none of which holds fails with NO_PROGRE
   const { cause } = await rejection((await engine.start(g, {})).result());
   expect(cause).toMatchObject({
     code: "NO_PROGRESS",
-    message: expect.stringMatching(
-      /^Graph shop cannot continue: no condition on the edges of a, b is true/,
-    ) as string,
+    message: expect.stringMatching(/^Graph shop cannot continue: no condition on the edges of a, b is true/) as string,
     details: { nodes: ["a", "b"] },
   });
   expect(await (await engine.start(g, { n: 2 })).result()).toEqual({ n: 2 });

@@ -103,7 +103,7 @@ function takeSuspectTurns(sql: Statements, write: ClaimTurnsWrite): readonly Cla
   return claimed;
 }
 
-/** suspects.SU3. Whether the worker holds an isolated turn or item. */
+/** suspects.S3. Whether the worker holds an isolated turn or item. */
 function holdsIsolated(sql: Statements, worker: number): boolean {
   return sql.holdsIsolatedTurn.get(worker) !== undefined || sql.holdsIsolatedItem.get(worker) !== undefined;
 }
@@ -187,7 +187,7 @@ class ItemClaim {
     }
     const kind = kindOf(item.name);
     if (isStopped(run.status) && kind === "node") {
-      // completion.CN7. The node became ready while its run was stopped: after a takeover, or after a backoff.
+      // completion.C7. The node became ready while its run was stopped: after a takeover, or after a backoff.
       sql.stopItem.run(item.run, item.item);
       this.cleared += 1;
       return false;

@@ -1,8 +1,8 @@
-// Complete node: commits the end of a flow's node and what follows from it (completion.CN1 to completion.CN7).
+// Complete node: commits the end of a flow's node and what follows from it (completion.C1 to completion.C7).
 //
 // complete-node.P1. The run's row is read first, then readiness is checked, then the fence: the token of the node's row. Only then
 //   rows are written: entries, arrivals, readiness, queue, the run's row, and last the rows of other runs.
-// complete-node.P2. A completion that breaks readiness (completion.CN4) blocks the run and stops the node. It writes nothing else.
+// complete-node.P2. A completion that breaks readiness (completion.C4) blocks the run and stops the node. It writes nothing else.
 
 import { invariant } from "../../base/index.ts";
 import {
@@ -128,7 +128,7 @@ function newRow(node: string, required: number): ReadinessRow {
   };
 }
 
-/** completion.CN3, completion.CN4 */
+/** completion.C3, completion.C4 */
 function findFault(
   tx: Tx,
   rows: FlowRows,
@@ -172,7 +172,7 @@ function findSpreadFault(row: ReadinessRow | undefined, spread: NewSpread): Read
   return { code: "READINESS_OVERFLOW", node, completed, required, wanted: completed + required };
 }
 
-// ── the fence (completion.CN1) ──
+// ── the fence (completion.C1) ──
 
 function isHeld({ sql }: Tx, { run, fence }: CompleteWrite, { token }: FlowRun): boolean {
   return "turn" in fence ? token === fence.turn : sql.heldItem.get(run, fence.item, fence.token) !== undefined;
@@ -205,7 +205,7 @@ function block(tx: Tx, rows: FlowRows, { run, fence }: CompleteWrite, evidence: 
 
 // ── the rows of the run ──
 
-/** completion.CN6 */
+/** completion.C6 */
 function insertEntries({ sql, now }: Tx, { run, entries }: CompleteWrite, flow: FlowRun): void {
   for (const { type, command, data } of entries) {
     flow.chain = chainAfter(flow.chain, type, command, data);
@@ -214,7 +214,7 @@ function insertEntries({ sql, now }: Tx, { run, entries }: CompleteWrite, flow: 
   }
 }
 
-/** completion.CN2, completion.CN3. `first`: the `seq` of the write's first entry. */
+/** completion.C2, completion.C3. `first`: the `seq` of the write's first entry. */
 function countArrivals(
   { sql }: Tx,
   { run, arrivals }: CompleteWrite,
@@ -269,9 +269,9 @@ class NodeQueue {
   readonly queued: QueuedNode[] = [];
   readonly #tx: Tx;
   readonly #run: RunNumber;
-  /** completion.CN7 */
+  /** completion.C7 */
   readonly #isStopped: boolean;
-  /** completion.CN5. The end of a run would delete its items again, so none are inserted. */
+  /** completion.C5. The end of a run would delete its items again, so none are inserted. */
   readonly #isOver: boolean;
 
   constructor(tx: Tx, { run, then }: CompleteWrite, { status }: FlowRun) {
@@ -289,7 +289,7 @@ class NodeQueue {
   }
 }
 
-/** completion.CN5 */
+/** completion.C5 */
 function moveRun(
   tx: Tx,
   rows: FlowRows,

@@ -1,4 +1,4 @@
-// Fork: creates a run from a checkpoint of another run, in one commit (fork.FK1 to fork.FK4).
+// Fork: creates a run from a checkpoint of another run, in one commit (fork.F1 to fork.F4).
 
 import { chainAfter, markOf, type Entry, type ForkOutcome, type ForkWrite } from "../../kernel/index.ts";
 import { deleteOrphanedKey } from "./checkpoints.ts";

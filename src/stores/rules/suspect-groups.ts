@@ -1,4 +1,4 @@
-// Suspect groups: chooses the suspects a claim selects (suspects.SU1) from a bounded sample of those there are (suspects.SU4).
+// Suspect groups: chooses the suspects a claim selects (suspects.S1) from a bounded sample of those there are (suspects.S4).
 
 import { groupSize, levelsOf } from "../../kernel/index.ts";
 
@@ -21,7 +21,7 @@ export interface SuspectGroup<K> {
   readonly parts: readonly { readonly of: K; readonly limit: number }[];
 }
 
-/** suspects.SU1. Highest level first. A claim takes one group, and the next only when other workers took the first. */
+/** suspects.S1. Highest level first. A claim takes one group, and the next only when other workers took the first. */
 export function suspectGroups<K>(seen: readonly Seen<K>[], tokens: number): readonly SuspectGroup<K>[] {
   const free = seen.flatMap(({ suspects }) => suspects.filter(({ isHeldBack }) => isHeldBack !== true));
   return levelsOf(free).map((level) => {

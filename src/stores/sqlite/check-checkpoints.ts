@@ -1,5 +1,5 @@
 // Check checkpoints: every StepCommitted entry has a row in `checkpoints` with the same content, and every row an entry (rules.A1).
-// The journal can restore every row (checkpoint.CP1): a wrong row loses nothing.
+// The journal can restore every row (checkpoint.C1): a wrong row loses nothing.
 
 import { CheckpointFold, type Entry, type NewCheckpoint, type RunNumber } from "../../kernel/index.ts";
 import type { CheckStatements } from "./check-store.ts";

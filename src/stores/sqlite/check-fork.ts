@@ -1,4 +1,4 @@
-// Check fork: the origin in a fork's journal exists and matches (fork.FK1, fork.FK4).
+// Check fork: the origin in a fork's journal exists and matches (fork.F1, fork.F4).
 
 import { decode } from "../../base/index.ts";
 import { forkOriginOf, type Entry, type ForkOrigin, type RunNumber, type RunStartedData } from "../../kernel/index.ts";

@@ -57,7 +57,7 @@ export async function checkRun(
     fault("I16 no stuck run", "The run is expected (not started), but its turn is due or it has queue items.");
   checkTurn(sql, run, fault);
   checkStreams(sql, run, fault);
-  // fork.FK2. A fork has its first step before it starts.
+  // fork.F2. A fork has its first step before it starts.
   checkStart(run, items, fault, forkIn(first.started) === undefined ? 1 : 2);
   for (const item of items) checkItem(sql, item, journal, fault);
   if (hasEnded(run.status)) checkEnded(sql, run, items, fault);

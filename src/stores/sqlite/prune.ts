@@ -12,7 +12,7 @@ const PRUNE_WINDOW = 500;
 
 /**
  * rules.C8. Deletes whole families: every run with the same root has ended before `endedBefore`, and no fork of one of them stays
- * (fork.FK4). Starts with the newest: a fork has a higher number than its origin, and is deleted before it.
+ * (fork.F4). Starts with the newest: a fork has a higher number than its origin, and is deleted before it.
  */
 export async function prune(
   session: SqliteSession,
