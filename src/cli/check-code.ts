@@ -118,7 +118,7 @@ async function printVerdict(check: Check, id: string, entries: number, verdict: 
   await printSides(verdict);
   const next =
     verdict.step === undefined
-      ? "restore the recorded behavior, or branch on ctx.patched() so that old runs keep it"
+      ? 'restore the code, or guard the change: if (ctx.patched("my-change")) { … } else { … }'
       : `list all differences: reprise replay ${plain(id)} <file> --lenient`;
   await print(`  ${paint("dim", "next:")}        ${next}`);
 }

@@ -60,7 +60,7 @@ async function printInfo(info: StoreInfo, findings: Findings | undefined, now: n
     info.runs[status] === undefined ? [] : [`${info.runs[status]} ${status}`],
   );
   await row("runs", counts.join(", ") || "none");
-  await row("items", `${info.items.ready} ready, ${info.items.leased} leased, ${info.items.delayed} delayed`);
+  await row("work items", `${info.items.ready} ready, ${info.items.leased} running, ${info.items.delayed} delayed`);
   const rows = async (name: string, lines: readonly string[]): Promise<void> => {
     for (const [index, line] of lines.entries()) await row(index === 0 ? name : "", paint("yellow", line));
   };

@@ -81,15 +81,15 @@ export function reportOf(error: unknown): ErrorReport {
 }
 
 /** Prints the error to standard error and returns the exit code. */
-export async function fail(error: unknown, json: boolean, nextStep?: string): Promise<number> {
-  const { code, reason, message, next: usualNext, page, details } = reportOf(error);
-  const next = nextStep ?? usualNext;
+export async function fail(error: unknown, json: boolean, { help }: { readonly help?: string } = {}): Promise<number> {
+  const { code, reason, message, next: advice, page, details } = reportOf(error);
+  // The message of a usage error says what to change; the help of the command shows how.
+  const isUsage = reason === "USAGE" || reason === "BAD_OPTIONS" || (reason === "BAD_INPUT" && details === undefined);
+  const next = isUsage && !(error instanceof CommandError) && help !== undefined ? help : advice;
   if (json) remark(jsonText({ error: { code, message, next, page, details: await shownDetails(details) } }));
   else {
     remark(`${paintError(["red", "bold"], `error ${code}:`)} ${plain(message)}`);
-    // The message of a usage error contains the next step.
-    if (reason !== "USAGE" || nextStep !== undefined || error instanceof CommandError)
-      remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
+    remark(`  ${paintError("dim", "next:")} ${plain(next)}`);
     remark(`  ${paintError("dim", "more:")} reprise explain ${reason}`);
   }
   if (!(error instanceof RepriseError)) return EXIT.problem;

@@ -107,12 +107,13 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     if (isInterrupted()) return await new Promise<number>(() => {});
     const { fail } = await import("./output.ts");
     const json = args.includes("--json");
-    if (!(error instanceof CommanderError)) return fail(error, json);
     const { path, command } = findCommand(program, args);
+    const help = `reprise ${path === "" ? "" : `${path} `}--help`;
+    if (!(error instanceof CommanderError)) return fail(error, json, { help });
     if (error.code === "commander.help") {
       command.outputHelp();
       return 2;
     }
-    return fail(await usageErrorOf(error), json, `reprise ${path === "" ? "" : `${path} `}--help`);
+    return fail(await usageErrorOf(error), json, { help });
   }
 }

@@ -97,7 +97,9 @@ export function nextCommandLines(record: RunRecord, waits: readonly Step[]): str
   const awaited = waits.filter(
     ({ kind, endedAt }) => (kind === "promise" || kind === "signal") && endedAt === undefined,
   );
-  const commands = awaited.map(({ kind, name }) => [kind === "promise" ? "resolve" : "signal", id, name]);
+  const commands = awaited.flatMap(({ kind, name, signals }) =>
+    kind === "promise" ? [["resolve", id, name]] : signals.map((signal) => ["signal", id, signal]),
+  );
   return commands
     .slice(0, MAX_ANSWERS)
     .map((words) => `  ${paint("dim", "next:")} reprise ${words.map(shellWord).join(" ")} '<value as JSON>'`);
@@ -113,7 +115,7 @@ export function waitLine(step: Step, now: number, painted: Paint, leases?: RunLe
   const shown = painted("bold", plain(name));
   const left = until === undefined ? "" : untilText(until.getTime() - now);
   const limit = until === undefined ? "" : `, ${limitText(until.getTime() - now)}`;
-  const place = painted("dim", command);
+  const place = painted("dim", ` ${command}`);
   switch (kind) {
     case "task":
       return `task ${shown}: ${(leases && itemText(leases, command, now)) ?? "no worker has claimed it"} ${place}`;

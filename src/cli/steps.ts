@@ -29,6 +29,8 @@ export interface Step {
   readonly shielded: boolean;
   /** What a promise shows to the person who resolves it. */
   readonly show: unknown;
+  /** The names of the signals that a receive waits for. */
+  readonly signals: readonly string[];
   /** The run id of a child. */
   readonly child: string | undefined;
 }
@@ -125,6 +127,7 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
     until: undefined,
     shielded: (entry.data as { readonly shielded?: unknown }).shielded === true,
     show: undefined,
+    signals: [],
     child: undefined,
     ...more,
   });
@@ -138,7 +141,11 @@ function openStep(entry: TypedEntry, command: string): Step | undefined {
     case "PromiseCreated": {
       const { promiseId, receives, timeout, show } = entry.data;
       const until = typeof timeout === "number" ? new Date(at.getTime() + timeout) : undefined;
-      return step(receives === undefined ? "promise" : "signal", promiseId, at, { until, show });
+      return step(receives === undefined ? "promise" : "signal", promiseId, at, {
+        until,
+        show,
+        signals: receives ?? [],
+      });
     }
     case "UpdateRequested":
       return step("update", entry.data.name, at);

@@ -223,7 +223,7 @@ function lineOf(entry: TypedEntry, opened: OpenCommands, startedAt: number): Lin
     }
     case "PromiseCreated": {
       const { promiseId, receives, timeout } = entry.data;
-      const limit = timeout === undefined ? "" : `, at most ${formatMs(Number(timeout))}`;
+      const limit = timeout === undefined ? "" : ` up to ${formatMs(Number(timeout))}`;
       return open(promiseId, `${receives === undefined ? "promise" : "signal"}, waiting${limit}`);
     }
     case "PromiseResolved":

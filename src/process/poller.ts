@@ -64,12 +64,12 @@ export class Poller {
     if (this.#stopped) return;
     this.#cancelPoll = this.#host.timers.set(ms, () => {
       const { store } = this.#host;
-      const hasChanged = store.pollChanges();
-      const notice = hasChanged ? store.takeNotice?.() : undefined;
+      const mayHaveChanged = store.pollChanges();
+      const notice = mayHaveChanged ? store.takeNotice?.() : undefined;
       // A poll that the store schedules from time to time, without a change, does not keep the poller busy.
-      const isChange = hasChanged && (store.takeNotice === undefined || notice !== undefined);
+      const isChange = mayHaveChanged && (store.takeNotice === undefined || notice !== undefined);
       this.#quietPolls = isChange ? 0 : this.#quietPolls + 1;
-      if (hasChanged) this.#host.onChanged(notice);
+      if (mayHaveChanged) this.#host.onChanged(notice);
       this.#poll();
     });
   }

@@ -49,9 +49,9 @@ export class EagerClaims {
 
   /** eager-claims.K2. The claim takes a slot. */
   claimTask(name: string, slot: QueueSlot | undefined): Claim | undefined {
-    const { filter: served, slots } = this.#host;
+    const { filter, slots } = this.#host;
     const claimer = this.#host.claimer();
-    const isTaken = slot === undefined && served.hasItem(name) && slots.free > 0 && !claimer.hasItemBacklog;
+    const isTaken = slot === undefined && filter.hasItem(name) && slots.free > 0 && !claimer.hasItemBacklog;
     const claim = isTaken ? this.newClaim() : undefined;
     if (claim === undefined) claimer.markItemBacklog();
     else slots.acquire();

@@ -440,10 +440,10 @@ class PlannedClaims {
   }
 
   for({ work }: FlowNode, route: string, label: string | undefined): Claim | undefined {
-    const { slots, claimer, filter: served } = this.#host;
+    const { slots, claimer, filter } = this.#host;
     const takesSlot = work.kind === "action" || work.kind === "spread" || work.kind === "call";
     // Nodes that are only derived in memory run where their last input was committed, whatever queues the worker serves.
-    if (takesSlot ? !served.hasItem(route) : !served.hasLabel(label)) return undefined;
+    if (takesSlot ? !filter.hasItem(route) : !filter.hasLabel(label)) return undefined;
     // Pending items go first.
     if (takesSlot && (slots.free <= 0 || claimer.hasItemBacklog)) {
       claimer.markItemBacklog();

@@ -292,9 +292,9 @@ test("debounced starts become one run with the last input", async () => {
   await engine.clock.advance("8 s");
   await engine.crash();
   const third = await engine.start(index, "c", { debounce, tags: ["new"] });
-  const elsewhere = await engine.start(index, "x", { debounce: { key: "doc-2", by: "10 s" } });
+  const other = await engine.start(index, "x", { debounce: { key: "doc-2", by: "10 s" } });
   expect([second.id, third.id]).toEqual([first.id, first.id]);
-  expect(elsewhere.id).not.toBe(first.id);
+  expect(other.id).not.toBe(first.id);
   expect(await first.info()).toMatchObject({ status: "queued", tags: ["new"] });
   expect(await first.verify()).toMatchObject({ status: "same" });
   await engine.clock.advance("9 s");
@@ -313,9 +313,9 @@ test("invalid start options are refused, and nothing is written", async () => {
   await using engine = await createTestEngine({ definitions: [one] });
   const debounce = { key: "k", by: "1 s" } as const;
   for (const [options, message] of [
-    [{ debounce, id: "x" }, "does not go together with id"],
-    [{ debounce, delay: "1 s" }, "does not go together with delay"],
-    [{ debounce, singleton: "x" }, "does not go together with singleton"],
+    [{ debounce, id: "x" }, "cannot be combined with id"],
+    [{ debounce, delay: "1 s" }, "cannot be combined with delay"],
+    [{ debounce, singleton: "x" }, "cannot be combined with singleton"],
     [{ debounce: { key: "", by: "1 s" } }, "debounce.key"],
     [{ debounce: { key: "k", by: "soon" } }, "debounce.by"],
     [{ debounce: "k" }, "expected { key, by }"],

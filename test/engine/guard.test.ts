@@ -1,4 +1,4 @@
-// The determinism guard: workflow code that asks the machine is told where, and what to use instead.
+// The determinism guard names the location of a call that is not deterministic, and its replacement.
 
 import { execFile } from "node:child_process";
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
@@ -34,25 +34,25 @@ const SOURCES: readonly (readonly [called: string, instead: string, call: () => 
 
 describe("the guard", () => {
   test.each(SOURCES)("stops a run whose code calls %s, and names %s", async (called, instead, call) => {
-    const asks = workflow("asks", async (ctx) => {
+    const calls = workflow("calls", async (ctx) => {
       await ctx.run("first", () => 1);
       await ctx.sleep(0);
       return call() === undefined;
     });
-    await using engine = await createTestEngine({ definitions: [asks] });
-    const run = await engine.start(asks);
+    await using engine = await createTestEngine({ definitions: [calls] });
+    const run = await engine.start(calls);
     const result = rejection(run.result());
     await engine.clock.advance(1);
     const error = (await result) as RepriseError;
     expect(error.code).toBe("RUN_BLOCKED");
-    expect(error.message).toContain(`called ${called} at test/engine/guard.test.ts:`);
-    expect(error.message).toContain(`Use ${instead}`);
-    expect(error.message).toContain("resume the run");
+    expect(error.message).toContain(`\`${called}\` is not deterministic in workflow code (test/engine/guard.test.ts:`);
+    expect(error.message.replaceAll("`", "")).toContain(`Use ${instead}`);
+    expect(error.message).toContain(`To continue, run \`reprise resume ${run.id}\`.`);
     expect(error.details).toMatchObject({ code: "NONDETERMINISM", actual: called });
     expect((await run.info()).status).toBe("blocked");
   });
 
-  test.each(SOURCES)("lets steps, tasks and everybody else call %s", async (_called, _instead, call) => {
+  test.each(SOURCES)("lets steps, tasks and code outside workflows call %s", async (_called, _instead, call) => {
     const cleanUp = (made: unknown): void => clearInterval(made as NodeJS.Timeout);
     const inTask = task("in a task", () => cleanUp(call()));
     const calls = workflow("calls", async (ctx) => {
@@ -69,7 +69,7 @@ describe("the guard", () => {
     expect(await (await engine.start(calls)).result()).toBe("done");
   });
 
-  test("names the very line, and the run goes on with the right code", async () => {
+  test("names the line of the call, and the fixed code completes the run", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     const ports = { go: promise<string>() };
@@ -96,7 +96,7 @@ describe("the guard", () => {
     expect(await run.verify()).toMatchObject({ status: "same" });
   });
 
-  test("warns once per place, if asked to, and the run goes on", async () => {
+  test("in mode warn, logs one warning per location, and the run continues", async () => {
     const warnings: string[] = [];
     const logger = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
     const loops = workflow("loops", async (ctx) => {
@@ -107,32 +107,32 @@ describe("the guard", () => {
     expect(await (await engine.start(loops)).result()).toBe("number,number,number");
     expect(await (await engine.start(loops)).result()).toBe("number,number,number");
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(/Math\.random\(\) at test\/engine\/guard\.test\.ts:\d+.*ctx\.random\(\)/);
+    expect(warnings[0]).toMatch(/`Math\.random\(\)` .*\(test\/engine\/guard\.test\.ts:\d+\).*`ctx\.random\(\)`\.$/);
   });
 
-  test("an engine that does not want it has none, beside one that does", async () => {
-    const asks = workflow("asks", async () => typeof Date.now());
-    await using strict = await createTestEngine({ definitions: [asks] });
-    await using free = await createTestEngine({ definitions: [asks], guard: "off" });
-    expect(await (await free.start(asks)).result()).toBe("number");
-    expect((await rejection((await strict.start(asks)).result())).code).toBe("RUN_BLOCKED");
+  test("is off for one engine while it is on for another", async () => {
+    const calls = workflow("calls", async () => typeof Date.now());
+    await using strict = await createTestEngine({ definitions: [calls] });
+    await using free = await createTestEngine({ definitions: [calls], guard: "off" });
+    expect(await (await free.start(calls)).result()).toBe("number");
+    expect((await rejection((await strict.start(calls)).result())).code).toBe("RUN_BLOCKED");
   });
 
-  // In a process of its own: here, other tests may have left an engine open.
-  test("comes with the first engine that wants it and goes with the last", async () => {
+  // In a separate process: other tests may have left an engine open in this one.
+  test("patches functions with the first guard and restores them with the last", async () => {
     const program = `
       import { createTestEngine } from "reprise/testing";
       import { workflow } from "reprise";
-      const asks = workflow("asks", async () => 1);
+      const calls = workflow("calls", async () => 1);
       const names = ["Date", "setTimeout", "fetch", "WeakRef"];
       const before = [...names.map((name) => globalThis[name]), Date.now, Math.random, process.hrtime];
       const isUntouched = () =>
         [...names.map((name) => globalThis[name]), Date.now, Math.random, process.hrtime].every((one, n) => one === before[n]);
       const seen = [isUntouched()];
-      const off = await createTestEngine({ definitions: [asks], guard: "off" });
+      const off = await createTestEngine({ definitions: [calls], guard: "off" });
       seen.push(isUntouched());
-      const one = await createTestEngine({ definitions: [asks] });
-      const two = await createTestEngine({ definitions: [asks], guard: "warn" });
+      const one = await createTestEngine({ definitions: [calls] });
+      const two = await createTestEngine({ definitions: [calls], guard: "warn" });
       await one.crash();
       seen.push(isUntouched());
       await one.close();
@@ -150,10 +150,10 @@ describe("the guard", () => {
     expect(stdout).toBe("true,true,false,false,true");
   });
 
-  test("leaves Date, promisify and instances as they are", async () => {
-    const asks = workflow("asks", async () => 1);
+  test("preserves Date, promisify and instanceof", async () => {
+    const calls = workflow("calls", async () => 1);
     const old = new Date(5);
-    await using engine = await createTestEngine({ definitions: [asks] });
+    await using engine = await createTestEngine({ definitions: [calls] });
     class MyDate extends Date {}
     expect(old instanceof Date && new Date(1) instanceof Date && new MyDate(7) instanceof MyDate).toBe(true);
     expect([new Date(2020, 1, 2).getMonth(), new Date("2020-01-01").getTime(), Date.UTC(2020)]).toEqual([
@@ -165,7 +165,7 @@ describe("the guard", () => {
     expect(new WeakRef(engine).deref()).toBe(engine);
   });
 
-  test("does not see what the engine does for the code: ctx.log, ctx.now, ctx.random, ctx.uuid", async () => {
+  test("ignores the engine's calls for ctx.log, ctx.now, ctx.random and ctx.uuid", async () => {
     const lines: string[] = [];
     const logger = {
       info: (message: string) => void lines.push(`${Date.now() > 0} ${message}`),
@@ -185,7 +185,7 @@ describe("the guard", () => {
     expect(lines).toEqual(["true hello", "true again"]);
   });
 
-  test("code that catches what the guard throws goes on without the answer", async () => {
+  test("lets code catch the error and continue", async () => {
     const catches = workflow("catches", async (ctx) => {
       try {
         return Date.now();
@@ -197,9 +197,9 @@ describe("the guard", () => {
     expect(await (await engine.start(catches)).result()).toBe("NONDETERMINISM");
   });
 
-  test("a mode nobody knows is refused", async () => {
-    const asks = workflow("asks", async () => 1);
-    const error = await rejection(createTestEngine({ definitions: [asks], guard: "loud" as "warn" }));
+  test("refuses an unknown mode", async () => {
+    const calls = workflow("calls", async () => 1);
+    const error = await rejection(createTestEngine({ definitions: [calls], guard: "loud" as "warn" }));
     expect(error).toMatchObject({ code: "BAD_OPTIONS", message: expect.stringContaining("'loud'") as string });
   });
 });

@@ -318,7 +318,12 @@ test("a worker without outbox handlers sends no outbox claims to the store", asy
 test.each<[string, (ctx: any) => unknown, string, string]>([
   ["without a destination", (ctx) => ctx.send("", 1), "BAD_NAME", "destination"],
   ["what is not data", (ctx) => ctx.send("mail", () => 1), "NOT_DATA", "The message to mail"],
-  ["inside a step", (ctx) => ctx.run("x", () => ctx.send("mail", 1)), "USAGE", "inside the function of the step"],
+  [
+    "inside a step",
+    (ctx) => ctx.run("x", () => ctx.send("mail", 1)),
+    "USAGE",
+    "The function of step `x` used the ctx of its workflow",
+  ],
 ])("sending %s is refused and nothing is sent", async (_what, send, code, text) => {
   const ledger = new Ledger();
   const wrong = workflow("wrong", { ports }, async (ctx) => {

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { FatalError, promise, signal, stream, task, update, workflow, type WorkflowContext } from "reprise";
 import { crashEverywhere } from "reprise/testing";
-import { chanceOf, type Chance } from "../replay/seeded.ts";
+import { randomSource, type RandomSource } from "../replay/random-source.ts";
 
 const LEAVES = [
   "task",
@@ -31,7 +31,7 @@ type Program =
 /** How the code ends when the program is through. */
 const ENDS = ["returns", "throws", "continues", "continues after a throw"] as const;
 
-function generate(chance: Chance, depth: number, ids: { next: number }): Program {
+function generate(chance: RandomSource, depth: number, ids: { next: number }): Program {
   if (depth > 0 && chance.happens(0.6))
     return {
       do: chance.pick(BRANCHES),
@@ -130,7 +130,7 @@ test(
   { timeout: 600_000 },
   async () => {
     for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
-      const chance = chanceOf(seed);
+      const chance = randomSource(seed);
       const program = generate(chance, 2, { next: 1 });
       const end = chance.pick(ENDS);
       const inner = workflow("inner", { ports }, async (ctx, before: readonly unknown[]): Promise<unknown> => {

@@ -29,7 +29,7 @@ function createCut(wrote: number[], kill: Kill | undefined, die: () => void): Wr
     const kills = kill?.batch === batch;
     if (!kills || kill.when === "after") {
       const outcomes = await apply();
-      if (outcomes.some(isNews)) wrote.push(batch);
+      if (outcomes.some(hasWritten)) wrote.push(batch);
       if (!kills) return outcomes;
     }
     die();
@@ -38,7 +38,7 @@ function createCut(wrote: number[], kill: Kill | undefined, die: () => void): Wr
 }
 
 /** A poll without a result writes nothing. */
-function isNews(outcome: unknown): boolean {
+function hasWritten(outcome: unknown): boolean {
   if (Array.isArray(outcome)) return outcome.length > 0;
   const { runs, ready } = outcome as { runs?: unknown[]; ready?: number };
   return runs === undefined || runs.length > 0 || ready !== 0;

@@ -102,12 +102,12 @@ test("with many runs, the code of one half continues while the other half is com
 
 test("frequent polls do not keep a worker from claiming the tasks of its own runs eagerly", async () => {
   let found = 0;
-  let looks = 0;
+  let polls = 0;
   const watched = aroundWrites(simulatedSource(), async (writes, apply) => {
     const outcomes = await apply();
     // The next poll is requested while one is in flight.
-    const before = looks;
-    if (writes.some(({ write }) => write === "claim-items")) await until(() => looks > before + 1);
+    const before = polls;
+    if (writes.some(({ write }) => write === "claim-items")) await until(() => polls > before + 1);
     writes.forEach(({ write }, index) => {
       if (write === "claim-items") found += (outcomes[index] as { readonly items: readonly unknown[] }).items.length;
     });
@@ -117,7 +117,7 @@ test("frequent polls do not keep a worker from claiming the tasks of its own run
     async "~open"(options) {
       const store = await watched["~open"](options);
       return new Proxy(store, {
-        get: (target, key) => (key === "pollChanges" ? () => (looks += 1) > 0 : (Reflect.get(target, key) as unknown)),
+        get: (target, key) => (key === "pollChanges" ? () => (polls += 1) > 0 : (Reflect.get(target, key) as unknown)),
       });
     },
   };

@@ -1,4 +1,4 @@
-// A step is one call to the outside: its function cannot ask for further steps.
+// The function of a step cannot request further steps.
 
 import { expect, test } from "vitest";
 import { task, workflow, type WorkflowContext } from "reprise";
@@ -6,7 +6,7 @@ import { createTestEngine } from "reprise/testing";
 import { collect, rejection } from "./world.ts";
 
 const inner = workflow("inner", async (ctx) => ctx.run("inner", () => 1));
-const asks: readonly [what: string, ask: (ctx: WorkflowContext) => unknown][] = [
+const requests: readonly [what: string, request: (ctx: WorkflowContext) => unknown][] = [
   ["ctx.run", (ctx) => ctx.run("inner", () => 1)],
   ["ctx.run after an await", async (ctx) => (await Promise.resolve(), ctx.run("inner", () => 1))],
   ["ctx.task", (ctx) => ctx.task(plain)],
@@ -16,14 +16,19 @@ const asks: readonly [what: string, ask: (ctx: WorkflowContext) => unknown][] = 
 ];
 const plain = task("plain", () => 1);
 
-test.each(asks)("%s inside the function of an operation is refused, and the run goes on", async (_what, ask) => {
+test.each(requests)("%s inside the function of a step is refused, and the run continues", async (_what, request) => {
   const outer = workflow("outer", async (ctx) => {
-    const refusal = await ctx.run("outer", async () => void (await ask(ctx))).catch((error: Error) => error.message);
+    const refusal = await ctx
+      .run("outer", async () => void (await request(ctx)))
+      .catch((error: Error) => error.message);
     return [refusal, await ctx.run("next", () => "next")];
   });
   await using engine = await createTestEngine({ definitions: [outer, inner, plain] });
   const run = await engine.start(outer);
-  expect(await run.result()).toEqual([expect.stringContaining("inside the function of the step outer"), "next"]);
+  expect(await run.result()).toEqual([
+    expect.stringContaining("The function of step `outer` used the ctx of its workflow."),
+    "next",
+  ]);
   expect((await collect(run.journal())).map(({ type }) => type)).toEqual([
     "RunStarted",
     "OperationFailed",
@@ -33,7 +38,7 @@ test.each(asks)("%s inside the function of an operation is refused, and the run 
   expect((await run.verify()).status).toBe("same");
 });
 
-test("a workflow set going by the end of a step is not inside it", async () => {
+test("a workflow that starts at the end of a step is not inside the step", async () => {
   const outer = workflow("outer", async (ctx) => {
     const first = await ctx.run("first", async () => 1);
     return first + (await ctx.child(inner)) + (await ctx.task(plain));
@@ -44,7 +49,7 @@ test("a workflow set going by the end of a step is not inside it", async () => {
   expect(await (await starter.start("w")).result()).toBe(3);
 });
 
-test("what cannot be kept is named, and a cancelled run says why", async () => {
+test("an error names a result that is not data, and the reason of a cancel", async () => {
   const wrong = workflow("wrong", async (ctx) => ctx.run("fetch", () => (() => 1) as never));
   const waits = workflow("waits", async (ctx) => ctx.sleep("1 day"));
   await using engine = await createTestEngine({ definitions: [wrong, waits] });

@@ -109,7 +109,7 @@ test("a replayed run does not emit stored chunks again", async () => {
 
 test("an operation's chunks can be read before it ends", async () => {
   const gate = createGate();
-  const talk = workflow("talk", { ports }, async (ctx) =>
+  const chat = workflow("chat", { ports }, async (ctx) =>
     ctx.run("model", async ({ emit }) => {
       emit("words", "Hello");
       emit("words", "World");
@@ -118,8 +118,8 @@ test("an operation's chunks can be read before it ends", async () => {
       return 3;
     }),
   );
-  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [talk] });
-  const run = await engine.start(talk);
+  await using engine = await createEngine({ store: "sqlite::memory:", definitions: [chat] });
+  const run = await engine.start(chat);
   const words = run.stream("words")[Symbol.asyncIterator]();
   expect((await words.next()).value).toEqual({ offset: 1, value: "Hello" });
   expect((await words.next()).value).toEqual({ offset: 2, value: "World" });
@@ -222,7 +222,7 @@ test("a reader of a live run fails when the engine closes", async () => {
 test("chunks do not clear a suspect whose operation kills its worker", async () => {
   const source = storeAround((_writes, apply) => apply());
   const poison = workflow("poison", { ports }, async (ctx) =>
-    ctx.run("talk", async (op) => {
+    ctx.run("chat", async (op) => {
       op.emit("words", "hello");
       await new Promise(() => {});
     }),
@@ -258,7 +258,12 @@ test.each<[string, (ctx: any) => unknown, string, string]>([
   ["to an unknown stream", (ctx) => ctx.emit("nothing", 1), "UNKNOWN_PORT", "stream()"],
   ["to a port of another kind", (ctx) => ctx.emit("go", 1), "UNKNOWN_PORT", "stream()"],
   ["what is not data", (ctx) => ctx.emit("words", () => 1), "NOT_DATA", "A chunk of stream words"],
-  ["inside a step", (ctx) => ctx.run("x", () => ctx.emit("words", "a")), "USAGE", "`emit` of the step's own"],
+  [
+    "inside a step",
+    (ctx) => ctx.run("x", () => ctx.emit("words", "a")),
+    "USAGE",
+    "Use `emit` of the step's first argument",
+  ],
   ["to an unknown stream from a step", (ctx) => ctx.run("x", (op: any) => op.emit("no", 1)), "UNKNOWN_PORT", "no"],
   [
     "what is not data from a step",

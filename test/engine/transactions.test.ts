@@ -263,7 +263,7 @@ test("a handle and its statements are invalid after the function has ended, also
   });
   await using engine = await createTestEngine({ definitions: [leak] });
   const run = await engine.start(leak);
-  expect(await run.result()).toEqual({ outcome: expect.stringContaining("is async"), left: 0 });
+  expect(await run.result()).toEqual({ outcome: expect.stringContaining("returned a promise"), left: 0 });
   expect(() => kept?.insert.run()).toThrow(/after its ctx.tx had ended/);
   expect(() => kept?.db.exec("select 1")).toThrow(/after its ctx.tx had ended/);
 });
@@ -292,8 +292,8 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
     },
     "runs",
   ],
-  ["uses ctx", (_db, ctx) => ctx.state.set("a", 1), "inside the function of the step wrong"],
-  ["waits for ctx", (_db, ctx) => ctx.run("inner", () => 1), "is async"],
+  ["uses ctx", (_db, ctx) => ctx.state.set("a", 1), "The function of step `wrong` used the ctx of its workflow"],
+  ["waits for ctx", (_db, ctx) => ctx.run("inner", () => 1), "returned a promise"],
   ["answers what is not data", () => () => 1, "The result of transaction wrong"],
   [
     "continues after `or rollback`",
@@ -304,7 +304,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
       } catch {}
       db.exec("create table other (a)");
     },
-    "rolled back",
+    "ended the transaction of ctx.tx",
   ],
   [
     "hides an `or rollback`",
@@ -314,7 +314,7 @@ test.each<[string, (db: Handle, ctx: any) => unknown, string]>([
         db.exec("insert or rollback into mine values (1)");
       } catch {}
     },
-    "rolled back",
+    "ended the transaction of ctx.tx",
   ],
 ])("a function that %s is refused, and nothing it did stays", async (_what, act, text) => {
   const wrong = workflow("wrong", async (ctx) => {

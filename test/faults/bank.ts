@@ -7,7 +7,7 @@ import { workflow, type WorkflowContext, type Workflow } from "reprise";
 import { mysql } from "reprise/mysql";
 import { postgres } from "reprise/postgres";
 import { sqlite } from "reprise/sqlite";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import type { Tally } from "./rig.ts";
 import type { StoreKind, Subject } from "./subject.ts";
 
@@ -102,7 +102,7 @@ export async function foundBank(subject: Subject): Promise<void> {
   await subject.sql(`insert into accounts values ${rows.join(", ")}`);
 }
 
-export function anyTransfer(chance: Chance): Transfer {
+export function anyTransfer(chance: RandomSource): Transfer {
   const from = chance.below(ACCOUNTS);
   return { from, to: (from + 1 + chance.below(ACCOUNTS - 1)) % ACCOUNTS, cents: 1 + chance.below(50) };
 }

@@ -5,7 +5,7 @@
 
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { chanceOf, type Chance } from "../replay/seeded.ts";
+import { randomSource, type RandomSource } from "../replay/random-source.ts";
 import type { StoreKind } from "./subject.ts";
 
 export interface Rig {
@@ -76,7 +76,7 @@ export interface WorldOptions {
 /** What a rig is given. */
 export class World {
   readonly store: StoreKind;
-  readonly chance: Chance;
+  readonly chance: RandomSource;
   readonly tally = new Tally();
   readonly #options: WorldOptions;
   #rounds = 0;
@@ -84,7 +84,7 @@ export class World {
   constructor(options: WorldOptions) {
     this.#options = options;
     this.store = options.store;
-    this.chance = chanceOf(options.seed);
+    this.chance = randomSource(options.seed);
     // A report names them even where nothing happened.
     this.tally.add("lost", 0);
     this.tally.add("doubled", 0);

@@ -1,7 +1,7 @@
 // Random flows, and an oracle that says what they come to: values in the order written, nothing concurrent, no store.
 
 import { flow, typed } from "reprise";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 
 export interface NodeSpec {
   readonly kind: "action" | "inline" | "spread" | "nested" | "parallel" | "call";
@@ -29,7 +29,7 @@ export interface FlowSpec {
 
 const KINDS = ["action", "action", "action", "inline", "inline", "spread", "nested", "parallel", "call"] as const;
 
-export function randomFlow(chance: Chance, mayFail: boolean): FlowSpec {
+export function randomFlow(chance: RandomSource, mayFail: boolean): FlowSpec {
   let names = 0;
   const scope = (above: readonly string[], count: number, depth: number): { specs: Spec[]; names: string[] } => {
     const specs: Spec[] = [];
@@ -65,12 +65,12 @@ export function randomFlow(chance: Chance, mayFail: boolean): FlowSpec {
 }
 
 /** Both ends included. */
-export function between(chance: Chance, low: number, high: number): number {
+export function between(chance: RandomSource, low: number, high: number): number {
   return low + chance.below(high - low + 1);
 }
 
 /** Different ones, those at the end more often. */
-function some<T>(chance: Chance, list: readonly T[], low: number, high: number): T[] {
+function some<T>(chance: RandomSource, list: readonly T[], low: number, high: number): T[] {
   const count = Math.min(list.length, between(chance, low, high));
   const picked = new Set<T>();
   while (picked.size < count) picked.add(chance.pick(chance.happens(0.5) ? list.slice(-6) : list));

@@ -2,12 +2,12 @@
 
 import { expect } from "vitest";
 import { createTestEngine } from "reprise/testing";
-import { chanceOf, type Chance } from "../replay/seeded.ts";
+import { randomSource, type RandomSource } from "../replay/random-source.ts";
 import { between, build, oracle, randomFlow } from "./random-flow.ts";
 
 /** Work that ends in an order that has nothing to do with the order it began in. */
 function shuffled(
-  chance: Chance,
+  chance: RandomSource,
   called: Map<string, number>,
 ): { work: (name: string, attempt: number) => Promise<void> } {
   return {
@@ -20,7 +20,7 @@ function shuffled(
 }
 
 async function runOne(seed: number, crashes: boolean): Promise<void> {
-  const chance = chanceOf(seed);
+  const chance = randomSource(seed);
   const spec = randomFlow(chance, chance.happens(0.3));
   const called = new Map<string, number>();
   const made = build(`random-${seed}`, spec, shuffled(chance, called));

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { append, END, graph, last, START } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { rejection } from "../engine/world.ts";
-import { chanceOf, type Chance } from "../replay/seeded.ts";
+import { randomSource, type RandomSource } from "../replay/random-source.ts";
 
 test("skipped branch and unequal branches: the join fires exactly once in both", async () => {
   const build = (name: string, skip: boolean) =>
@@ -180,7 +180,7 @@ interface Plan {
 }
 
 /** A graph without loops in which every node with several ways in is a join. */
-function drawPlan(seeded: Chance, size: number): Plan {
+function drawPlan(seeded: RandomSource, size: number): Plan {
   const edges: { from: number; to: readonly number[]; taken: boolean }[][] = [];
   for (let from = 0; from < size; from += 1) {
     const mine: { from: number; to: readonly number[]; taken: boolean }[] = [];
@@ -213,7 +213,7 @@ function oracle({ edges }: Plan): Map<number, ReadonlySet<number>> {
 
 test("random graphs: every node that is reached runs exactly once, after all that lead to it", async () => {
   for (let seed = 1; seed <= 60; seed += 1) {
-    const plan = drawPlan(chanceOf(seed), 4 + (seed % 9));
+    const plan = drawPlan(randomSource(seed), 4 + (seed % 9));
     let g: any = graph(`random-${seed}`, { state: { ran: append<number>() } });
     for (const [node] of plan.edges.entries()) g = g.node(`n${node}`, async () => ({ ran: [node] }));
     g = g.edge(START, "n0");

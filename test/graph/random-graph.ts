@@ -2,8 +2,8 @@
 // them does not depend on who is first.
 
 import { append, END, FatalError, goto, graph, last, promise, START, task, workflow, type NodeContext } from "reprise";
-import type { Chance } from "../replay/seeded.ts";
-import { chanceOf } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
+import { randomSource } from "../replay/random-source.ts";
 
 const OPS = ["call", "pipes", "task", "child", "sub", "promise", "race", "random", "send", "label", "late"] as const;
 type Op = (typeof OPS)[number];
@@ -35,12 +35,12 @@ export interface DrawnGraph {
   readonly fold: "written" | "order-key";
 }
 
-function some<T>(chance: Chance, from: readonly T[], most: number): readonly T[] {
+function some<T>(chance: RandomSource, from: readonly T[], most: number): readonly T[] {
   return [...new Set(Array.from({ length: 1 + chance.below(most) }, () => from[chance.below(from.length)]!))];
 }
 
 export function drawGraph(seed: number): DrawnGraph {
-  const chance = chanceOf(seed);
+  const chance = randomSource(seed);
   const program = (): Program => ({
     ops: Array.from({ length: chance.below(4) }, () => OPS[chance.below(OPS.length)]!),
     failures: Math.max(0, chance.below(5) - 2),

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import { createTestEngine } from "reprise/testing";
-import { chanceOf } from "../replay/seeded.ts";
+import { randomSource } from "../replay/random-source.ts";
 import { openStores } from "./graph-stores.ts";
 import { buildGraph, double, drawGraph, slow, sub, type GraphWorld } from "./random-graph.ts";
 
@@ -14,7 +14,7 @@ interface Outcome {
 
 async function run(seed: number, kills: boolean) {
   const drawn = drawGraph(seed);
-  const chance = chanceOf(seed * 31 + 7);
+  const chance = randomSource(seed * 31 + 7);
   const world: GraphWorld = {
     broken: kills,
     slowMs: 60_000,

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { append, END, graph, last, START, task, type NodeContext } from "reprise";
 import { createTestEngine } from "reprise/testing";
-import { chanceOf, type Chance } from "../replay/seeded.ts";
+import { randomSource, type RandomSource } from "../replay/random-source.ts";
 import { openStores } from "./graph-stores.ts";
 
 type Op = "call" | "failing call" | "task" | "parallel" | "race" | "random" | "now" | "own" | "send";
@@ -16,7 +16,7 @@ interface Program {
   readonly failsAfter: number;
 }
 
-function drawProgram(chance: Chance): Program {
+function drawProgram(chance: RandomSource): Program {
   const ops = Array.from({ length: 1 + chance.below(4) }, () => OPS[chance.below(OPS.length)]!);
   return { ops, failures: chance.below(3), failsAfter: chance.below(ops.length + 1) };
 }
@@ -25,7 +25,7 @@ function drawProgram(chance: Chance): Program {
 const outside = { calls: 0 };
 
 /** A while of the machine's own, of no set length. */
-async function aWhile(chance: Chance): Promise<void> {
+async function aWhile(chance: RandomSource): Promise<void> {
   for (let turns = chance.below(4); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -34,7 +34,7 @@ const priceOf = task("price", (_ctx, n: number) => {
   return n * 3;
 });
 
-async function perform(ctx: NodeContext, { ops, failures, failsAfter }: Program, tag: string, chance: Chance) {
+async function perform(ctx: NodeContext, { ops, failures, failsAfter }: Program, tag: string, chance: RandomSource) {
   const seen: string[] = [];
   const call = (name: string, request: unknown, fails = false): Promise<string> =>
     ctx.run(name, request, async (_op, asked) => {
@@ -62,7 +62,7 @@ async function perform(ctx: NodeContext, { ops, failures, failsAfter }: Program,
 
 /** Two nodes side by side, a spread, a join, and all of it twice. */
 function drawGraph(seed: number) {
-  const chance = chanceOf(seed);
+  const chance = randomSource(seed);
   const programs = Array.from({ length: 5 }, () => drawProgram(chance));
   const items = Array.from({ length: chance.below(7) }, (_, index) => index);
   const retry = { maxAttempts: 3, baseDelay: 5, maxDelay: 20 };
@@ -90,7 +90,7 @@ function drawGraph(seed: number) {
 test("random graphs with calls, failures, retries and spreads replay to the same after crashes anywhere; a changed byte is noticed", async () => {
   for (let seed = 1; seed <= 24; seed += 1) {
     const where = `seed ${seed}`;
-    const chance = chanceOf(seed * 7_919);
+    const chance = randomSource(seed * 7_919);
     const definition = drawGraph(seed);
     let untilCrash = chance.below(30);
     let crashes = chance.below(3);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { append, channel, END, FatalError, graph, merge, promise, START, type NodeContext } from "reprise";
 import { createTestEngine } from "reprise/testing";
 import { rejection, storeAround } from "../engine/world.ts";
-import { chanceOf } from "../replay/seeded.ts";
+import { randomSource } from "../replay/random-source.ts";
 
 const BRANCHES = ["a", "b", "c", "d", "e"] as const;
 
@@ -37,7 +37,7 @@ function merging(fold: "written" | "order-key", delayOf: () => number, seen: str
 test.each(["written", "order-key"] as const)(
   "merge order ≠ completion order: 5 branches with random delays of 0–100 ms, 100 runs: one merge log, one state, one set of checkpoints (%s)",
   async (fold) => {
-    const chance = chanceOf(fold.length);
+    const chance = randomSource(fold.length);
     const endings = new Set<string>();
     const results = new Set<string>();
     const logs = new Set<string>();

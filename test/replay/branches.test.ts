@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 import { promise, task } from "../../src/kernel/index.ts";
 import { workflow } from "../../src/workflow/index.ts";
 import { drained, LiveRun } from "./live-run.ts";
-import { definitionOf, programOf, type Program } from "./programs.ts";
-import { divergenceAt, outcomeText } from "./property.ts";
-import { CALM, runToEnd, type Weather } from "./scheduler.ts";
-import { chanceOf, type Chance } from "./seeded.ts";
+import { definitionOf, programOf, type Program } from "./random-program.ts";
+import { findDivergence, outcomeText } from "./replay-property.ts";
+import { NO_ARRIVALS, runToEnd, type ArrivalRates } from "./arrival-scheduler.ts";
+import { randomSource, type RandomSource } from "./random-source.ts";
 
 // ── ACCEPTANCE 33 ──
 
@@ -35,12 +35,12 @@ test("ACCEPTANCE 33: two branches of two awaits with the same names, cut anywher
     const definition = branch(kind);
     for (let seed = 0; seed < 20; seed += 1) {
       // A random order of completions, recorded once.
-      const chance = chanceOf(seed);
+      const chance = randomSource(seed);
       const run = await LiveRun.start(definition);
       while (!run.isOver) await run.finish(chance.pick(run.open()));
       expect(run.execution.outcome).toEqual({ status: "returned", value: expected });
       for (const cut of [1, ...run.cuts]) {
-        expect(await divergenceAt(definition, run, cut)).toBeUndefined();
+        expect(await findDivergence(definition, run, cut)).toBeUndefined();
         // After the crash the rest may come in any other order: still nothing is swapped, or called again.
         const resumed = await LiveRun.resume(definition, run.entries.slice(0, cut));
         const finished = resumed.entries.filter(({ type }) => type === "OperationCompleted").length;
@@ -68,7 +68,7 @@ const RACES = 1_000;
 const AT_ONCE = 50;
 
 /** A race, and enough to do after it that its losers complete while the run goes on. */
-function raceOf(chance: Chance): Program {
+function raceOf(chance: RandomSource): Program {
   const size = 2 + chance.below(3);
   const branch = (): Program => (chance.happens(0.5) ? { do: "task", callee: chance.below(3) } : programOf(chance, 2));
   const race: Program = { do: chance.pick(["race", "any"] as const), of: Array.from({ length: size }, branch) };
@@ -77,20 +77,20 @@ function raceOf(chance: Chance): Program {
   return { do: "seq", of: [guarded, ...later, ...(chance.happens(0.5) ? [guarded] : [])] };
 }
 
-const MIXED: Weather = { ...CALM, failures: 0.15, together: 0.2 };
+const MIXED: ArrivalRates = { ...NO_ARRIVALS, failures: 0.15, together: 0.2 };
 
 test("ACCEPTANCE 38: the winner of a race or any is the same on every replay, though the loser completes later", async () => {
   let lateLosers = 0;
   const seeds = Array.from({ length: RACES }, (_, index) => index + 1);
   const check = async (seed: number): Promise<string[]> => {
-    const chance = chanceOf(seed * 7919);
+    const chance = randomSource(seed * 7919);
     const definition = definitionOf(raceOf(chance));
     const run = await LiveRun.start(definition);
     if (!(await runToEnd(run, chance, MIXED))) return [`race ${seed} waits for ever`];
     const isTaskEnd = ({ type }: { type: string }): boolean => type === "TaskCompleted" || type === "TaskFailed";
     if (run.entries.filter(isTaskEnd).length > 1) lateLosers += 1;
     for (const cut of [run.entries.length - 1, chance.pick([1, ...run.cuts])]) {
-      const divergence = await divergenceAt(definition, run, cut);
+      const divergence = await findDivergence(definition, run, cut);
       if (divergence !== undefined) return [`race ${seed} cut at ${cut}: ${divergence}`];
     }
     const replayed = await LiveRun.resume(definition, run.entries);
@@ -145,7 +145,7 @@ test("ACCEPTANCE 34: a saga compensates when a step really fails", async () => {
   await run.finish("Task(0)");
   await run.commit(run.settles("approval", { value: false }));
   const resumed = await LiveRun.resume(saga, run.entries);
-  expect(resumed.asked).toEqual([]);
+  expect(resumed.requested).toEqual([]);
   expect(resumed.entries.at(-1)).toMatchObject({ type: "TaskScheduled", command: "Task(1)" });
   await resumed.commit(resumed.answerOf("Task(1)", { value: "refunded" }));
   expect(resumed.execution.outcome).toEqual({ status: "returned", value: "refunded" });

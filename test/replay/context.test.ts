@@ -5,7 +5,7 @@ import { CancelledError, RepriseError, systemTimers, type ErrorCode } from "../.
 import { promise, task } from "../../src/kernel/index.ts";
 import { replayJournal, workflow, workflowBody, type WorkflowContext } from "../../src/workflow/index.ts";
 import { drained, LiveRun, STARTED_AT, testHost } from "./live-run.ts";
-import { divergenceAt } from "./property.ts";
+import { findDivergence } from "./replay-property.ts";
 
 const work = task("work", (_ctx, input: unknown) => input);
 const child = workflow("child", async (_ctx, input: unknown) => input);
@@ -33,7 +33,7 @@ test("now, random and uuid are the same on replay, and now is the time of the jo
   expect(outcome.value[3]).toEqual(new Date(STARTED_AT + 1234));
   expect(outcome.value[6]).toEqual(new Date(STARTED_AT + 1234 + 3_600_000));
   expect(new Set(outcome.value.map(String)).size).toBe(outcome.value.length);
-  for (let cut = 1; cut < run.entries.length; cut += 1) expect(await divergenceAt(drawing, run, cut)).toBeUndefined();
+  for (let cut = 1; cut < run.entries.length; cut += 1) expect(await findDivergence(drawing, run, cut)).toBeUndefined();
   const other = await LiveRun.start(drawing, undefined, { id: "run-2" });
   await other.finish("Task(0)");
   await other.commit(other.fires("Timer(0)"));
@@ -120,7 +120,7 @@ for (const [what, code, call] of REFUSALS)
       return refused instanceof RepriseError ? refused.code : String(refused);
     });
     const run = await LiveRun.start(refusing);
-    expect(run.asked).toEqual([
+    expect(run.requested).toEqual([
       "Task(0)",
       "Timer(0)",
       "Operation(0)",
@@ -210,7 +210,7 @@ test("a cancel takes effect at its journal position, live and on replay", async 
   expect(run.execution.outcome).toEqual({ status: "returned", value });
   expect(run.execution.endStatus).toBe("completed");
   for (let cut = 1; cut < run.entries.length; cut += 1)
-    expect(await divergenceAt(cancellable, run, cut)).toBeUndefined();
+    expect(await findDivergence(cancellable, run, cut)).toBeUndefined();
 
   // Before the first task was done: the same code, another position.
   const early = await LiveRun.start(cancellable);
@@ -230,7 +230,7 @@ test("what arrives in one commit with a cancel counts if it came before, and not
   const after = await LiveRun.start(racing);
   expect(await after.commit(after.cancels(), after.answerOf("Task(0)", { value: "worked" }))).toBe(1);
   expect(after.execution.outcome).toEqual({ status: "returned", value: "CancelledError: The run was cancelled." });
-  for (const run of [before, after]) expect(await divergenceAt(racing, run, run.entries.length - 1)).toBeUndefined();
+  for (const run of [before, after]) expect(await findDivergence(racing, run, run.entries.length - 1)).toBeUndefined();
 });
 
 test("a second cancel changes nothing", async () => {
@@ -264,12 +264,12 @@ const deadline = workflow("deadline", async (ctx) => {
 test("a cancelled timer rejects at once, is journaled, and never fires", async () => {
   const run = await LiveRun.start(deadline);
   await run.finish("Task(0)");
-  expect(run.asked).toEqual(["Timer(0)", "Task(0)", "Timer(0) cancel", "Task(1)"]);
+  expect(run.requested).toEqual(["Timer(0)", "Task(0)", "Timer(0) cancel", "Task(1)"]);
   expect(run.types.slice(-2)).toEqual(["TimerCancelled", "TaskScheduled"]);
   expect(await run.commit(run.fires("Timer(0)"))).toBe(0);
   await run.finish("Task(1)");
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["worked", "The timer was cancelled."] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(deadline, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
 test("cancelling a timer that has fired does nothing and leaves no entry", async () => {
@@ -278,7 +278,7 @@ test("cancelling a timer that has fired does nothing and leaves no entry", async
   expect(run.types).not.toContain("TimerCancelled");
   await run.finish("Task(0)", "Task(1)");
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["too late", "fired"] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(deadline, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
 test("a timer that fires in the same commit as the task that wins is cancelled in vain, on replay too", async () => {
@@ -288,7 +288,7 @@ test("a timer that fires in the same commit as the task that wins is cancelled i
   expect(run.types).not.toContain("TimerCancelled");
   await run.finish("Task(1)");
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["worked", "fired"] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(deadline, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
 test("a timer cancelled while a cancel of the run is on its way is cancelled in vain, on replay too", async () => {
@@ -303,7 +303,7 @@ test("a timer cancelled while a cancel of the run is on its way is cancelled in 
     "RunCancelled",
   ]);
   const resumed = await LiveRun.resume(deadline, run.entries.slice(0, -1));
-  expect(resumed.asked).toEqual([]);
+  expect(resumed.requested).toEqual([]);
   expect(resumed.execution.endStatus).toBe("cancelled");
 });
 
@@ -316,7 +316,7 @@ test("nothing is delivered after the end: a replay asks for no more than the run
   const fired = run.fires("Timer(0)");
   await run.commit(await run.perform("Task(0)"), fired);
   expect(run.types.slice(-3)).toEqual(["TaskCompleted", "TimerFired", "RunCompleted"]);
-  expect(await divergenceAt(leaving, run, run.entries.length - 1)).toBeUndefined();
+  expect(await findDivergence(leaving, run, run.entries.length - 1)).toBeUndefined();
 });
 
 // ── promises ──
@@ -337,7 +337,7 @@ test("a promise resolved before the wait is there when the code waits, and stays
   await run.finish("Task(0)");
   // A port without payload says `true` to a wait that could have run out.
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["yes", "yes", "yes", true] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(patient, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(patient, run, cut)).toBeUndefined();
 });
 
 test("a wait that runs out gives undefined, and a later wait still gets the value", async () => {
@@ -349,7 +349,7 @@ test("a wait that runs out gives undefined, and a later wait still gets the valu
   await run.commit(run.timesOut("Promise(0)"));
   await run.commit(run.settles("approval", { value: "yes" }));
   expect(run.execution.outcome).toEqual({ status: "returned", value: [undefined, "yes"] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(impatient, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(impatient, run, cut)).toBeUndefined();
 });
 
 test("two waits on one port are settled by one entry, in the order they were made", async () => {
@@ -364,7 +364,7 @@ test("two waits on one port are settled by one entry, in the order they were mad
   const run = await LiveRun.start(both);
   expect(await run.commit(run.settles("approval", { value: "yes" }), run.timesOut("Promise(1)"))).toBe(1);
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["first yes", "second yes"] });
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(both, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(both, run, cut)).toBeUndefined();
 });
 
 // ── children ──
@@ -382,5 +382,5 @@ test("a child's id is derived from the run and its place, the same on every repl
   expect(value[0]).toMatch(/^[0-9a-f]{32}$/);
   expect(value[0]).not.toBe(value[1]);
   expect(run.entries[1]?.data).toContain(value[0]);
-  for (const cut of [1, ...run.cuts]) expect(await divergenceAt(parent, run, cut)).toBeUndefined();
+  for (const cut of [1, ...run.cuts]) expect(await findDivergence(parent, run, cut)).toBeUndefined();
 });

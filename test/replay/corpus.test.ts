@@ -11,8 +11,8 @@ import { END_ENTRIES, findJournalFault, type Entry } from "../../src/kernel/inde
 import { replayJournal, workflowBody, type Replay } from "../../src/workflow/index.ts";
 import { SPECIMENS, type Specimen } from "./corpus/workflows.ts";
 import { LiveRun, testHost } from "./live-run.ts";
-import { divergenceAt } from "./property.ts";
-import { chanceOf, type Chance } from "./seeded.ts";
+import { findDivergence } from "./replay-property.ts";
+import { randomSource, type RandomSource } from "./random-source.ts";
 
 const FOLDER = fileURLToPath(new URL("corpus/", import.meta.url));
 
@@ -29,7 +29,7 @@ interface Recording {
 // ── recording ──
 
 /** One completion per commit, in a seeded order, by the real functions. */
-async function play(run: LiveRun, chance: Chance, specimen: Specimen): Promise<void> {
+async function play(run: LiveRun, chance: RandomSource, specimen: Specimen): Promise<void> {
   while (!run.isOver) {
     run.now += 1 + chance.below(1000);
     if (specimen.cancelled === true && run.entries.length > 4) await run.commit(run.cancels("recorded"));
@@ -39,7 +39,7 @@ async function play(run: LiveRun, chance: Chance, specimen: Specimen): Promise<v
   }
 }
 
-async function step(run: LiveRun, command: string, chance: Chance): Promise<void> {
+async function step(run: LiveRun, command: string, chance: RandomSource): Promise<void> {
   const type = command.split("(")[0];
   if (type === "Timer") await run.commit(run.fires(command));
   else if (type === "Promise") await run.commit(run.timesOut(command));
@@ -62,7 +62,7 @@ async function record(name: string, specimen: Specimen): Promise<Recording> {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
-    const chance = chanceOf(specimen.seed);
+    const chance = randomSource(specimen.seed);
     let run = await LiveRun.start(recordedBy, specimen.input, { id: runId });
     await play(run, chance, specimen);
     if (specimen.unfinished === true)
@@ -132,12 +132,12 @@ for (const [name, { specimen, runId, entries, chain, verdict }] of recordings) {
       const limit = Error.stackTraceLimit;
       Error.stackTraceLimit = 0;
       try {
-        await play(played, chanceOf(found!.seed), found!);
+        await play(played, randomSource(found!.seed), found!);
       } finally {
         Error.stackTraceLimit = limit;
       }
       expect(played.chain).toBe(chain);
       for (let cut = 1; cut < entries.length; cut += 1)
-        expect(await divergenceAt(found!.definition, played, cut)).toBeUndefined();
+        expect(await findDivergence(found!.definition, played, cut)).toBeUndefined();
     });
 }

@@ -103,7 +103,7 @@ export class LiveRun {
   now: EpochMs = STARTED_AT;
   readonly logs: string[] = [];
   /** Commands asked for in this life of the run, in order; a cancelled timer is `Timer(0) cancel`. */
-  readonly asked: string[] = [];
+  readonly requested: string[] = [];
   /** What was appended from outside in this life, commit by commit. */
   readonly commits: Commit[] = [];
   /** Journal lengths at which a crash may cut: an append that is not in the middle of one commit's arrivals. */
@@ -226,7 +226,7 @@ export class LiveRun {
     const data = entryData.signalReceivedData(name, entryData.encodeInput(value));
     return { type: "SignalReceived", command: "", data, at: this.now };
   }
-  asks(name: string, id: string, args: unknown): Arrival {
+  requestsUpdate(name: string, id: string, args: unknown): Arrival {
     const data = entryData.updateRequestedData(id, name, entryData.encodeInput(args));
     return { type: "UpdateRequested", command: entryData.updateCommand(id), data, at: this.now };
   }
@@ -365,13 +365,13 @@ export class LiveRun {
 
   #ask(ask: CommandRequest): void {
     if (ask.kind === "emit" || ask.kind === "step" || ask.kind === "stop-nodes" || ask.kind === "limit-wait") return;
-    this.asked.push(labelOf(ask));
+    this.requested.push(labelOf(ask));
     if (ask.kind === "operation") {
       this.#operations.set(ask.command, ask);
       return;
     }
     if (ask.kind === "task") this.#tasks.set(ask.task.name, ask.task);
-    this.#append("type" in ask ? ask.type : ASK_ENTRIES[ask.kind], ask.command, ask.data);
+    this.#append("type" in ask ? ask.type : REQUEST_ENTRIES[ask.kind], ask.command, ask.data);
     this.cuts.push(this.entries.length);
   }
 
@@ -428,7 +428,7 @@ function labelOf(ask: Exclude<CommandRequest, { kind: "emit" | "limit-wait" | "s
   return ask.kind === "child-message" ? `${ask.command} ${ask.data}` : ask.command;
 }
 
-const ASK_ENTRIES = {
+const REQUEST_ENTRIES = {
   task: "TaskScheduled",
   child: "ChildWorkflowInitiated",
   timer: "TimerStarted",

@@ -57,7 +57,7 @@ test("ACCEPTANCE 23: terminal entries in any order give the same results and no 
     );
     const run = await LiveRun.resume(parallel, entries);
     expect(run.stop).toBeUndefined();
-    expect(run.asked).toEqual([]);
+    expect(run.requested).toEqual([]);
     expect(run.execution.outcome).toEqual({ status: "returned", value: { a: "a", b: "b", slept: undefined } });
   }
 });
@@ -341,7 +341,7 @@ test("ACCEPTANCE 25: a loop of 3 extended to 4 continues, with Task(3) as its on
   for (const determinism of ["per-type", "strict"] as const) {
     const run = await LiveRun.resume(loop(4), await threeTurns(), { determinism });
     await run.commit(run.answerOf("Task(2)", { value: "a2" }));
-    expect(run.asked).toEqual(["Task(3)"]);
+    expect(run.requested).toEqual(["Task(3)"]);
     await run.finish("Task(3)");
     expect(run.stop).toBeUndefined();
     expect(run.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1", "a2", "a3"] });
@@ -392,9 +392,9 @@ test("ACCEPTANCE 25: per type, a command that the code requests after it has cau
   const run = await LiveRun.start(before);
   await run.finish("Task(0)");
   const lenient = await LiveRun.resume(after, run.entries, PER_TYPE);
-  expect(lenient.asked).toEqual(["Timer(0)"]);
+  expect(lenient.requested).toEqual(["Timer(0)"]);
   await lenient.commit(lenient.fires("Timer(0)"));
-  expect(lenient.asked).toEqual(["Timer(0)"]);
+  expect(lenient.requested).toEqual(["Timer(0)"]);
   await lenient.commit(lenient.answerOf("Task(1)", { value: "a1" }));
   expect(lenient.execution.outcome).toEqual({ status: "returned", value: ["a0", "a1"] });
   // The same, with the completion before the request.
@@ -439,7 +439,7 @@ test("ACCEPTANCE 26: six counters start at 0, and seq is gap-free and independen
   });
   const run = await LiveRun.start(everything);
   const each = ["Task", "ChildWorkflow", "Timer", "Operation", "Promise", "State"];
-  expect(run.asked).toEqual([0, 1].flatMap((index) => each.map((type) => `${type}(${index})`)));
+  expect(run.requested).toEqual([0, 1].flatMap((index) => each.map((type) => `${type}(${index})`)));
   // Completions in another order than creations, so that no two orders agree.
   await run.finish("Operation(1)");
   await run.commit(run.answerOf("ChildWorkflow(1)", { value: 1 }), run.answerOf("ChildWorkflow(0)", { value: 1 }));
@@ -457,7 +457,7 @@ test("ACCEPTANCE 26: six counters start at 0, and seq is gap-free and independen
   expect(ended).toEqual(["Task(1)", "Task(0)"]);
   const again = await LiveRun.resume(everything, run.entries);
   expect(again.stop).toBeUndefined();
-  expect(again.asked).toEqual([]);
+  expect(again.requested).toEqual([]);
 });
 
 // ── ACCEPTANCE 44 ──
@@ -480,7 +480,7 @@ test("ACCEPTANCE 44: of two parallel operations only the unfinished one is calle
   calls.length = 0;
   const resumed = await LiveRun.resume(parallel, run.entries);
   expect(resumed.stop).toBeUndefined();
-  expect(resumed.asked).toEqual(["Operation(0)"]);
+  expect(resumed.requested).toEqual(["Operation(0)"]);
   await resumed.finish("Operation(0)", "Task(0)");
   expect(calls).toEqual(["first"]);
   expect(resumed.execution.outcome).toEqual({ status: "returned", value: ["FIRST", "SECOND"] });
@@ -496,7 +496,7 @@ test("ACCEPTANCE 44: an unfinished operation is requested again even if later co
   await run.finish("Task(0)");
   const resumed = await LiveRun.resume(mixed, run.entries);
   expect(resumed.stop).toBeUndefined();
-  expect(resumed.asked).toEqual(["Operation(0)"]);
+  expect(resumed.requested).toEqual(["Operation(0)"]);
 });
 
 test("ACCEPTANCE 7: the attempts of an operation continue from the count in the journal", async () => {
@@ -505,7 +505,7 @@ test("ACCEPTANCE 7: the attempts of an operation continue from the count in the 
   run.retryOperation("Operation(0)", new Error("once"), 1000);
   const resumed = await LiveRun.resume(stubborn, run.entries);
   expect(resumed.stop).toBeUndefined();
-  expect(resumed.asked).toEqual(["Operation(0)"]);
+  expect(resumed.requested).toEqual(["Operation(0)"]);
   expect(resumed.operation("Operation(0)")).toMatchObject({ attempt: 1, dueAt: run.entries.at(-1)!.at + 1000 });
 });
 
@@ -577,7 +577,7 @@ test("strict: commands of different types in another order are a violation; per 
     ),
   });
   expect(lenient.stop).toBeUndefined();
-  expect(lenient.asked).toEqual([]);
+  expect(lenient.requested).toEqual([]);
 });
 
 test("strict: canceling a timer at another point of the code is a violation", async () => {
@@ -595,7 +595,7 @@ test("strict: canceling a timer at another point of the code is a violation", as
   const { strict, lenient } = await bothModes(before, after);
   expect(strict.stop?.status).toBe("determinism_violation");
   expect(lenient.stop).toBeUndefined();
-  expect(lenient.asked).toEqual(["Task(0)"]);
+  expect(lenient.requested).toEqual(["Task(0)"]);
 });
 
 test("strict: a new command before the journal's last one is a violation; after it, it is an extension", async () => {
@@ -604,7 +604,7 @@ test("strict: a new command before the journal's last one is a violation; after 
   const appended = workflow("w", async (ctx) => Promise.all([ctx.sleep(1), ctx.sleep(2), ctx.task(taskA)]));
   const { strict, lenient } = await bothModes(before, inserted);
   expect(strict.stop).toMatchObject({ status: "determinism_violation", where: "Timer(1)" });
-  expect(lenient.asked).toEqual(["Task(0)"]);
+  expect(lenient.requested).toEqual(["Task(0)"]);
   // Also when the code awaits it, so that no later command is compared.
   const waiting = workflow("w", async (ctx) => {
     await ctx.task(taskA);
@@ -619,7 +619,7 @@ test("strict: a new command before the journal's last one is a violation; after 
   });
   const extended = await bothModes(before, appended);
   expect(extended.strict.stop).toBeUndefined();
-  expect(extended.strict.asked).toEqual(["Task(0)"]);
+  expect(extended.strict.requested).toEqual(["Task(0)"]);
 });
 
 test("strict: requesting a command after its completion is a violation; per type it gets the completion", async () => {

@@ -5,10 +5,10 @@ import { systemTimers } from "../../src/base/index.ts";
 import { findJournalFault, type DecodedEntry, type EntryType } from "../../src/kernel/index.ts";
 import { replayJournal, workflowBody, type RecordedJournal } from "../../src/workflow/index.ts";
 import { drained, LiveRun, testHost, type Drive } from "./live-run.ts";
-import { definitionOf, programOf, type Program } from "./programs.ts";
-import { divergenceAt } from "./property.ts";
-import { ROUGH, runToEnd, type Weather } from "./scheduler.ts";
-import { chanceOf } from "./seeded.ts";
+import { definitionOf, programOf, type Program } from "./random-program.ts";
+import { findDivergence } from "./replay-property.ts";
+import { FREQUENT_ARRIVALS, runToEnd, type ArrivalRates } from "./arrival-scheduler.ts";
+import { randomSource } from "./random-source.ts";
 
 /** How many programs, unless REPRISE_SEEDS says it; REPRISE_SEED=n tries the one with that number only. */
 const SEEDS = Number(process.env["REPRISE_SEEDS"] ?? 1_000);
@@ -23,9 +23,9 @@ const seeds = only === undefined ? Array.from({ length: SEEDS }, (_, index) => i
 
 function caseOf(
   seed: number,
-  weather: Weather,
+  weather: ArrivalRates,
 ): { program: Program; cuts: (run: LiveRun) => number[]; play: () => Promise<LiveRun> } {
-  const chance = chanceOf(seed);
+  const chance = randomSource(seed);
   const program = programOf(chance, 4 + chance.below(12));
   return {
     program,
@@ -87,7 +87,7 @@ const REACHABLE: readonly EntryType[] = [
 test("a random program cut anywhere and taken up again is the program it was", LONG, async () => {
   const covered = new Set<EntryType>();
   const findings = await inGroups(async (seed) => {
-    const { program, play, cuts } = caseOf(seed, ROUGH);
+    const { program, play, cuts } = caseOf(seed, FREQUENT_ARRIVALS);
     const definition = definitionOf(program);
     const run = await play();
     for (const type of run.types) covered.add(type);
@@ -105,7 +105,7 @@ test("a random program cut anywhere and taken up again is the program it was", L
     if (verdict.status !== "same")
       return [reproduction(seed, run.entries.length, `${verdict.message} ${String(verdict.actual)}`)];
     for (const cut of cuts(run)) {
-      const divergence = await divergenceAt(definition, run, cut);
+      const divergence = await findDivergence(definition, run, cut);
       if (divergence !== undefined) return [reproduction(seed, cut, divergence)];
     }
     return [];
@@ -118,7 +118,7 @@ test("a random program cut anywhere and taken up again is the program it was", L
 // ── wrong ways to deliver ──
 
 /** Nothing arrives together here, so that only the way of delivering can make a difference. */
-const STEADY: Weather = { ...ROUGH, together: 0, overlaps: 0, cancels: 0 };
+const STEADY: ArrivalRates = { ...FREQUENT_ARRIVALS, together: 0, overlaps: 0, cancels: 0 };
 
 type Choice = (available: readonly DecodedEntry[], recorded: RecordedJournal) => readonly DecodedEntry[];
 
@@ -172,7 +172,7 @@ async function divergencesOf(drive: Drive): Promise<{ diverged: number; silent: 
     const { program, play, cuts } = caseOf(seed, STEADY);
     const run = await play();
     const cut = cuts(run)[0]!;
-    return divergenceAt(definitionOf(program), run, cut, drive);
+    return findDivergence(definitionOf(program), run, cut, drive);
   });
   const diverged = found.filter((divergence) => divergence !== undefined);
   return { diverged: diverged.length, silent: diverged.filter((text) => text.includes("returned")).length };

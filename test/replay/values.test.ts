@@ -79,7 +79,7 @@ test("ACCEPTANCE 39: values round-trip identically, live and replayed, everywher
     expect(again.stop).toBeUndefined();
     expect(replayed).toHaveLength(6);
     for (const seen of replayed) expectSame(seen, valueAt(index));
-    expect(again.asked).toEqual([]);
+    expect(again.requested).toEqual([]);
     expect(replayed).toStrictEqual(live);
 
     // The output, as the journal holds it.

@@ -4,7 +4,7 @@
 //      which it was first made. What was acknowledged afterwards it never repeats: that must not be lost.
 
 import type { EngineCore } from "../../src/engine/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import type { SimProcess } from "./process.ts";
 import type { Lane } from "./scheduler.ts";
 
@@ -36,7 +36,7 @@ export interface Watched {
 
 export class Client {
   readonly #lane: Lane;
-  readonly #chance: Chance;
+  readonly #chance: RandomSource;
   readonly #processes: readonly SimProcess[];
   /** The ids of runs that were asked for. */
   readonly asked = new Set<string>();
@@ -53,7 +53,7 @@ export class Client {
   readonly #repeating = new Map<string, Promise<void>>();
   #order = 0;
 
-  constructor(lane: Lane, chance: Chance, processes: readonly SimProcess[]) {
+  constructor(lane: Lane, chance: RandomSource, processes: readonly SimProcess[]) {
     this.#lane = lane;
     this.#chance = chance;
     this.#processes = processes;

@@ -3,7 +3,7 @@
 // Every fault that fires has a name, `kill:3`: the third draw of its kind that said yes. A failing seed is made smaller by
 // allowing only some of them.
 
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
 
 /**
@@ -33,7 +33,7 @@ export class Faults {
   /** Those that have fired, in order. */
   readonly fired: string[] = [];
   isQuiet = false;
-  readonly #streams: ReadonlyMap<Fault, Chance>;
+  readonly #streams: ReadonlyMap<Fault, RandomSource>;
   readonly #counts = new Map<Fault, number>();
   readonly #keep: ReadonlySet<string> | undefined;
 
@@ -64,7 +64,7 @@ export class Faults {
   }
 
   /** Details of faults of a kind are drawn from its own stream. */
-  draw(kind: Fault): Chance {
+  draw(kind: Fault): RandomSource {
     return this.#streams.get(kind)!;
   }
 }

@@ -1,7 +1,7 @@
 // Part: a piece of a workload. It says what runs there are, what is asked of them from outside, and how each must end.
 
 import type { AnyTask, Database, Definition, Entry, RunRecord } from "../../src/kernel/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import type { Client } from "./client.ts";
 import type { Machine } from "./process.ts";
 
@@ -32,7 +32,7 @@ export interface Part {
 
 /** What parts have in common. */
 export interface PartHost {
-  readonly chance: Chance;
+  readonly chance: RandomSource;
   readonly database: Database<any>;
   readonly kind: "sqlite" | "remote";
   /** How much of it: 1 is the usual size. */
@@ -41,7 +41,7 @@ export interface PartHost {
   readonly expected: ReadonlyMap<string, string> | undefined;
 }
 
-export function between(chance: Chance, low: number, high: number): number {
+export function between(chance: RandomSource, low: number, high: number): number {
   return low + chance.below(high - low + 1);
 }
 

@@ -8,7 +8,7 @@ import { EngineCore } from "../../src/engine/engine.ts";
 import { registryOf } from "../../src/engine/index.ts";
 import { Labels, Redaction, type AnyTask, type Definition, type Store } from "../../src/kernel/index.ts";
 import type { OutboxHandler } from "../../src/worker/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
 import type { Lane, Scheduler } from "./scheduler.ts";
 
@@ -16,7 +16,7 @@ import type { Lane, Scheduler } from "./scheduler.ts";
 export interface Machine {
   /** Takes some time, by chance; never ends in a process that is killed meanwhile. */
   work(name: string): Promise<void>;
-  readonly chance: Chance;
+  readonly chance: RandomSource;
 }
 
 /** What a process runs. */
@@ -38,7 +38,7 @@ export interface ProcessHost {
   readonly program: Program;
   readonly leaseMs: number;
   readonly concurrency: number;
-  readonly workMs: (chance: Chance) => number;
+  readonly workMs: (chance: RandomSource) => number;
   open(life: Life): Promise<OpenedStore>;
   warned(process: string, message: string): void;
 }
@@ -185,7 +185,7 @@ export class SimProcess {
 
 const never = new Promise<never>(() => {});
 
-function randomOf(chance: Chance, lane: Lane): Random {
+function randomOf(chance: RandomSource, lane: Lane): Random {
   const hex = (digits: number): string => Array.from({ length: digits }, () => chance.below(16).toString(16)).join("");
   return {
     bytes: (count) => Uint8Array.from({ length: count }, () => chance.below(256)),

@@ -1,9 +1,9 @@
 // Chance: one stream of draws per purpose, all from one seed, so that drawing less for one purpose shifts no other.
 
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 
 /** sfc32, started from the seed and the name of the purpose. */
-export function stream(seed: number, purpose: string): Chance {
+export function stream(seed: number, purpose: string): RandomSource {
   let a = hash(purpose, seed);
   let b = hash(purpose, seed ^ 0x9e3779b9);
   let c = hash(purpose, 0x85ebca6b);

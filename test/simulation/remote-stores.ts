@@ -6,7 +6,7 @@ import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import type { RemoteStoreOptions } from "../../src/stores/remote/session.ts";
 import { SimServer, type SimBackend, type SimUserHandle, type SimWire } from "./store/sim-backend.ts";
 import type { Isolation } from "./store/sim-database.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { processStore, type Passage } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
 import { crashPoint, latency, latencyMs, type SimStores, type StoresHost } from "./stores.ts";
@@ -22,7 +22,7 @@ const OLDER_MS = 4_000;
 
 export interface RemoteHost extends StoresHost {
   readonly isolation: Isolation;
-  readonly chance: Chance;
+  readonly chance: RandomSource;
   /** A mutant: the same database with one promise broken. */
   readonly wrapBackend?: ((backend: SimBackend, life: Life) => SimBackend) | undefined;
 }

@@ -6,7 +6,7 @@
 
 import { InvariantError } from "../../src/base/index.ts";
 import type { Entry, RunRecord } from "../../src/kernel/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { readAll, type Ledger } from "./checks.ts";
 import type { Client } from "./client.ts";
 import type { Lane, Scheduler } from "./scheduler.ts";
@@ -23,7 +23,7 @@ export interface RollbacksHost {
 }
 
 /** Takes the database back once; answers how many runs are gone, or undefined when there is nothing to go back to. */
-export async function rollBack(host: RollbacksHost, chance: Chance): Promise<number | undefined> {
+export async function rollBack(host: RollbacksHost, chance: RandomSource): Promise<number | undefined> {
   const { scheduler, lane, stores, ledger, client, leastMs } = host;
   const { steps } = scheduler;
   const before = await readAll(stores.calm);

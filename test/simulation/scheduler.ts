@@ -5,7 +5,7 @@
 // C3. Time moves only when no process can go on. A paused process cannot; a dead one never will.
 
 import type { Clock, Timers } from "../../src/base/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { hash } from "./random.ts";
 
 /** Some moment; its only merit is that nobody takes it for the real time. */
@@ -72,13 +72,13 @@ export class Scheduler {
   steps = 0;
   /** Of everything that was told: the same seed gives the same one. */
   digest = 0;
-  readonly #chance: Chance;
+  readonly #chance: RandomSource;
   readonly #lanes = new Set<Lane>();
   readonly #timers: Timer[] = [];
   readonly #told = new Map<string, string[]>();
   #order = 0;
 
-  constructor(chance: Chance) {
+  constructor(chance: RandomSource) {
     this.#chance = chance;
   }
 

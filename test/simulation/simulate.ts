@@ -7,7 +7,7 @@
 import type { Random } from "../../src/base/index.ts";
 import { hasEnded } from "../../src/kernel/index.ts";
 import type { Isolation } from "./store/sim-database.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import { stream } from "./random.ts";
 import { endsOf, journalProblems, Ledger, Outside, readAll, strangers } from "./checks.ts";
 import { Client } from "./client.ts";
@@ -83,7 +83,7 @@ class World {
   readonly outcomes = new Map<string, string>();
   readonly lane: Lane;
   readonly #options: SimOptions & { readonly scenario: readonly string[] };
-  readonly #chance: Chance;
+  readonly #chance: RandomSource;
   readonly workers: number;
   readonly #leaseMs: number;
   parts: readonly Part[] = [];
@@ -125,7 +125,7 @@ class World {
       },
       leaseMs: this.#leaseMs,
       concurrency,
-      workMs: (work: Chance) => (work.happens(0.3) ? 0 : work.unit() * (work.happens(0.2) ? 1_000 : 100)),
+      workMs: (work: RandomSource) => (work.happens(0.3) ? 0 : work.unit() * (work.happens(0.2) ? 1_000 : 100)),
       open: stores.open,
       warned: (process: string, message: string) => this.scheduler.tell(process, `warns: ${message.slice(0, 120)}`),
     };
@@ -235,7 +235,7 @@ class World {
   }
 
   /** Of a machine, or of the database's own. */
-  #jump(chance: Chance): void {
+  #jump(chance: RandomSource): void {
     const machine = chance.pick([undefined, ...this.#processes]);
     const ms = Math.round((chance.unit() - 0.5) * chance.pick([200, 5_000, 7_200_000]));
     if (machine !== undefined) return machine.setClock(ms);
@@ -365,7 +365,7 @@ async function simulateOnce(options: SimOptions & { readonly scenario: readonly 
   };
 }
 
-function storeRandom(chance: Chance): Random {
+function storeRandom(chance: RandomSource): Random {
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => chance.below(256));
   const token = (): string => Buffer.from(bytes(16)).toString("hex");
   return { bytes, token, id: token };

@@ -2,7 +2,7 @@
 
 import type { Random } from "../../src/base/index.ts";
 import type { Database, Store } from "../../src/kernel/index.ts";
-import type { Chance } from "../replay/seeded.ts";
+import type { RandomSource } from "../replay/random-source.ts";
 import type { Faults } from "./faults.ts";
 import type { Witness } from "./process-store.ts";
 import type { Life, OpenedStore } from "./process.ts";
@@ -15,7 +15,7 @@ export interface StoresHost {
   readonly lane: Lane;
   readonly random: Random;
   readonly faults: Faults;
-  readonly latency: Chance;
+  readonly latency: RandomSource;
   readonly witness: Witness;
   /** Lets a process stand still for longer than its lease, right where it is. */
   pause(lane: Lane): void;
@@ -34,7 +34,7 @@ export interface SimStores {
    * The database returns to its state after an earlier commit; answers how. A restore goes back by `leastMs` or more.
    * Undefined: there is nothing to go back to.
    */
-  rollBack(chance: Chance, leastMs: number): string | undefined;
+  rollBack(chance: RandomSource, leastMs: number): string | undefined;
   /** `calm` anew: it shall not depend on how a store copes with lost history. */
   reopen(): Promise<void>;
   close(): Promise<void>;

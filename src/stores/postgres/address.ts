@@ -1,4 +1,4 @@
-// Address: what a URL says about the servers and the place of our tables in them.
+// Address: parses a PostgreSQL store URL: the servers, the database and the schema.
 
 import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
 import { Hosts, joinHosts, splitHosts } from "../remote/hosts.ts";
@@ -6,29 +6,36 @@ import { TLS_FILES, TLS_MODES, tlsOf, type Tls } from "../remote/tls.ts";
 import { connectMsOf, oneOf, refuseUnknownOptions } from "../remote/url-options.ts";
 
 export interface Address {
-  /** One URL per host, for the driver: without what is ours. */
+  /** One URL per host, for the driver, without Reprise's own options. */
   readonly hosts: Hosts<string>;
-  /** Undefined: as the driver's environment (PGSSLMODE) says. */
+  /** Undefined: the driver uses its environment (PGSSLMODE). */
   readonly tls: Tls | undefined;
-  /** `read-write`: a server that refuses writes by default is skipped as well. */
+  /** `read-write`: servers that refuse writes by default are skipped, too. */
   readonly target: "read-write" | "primary";
   readonly connectMs: number | undefined;
   readonly schema: string;
-  /** Whether a pooler that keeps a session's connection stands in between. */
+  /** Whether connections go through a pooler in session mode. */
   readonly isPooled: boolean;
-  /** For people: no password. */
+  /** Without the password, for messages. */
   readonly location: string;
 }
 
 const DEFAULT_SCHEMA = "reprise";
 const EXAMPLE = '"postgres://user:password@host:5432/database"';
-/** Short enough for the names of channels made from it. */
+/** Short enough for the names of notification channels derived from it. */
 const SCHEMA_NAME = /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/;
-const NOT_OURS = new Set(["public", "information_schema"]);
+const RESERVED_SCHEMAS = new Set(["public", "information_schema"]);
 const TARGETS = ["read-write", "primary", "any"] as const;
-const OURS = ["schema", "pooler", "target_session_attrs", "connect_timeout", "sslmode", ...TLS_FILES] as const;
-/** For the driver, by libpq's names. */
-const DRIVERS = ["host", "port", "user", "password", "options"] as const;
+const REPRISE_OPTIONS = [
+  "schema",
+  "pooler",
+  "target_session_attrs",
+  "connect_timeout",
+  "sslmode",
+  ...TLS_FILES,
+] as const;
+/** Options of the driver, with libpq's names. */
+const DRIVER_OPTIONS = ["host", "port", "user", "password", "options"] as const;
 
 export function addressOf(text: string): Address {
   const urls = splitHosts(text).map((each) => (URL.canParse(each) ? new URL(each) : undefined));
@@ -41,19 +48,19 @@ export function addressOf(text: string): Address {
       `expected a URL such as ${EXAMPLE}, got ${JSON.stringify(withoutPassword(text))}.${passwordHint(splitHosts(text)[0]!)}`,
     );
   const options = first.searchParams;
-  refuseUnknownOptions("postgres", options, [...OURS, ...DRIVERS]);
+  refuseUnknownOptions("postgres", options, [...REPRISE_OPTIONS, ...DRIVER_OPTIONS]);
   const schema = options.get("schema") ?? DEFAULT_SCHEMA;
-  if (!SCHEMA_NAME.test(schema) || NOT_OURS.has(schema))
+  if (!SCHEMA_NAME.test(schema) || RESERVED_SCHEMAS.has(schema))
     refuse(
-      `expected the name of a schema of Reprise's own (lower case letters, digits, _; at most 40), got ?schema=${schema}.`,
+      `?schema=${schema} cannot be used. Name a schema for Reprise alone: at most 40 lower-case letters, digits and _, not public or pg_….`,
     );
   const isPooled = oneOf("postgres", options, "pooler", ["session"]) !== undefined;
   const target = oneOf("postgres", options, "target_session_attrs", TARGETS) ?? "read-write";
-  if (urls.length > 1) checkSeveral(urls as readonly URL[], target, refuse);
+  if (urls.length > 1) checkHosts(urls as readonly URL[], target, refuse);
   const mode = oneOf("postgres", options, "sslmode", TLS_MODES);
   const tls = tlsOf("postgres", options, mode, `sslmode=${mode}`);
   const connectMs = connectMsOf("postgres", options);
-  for (const url of urls) for (const name of OURS) url!.searchParams.delete(name);
+  for (const url of urls) for (const name of REPRISE_OPTIONS) url!.searchParams.delete(name);
   const hosts = new Hosts(
     urls.map((url) => url!.href),
     (url) => new URL(url).host,
@@ -66,13 +73,18 @@ function isPostgres(url: URL): boolean {
   return url.protocol === "postgres:" || url.protocol === "postgresql:";
 }
 
-function checkSeveral(urls: readonly URL[], target: string, refuse: (problem: string) => never): void {
+function checkHosts(urls: readonly URL[], target: string, refuse: (problem: string) => never): void {
   if (target === "any")
-    refuse("target_session_attrs=any could choose a standby, which only reads. Write read-write or primary.");
+    refuse(
+      "target_session_attrs=any could choose a read-only standby. Use target_session_attrs=read-write or primary.",
+    );
   if (urls.some(({ hostname }) => hostname === ""))
-    refuse("the list of hosts has an empty place. Write them as in postgres://a:5432,b:5432/database.");
+    refuse("the list of hosts has an empty entry. Write it as in postgres://a:5432,b:5432/database.");
   const named = ["host", "port"].find((name) => urls[0]!.searchParams.has(name));
-  if (named !== undefined) refuse(`with several hosts there is no ?${named}=: write each host with its port.`);
+  if (named !== undefined)
+    refuse(
+      `?${named}= cannot be used with several hosts. Write each host with its port: postgres://a:5432,b:5432/database.`,
+    );
 }
 
 function locationOf(urls: readonly URL[], schema: string): string {

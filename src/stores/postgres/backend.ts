@@ -1,4 +1,4 @@
-// PostgreSQL as a backend: everything in one schema of one database, made and brought up to date when it is opened.
+// PostgresBackend: all tables in one schema of one database, created and migrated when the store is opened.
 
 import type { Client } from "pg";
 import { RepriseError, systemRandom, systemTimers, type Random, type Timers } from "../../base/index.ts";
@@ -15,20 +15,20 @@ import { samePid, verifySchema, verifyServer, verifySession, type Identity, type
 export interface PostgresOptions {
   readonly url: string;
   readonly durability?: "full" | "relaxed";
-  /** False: an older schema is refused instead of brought up to date. */
+  /** False: an older schema is refused instead of migrated. */
   readonly migrate?: boolean;
   readonly random?: Random;
-  /** They time answers of the server, so they are the machine's own. */
+  /** Real timers: they limit the response times of the server. */
   readonly timers?: Timers;
   readonly timeouts?: Partial<Timeouts>;
 }
 
-/** Names are told apart from other programs', and a connection's process from one that has its number by now. */
+/** The connection's `application_name`: tells its server process from another one that has its pid by now. */
 const nameOf = (writer: string): string => `reprise ${writer}`;
-/** How often `lastBatch` waits for a lock before it says that it could not find out. */
-const PATIENCE = 12;
+/** How often `lastBatch` waits for a lock before it fails. */
+const MAX_LOCK_WAITS = 12;
 
-/** Nothing is asked of the server before the first connection is. */
+/** Contacts no server; the first `connect` does. */
 export async function openPostgresBackend(options: PostgresOptions): Promise<Backend> {
   return new PostgresBackend({
     address: addressOf(options.url),
@@ -53,19 +53,19 @@ class PostgresBackend implements Backend {
   readonly kind = "postgres";
   readonly #parts: Parts;
   readonly #shapes: Shapes;
-  /** Of connections that were made here, by writer: what serves them. */
+  /** The server process of each connection, by writer. */
   readonly #pids = new Map<string, number>();
   readonly #listeners = new Set<Listener>();
-  readonly #own: string;
-  /** Whether the schema was found, or brought, up to date. */
+  readonly #processToken: string;
+  /** Whether the schema is verified or migrated. */
   #isReady = false;
   #server = "PostgreSQL";
-  #newest: Identity | undefined;
+  #newestServer: Identity | undefined;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#shapes = new Shapes(parts.address.schema);
-    this.#own = parts.random.token();
+    this.#processToken = parts.random.token();
   }
 
   async connect(): Promise<Connection> {
@@ -88,7 +88,7 @@ class PostgresBackend implements Backend {
     try {
       await within(client, timers, timeouts.answerMs, () => verifyServer(client, address, durability));
       if (address.isPooled) await this.#checkSession(client);
-      // However long: another process may be at it.
+      // Without a time limit: another process may be migrating.
       await migrate(client, address, mayMigrate);
       this.#isReady = true;
     } finally {
@@ -116,7 +116,7 @@ class PostgresBackend implements Backend {
       await client.query(settings);
       await watchClient(client);
       const verified = await verifyServer(client, address, durability);
-      const identity = this.#follow(verified);
+      const identity = this.#checkTimeline(verified);
       await verifySchema(client, address);
       const insert = `insert into ${this.#shapes.table("writers")} (writer, batch, mark) values ($1, 0, 0) returning pg_backend_pid() as pid`;
       const { rows } = await client.query<{ pid: number }>(insert, [writer]);
@@ -128,31 +128,30 @@ class PostgresBackend implements Backend {
     });
     this.#server = server.name;
     this.#pids.set(writer, server.pid);
-    const tidy = [...TIDY, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
+    const reset = [...RESET, settings, ...(durability === "full" ? ["set synchronous_commit = on"] : [])];
     const { schema } = address;
     const { answerMs, idleInTransactionMs: idleMs } = timeouts;
-    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, idleMs, tidy };
+    const parts = { client, shapes: this.#shapes, schema, writer, timers, answerMs, idleMs, reset };
     return new PostgresConnection({ ...parts, server: server.identity });
   }
 
-  /** L5. A primary that was left behind when another was promoted still answers, and what it acknowledges is lost. */
-  #follow({ identity }: Server): string {
+  /** remote.L5. An old primary that was replaced by a promoted standby still answers, but its commits are lost. */
+  #checkTimeline({ identity }: Server): string {
     const { system, timeline, started } = identity;
-    const newest = this.#newest;
+    const newest = this.#newestServer;
     if (newest?.system === system && timeline < newest.timeline)
       throw new ConnectionError("lost", {
         cause: new Error(
-          `the server is on timeline ${timeline} and was replaced by one on timeline ${newest.timeline}: let the address lead to the new primary, or restart this process if the old one is meant`,
+          `the server is on timeline ${timeline}, but this process has used one on timeline ${newest.timeline}: it is an old primary. Point the address to the new primary; if you returned to the old one on purpose, restart this process`,
         ),
       });
-    this.#newest = identity;
+    this.#newestServer = identity;
     return `${system} ${timeline} ${started}`;
   }
 
   async lastBatch(connection: Connection, writer: string): Promise<number> {
     const over = postgresConnection(connection);
-    // One that is gone answers nothing. One that may still hold what it had begun is ended; where that is not allowed it
-    // ends by itself, and is waited for.
+    // End the writer's server process, which may still hold locks. Where the role may not do that, wait until it ends.
     await over
       .alone(
         "select pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = $1 and application_name = $2",
@@ -170,11 +169,11 @@ class PostgresBackend implements Backend {
         this.#pids.delete(writer);
         return batch;
       } catch (error) {
-        if (!(error instanceof ConnectionError) || error.reason === "lost" || tries === PATIENCE) throw error;
+        if (!(error instanceof ConnectionError) || error.reason === "lost" || tries === MAX_LOCK_WAITS) throw error;
       }
   }
 
-  /** L3. A number below zero stands for a writer that must write nothing more: -1 for 0, -2 for 1. */
+  /** remote.L3. A negative batch marks a fenced writer, which can no longer commit: -1 for 0, -2 for 1. */
   async #fence(connection: PostgresConnection, writer: string): Promise<number> {
     const { rows } = await connection.alone(
       `insert into ${this.#shapes.table("writers")} as w (writer, batch, mark) values ($1, -1, 0)
@@ -206,13 +205,20 @@ class PostgresBackend implements Backend {
   async notify(connection: Connection, text: string): Promise<void> {
     await postgresConnection(connection).alone("select pg_notify($1, $2)", [
       { type: "text", value: this.#channel },
-      { type: "text", value: `${this.#own} ${text}` },
+      { type: "text", value: `${this.#processToken} ${text}` },
     ]);
   }
 
   async listen(heard: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { address, timeouts, timers } = this.#parts;
-    const listener = new Listener({ address, timeouts, timers, channel: this.#channel, own: this.#own, heard });
+    const listener = new Listener({
+      address,
+      timeouts,
+      timers,
+      channel: this.#channel,
+      own: this.#processToken,
+      heard,
+    });
     this.#listeners.add(listener);
     await listener.start();
     return {
@@ -247,7 +253,7 @@ class PostgresBackend implements Backend {
   }
 }
 
-/** D2. Lets the server notice within seconds that nobody waits for an answer any more; not every system can. */
+/** postgres.D2. Lets the server detect a lost client within seconds; not every operating system supports it. */
 async function watchClient(client: Client): Promise<void> {
   try {
     await client.query(WATCH);
@@ -258,8 +264,8 @@ async function watchClient(client: Client): Promise<void> {
 
 const WATCH = "set client_connection_check_interval = 2000";
 
-/** K4. Whatever user SQL can leave behind on a connection, besides what is prepared. */
-const TIDY = [
+/** postgres.K4. Resets everything that user SQL can leave on a connection, except prepared statements. */
+const RESET = [
   "reset session authorization",
   "reset all",
   "discard temp",
@@ -267,7 +273,7 @@ const TIDY = [
   "select pg_advisory_unlock_all()",
 ] as const;
 
-/** One statement for all of them. */
+/** One statement for all settings. */
 function settingsText(settings: Readonly<Record<string, string>>): string {
   const calls = Object.entries(settings).map(
     ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, false)`,

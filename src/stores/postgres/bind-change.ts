@@ -1,8 +1,8 @@
-// Changes as SQL: one statement per table and kind, however many rows.
+// Bind change: a change as one SQL statement, however many rows it has.
 //
-// C1. A row that is not as expected makes the statement divide by zero. Nothing of the transaction is written then, and
-//     nobody has to be asked before COMMIT is sent.
-// C2. Rows are written in the order of their keys, so that two writers do not wait for each other.
+// bind-change.C1. A row that differs from the expected values makes the statement divide by zero, which aborts the transaction. So
+//   COMMIT is sent in the same round trip, without waiting for the result.
+// bind-change.C2. Rows are written in key order, so that two writers do not deadlock.
 
 import type { Change, WireRow } from "../remote/backend.ts";
 import { columnsOf, columnType, keyColumns, type TableName } from "../remote/tables.ts";
@@ -43,7 +43,7 @@ function bindGuarded(shapes: Shapes, change: Guarded): Bound {
     ...expect.map((column) => quoted(`old ${column}`)),
   ];
   const source = `unnest(${places(1, names.length)}) k (${names.join(", ")})`;
-  // `is not distinct from` is also right for null, and no index is tempted by it.
+  // `is not distinct from` also matches null, and the planner uses no index for it.
   const asExpected = expect.map(
     (column) => ` and t.${quoted(column)} is not distinct from k.${quoted(`old ${column}`)}`,
   );
@@ -57,13 +57,13 @@ function bindGuarded(shapes: Shapes, change: Guarded): Bound {
   const values = [...key, ...set].map((column) => arrayOf(table, rows, column));
   for (const column of expect) values.push(arrayOf(table, old, column));
   if (expect.length === 0) return { shape: shapes.of(write), values };
-  // C1
+  // bind-change.C1
   values.push({ type: "int", value: rows.length });
   const guarded = `with done as (${write} returning 1) select 1 / (count(*) = $${values.length})::int from done`;
   return { shape: shapes.of(guarded), values };
 }
 
-/** C2 */
+/** bind-change.C2 */
 function inOrder({ table, rows, old = [] }: Guarded): { rows: readonly WireRow[]; old: readonly WireRow[] } {
   const key = keyColumns(table);
   const before = (a: WireRow, b: WireRow): number => {

@@ -46,7 +46,7 @@ export interface PostgresConnectionOptions {
   /** How long a function of the user's may ask for nothing. */
   readonly idleMs: number;
   /** K4. The statements that make the connection as it was. */
-  readonly tidy: readonly string[];
+  readonly reset: readonly string[];
 }
 
 export class PostgresConnection implements Connection {
@@ -58,7 +58,7 @@ export class PostgresConnection implements Connection {
   #isBroken = false;
   #isBusy = false;
   #isOpen = false;
-  #isUntidy = false;
+  #needsReset = false;
   #user: UserHandle | undefined;
 
   constructor(parts: PostgresConnectionOptions) {
@@ -114,7 +114,7 @@ export class PostgresConnection implements Connection {
       if (isConflict(error, schema)) return "conflict";
       if (isStampRefused(error)) return check === undefined ? "conflict" : "rolled_back";
       if (isRetryable(error)) return "retry";
-      if (this.#isUntidy && isUserConstraint(error, schema)) throw error;
+      if (this.#needsReset && isUserConstraint(error, schema)) throw error;
       throw storeErrorOf(error, "Committing");
     }
     this.#isOpen = false;
@@ -133,7 +133,7 @@ export class PostgresConnection implements Connection {
     const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
     await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));
-    this.#isUntidy = true;
+    this.#needsReset = true;
     const { client, schema, timers, idleMs } = this.#parts;
     this.#user = new UserHandle(client, schema, (act) => this.#timed(act), timers, idleMs);
     return this.#user;
@@ -169,7 +169,7 @@ export class PostgresConnection implements Connection {
   }
 
   async #exchange(statements: readonly Bound[], opens: boolean): Promise<readonly Result[]> {
-    if (this.#isUntidy && !this.#isOpen) await this.#tidyUp();
+    if (this.#needsReset && !this.#isOpen) await this.#reset();
     const isOpen = this.#isOpen || opens;
     try {
       const results = await this.#send(statements);
@@ -194,11 +194,11 @@ export class PostgresConnection implements Connection {
   }
 
   /** K4 */
-  async #tidyUp(): Promise<void> {
-    this.#isUntidy = false;
+  async #reset(): Promise<void> {
+    this.#needsReset = false;
     this.#user = undefined;
     try {
-      await this.#send(this.#parts.tidy.map((text) => this.#plain(text)));
+      await this.#send(this.#parts.reset.map((text) => this.#plain(text)));
     } catch (error) {
       this.#break();
       throw error instanceof ConnectionError ? error : new ConnectionError("lost", { cause: error });

@@ -1,9 +1,10 @@
-// Driver: `pg`, loaded when a PostgreSQL store is opened, and connections as we want them.
+// Driver: loads `pg` when a PostgreSQL store is opened, and opens connections with Reprise's settings.
 //
-// D1. READ COMMITTED, also outside of a transaction of ours.
-// D2. Nobody waits for ever: not for a lock, not for an answer, and a transaction whose owner is silent is ended by the server.
-// D3. Our statements are planned once, for any values, and by index: a plan made while a table was empty serves when it is
-//     full (queries.ts, Q3).
+// postgres.D1. READ COMMITTED, also outside Reprise's transactions.
+// postgres.D2. Every wait is limited: for a lock, for a response, and for a client that keeps a transaction open (the server ends
+//   its transaction).
+// postgres.D3. Statements are planned once, for all values, and use indexes: a plan made while a table is empty must still be
+//   right when it is full (bind-query.Q3).
 
 import type { Client } from "pg";
 import { RepriseError, type Timers } from "../../base/index.ts";
@@ -19,7 +20,7 @@ export interface Timeouts {
   readonly lockMs: number;
   readonly statementMs: number;
   readonly idleInTransactionMs: number;
-  /** Waiting for an answer: longer than the server may take, so that it is the connection that is broken. */
+  /** Waiting for a response: longer than the server's own limits, so that a timeout means a broken connection. */
   readonly answerMs: number;
 }
 
@@ -32,7 +33,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 };
 
 const KEEP_ALIVE_S = 10;
-/** For a goodbye, to which there may be no answer. */
+/** The limit for closing a connection cleanly. */
 export const CLOSE_MS = 2_000;
 
 export function sessionSettings(timeouts: Timeouts): Readonly<Record<string, string>> {
@@ -51,7 +52,7 @@ export function sessionSettings(timeouts: Timeouts): Readonly<Record<string, str
   };
 }
 
-/** D3 */
+/** postgres.D3 */
 const PLANNER = {
   plan_cache_mode: "force_generic_plan",
   enable_seqscan: "off",
@@ -61,10 +62,10 @@ const PLANNER = {
   jit: "off",
 } as const;
 
-/** For user SQL, until its transaction ends. */
+/** Resets the planner settings for user SQL, until its transaction ends. */
 export const USUAL_PLANNER: readonly string[] = Object.keys(PLANNER).map((name) => `set local ${name} to default`);
 
-/** @internal The driver's types are not there for everybody. Connects to the host that serves. */
+/** @internal Hidden from the published types, because `pg` may not be installed. Connects to the host that serves. */
 export async function connectClient(address: Address, timeouts: Timeouts, name: string): Promise<Client> {
   const { hosts, tls } = address;
   const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
@@ -96,9 +97,9 @@ async function connectHost(
     keepAliveInitialDelayMillis: KEEP_ALIVE_S * 1_000,
     ...(tls !== undefined && { ssl: tlsOptions("postgres", tls) }),
   });
-  // Whoever waits for an answer hears of it there; without a listener it would end the process.
+  // Pending calls get the error themselves; without a listener it would end the process.
   client.on("error", () => undefined);
-  // The answer to "do you offer TLS" is one letter; the driver's error for it has no code.
+  // The server refuses TLS with one letter; the driver's error for it has no code.
   let isTlsRefused = false;
   client.connection.stream.once("data", (bytes) => {
     isTlsRefused = tls !== undefined && tls.mode !== "disable" && bytes.length === 1 && bytes[0] === NO_TLS;
@@ -120,7 +121,7 @@ async function connectHost(
 
 const NO_TLS = "N".charCodeAt(0);
 
-/** Servers say it by themselves; what stands in between may leave it out. */
+/** Servers report `in_hot_standby` at connect; a proxy may omit it. */
 async function refuseStandby(
   client: Client,
   { location, target }: Address,
@@ -136,7 +137,7 @@ async function refuseStandby(
     throw new StandbyError(location, "read-only (default_transaction_read_only = on)");
 }
 
-/** @internal D2. What takes longer than this breaks the connection, which whoever waits on it then hears. */
+/** @internal postgres.D2. Destroys the connection when `act` takes longer; pending calls then fail. */
 export async function within<T>(client: Client, timers: Timers, ms: number, act: () => Promise<T>): Promise<T> {
   const stop = timers.set(ms, () => client.connection.stream.destroy(), { ref: false });
   try {

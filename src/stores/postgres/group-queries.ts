@@ -1,12 +1,11 @@
-// Groups: the same query about many runs, asked once. Words ask run by run; a statement for each would cost the server ten
-// times what it takes to find the rows.
+// Group queries: the same query for many runs, as one statement. Row statements query run by run; one statement per query would
+// cost the server ten times as much as finding the rows.
 //
-// G1. Queries that differ in their values alone become one statement, which asks each of them in turn (`lateral`), in
-//     their order.
-// G2. It stands where the last of them stood: nothing is read before a lock that was asked for before it.
-// G3. One statement sees one moment, also when it had to wait for a lock in the middle. So only those are put together that
-//     lock nothing, never wait, or ask for rows that the lock of their run keeps as they are.
-// G4. `offset 0` keeps the planner from making a join of it, which it might turn around (Q3).
+// group-queries.G1. Queries that differ only in their values become one statement, which runs each of them (`lateral`), in order.
+// group-queries.G2. It takes the position of the last of them: nothing is read before a lock that was requested earlier.
+// group-queries.G3. One statement has one snapshot, even if it waits for a lock. So only queries are grouped that lock nothing, never
+//   wait, or read rows that the lock of their run protects.
+// group-queries.G4. `offset 0` prevents the planner from turning it into a join, which it might reorder (bind-query.Q3).
 
 import type { QueryResult } from "../remote/backend.ts";
 import type { BoundQuery } from "./bind-query.ts";
@@ -15,10 +14,10 @@ import type { Shapes } from "./shapes.ts";
 import type { Bound, Parameter } from "./wire.ts";
 import type { Result } from "./pipeline.ts";
 
-/** Fewer are not worth a statement of their own. */
-const FEWEST = 4;
+/** Fewer queries are not grouped. */
+const MIN_QUERIES = 4;
 
-/** One statement, and the queries it answers, by their place in the list. */
+/** One statement, and the indexes of the queries it output. */
 export interface QueryGroup extends Bound {
   readonly places: readonly number[];
 }
@@ -32,20 +31,20 @@ export function groupQueries(shapes: Shapes, queries: readonly BoundQuery[]): re
   });
   const groups = [...byText.values()].flatMap((places): readonly QueryGroup[] => {
     const first = queries[places[0] as number] as BoundQuery;
-    if (places.length < FEWEST || !canGroup(first))
+    if (places.length < MIN_QUERIES || !canGroup(first))
       return places.map((place) => ({ ...(queries[place] as BoundQuery), places: [place] }));
-    return [together(shapes, first, queries, places)];
+    return [groupOf(shapes, first, queries, places)];
   });
-  // G2
+  // group-queries.G2
   return groups.sort((a, b) => (a.places.at(-1) as number) - (b.places.at(-1) as number));
 }
 
 function canGroup({ shape, values, isOneOfMany }: BoundQuery): boolean {
-  // A text in quotes might look like a place for a value.
+  // Text in quotes might look like a parameter.
   return isOneOfMany && values.length > 0 && !shape.text.includes("'") && values.every((value) => "value" in value);
 }
 
-function together(
+function groupOf(
   shapes: Shapes,
   { shape, values }: BoundQuery,
   queries: readonly BoundQuery[],
@@ -53,10 +52,10 @@ function together(
 ): QueryGroup {
   const names = values.map((_, index) => `p${index + 1}`);
   const one = shape.text.replaceAll(/\$(\d+)/g, "k.p$1");
-  // G4. What is limited, locked or counted is no join either way.
-  const asked = /\b(?:limit|for|count)\b/.test(one) ? one : `${one} offset 0`;
+  // group-queries.G4. A query with a limit, a lock or a count is never turned into a join.
+  const lateral = /\b(?:limit|for|count)\b/.test(one) ? one : `${one} offset 0`;
   const text = `select k.n, q.* from unnest(${names.map((_, index) => `$${index + 1}`).join(", ")})
-    with ordinality k (${names.join(", ")}, n) cross join lateral (${asked}) q`;
+    with ordinality k (${names.join(", ")}, n) cross join lateral (${lateral}) q`;
   const rows = places.map((place) =>
     (queries[place] as BoundQuery).values.map((value) => ("value" in value ? value.value : null)),
   );
@@ -64,22 +63,22 @@ function together(
   return { shape: shapes.of(text), values: arrays, places };
 }
 
-/** The answers in the order of the queries. */
+/** The results in the order of the queries. */
 export function resultsOf(
   queries: readonly BoundQuery[],
   groups: readonly QueryGroup[],
   results: readonly Result[],
 ): readonly QueryResult[] {
-  const answers: QueryResult[] = queries.map(() => []);
+  const output: QueryResult[] = queries.map(() => []);
   groups.forEach(({ places }, index) => {
     const { rows } = results[index] as Result;
     const { columns } = queries[places[0] as number] as BoundQuery;
-    if (places.length === 1) answers[places[0] as number] = rowsOf(columns, rows);
+    if (places.length === 1) output[places[0] as number] = rowsOf(columns, rows);
     else {
       const byNumber = places.map((): (readonly (string | null)[])[] => []);
       for (const [number, ...fields] of rows) byNumber[Number(number) - 1]?.push(fields);
-      places.forEach((place, at) => (answers[place] = rowsOf(columns, byNumber[at] ?? [])));
+      places.forEach((place, at) => (output[place] = rowsOf(columns, byNumber[at] ?? [])));
     }
   });
-  return answers;
+  return output;
 }

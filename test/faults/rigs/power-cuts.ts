@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Chance } from "../../replay/seeded.ts";
+import type { RandomSource } from "../../replay/random-source.ts";
 import { without, type Rig, type Tally, type World } from "../rig.ts";
 import { openStore, openSubject } from "../subject.ts";
 
@@ -119,7 +119,7 @@ class File {
   }
 
   /** What is left of it after a cut. */
-  cut(chance: Chance): Buffer | undefined {
+  cut(chance: RandomSource): Buffer | undefined {
     if (!this.isNamed && chance.happens(0.5)) return undefined;
     const content = new Content(Buffer.from(this.#content.bytes));
     for (const change of this.#pending) if (chance.happens(0.5)) change(content);

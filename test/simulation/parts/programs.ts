@@ -1,7 +1,7 @@
 // Random durable code whose result does not depend on who is first, so that an oracle without an engine can say what it is.
 
 import { promise, queue, signal, task, workflow, type WorkflowContext } from "reprise";
-import type { Chance } from "../../replay/seeded.ts";
+import type { RandomSource } from "../../replay/random-source.ts";
 import type { Client } from "../client.ts";
 import { between, expectOutput, type Part, type PartHost, type RunEnd } from "../part.ts";
 import type { Machine } from "../process.ts";
@@ -26,7 +26,7 @@ const BRANCHES = ["sequence", "all", "settled", "race", "any", "try"] as const;
 type Leaf = { readonly do: (typeof LEAVES)[number]; readonly id: number; readonly ms: number };
 type Program = Leaf | { readonly do: (typeof BRANCHES)[number]; readonly parts: readonly Program[] };
 
-function generate(chance: Chance, depth: number, ids: { next: number }): Program {
+function generate(chance: RandomSource, depth: number, ids: { next: number }): Program {
   if (depth > 0 && chance.happens(0.6))
     return {
       do: chance.pick(BRANCHES),

@@ -1,7 +1,7 @@
 // Random nested promises whose every result depends on the order things came in (test/replay/programs.ts). What they give
 // nobody can say beforehand; that a replay gives the same is all there is to judge, and that they end.
 
-import { CALLED, definitionOf, PORTS, programOf, SIGNALS } from "../../replay/programs.ts";
+import { CALLED, definitionOf, PORTS, programOf, SIGNALS } from "../../replay/random-program.ts";
 import { between, type Part, type PartHost } from "../part.ts";
 
 export function replaysPart({ chance }: PartHost): Part {

@@ -10,7 +10,7 @@ import { createTestEngine } from "reprise/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../../src/base/index.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
-import { chanceOf } from "../../replay/seeded.ts";
+import { randomSource } from "../../replay/random-source.ts";
 import { SPREAD, twoHundred } from "./flow-definitions.ts";
 import type { Work } from "./flow-worker.ts";
 
@@ -53,7 +53,7 @@ test(
     const expected = await undisturbed();
     const path = join(folder, "flow.db");
     const ran = join(folder, "ran.txt");
-    const chance = chanceOf(SEED);
+    const chance = randomSource(SEED);
     await using client = await createClient({ store: `sqlite:${path}`, definitions: [twoHundred] });
     const run = await client.start(twoHundred, 7 as never, { id: "the run" });
     let kills = 0;

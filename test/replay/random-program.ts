@@ -6,7 +6,7 @@
 import { FatalError } from "../../src/base/index.ts";
 import { promise, signal, stream, task, update, type AnyTask, type Definition } from "../../src/kernel/index.ts";
 import { workflow, type WorkflowContext } from "../../src/workflow/index.ts";
-import type { Chance } from "./seeded.ts";
+import type { RandomSource } from "./random-source.ts";
 
 export const PORTS = ["approval", "payment", "reply"] as const;
 export const SIGNALS = ["tick", "tock"] as const;
@@ -82,7 +82,7 @@ const SHAPES = [
 ] as const;
 
 /** A program of about `size` leaves. */
-export function programOf(chance: Chance, size: number): Program {
+export function programOf(chance: RandomSource, size: number): Program {
   if (size <= 1) return leafOf(chance);
   const shape = chance.pick(SHAPES);
   switch (shape) {
@@ -118,16 +118,16 @@ export function programOf(chance: Chance, size: number): Program {
   }
 }
 
-function sized(chance: Chance, size: number): Program {
+function sized(chance: RandomSource, size: number): Program {
   return programOf(chance, Math.max(1, Math.round(size)));
 }
 
-function branchesOf(chance: Chance, size: number): Program[] {
+function branchesOf(chance: RandomSource, size: number): Program[] {
   const count = Math.min(size, 2 + chance.below(3));
   return Array.from({ length: count }, () => sized(chance, size / count));
 }
 
-function leafOf(chance: Chance): Program {
+function leafOf(chance: RandomSource): Program {
   const leaf = chance.pick(LEAVES);
   switch (leaf) {
     case "task":
@@ -154,7 +154,7 @@ function leafOf(chance: Chance): Program {
 
 // ── following it ──
 
-class Follower {
+class Interpreter {
   readonly #ctx: WorkflowContext;
   mixed = 0;
 
@@ -312,7 +312,7 @@ export function definitionOf(program: Program): Definition {
   const signals = { tick: signal<number>(), tock: signal<number>() };
   const updates = { poke: update<number, number>(), prod: update<number, number>(), shown: stream<number>() };
   return workflow("program", { ports: { ...ports, ...signals, ...updates } }, async (ctx) => {
-    const follower = new Follower(ctx as unknown as WorkflowContext);
+    const follower = new Interpreter(ctx as unknown as WorkflowContext);
     const value = await follower.follow(program);
     return { value, mixed: follower.mixed };
   });

@@ -1,6 +1,6 @@
 // Seeded chance: one number reproduces a whole test.
 
-export interface Chance {
+export interface RandomSource {
   /** In [0, 1). */
   unit(): number;
   /** A whole number in [0, max). */
@@ -11,7 +11,7 @@ export interface Chance {
 }
 
 /** mulberry32: small, fast, good enough to choose what happens next. */
-export function chanceOf(seed: number): Chance {
+export function randomSource(seed: number): RandomSource {
   let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   const unit = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -5,7 +5,7 @@ import { encode } from "../../src/base/index.ts";
 import { isCancel, isTerminal, type Definition, type Entry, type EntryType } from "../../src/kernel/index.ts";
 import { entryData, type Execution } from "../../src/workflow/index.ts";
 import { LiveRun, type Commit, type Drive } from "./live-run.ts";
-import { runAgain } from "./scheduler.ts";
+import { runAgain } from "./arrival-scheduler.ts";
 
 /** How the code ended, as text; stacks are left out. */
 export function outcomeText(execution: Execution): string {
@@ -46,7 +46,7 @@ const lines = (entries: readonly Entry[]): string[] =>
   entries.map(({ type, command, data }) => `${type} ${command} ${data.replace(STACK, "")}`);
 
 /** Why the run taken up at `cut` is not the run it was; undefined when it is. */
-export async function divergenceAt(
+export async function findDivergence(
   definition: Definition,
   run: LiveRun,
   cut: number,
@@ -59,7 +59,7 @@ export async function divergenceAt(
   const stopped = stoppedAt();
   if (stopped !== undefined) return stopped;
   const committed = new Set(prefix.flatMap(labelOf));
-  const repeated = resumed.asked.find((command) => committed.has(command));
+  const repeated = resumed.requested.find((command) => committed.has(command));
   if (repeated !== undefined) return `asked again for ${repeated}`;
   const wanted = await runAgain(resumed, commitsAfter(run, cut));
   const stoppedLater = stoppedAt();

@@ -1,10 +1,10 @@
 // A seeded world around a LiveRun: it chooses what happens next, until the run is over.
 
-import { PORTS, SIGNALS, UPDATES } from "./programs.ts";
+import { PORTS, SIGNALS, UPDATES } from "./random-program.ts";
 import type { Arrival, Commit, LiveRun } from "./live-run.ts";
-import type { Chance } from "./seeded.ts";
+import type { RandomSource } from "./random-source.ts";
 
-export interface Weather {
+export interface ArrivalRates {
   readonly failures: number;
   /** How often several things arrive in one commit. */
   readonly together: number;
@@ -19,7 +19,7 @@ export interface Weather {
   readonly overlaps: number;
 }
 
-export const CALM: Weather = {
+export const NO_ARRIVALS: ArrivalRates = {
   failures: 0,
   together: 0,
   cancels: 0,
@@ -28,7 +28,7 @@ export const CALM: Weather = {
   updates: 0,
   overlaps: 0,
 };
-export const ROUGH: Weather = {
+export const FREQUENT_ARRIVALS: ArrivalRates = {
   failures: 0.2,
   together: 0.3,
   cancels: 0.03,
@@ -38,7 +38,7 @@ export const ROUGH: Weather = {
   overlaps: 0.3,
 };
 
-function answer(chance: Chance, weather: Weather): { value: number } | { error: Error } {
+function answer(chance: RandomSource, weather: ArrivalRates): { value: number } | { error: Error } {
   if (!chance.happens(weather.failures)) return { value: chance.below(1000) };
   const error = new Error(`failure ${chance.below(1000)}`);
   // The same text on every machine.
@@ -47,12 +47,12 @@ function answer(chance: Chance, weather: Weather): { value: number } | { error: 
 }
 
 /** One thing that can happen now; undefined when nothing can. */
-function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | undefined {
+function arrivalOf(run: LiveRun, chance: RandomSource, weather: ArrivalRates): Arrival | undefined {
   if (chance.happens(weather.cancels)) return chance.happens(0.7) ? run.cancels("enough") : run.missesDeadline();
   if (chance.happens(weather.earlySettles)) return run.settles(chance.pick(PORTS), answer(chance, weather));
   if (chance.happens(weather.signals)) return run.signals(chance.pick(SIGNALS), chance.below(1000));
   if (chance.happens(weather.updates))
-    return run.asks(chance.pick(UPDATES), `update-${chance.below(6)}`, chance.below(1000));
+    return run.requestsUpdate(chance.pick(UPDATES), `update-${chance.below(6)}`, chance.below(1000));
   const open = run.execution.openWaits().filter(({ command }) => run.execution.isOpen(command));
   if (open.length === 0) return undefined;
   const { command, type, name, timed } = chance.pick(open);
@@ -66,7 +66,7 @@ function arrivalOf(run: LiveRun, chance: Chance, weather: Weather): Arrival | un
     : run.settles(name, answer(chance, weather));
 }
 
-function arrivalsOf(run: LiveRun, chance: Chance, weather: Weather, count: number): Arrival[] {
+function arrivalsOf(run: LiveRun, chance: RandomSource, weather: ArrivalRates, count: number): Arrival[] {
   return Array.from({ length: count }, () => arrivalOf(run, chance, weather) ?? []).flat();
 }
 
@@ -74,7 +74,7 @@ function arrivalsOf(run: LiveRun, chance: Chance, weather: Weather, count: numbe
 const MAX_COMMITS = 5_000;
 
 /** Lets things happen until the run is over; false when it waits for ever. */
-export async function runToEnd(run: LiveRun, chance: Chance, weather: Weather): Promise<boolean> {
+export async function runToEnd(run: LiveRun, chance: RandomSource, weather: ArrivalRates): Promise<boolean> {
   for (let turn = 0; !run.isOver; turn += 1) {
     if (turn === MAX_COMMITS) return false;
     const arrivals = arrivalsOf(run, chance, weather, chance.happens(weather.together) ? 2 + chance.below(2) : 1);

@@ -1,0 +1,92 @@
+// Two copies of the package in one process, as bundlers make them: definitions and errors of one work in the other.
+
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, expect, test } from "vitest";
+import * as first from "reprise";
+import { createFolder, rejection } from "./world.ts";
+
+/** Loads the sources once more, from another folder, so that every module of the package is evaluated again. */
+async function loadCopy(): Promise<typeof first> {
+  const sources = folder.file("src");
+  await cp(new URL("../../src", import.meta.url), sources, { recursive: true });
+  const copy = (await import(pathToFileURL(join(sources, "index.ts")).href)) as typeof first;
+  expect(copy.workflow).not.toBe(first.workflow);
+  expect(copy.FatalError).not.toBe(first.FatalError);
+  return copy;
+}
+
+const folder = createFolder();
+afterAll(() => folder[Symbol.dispose]());
+const second = await loadCopy();
+
+test("an engine runs the task, workflow, graph and flow of another copy of the package", async () => {
+  const slow = second.queue("slow", { concurrency: 1 });
+  const double = second.task("double", { queue: slow }, (_ctx, n: number) => n * 2);
+  const count = second
+    .graph("count", {
+      state: { n: second.last(0), log: second.append<string>() },
+      ports: { go: second.promise<number>() },
+    })
+    .node("add", async (ctx, { n }) => ({ n: n + (await ctx.task(double, 1)), log: ["add"] }))
+    .node("wait", async (ctx) => second.goto(second.END, { n: await ctx.promise("go"), log: ["wait"] }))
+    .edge(second.START, "add")
+    .edge("add", "wait", ({ n }) => n >= 4)
+    .edge("add", "add");
+  const sums = second
+    .flow("sums", { input: second.typed<readonly number[]>() })
+    .spread("doubled", ["input"], { concurrency: 2 }, ({ input }) => input, double)
+    .inline("sum", ["doubled"], ({ doubled }) => doubled.reduce((a, b) => a + b, 0))
+    .output(["sum"], ({ sum }) => sum);
+  const whole = second.workflow("whole", { ports: { name: second.signal<string>() } }, async (ctx, id: string) => {
+    const child = ctx.child(count, {}, { id: `${id}-count` });
+    const sum = await ctx.child(sums, [1, 2, 3]);
+    return { name: await ctx.receive("name"), sum, n: (await child).n, four: await ctx.task(double, 2) };
+  });
+  await using engine = await first.createEngine({
+    store: "sqlite::memory:",
+    definitions: [whole, count, sums, double],
+  });
+  const run = await engine.start(whole, "w", { id: "w" });
+  await run.signal("name", "Ann");
+  await engine.get(count, "w-count").resolve("go", 7, { beforeStart: true });
+  expect(await run.result()).toEqual({ name: "Ann", sum: 12, n: 7, four: 4 });
+  expect(await run.replay()).toMatchObject({ status: "same" });
+  const graphRun = engine.get(count, "w-count");
+  expect(await graphRun.stateAt(2)).toEqual({ n: 4, log: ["add", "add"] });
+  expect(await graphRun.replay()).toMatchObject({ status: "same" });
+});
+
+test("START, END and definitions of two copies can be mixed in one graph and in one flow", async () => {
+  const half = second.task("half", (_ctx, n: number) => n / 2);
+  const mixed = second
+    .graph("mixed", { state: { n: first.max(0) } })
+    .node("a", async () => first.goto(first.END, { n: 1 }))
+    .node("b", async () => ({ n: 2 }))
+    .edge(first.START, ["a", "b"])
+    .edge("b", first.END);
+  const pipeline = first
+    .flow("pipeline", { input: first.typed<number>() })
+    .call("half", ["input"], { timeout: "1 minute" }, half, ({ input }) => input)
+    .call("graph", ["half"], mixed, ({ half }) => ({ n: half }))
+    .output(["graph"], ({ graph }) => graph.n);
+  await using engine = await first.createEngine({ store: "sqlite::memory:", definitions: [pipeline, mixed, half] });
+  const run = await engine.start(pipeline, 20);
+  expect(await run.result()).toBe(10);
+});
+
+test("errors of another copy are recognized", async () => {
+  let attempts = 0;
+  const fails = second.workflow("fails", async (ctx) =>
+    ctx.run("try", { retry: { maxAttempts: 5, baseDelay: 1 } }, () => {
+      attempts += 1;
+      throw new second.FatalError("no stock");
+    }),
+  );
+  await using engine = await first.createEngine({ store: "sqlite::memory:", definitions: [fails] });
+  const error = await rejection((await engine.start(fails)).result());
+  expect(error).toBeInstanceOf(first.RepriseError);
+  expect(error).toBeInstanceOf(second.RepriseError);
+  expect(attempts).toBe(1);
+});
