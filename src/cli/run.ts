@@ -3,6 +3,7 @@
 import { formatMs, RepriseError, type Duration } from "../base/index.ts";
 import { shownUrl, storeOf } from "../stores/index.ts";
 import { createClient, createEngine, type StartOptions } from "../engine/index.ts";
+import { CommandError } from "./command-error.ts";
 import type { GlobalOptions } from "./global-options.ts";
 import { checkWorkflow, loadDefinitions, loadEngineOptions, type Loaded } from "./load-definitions.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -51,7 +52,9 @@ export async function run(
   try {
     const handle = await engine.start(name, input as undefined, startOptionsOf(options));
     remark(paintError("dim", `run ${plain(handle.id)}`));
-    const output: unknown = await awaitResult(handle, options);
+    const output: unknown = await awaitResult(handle, options).catch((error: unknown) => {
+      throw withNextCommand(error, handle.id, options);
+    });
     const info = await handle.info();
     const took = formatMs((info.endedAt?.getTime() ?? 0) - info.createdAt.getTime());
     if (options.json)
@@ -97,6 +100,14 @@ function startOptionsOf({ id, tag, priority, delay, deadline }: RunOptions): Sta
 interface ResultHandle {
   readonly id: string;
   result(options?: { timeout?: typeof HINT_AFTER }): Promise<unknown>;
+}
+
+/** `reprise show` explains a failed run better than its message. */
+function withNextCommand(error: unknown, id: string, { store }: RunOptions): unknown {
+  if (!(error instanceof RepriseError) || error.code !== "RUN_FAILED") return error;
+  const { cause, details, message } = error;
+  const next = `reprise show ${id} --store ${shownUrl(store)}`;
+  return new CommandError("RUN_FAILED", message, next, { cause, ...(details && { details }) });
 }
 
 async function awaitResult(handle: ResultHandle, options: RunOptions): Promise<unknown> {

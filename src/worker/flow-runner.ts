@@ -329,10 +329,9 @@ export class FlowRunner {
     if (outcome.status !== "committed") {
       claims.release();
       if (outcome.status === "stale") return;
-      this.#host.log("error", `Flow ${run.body.name}: ${outcome.evidence.code} at ${outcome.evidence.node}`, {
-        run: record.id,
-        status: "blocked",
-      });
+      const { code, node } = outcome.evidence;
+      const message = `Flow ${run.body.name} is blocked: ${code} at node ${node}. Run \`reprise show ${record.id}\` for the evidence.`;
+      this.#host.log("error", message, { run: record.id, status: "blocked" });
       return this.#host.onUnheld(record);
     }
     this.#host.onCommitted(record);

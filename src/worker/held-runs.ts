@@ -5,7 +5,7 @@
 // held-runs.R3. After any outcome but `committed` the worker discards the run and releases its turn. It submits the results of
 //   finished tasks separately.
 
-import { CancelledError, encode, type EpochMs, type Timers } from "../base/index.ts";
+import { CancelledError, encode, invariant, type EpochMs, type Timers } from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -169,6 +169,11 @@ export class HeldRuns {
 
   startTurn(turn: ClaimedTurn): void {
     const { record, token, inbox } = turn;
+    try {
+      checkTurn(turn);
+    } catch (error) {
+      return this.#stopper.stopClaimed(record, token, error);
+    }
     const earlyCancel = findEarlyCancel(inbox);
     if (earlyCancel !== undefined) return this.#endNotStarted(turn, earlyCancel);
     if (record.kind === "flow") return this.#host.flows.take(turn);
@@ -327,8 +332,7 @@ export class HeldRuns {
       if (released) this.#host.claimer.request("turns");
       else this.#loadInbox(run);
     }
-    if (released)
-      this.#runs.release(run.record.run, run)?.discard(() => new CancelledError("The run is no longer held here."));
+    if (released) this.#runs.release(run.record.run, run)?.discard(notHeld);
     else if (run.isParked) this.#releaseParked(run);
     else this.#host.pump.markDirty(run);
     if (this.#host.claimer.isRequested("turns") || this.#host.claimer.isRequested("items")) this.#host.pump.wake();
@@ -401,7 +405,7 @@ export class HeldRuns {
   }
 
   #forget(run: HotRun): void {
-    run.discard(() => new CancelledError("The run is no longer held here."));
+    run.discard(notHeld);
     this.#runs.delete(run.record.run, run);
     this.#host.pump.forget(run);
   }
@@ -470,6 +474,16 @@ export class HeldRuns {
     const hot = this.#hold(record, execution, token, 0);
     if (record.arrivals > 0) this.#loadInbox(hot);
   }
+}
+
+const notHeld = (): CancelledError =>
+  new CancelledError("This worker no longer holds the run; another worker may run this step again.");
+
+function checkTurn({ record: { run, head }, token, inbox }: ClaimedTurn): void {
+  invariant(run > 0, "a claimed run has a number");
+  invariant(token !== "", "a claimed turn has a token");
+  invariant(head > 0, "a claimed run has its first entry");
+  invariant(inbox.length === 0 || inbox[0]!.arrival > 0, "arrivals count from 1");
 }
 
 /** The last arrival that the run had read before the claim returned `inbox`. */

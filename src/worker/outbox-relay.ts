@@ -3,7 +3,16 @@
 // A handler takes an execution slot, like every user function. The relay retries it without limit: the run that sent the
 // message may have ended, so no code could handle a final failure.
 
-import { backoffMs, decode, drawUnit, RetryLaterError, seedOf, type EpochMs, type Timers } from "../base/index.ts";
+import {
+  backoffMs,
+  decode,
+  drawUnit,
+  InvariantError,
+  RetryLaterError,
+  seedOf,
+  type EpochMs,
+  type Timers,
+} from "../base/index.ts";
 import {
   emit,
   isObserved,
@@ -70,7 +79,8 @@ export class OutboxRelay {
   async #call({ destination, data, runId, generation, command }: ClaimedMessage): Promise<void> {
     const { payload } = decode(data) as { payload?: unknown };
     const handler = this.#host.handlers.get(destination);
-    if (handler === undefined) throw new Error(`claimed a message to ${destination}, which has no handler`);
+    if (handler === undefined)
+      throw new InvariantError(`The worker claimed a message to ${destination}, which has no handler.`);
     await callInStep(`outbox ${destination}`, () => handler(payload, idempotencyKeyOf(runId, generation, command)));
   }
 

@@ -45,7 +45,7 @@ export class Restart {
     const lease = this.#host.lease();
     lease.abandon();
     this.#host.evictAll();
-    tasks.abandonAll(() => new CancelledError("The lease was lost."));
+    tasks.abandonAll(() => new CancelledError("The worker lost its lease; another worker may run this task again."));
     // Finished work is committed first, while its tokens are still valid. Not `idle`: a loaded pump never is.
     this.#done = pump
       .flushed()

@@ -1,6 +1,6 @@
 // Runs one attempt of a flow node: decodes its arguments, calls its function, reports the outcome.
 
-import { decode, RepriseError, toMs } from "../base/index.ts";
+import { decode, InvariantError, toMs } from "../base/index.ts";
 import { isTask, parseNow, taskBody, type AnyTask, type ClaimedItem, type Definition } from "../kernel/index.ts";
 import {
   requireSynchronous,
@@ -109,7 +109,7 @@ function workOf(
   const { work } = node;
   if (given === SKIPPED) return { outcome: "skip" };
   if ("item" in given) {
-    if (work.kind !== "spread") throw new RepriseError("INVARIANT", `${ref.item} is no item of a spread.`);
+    if (work.kind !== "spread") throw new InvariantError(`Node ${ref.item} is not an item of a spread.`);
     return callOf(work.run, given.item, (ctx) => (work.run as Function)(ctx, given.item, ref.index));
   }
   if ("value" in given) return valueOf(given.value);

@@ -53,15 +53,23 @@ export class RunStopper {
   }
 
   stopBroken(run: HotRun, error: unknown): void {
+    const { token, record } = run;
+    if (token === undefined) return;
+    this.#holder.releaseMemory(run);
+    this.stopClaimed(record, token, error);
+  }
+
+  stopClaimed(record: RunRecord, token: string, error: unknown): void {
     this.#host.report(error);
-    this.stopRun(run, blockedEvidence(error).evidence, "blocked");
+    const { message, evidence } = blockedEvidence(error);
+    this.stopWith(record, token, evidence, "blocked", message);
   }
 
   stopRun(run: HotRun, evidence: string, status: Stop["status"]): void {
     const { token, record } = run;
     if (token === undefined) return;
     this.#holder.releaseMemory(run);
-    this.stopWith(record, token, evidence, status, run.execution.stop?.message ?? "internal error");
+    this.stopWith(record, token, evidence, status, run.execution.stop?.message ?? "");
   }
 
   stopWith(record: RunRecord, token: string, evidence: string, status: Stop["status"], message: string): void {

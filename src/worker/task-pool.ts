@@ -1,6 +1,6 @@
 // TaskPool: the items that run on this worker.
 
-import type { EpochMs, Timers, PayloadLimits } from "../base/index.ts";
+import { InvariantError, type EpochMs, type Timers, type PayloadLimits } from "../base/index.ts";
 import type { Arrival, ClaimedItem, Logger, RunNumber } from "../kernel/index.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Registry } from "../process/index.ts";
@@ -39,7 +39,7 @@ export class TaskPool {
   /** Starts a claimed task; the caller has acquired its slot. */
   start(item: ClaimedItem, local: boolean): void {
     const body = this.#host.registry.findTask(item.name);
-    if (body === undefined) throw new Error(`claimed ${item.name}, which is not registered`);
+    if (body === undefined) throw new InvariantError(`The worker claimed task ${item.name}, which is not registered.`);
     this.#begin(item, local, (host) => runTask(host, body, item));
   }
 

@@ -9,20 +9,20 @@ const ONE_CONNECTION = "a database in memory belongs to its one connection";
 /** Name of a case → why it cannot hold in memory. */
 const MEMORY_SKIPS: ReadonlyMap<string, string> = new Map([
   ["concurrent starts of one id on two connections start it once", ONE_CONNECTION],
-  ["of a start and messages that race for an id none is lost, whoever is first", ONE_CONNECTION],
-  ["what was answered is there for a connection opened later", "a database in memory is gone when it is closed"],
+  ["no message is lost when a start and messages race for one id", ONE_CONNECTION],
+  ["a committed write is visible to a connection opened later", "a database in memory is gone when it is closed"],
   ["two connections that claim at the same time share the turns without overlap", ONE_CONNECTION],
   ["two connections that claim at the same time share the items without overlap", ONE_CONNECTION],
-  ["a timer fires once when two connections look at the same time", ONE_CONNECTION],
+  ["a timer fires once when two connections poll at the same time", ONE_CONNECTION],
   ["a lease is taken over once when two connections reap at the same time", ONE_CONNECTION],
   ["suspects are spread over workers that claim at the same time", ONE_CONNECTION],
-  ["a time that two connections fire at once is fired by one of them", ONE_CONNECTION],
-  ["a queue has no more items out at once than its concurrency, whoever claims", ONE_CONNECTION],
-  ["a singleton start answers the live run with its key, whoever asks", ONE_CONNECTION],
-  ["100-way race: of 100 who commit one checkpoint at once, one does, and 99 learn that it is in", ONE_CONNECTION],
-  ["of connections that bring a node's arrivals at the same time, one queues it", ONE_CONNECTION],
-  ["a connection notices that another one wrote", ONE_CONNECTION],
-  ["a connection opened after the wall clock was set back goes on from what was written", ONE_CONNECTION],
+  ["a time that two connections fire at once is fired once", ONE_CONNECTION],
+  ["a queue leases at most as many items at once as its concurrency, across workers", ONE_CONNECTION],
+  ["a singleton start returns the live run with its key, for every caller", ONE_CONNECTION],
+  ["of 100 concurrent commits of one checkpoint one succeeds, and 99 are already committed", ONE_CONNECTION],
+  ["when several connections bring a node's arrivals at the same time, one of them queues it", ONE_CONNECTION],
+  ["a connection notices that another one has written", ONE_CONNECTION],
+  ["a connection opened after the wall clock was set back continues from the stored time", ONE_CONNECTION],
 ]);
 
 test("store cases have different names", () => {

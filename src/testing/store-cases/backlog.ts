@@ -33,7 +33,7 @@ function texts(backlog: readonly Backlog[]): readonly string[] {
 }
 
 export const backlogCases: readonly StoreCase[] = [
-  storeCase("what waits is listed by what is needed to take it", async (store, t) => {
+  storeCase("the backlog is listed by what a worker needs to claim it", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store);
     const slot = { queue: "mail", key: "a" };
@@ -65,7 +65,7 @@ export const backlogCases: readonly StoreCase[] = [
     assert.deepEqual([backlog[7]?.oldestAt, backlog[8]?.oldestAt], [store.now() - 5, store.now()]);
   }),
 
-  storeCase("a node waits and is claimed under the longest route there may be", async (store) => {
+  storeCase("a node with the longest possible route is listed and claimed", async (store) => {
     const worker = await registerWorker(store);
     const long = "€".repeat(133);
     const longest = "€".repeat(134);
@@ -86,7 +86,7 @@ export const backlogCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, worker, [other])).name, other);
   }),
 
-  storeCase("what is held, delayed or stopped does not wait to be taken", async (store, t) => {
+  storeCase("leased, delayed and stopped work is not part of the backlog", async (store, t) => {
     const worker = await registerWorker(store);
     await startWaiting(store, worker, "waits");
     const held = await startHeld(store, worker, "order-1");
@@ -108,7 +108,7 @@ export const backlogCases: readonly StoreCase[] = [
     assert.deepEqual(texts(await store.readBacklog()), ["task charge: 1", "turn checkout@1: 2"]);
   }),
 
-  storeCase("suspects, and those that wait for their key, are part of what waits", async (store, t) => {
+  storeCase("suspects and parked items are part of the backlog", async (store, t) => {
     await declare(store);
     const starter = await registerWorker(store);
     await startWithTasks(store, starter, "order-1", 1);
@@ -126,7 +126,7 @@ export const backlogCases: readonly StoreCase[] = [
     assert.deepEqual(texts(await store.readBacklog()), ["task charge: 1", "task mail mail: 2", "turn checkout@1: 1"]);
   }),
 
-  storeCase("nothing is counted further than asked, and the least urgent is not forgotten", async (store, t) => {
+  storeCase("counts stop at the given limit and include the lowest priority", async (store, t) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 1, () => ({ priority: -1 }));
     await startRun(store, "first", { priority: -1 });

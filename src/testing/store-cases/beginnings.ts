@@ -42,7 +42,7 @@ async function claimIds(store: Store, worker: number): Promise<readonly string[]
 }
 
 export const beginningCases: readonly StoreCase[] = [
-  storeCase("a delayed run begins at its time, and no message makes it begin earlier", async (store, t) => {
+  storeCase("a delayed run starts when its delay is over, and no message starts it earlier", async (store, t) => {
     const worker = await registerWorker(store);
     const begin = store.now();
     const { record } = await start(store, "order-1", { delayMs: 1_000 });
@@ -61,7 +61,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).createdAt, begin);
   }),
 
-  storeCase("runs of a queue begin as many as fit, and one that ends makes room", async (store) => {
+  storeCase("a queue starts as many runs as it has slots, and a run that ends frees its slot", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 2 });
     for (const id of ["a", "b", "c"]) await startInLine(store, id);
@@ -93,7 +93,7 @@ export const beginningCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a run whose key is taken lets others begin, and begins when the key is free", async (store) => {
+  storeCase("a run whose key has no free slot does not block other runs, and starts when the key has one", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     for (const [id, key] of [
@@ -116,7 +116,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.deepEqual(await claimIds(store, worker), ["a2"]);
   }),
 
-  storeCase("a run of a version that nobody here has is not let in, and takes nobody's place", async (store, t) => {
+  storeCase("a run of a version that the worker lacks is not started and takes no slot", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 1 });
     await startInLine(store, "v2", undefined, { version: 2, priority: 9 });
@@ -138,7 +138,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.equal((await admit(store, 100, 3)).runs.length, 1);
   }),
 
-  storeCase("children of a queue wait for room like other runs", async (store) => {
+  storeCase("children in a queue wait for a slot like other runs", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 1 });
     await startInLine(store, "first");
@@ -155,7 +155,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.deepEqual(await claimIds(store, worker), ["child"]);
   }),
 
-  storeCase("a run that is cancelled before it begins leaves its line, and its holder is told", async (store) => {
+  storeCase("a run that is cancelled before it starts leaves its queue, and its holder learns that its code never ran", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     for (const id of ["a1", "a2"]) await startInLine(store, id, "a");
@@ -177,7 +177,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.deepEqual((await fireDue(store)).nextAt, undefined);
   }),
 
-  storeCase("a singleton start answers the live run with its key, whoever asks", async (store, t) => {
+  storeCase("a singleton start returns the live run with its key, for every caller", async (store, t) => {
     const other = await t.openAgain();
     const worker = await registerWorker(store);
     const claim = { worker, token: "the first" };
@@ -201,7 +201,7 @@ export const beginningCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a debounced start replaces what a run that has not begun was given, and when it begins",
+    "a debounced start replaces the input and the start time of a run that has not started",
     async (store, t) => {
       const worker = await registerWorker(store);
       const debounce = { debounce: "doc", delayMs: 1_000 };

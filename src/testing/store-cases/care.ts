@@ -49,7 +49,7 @@ async function startChild(
 }
 
 export const careCases: readonly StoreCase[] = [
-  storeCase("writing every payload anew changes nothing that can be read", async (store) => {
+  storeCase("rekeying changes no readable payload", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "with tasks", 1);
     const item = await takeItem(store, worker);
@@ -72,7 +72,7 @@ export const careCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, worker)).failures, "[1]");
   }),
 
-  storeCase("prune removes runs that ended before the given moment, and only those", async (store, t) => {
+  storeCase("prune deletes the runs that ended before the given time, and only those", async (store, t) => {
     const worker = await registerWorker(store);
     const old = await startEnded(store, worker, "old");
     await startRun(store, "old but queued", { definition: "other" });
@@ -89,7 +89,7 @@ export const careCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 0 });
   }),
 
-  storeCase("a dry run of prune counts what it would remove, families whole, and removes nothing", async (store, t) => {
+  storeCase("a dry run of prune counts the runs it would delete, in whole families, and deletes nothing", async (store, t) => {
     const worker = await registerWorker(store);
     await startEnded(store, worker, "alone");
     const start = await startHeld(store, worker, "parent");
@@ -106,7 +106,7 @@ export const careCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 3 });
   }),
 
-  storeCase("a family is pruned whole, and only when all of it has ended long enough ago", async (store, t) => {
+  storeCase("a family is pruned as a whole, once every run of it ended before the given time", async (store, t) => {
     const worker = await registerWorker(store);
     const start = await startHeld(store, worker, "grandparent");
     const [grandparent, middle] = await startChild(store, worker, start, "parent");
@@ -126,7 +126,7 @@ export const careCases: readonly StoreCase[] = [
     assert.deepEqual(await store.listRuns({ limit: 10 }), []);
   }),
 
-  storeCase("a live child keeps its parent and its siblings", async (store, t) => {
+  storeCase("a live child keeps its parent and its siblings from being pruned", async (store, t) => {
     const worker = await registerWorker(store);
     const start = await startHeld(store, worker, "parent");
     const [middle, ended] = await startChild(store, worker, start, "ended");
@@ -151,7 +151,7 @@ export const careCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("a message to the number of a pruned run reaches nobody", async (store, t) => {
+  storeCase("a message to the number of a pruned run is dropped", async (store, t) => {
     const worker = await registerWorker(store);
     const sender = await startHeld(store, worker, "sender");
     const pruned = await startEnded(store, worker, "pruned");
@@ -163,7 +163,7 @@ export const careCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "next")).arrivals, 0);
   }),
 
-  storeCase("a backup opens as a store with the same runs and can go on with them", async (store, t) => {
+  storeCase("a backup opens as a store with the same runs, and they continue there", async (store, t) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "tasks", 2);
     await startEnded(store, worker, "ended");
@@ -198,7 +198,7 @@ export const timeCases: readonly StoreCase[] = [
     assert.equal(store.now(), start + 1_500);
   }),
 
-  storeCase("time never goes backwards when the wall clock does, and does not stand still", async (store, t) => {
+  storeCase("time never goes backwards when the wall clock is set back, and does not stand still", async (store, t) => {
     t.clock.advance(10);
     await startRun(store, "before");
     const start = store.now();
@@ -210,7 +210,7 @@ export const timeCases: readonly StoreCase[] = [
     assert.ok(record.createdAt >= start + 1_000);
   }),
 
-  storeCase("timers and leases run out on time although the wall clock was set back", async (store, t) => {
+  storeCase("timers fire and leases expire on time although the wall clock was set back", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, sleepsUntil(held, store.now() + 1_000));
@@ -221,7 +221,7 @@ export const timeCases: readonly StoreCase[] = [
     assert.equal((await store.reap(reaper)).turns, 1);
   }),
 
-  storeCase("a connection opened after the wall clock was set back goes on from what was written", async (store, t) => {
+  storeCase("a connection opened after the wall clock was set back continues from the stored time", async (store, t) => {
     t.clock.advance(5_000);
     const { createdAt } = await startRun(store, "order-1");
     t.clock.setBack(HOUR);

@@ -71,7 +71,7 @@ export const checkpointCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "duplicate commit: a step that is in with the same key is already committed, whoever says it again",
+    "a step that is committed again with the same key is already committed, for every caller",
     async (store) => {
       const worker = await registerWorker(store);
       const before = await startGraph(store, worker, "a");
@@ -89,7 +89,7 @@ export const checkpointCases: readonly StoreCase[] = [
   ),
 
   storeCase(
-    "same step, different state: whoever lost the turn is told so, and changes nothing",
+    "another state for a committed step from a worker that lost the turn is lease_lost and changes nothing",
     async (store, { clock }) => {
       const worker = await registerWorker(store);
       const late = await startGraph(store, worker, "a");
@@ -105,7 +105,7 @@ export const checkpointCases: readonly StoreCase[] = [
   ),
 
   storeCase(
-    "same step, different state: from the holder it is a conflict, and the first one is kept with the evidence",
+    "another state for a committed step from the holder is a conflict: the first checkpoint is kept, and the run stops with evidence",
     async (store) => {
       const worker = await registerWorker(store);
       const before = await startGraph(store, worker, "a");
@@ -124,7 +124,7 @@ export const checkpointCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a key is used once in the whole store", async (store) => {
+  storeCase("a checkpoint key is unique in the whole store", async (store) => {
     const worker = await registerWorker(store);
     await startGraph(store, worker, "a");
     const held = await startHeld(store, worker, "b", GRAPH);
@@ -133,7 +133,7 @@ export const checkpointCases: readonly StoreCase[] = [
     assert.equal((await store.readJournal(held.run, 0)).length, 1);
   }),
 
-  storeCase("a void commit leaves no checkpoint", async (store) => {
+  storeCase("a rejected commit leaves no checkpoint", async (store) => {
     const worker = await registerWorker(store);
     const held = await startGraph(store, worker, "a");
     assert.equal(await outcomeOf(store, { ...held, token: newToken() }, step(held, 1)), "lease_lost");
@@ -141,7 +141,7 @@ export const checkpointCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "100-way race: of 100 who commit one checkpoint at once, one does, and 99 learn that it is in",
+    "of 100 concurrent commits of one checkpoint one succeeds, and 99 are already committed",
     async (store, tools) => {
       const worker = await registerWorker(store);
       const held = await startGraph(store, worker, "a");
@@ -156,7 +156,7 @@ export const checkpointCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("checkpoints outlive their run and go when it is pruned", async (store, { clock }) => {
+  storeCase("checkpoints outlive the end of their run and are deleted when it is pruned", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const held = await startGraph(store, worker, "a");
     await commitTurn(store, held, COMPLETES);

@@ -60,7 +60,7 @@ export const childCases: readonly StoreCase[] = [
     assert.equal((await claimTurns(store, worker, ["child", { name: "child", version: 3 }])).length, 2);
   }),
 
-  storeCase("a child started with a claim is its starter's", async (store) => {
+  storeCase("a child started with a claim is leased to the worker that started it", async (store) => {
     const worker = await registerWorker(store);
     const parent = await startHeld(store, worker, "parent");
     const claim = { worker, token: newToken() };
@@ -136,7 +136,7 @@ export const childCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "parent")).arrivals, 0);
   }),
 
-  storeCase("a child goes on when its parent has ended, and its answer is dropped", async (store) => {
+  storeCase("a child continues after its parent has ended, and its answer is dropped", async (store) => {
     const worker = await registerWorker(store);
     const parent = await startHeld(store, worker, "parent");
     const child = newChild(0, "child");
@@ -152,7 +152,7 @@ export const childCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "parent")).arrivals, 0);
   }),
 
-  storeCase("parents and children that end in one batch are all answered", async (store) => {
+  storeCase("parents and children that end in one batch all get their answers", async (store) => {
     const worker = await registerWorker(store);
     const parents = await Promise.all([0, 1].map((n) => startHeld(store, worker, `parent-${n}`)));
     const started = [];

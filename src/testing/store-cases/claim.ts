@@ -22,7 +22,7 @@ async function startRuns(store: Store, count: number): Promise<void> {
 }
 
 export const claimCases: readonly StoreCase[] = [
-  storeCase("a due turn goes to one worker only", async (store) => {
+  storeCase("a due turn is claimed by one worker only", async (store) => {
     const [one, two] = [await registerWorker(store), await registerWorker(store)];
     await startRuns(store, 30);
     const claims = await Promise.all([one, two, one, two].map((worker) => claimTurns(store, worker, ["checkout"], 10)));
@@ -90,7 +90,7 @@ export const claimCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("the most urgent turn is claimed first, among equals the oldest", async (store, t) => {
+  storeCase("the turn with the highest priority is claimed first, then the oldest", async (store, t) => {
     const worker = await registerWorker(store);
     for (const [id, priority] of [
       ["low-old", 0],
@@ -107,7 +107,7 @@ export const claimCases: readonly StoreCase[] = [
     assert.deepEqual(order, ["high-old", "high-new", "low-old", "low-new", "negative"]);
   }),
 
-  storeCase("urgency counts across definitions", async (store) => {
+  storeCase("priority counts across definitions", async (store) => {
     const worker = await registerWorker(store);
     await startRun(store, "a", { definition: "a", priority: 1 });
     await startRun(store, "b", { definition: "b", priority: 2 });
@@ -116,7 +116,7 @@ export const claimCases: readonly StoreCase[] = [
     assert.deepEqual(order.sort(), ["b", "c"]);
   }),
 
-  storeCase("a claimed run says how far it has got", async (store) => {
+  storeCase("a claimed run has its head, chain and read messages", async (store) => {
     const worker = await registerWorker(store);
     const waiting = await startWaiting(store, worker, "order-1", { tags: ["vip"], version: 4 });
     await send(store, "order-1");
@@ -135,7 +135,7 @@ export const claimCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("a pulse tells status, arrivals and token of every run that exists", async (store) => {
+  storeCase("readProgress returns status, arrivals and token of every run that exists", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "held");
     await send(store, "held");

@@ -37,7 +37,7 @@ function toJoin(item: ClaimedItem): CompleteWrite {
 export const completionCases: readonly StoreCase[] = [
   // ── readiness (CN2, CN3, ACC 17) ──
 
-  storeCase("a node is queued by the completion that brings its last arrival, in whatever order", async (store) => {
+  storeCase("a node is queued by the completion that brings its last arrival, in any order", async (store) => {
     const worker = await registerWorker(store);
     for (const order of ORDERS) {
       const id = `order-${order.join("")}`;
@@ -57,7 +57,7 @@ export const completionCases: readonly StoreCase[] = [
     }
   }),
 
-  storeCase("of a node's arrivals in one batch, the last one queues it, once", async (store) => {
+  storeCase("the last of a node's arrivals in one batch queues the node once", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startWithNodes(store, worker, "import-1", ...JOIN);
     const items = await takeNodes(store, worker, ...JOIN);
@@ -70,7 +70,7 @@ export const completionCases: readonly StoreCase[] = [
     await takeNodes(store, worker, "j");
   }),
 
-  storeCase("of connections that bring a node's arrivals at the same time, one queues it", async (store, t) => {
+  storeCase("when several connections bring a node's arrivals at the same time, one of them queues it", async (store, t) => {
     const worker = await registerWorker(store);
     const others = [await t.openAgain(), await t.openAgain()];
     for (let n = 0; n < 10; n++) {
@@ -128,7 +128,7 @@ export const completionCases: readonly StoreCase[] = [
 
   // ── what is refused (CN1, CN4, ACC 18, 19) ──
 
-  storeCase("a completion that comes twice, or with an old token, is stale and writes nothing", async (store, t) => {
+  storeCase("a repeated completion, or one with an old token, is stale and writes nothing", async (store, t) => {
     const [first, second] = [await registerWorker(store), await registerWorker(store)];
     const { run } = await startWithNodes(store, first, "import-1", "x");
     const [old] = await takeNodes(store, first, "x");
@@ -153,7 +153,7 @@ export const completionCases: readonly StoreCase[] = [
     await store.write([{ write: "terminate", id: "import-1", data: "{}", answer: "{}", cancel: "{}" }]);
   }),
 
-  storeCase("a completion under a turn that was given back is stale", async (store) => {
+  storeCase("a completion under a returned turn is stale", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithNodes(store, worker, "import-1", "x");
     await assertNothingWritten(store, async () => {
@@ -164,7 +164,7 @@ export const completionCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a completion for a run that has ended, or is not there, is stale", async (store) => {
+  storeCase("a completion for a run that has ended or does not exist is stale", async (store) => {
     const worker = await registerWorker(store);
     await startWithNodes(store, worker, "import-1", "x");
     const [x] = await takeNodes(store, worker, "x");
@@ -179,7 +179,7 @@ export const completionCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a third arrival for a node that waits for two blocks the run with evidence, counters stay",
+    "a third arrival at a node that requires two blocks the run with evidence and does not change the counters",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startWithNodes(store, worker, "import-1", "w", ...JOIN);
@@ -208,7 +208,7 @@ export const completionCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("an arrival for a barrier whose spread has not run blocks the run", async (store) => {
+  storeCase("an arrival at a barrier before its spread blocks the run", async (store) => {
     const worker = await registerWorker(store);
     await startWithNodes(store, worker, "import-1", "x");
     const [x] = await takeNodes(store, worker, "x");
@@ -237,7 +237,7 @@ export const completionCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("items that are spread a second time block the run", async (store) => {
+  storeCase("a second spread of the same items blocks the run", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startFlow(store, worker, "import-1", {
       ...spreadOf(3, 3),
@@ -256,7 +256,7 @@ export const completionCases: readonly StoreCase[] = [
   // ── entries (CN6) ──
 
   storeCase(
-    "completions of one run share a batch: entries are dense, in the order of the writes, and chained",
+    "completions of one run in one batch get dense entries in the order of the writes, and one chain",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startWithNodes(store, worker, "import-1", ...JOIN);
@@ -289,7 +289,7 @@ export const completionCases: readonly StoreCase[] = [
   // ── inputs (F7) ──
 
   storeCase(
-    "what came for a node is read in one go: by target, edge and index, with the entries that hold it",
+    "a node's inputs are read in one query, by target, edge and index, with the entries that hold them",
     async (store) => {
       const worker = await registerWorker(store);
       const one = await startWithNodes(store, worker, "import-1", ...JOIN);

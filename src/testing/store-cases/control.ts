@@ -58,7 +58,7 @@ async function startFailed(store: Store, worker: number, id: string): Promise<He
 }
 
 export const controlCases: readonly StoreCase[] = [
-  storeCase("who holds an item can see whether it still is theirs", async (store) => {
+  storeCase("the holder of an item can read whether it still holds it", async (store) => {
     const worker = await registerWorker(store);
     const started = await startHeld(store, worker, "order-1");
     const named = (n: number): { name: string } => ({ name: n === 0 ? "charge" : "refund" });
@@ -77,7 +77,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a deadline comes due once, counted from the start, and goes with the run's end",
+    "a deadline fires once, counted from the start, and is deleted when the run ends",
     async (store, { clock }) => {
       const worker = await registerWorker(store);
       const late = await startWaiting(store, worker, "late", { deadlineMs: 5_000 });
@@ -97,7 +97,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a child's deadline is counted from its own start", async (store, { clock }) => {
+  storeCase("a child's deadline is counted from the start of the child", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const parent = await startHeld(store, worker, "parent");
     clock.advance(1_000);
@@ -122,7 +122,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a run that its holder pauses keeps the reason until it is resumed, and its holder its turn",
+    "a run that pauses itself keeps the reason until it is resumed, and its holder keeps the turn",
     async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
@@ -139,7 +139,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("nobody pauses by itself a run that another holds; one that nobody holds can be", async (store) => {
+  storeCase("a worker cannot pause a run that another worker holds, and can pause one that no worker holds", async (store) => {
     const worker = await registerWorker(store);
     await startHeld(store, worker, "held");
     const { run } = await startWaiting(store, worker, "waiting");
@@ -162,7 +162,7 @@ export const controlCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "waiting")).evidence, "{}");
   }),
 
-  storeCase("a run that is due is not due any more when it is paused", async (store) => {
+  storeCase("a due run is no longer due once it is paused", async (store) => {
     const worker = await registerWorker(store);
     await startRun(store, "order-1");
     await store.write([{ write: "pause", id: "order-1" }]);
@@ -172,7 +172,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "the holder of a paused run can still commit, and gives the turn back without making it due",
+    "the holder of a paused run can commit, and releases the turn without making it due",
     async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
@@ -188,7 +188,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a paused turn that is given back, or taken over, stays paused", async (store, { clock }) => {
+  storeCase("a paused run whose turn is returned or taken over stays paused", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const [first, second, third] = [
       await startHeld(store, worker, "order-1"),
@@ -208,7 +208,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a run resumed while it is held goes on with its holder, and is due when that one gives it back",
+    "a run resumed while it is held continues with its holder, and is due when the holder returns the turn",
     async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
@@ -222,7 +222,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("pause refuses a run that has ended or is stopped, and one that is not there", async (store) => {
+  storeCase("pause refuses a run that has ended, is stopped or does not exist", async (store) => {
     const worker = await registerWorker(store);
     await startEnded(store, worker, "ended");
     const held = await startHeld(store, worker, "stopped");
@@ -240,7 +240,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a terminated run has ended, its last entry says so, and its holder's next commit is void",
+    "a terminated run has ended with an entry RunCancelled, and its holder's next commit is rejected",
     async (store) => {
       const worker = await registerWorker(store);
       const started = await startHeld(store, worker, "order-1");
@@ -265,7 +265,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("termination answers the parent and asks live children to stop, in the same write", async (store) => {
+  storeCase("termination answers the parent and cancels live children, in the same write", async (store) => {
     const worker = await registerWorker(store);
     const top = await startHeld(store, worker, "top");
     await commitTurn(store, top, childOf("middle"));
@@ -285,7 +285,7 @@ export const controlCases: readonly StoreCase[] = [
     assert.equal((await takeTurn(store, worker)).run, top.run);
   }),
 
-  storeCase("terminate refuses a run that has ended, and one that is not there", async (store) => {
+  storeCase("terminate refuses a run that has ended or does not exist", async (store) => {
     const worker = await registerWorker(store);
     await startEnded(store, worker, "ended");
     await assertNothingWritten(store, async () => {
@@ -297,7 +297,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a failed run that is retried is live again, with its journal continued and its items back",
+    "a failed run that is retried is live again, continues its journal and has its items back",
     async (store, { clock }) => {
       const worker = await registerWorker(store);
       const failed = await startFailed(store, worker, "order-1");
@@ -328,7 +328,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a retried run gets its deadline anew", async (store, { clock }) => {
+  storeCase("a retried run gets a new deadline", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const { run } = await startFailed(store, worker, "order-1");
     clock.advance(1_000);
@@ -339,7 +339,7 @@ export const controlCases: readonly StoreCase[] = [
     assert.deepEqual((await fireDue(store)).runs, [run]);
   }),
 
-  storeCase("a retry planned for another head, or for a child that has ended, writes nothing", async (store) => {
+  storeCase("a retry planned for another head or for an ended child writes nothing", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startFailed(store, worker, "order-1");
     const ended = await startEnded(store, worker, "ended");
@@ -356,7 +356,7 @@ export const controlCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a parent that is retried after its child, in one batch, finds it live", async (store) => {
+  storeCase("a parent that is retried after its child in one batch finds the child live", async (store) => {
     const worker = await registerWorker(store);
     const parent = await startFailed(store, worker, "parent");
     const child = await startFailed(store, worker, "child");
@@ -367,7 +367,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a retried run knows the ids of its messages and the ports that have their value, but for the one that is open again",
+    "a retried run keeps the dedup ids of its messages and its settled ports, except those that are reopened",
     async (store) => {
       const worker = await registerWorker(store);
       const told = (target: string, dedupId?: string) =>
@@ -392,7 +392,7 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a retried run has its place in its queue again, whether there is room or not", async (store) => {
+  storeCase("a retried run takes a slot of its queue, even when none is free", async (store) => {
     const worker = await registerWorker(store);
     await store.write([{ write: "declare-queue", name: "builds", limits: { concurrency: 1 } }]);
     const { run } = await startFailed(store, worker, "order-1");
@@ -408,7 +408,7 @@ export const controlCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a retry is refused while another live run has the singleton key, and takes it back afterwards",
+    "a retry is refused while another live run has its singleton key, and takes the key afterwards",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startFailed(store, worker, "order-1");

@@ -27,7 +27,7 @@ function early(to: string, data: string, target?: string): MessageWrite {
 
 export const earlyCases: readonly StoreCase[] = [
   storeCase(
-    "a message before the start makes the run expected: a row without a journal, due to nobody",
+    "a message before the start creates an expected run: a row without a journal that is not due",
     async (store) => {
       const worker = await registerWorker(store);
       const [outcome] = await store.write([early("order-1", "1")]);
@@ -47,7 +47,7 @@ export const earlyCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a start turns an expected run into the run, and its messages are kept in order", async (store) => {
+  storeCase("a start turns an expected run into a run that has its messages in order", async (store) => {
     const worker = await registerWorker(store);
     const expected = await store.write([early("order-1", "1"), early("order-1", "2", "other")]);
     assert.deepEqual(
@@ -83,7 +83,7 @@ export const earlyCases: readonly StoreCase[] = [
     assert.deepEqual([held.head, held.inbox.map(({ data }) => data)], [1, ["1"]]);
   }),
 
-  storeCase("a target that takes one message has taken it, also before the start", async (store) => {
+  storeCase("a target that accepts one message accepts only one, also before the start", async (store) => {
     const once: MessageWrite = { ...early("order-1", "1"), once: true };
     assert.deepEqual(
       (await store.write([once, once])).map(({ status }) => status),
@@ -93,12 +93,12 @@ export const earlyCases: readonly StoreCase[] = [
     assert.deepEqual(await store.write([once]), [{ status: "duplicate" }]);
   }),
 
-  storeCase("a message that does not expect a run is refused without one, and nothing is written", async (store) => {
+  storeCase("a message without beforeStart is refused when there is no run, and nothing is written", async (store) => {
     assert.deepEqual(await store.write([message("order-1")]), [{ status: "no_run" }]);
     assert.equal(await store.findRun("order-1"), undefined);
   }),
 
-  storeCase("what is expected to follow one definition cannot be started with another", async (store) => {
+  storeCase("a run expected with one definition cannot be started with another", async (store) => {
     await store.write([early("order-1", "1")]);
     const [outcome] = await store.write([startWrite("order-1", { definition: "refund" })]);
     assert.deepEqual(outcome, { status: "other_definition", record: await getRun(store, "order-1") });
@@ -117,7 +117,7 @@ export const earlyCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a cancelled expectation is gone, and its id is free", async (store) => {
+  storeCase("a cancelled expected run is deleted, and its id is free", async (store) => {
     await store.write([early("order-1", "1")]);
     const { run } = await getRun(store, "order-1");
     assert.equal((await store.write([message("order-1", CANCEL)]))[0].status, "committed");
@@ -127,7 +127,7 @@ export const earlyCases: readonly StoreCase[] = [
     assert.deepEqual(await inboxData(store, started.run), []);
   }),
 
-  storeCase("an expectation nobody met goes with retention, and not before", async (store, { clock }) => {
+  storeCase("an expected run that is never started is pruned when it is old enough", async (store, { clock }) => {
     await store.write([early("order-1", "1")]);
     assert.deepEqual(await store.prune(store.now()), { runs: 0 });
     clock.advance(1_000);
@@ -135,7 +135,7 @@ export const earlyCases: readonly StoreCase[] = [
     assert.equal(await store.findRun("order-1"), undefined);
   }),
 
-  storeCase("a child can be spoken to before it is started", async (store) => {
+  storeCase("a child accepts messages before it is started", async (store) => {
     const worker = await registerWorker(store);
     const parent = await startHeld(store, worker, "parent");
     await store.write([early("child", "1")]);
@@ -150,7 +150,7 @@ export const earlyCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "child")).parent, parent.run);
   }),
 
-  storeCase("of a start and messages that race for an id none is lost, whoever is first", async (store, t) => {
+  storeCase("no message is lost when a start and messages race for one id", async (store, t) => {
     const other = await t.openAgain();
     for (let n = 0; n < 10; n += 1) {
       const id = `order-${n}`;

@@ -20,7 +20,7 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const endCases: readonly StoreCase[] = [
-  storeCase("every end has its status, its moment and its last entry", async (store, t) => {
+  storeCase("every ended run has its status, its time and its last entry", async (store, t) => {
     const worker = await registerWorker(store);
     const ends: readonly [EndedRunStatus, EntryType][] = [
       ["completed", "RunCompleted"],
@@ -42,7 +42,7 @@ export const endCases: readonly StoreCase[] = [
     }
   }),
 
-  storeCase("after an end every fence is void and messages answer ended", async (store) => {
+  storeCase("after the end every token is void, and a message returns ended", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const busy = await commitTurn(store, held, schedules(held, 2));
@@ -66,7 +66,7 @@ export const endCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, worker), []);
   }),
 
-  storeCase("an end takes the items, timers and inbox of its run along and counts the unread", async (store, t) => {
+  storeCase("the end of a run deletes its items, timers and inbox and counts the unread messages", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const tasks = schedules(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 50 } : {}));
@@ -97,7 +97,7 @@ export const endCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "an end with more items than one transaction should delete leaves none that can be claimed",
+    "after the end of a run with more items than one transaction deletes, none can be claimed",
     async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");

@@ -20,7 +20,7 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const fenceCases: readonly StoreCase[] = [
-  storeCase("finished items go with the commit", async (store) => {
+  storeCase("finished items are deleted by the commit", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const tokens = [newToken(), newToken()];
@@ -43,7 +43,7 @@ export const fenceCases: readonly StoreCase[] = [
     await commitTurn(store, done, COMPLETES);
   }),
 
-  storeCase("one stale finished item voids the whole commit, the other finished items included", async (store) => {
+  storeCase("one stale finished item rejects the whole commit, the other finished items included", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const tokens = [newToken(), newToken()];
@@ -72,7 +72,7 @@ export const fenceCases: readonly StoreCase[] = [
     await commitTurn(store, busy, { entries, finished: [first, second] });
   }),
 
-  storeCase("an item that another worker took over voids the commit of the one who lost it", async (store, t) => {
+  storeCase("an item that another worker took over rejects the commit of the worker that lost it", async (store, t) => {
     const slow = await registerWorker(store, "slow");
     const held = await startHeld(store, slow, "order-1");
     const busy = await commitTurn(store, held, { ...schedules(held, 1), then: "release" });
@@ -92,7 +92,7 @@ export const fenceCases: readonly StoreCase[] = [
     await commitTurn(store, turn, { entries, finished: [theirs] });
   }),
 
-  storeCase("dropped items are gone, whoever holds them", async (store, t) => {
+  storeCase("dropped items are deleted, also when another worker holds them", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const busy = await commitTurn(

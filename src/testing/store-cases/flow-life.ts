@@ -66,7 +66,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   // ── turns and claims ──
 
   storeCase(
-    "a flow's turn is given back by its completion: running with nodes in the queue, waiting without",
+    "a completion releases a flow's turn: the flow is running with nodes in the queue, and waiting without",
     async (store) => {
       const worker = await registerWorker(store);
       await startWithNodes(store, worker, "import-1", "x");
@@ -98,7 +98,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("what arrives while a flow's turn is held makes it due again, and `more` says so", async (store) => {
+  storeCase("a message that arrives while a flow's turn is held makes it due again, and sets `more`", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "import-1", FLOW);
     await send(store, "import-1");
@@ -115,7 +115,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, worker, IMPORT), []);
   }),
 
-  storeCase("a node is claimed by its route, and says which entry its row names", async (store) => {
+  storeCase("a node is claimed by its route, with the seq of its entry", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithNodes(store, worker, "import-1", "x");
     assert.deepEqual(await claimItems(store, worker, ["import", "import\n2", "x"]), []);
@@ -145,7 +145,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     await commit(store, completed(again, [arrival("y", "x", 1)]));
   }),
 
-  storeCase("a node whose worker died is queued again, and what the dead one says is stale", async (store, t) => {
+  storeCase("a node whose worker died is queued again, and a completion by the dead worker is stale", async (store, t) => {
     const [dead, alive] = [await registerWorker(store), await registerWorker(store)];
     await startWithNodes(store, dead, "import-1", "x");
     const [old] = await takeNodes(store, dead, "x");
@@ -157,7 +157,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     await commit(store, completed(x, [arrival("y", "x", 1)]));
   }),
 
-  storeCase("nodes and tasks of one queue share its places, and a completion frees the key", async (store) => {
+  storeCase("nodes and tasks of one queue share its slots, and a completion frees the key", async (store) => {
     const worker = await registerWorker(store);
     const limits = { concurrency: 3, perKey: { concurrency: 1 } };
     await store.write([{ write: "declare-queue", name: "mail", limits }]);
@@ -187,7 +187,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   // ── stopped runs (CN7) ──
 
   storeCase(
-    "while a flow is paused, what becomes ready is stopped until it is resumed, and nothing is leased",
+    "nodes that become ready while a flow is paused are stopped until it is resumed, and none is leased",
     async (store, t) => {
       const worker = await registerWorker(store);
       const { run } = await startWithNodes(store, worker, "import-1", "w", "x", "y", "z");
@@ -211,7 +211,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a paused flow's spread goes on counting, and its items wait", async (store) => {
+  storeCase("a paused flow counts the arrivals of its spread, and its items wait", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startFlow(store, worker, "import-1", spreadOf(3, 2));
     const items = await takeNodes(store, worker, "saved[0]", "saved[1]");
@@ -226,7 +226,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a node that too many workers died with blocks its flow, and the other nodes wait until it is resumed",
+    "a node that too many workers lost blocks its flow, and the other nodes wait until it is resumed",
     async (store, t) => {
       const keeper = await registerWorker(store);
       await startWithNodes(store, keeper, "import-1", "x");
@@ -255,7 +255,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   // ── ends (CN5, F9, ACC 20) ──
 
   storeCase(
-    "a flow ends once: the first output is kept, the second completion is stale, and what was queued is gone",
+    "a flow ends once: the first output is kept, the second completion is stale, and the queue is empty",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startWithNodes(store, worker, "import-1", "x", "y", "z");
@@ -278,7 +278,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   ),
 
   storeCase(
-    "an end with more nodes than one transaction should delete leaves none to claim or to complete",
+    "after the end of a flow with more nodes than one transaction deletes, none can be claimed or completed",
     async (store) => {
       const worker = await registerWorker(store);
       await startFlow(store, worker, "import-1", { ...spreadOf(2_500, 2_500), arrivals: [arrival("x", "input", 1)] });
@@ -294,7 +294,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a flow that ends while somebody holds its turn takes the turn away", async (store) => {
+  storeCase("a flow that ends while a worker holds its turn voids the token of the turn", async (store) => {
     const worker = await registerWorker(store);
     await startWithNodes(store, worker, "import-1", "x");
     const [x] = await takeNodes(store, worker, "x");
@@ -309,7 +309,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readInbox(turn.run, 0), []);
   }),
 
-  storeCase("a flow that ends answers its parent and tells the children that live", async (store) => {
+  storeCase("a flow that ends answers its parent and cancels its live children", async (store) => {
     const worker = await registerWorker(store);
     const parent = await startWaiting(store, worker, "order-1");
     const asChild = await startHeld(store, worker, "order-2");
@@ -363,7 +363,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   // ── stops ──
 
   storeCase(
-    "a flow stopped at a node keeps its evidence and hands out no node until it is resumed, and then all of them",
+    "a flow stopped at a node keeps its evidence, and its nodes can be claimed only after a resume",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startWithNodes(store, worker, "import-1", "x", "y");
@@ -407,7 +407,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   // ── care ──
 
   storeCase(
-    "a failed flow that is retried has the nodes of the plan ready again, and its counters as they were",
+    "a failed flow that is retried has the planned nodes ready again and its counters unchanged",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startFlow(store, worker, "import-1", spreadOf(3, 3));
@@ -433,7 +433,7 @@ export const flowLifeCases: readonly StoreCase[] = [
   ),
 
   storeCase(
-    "what was counted for the nodes of a flow goes with its pruned run, and with no other",
+    "the arrivals and counters of a flow are deleted when its run is pruned, and those of other runs stay",
     async (store, t) => {
       const worker = await registerWorker(store);
       const old = await startFlow(store, worker, "import-1", spreadOf(2_500, 2_500));

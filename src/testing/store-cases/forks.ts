@@ -35,7 +35,7 @@ async function twoSteps(store: Store, worker: number, id: string): Promise<Held>
 const resolved: Arrival = { type: "PromiseResolved", target: "approval", data: '{"promiseId":"approval"}' };
 
 export const forkCases: readonly StoreCase[] = [
-  storeCase("a fork is there at once: two entries, its checkpoint, and a turn that is due", async (store) => {
+  storeCase("a fork has two entries, its checkpoint and a due turn in one commit", async (store) => {
     const worker = await registerWorker(store);
     const origin = await twoSteps(store, worker, "a");
     const write = await forkWrite(store, origin, 1, "b");
@@ -68,7 +68,7 @@ export const forkCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a fork of a checkpoint that is not there, or is another one, is not made", async (store, { clock }) => {
+  storeCase("a fork of a checkpoint that does not exist or has another key is refused", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const origin = await twoSteps(store, worker, "a");
     const write = await forkWrite(store, origin, 1, "b");
@@ -87,7 +87,7 @@ export const forkCases: readonly StoreCase[] = [
     assert.equal(await store.findRun("b"), undefined);
   }),
 
-  storeCase("a fork under an id that is taken answers with what is there, and changes nothing", async (store) => {
+  storeCase("a fork with an id that is taken returns the existing run and changes nothing", async (store) => {
     const worker = await registerWorker(store);
     const origin = await twoSteps(store, worker, "a");
     const write = await forkWrite(store, origin, 1, "b");
@@ -106,7 +106,7 @@ export const forkCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a run is kept for as long as a fork of it is, and goes with the last one", async (store, { clock }) => {
+  storeCase("a run is not pruned while a fork of it exists", async (store, { clock }) => {
     const worker = await registerWorker(store);
     const origin = await twoSteps(store, worker, "a");
     await store.write([await forkWrite(store, origin, 1, "b")]);
@@ -129,7 +129,7 @@ export const forkCases: readonly StoreCase[] = [
     assert.deepEqual(await store.listRuns({ limit: 10 }), []);
   }),
 
-  storeCase("a promise that has its value when the fork is made takes no other", async (store) => {
+  storeCase("a promise that is settled when the fork is made accepts no other value", async (store) => {
     const worker = await registerWorker(store);
     const origin = await twoSteps(store, worker, "a");
     await store.write([await forkWrite(store, origin, 1, "b", { settled: ["approval"] })]);
@@ -142,7 +142,7 @@ export const forkCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "the entries of steps are read by themselves, between two steps and no more than asked for",
+    "the entries of steps are read between two steps, up to a limit",
     async (store) => {
       const worker = await registerWorker(store);
       let held = await startGraph(store, worker, "a");

@@ -49,7 +49,7 @@ async function goOn(
 const signalled = (data: string) => ({ type: "SignalReceived", target: "add", data }) as const;
 
 export const generationCases: readonly StoreCase[] = [
-  storeCase("a run that continues goes on under its id, with a new number and a journal of its own", async (store) => {
+  storeCase("a run that continues as new keeps its id and gets a new number and a new journal", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1", { tags: ["vip", "web"], priority: 3 });
     const record = await goOn(store, held, { version: 2 });
@@ -74,7 +74,7 @@ export const generationCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("the next generation is due at once, or its starter's when it came with a claim", async (store) => {
+  storeCase("the next generation is due at once, or leased to its starter with a claim", async (store) => {
     const worker = await registerWorker(store);
     await goOn(store, await startHeld(store, worker, "due"));
     await commitTurn(store, await takeTurn(store, worker), COMPLETES);
@@ -85,7 +85,7 @@ export const generationCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "held")).status, "completed");
   }),
 
-  storeCase("messages go over in order: first those that were carried, then those nobody had read", async (store) => {
+  storeCase("messages move to the next generation in order: carried ones first, then unread ones", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await store.write([message("order-1", signalled("1"))]);
@@ -102,7 +102,7 @@ export const generationCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("what answers a command of the old generation does not reach the next", async (store, t) => {
+  storeCase("an answer to a command of the old generation does not reach the next", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const tasks = schedules(held, 2);
@@ -129,7 +129,7 @@ export const generationCases: readonly StoreCase[] = [
     assert.deepEqual([fired.runs, fired.nextAt], [[], undefined]);
   }),
 
-  storeCase("who sends or starts by id finds the newest generation", async (store) => {
+  storeCase("a message or a start by id finds the newest generation", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const record = await goOn(store, held);
@@ -141,7 +141,7 @@ export const generationCases: readonly StoreCase[] = [
     assert.deepEqual([again.record.run, again.first.data], [record.run, JSON.stringify({ input: "order-1" })]);
   }),
 
-  storeCase("ids of messages and values of promises that went over are remembered", async (store) => {
+  storeCase("dedup ids and settled promises move to the next generation", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const once = { ...message("order-1", resolved("{}", "early")), once: true };
@@ -157,7 +157,7 @@ export const generationCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a next generation answers the parent of the first, and hears what its parent says to it",
+    "a next generation answers the parent of the first one, and receives its parent's messages",
     async (store) => {
       const worker = await registerWorker(store);
       const parent = await startHeld(store, worker, "parent");
@@ -193,7 +193,7 @@ export const generationCases: readonly StoreCase[] = [
     assert.equal(await store.findRun("order-1"), undefined);
   }),
 
-  storeCase("only turns of the wanted versions are claimed, however many of others are due", async (store) => {
+  storeCase("only turns of the wanted versions are claimed, also when others are due", async (store) => {
     const worker = await registerWorker(store);
     for (const version of [1, 2, 3]) await startRun(store, `v${version}`, { version });
     const claimed = async (...versions: readonly number[]) =>
@@ -227,7 +227,7 @@ export const generationCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a pause that comes before the run continues holds for the next generation", async (store) => {
+  storeCase("a pause before a run continues as new applies to the next generation", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await store.write([{ write: "pause", id: "order-1" }]);

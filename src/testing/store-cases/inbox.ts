@@ -23,7 +23,7 @@ import {
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const inboxCases: readonly StoreCase[] = [
-  storeCase("messages are numbered from 1 in the order they came", async (store) => {
+  storeCase("messages are numbered from 1 in the order of their arrival", async (store) => {
     const run = await startRun(store, "order-1");
     await startRun(store, "order-2");
     await store.write([
@@ -44,7 +44,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).arrivals, 3);
   }),
 
-  storeCase("a message answers whom it reached", async (store) => {
+  storeCase("a message returns the number of the run that received it", async (store) => {
     const worker = await registerWorker(store);
     const run = await startRun(store, "order-1");
     await commitTurn(store, await startHeld(store, worker, "gone"), { entries: [["RunFailed", ""]], then: "failed" });
@@ -55,7 +55,7 @@ export const inboxCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a turn is claimed with its unread messages, and reading removes them", async (store) => {
+  storeCase("a turn is claimed with its unread messages, and a commit deletes those it has read", async (store) => {
     const worker = await registerWorker(store);
     await startWaiting(store, worker, "order-1");
     for (const data of ["1", "2", "3"]) await send(store, "order-1", resolved(data));
@@ -80,7 +80,7 @@ export const inboxCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("more is true exactly when something arrived beyond what was read", async (store) => {
+  storeCase("`more` is true exactly when there are unread messages", async (store) => {
     const worker = await registerWorker(store);
     let held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     let states = 0;
@@ -104,7 +104,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, worker), []);
   }),
 
-  storeCase("a message sent in the batch of the run's end is counted or answered ended, never kept", async (store) => {
+  storeCase("a message in the batch of the run's end is counted as unread or returns ended, and is never stored", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const [before, end, late] = await store.write([
@@ -118,7 +118,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).unread, 1);
   }),
 
-  storeCase("a second message to a target that takes one is a duplicate", async (store) => {
+  storeCase("a second message to a target that accepts one is a duplicate", async (store) => {
     const run = await startRun(store, "order-1");
     await startRun(store, "order-2");
     const once = { ...message("order-1"), once: true };
@@ -137,7 +137,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.equal((await store.readInbox(run.run, 0)).length, 2);
   }),
 
-  storeCase("a message that was the only one allowed stays so after it was read", async (store) => {
+  storeCase("a target that accepts one message accepts no other after that one was read", async (store) => {
     const worker = await registerWorker(store);
     await startWaiting(store, worker, "order-1");
     const once = { ...message("order-1"), once: true };
@@ -152,7 +152,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readInbox(held.run, 0), []);
   }),
 
-  storeCase("of concurrent messages to a target that takes one, one is kept", async (store) => {
+  storeCase("of concurrent messages to a target that accepts one, one is stored", async (store) => {
     const run = await startRun(store, "order-1");
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, n) => store.write([{ ...message("order-1", resolved(`${n}`)), once: true }])),
@@ -161,7 +161,7 @@ export const inboxCases: readonly StoreCase[] = [
     assert.equal((await store.readInbox(run.run, 0)).length, 1);
   }),
 
-  storeCase("a message that need not be the only one never is a duplicate", async (store) => {
+  storeCase("a message to a target that accepts several is never a duplicate", async (store) => {
     const run = await startRun(store, "order-1");
     await store.write([message("order-1"), message("order-1")]);
     assert.equal((await store.readInbox(run.run, 0)).length, 2);
@@ -198,7 +198,7 @@ export const inboxCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a turn's messages to ended and unknown runs are dropped without harm", async (store) => {
+  storeCase("a turn's messages to ended and unknown runs are dropped", async (store) => {
     const worker = await registerWorker(store);
     const ended = await startEnded(store, worker, "ended");
     const held = await startHeld(store, worker, "sender");

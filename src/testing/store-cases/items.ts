@@ -61,7 +61,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.deepEqual((await claimItems(store, worker, ["Charge", "refund"])).length, 2);
   }),
 
-  storeCase("the most urgent item is claimed first, among equals the oldest", async (store, t) => {
+  storeCase("the item with the highest priority is claimed first, then the oldest", async (store, t) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 4, (n) => ({ priority: [0, 5, 0, -1][n] ?? 0 }));
     t.clock.advance(1);
@@ -80,7 +80,7 @@ export const itemCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a pre-claimed item is its maker's and can be claimed by nobody", async (store) => {
+  storeCase("an item inserted with a claim is leased to its worker, and no worker can claim it", async (store) => {
     const [mine, other] = [await registerWorker(store), await registerWorker(store)];
     const token = newToken();
     const held = await startWithTasks(store, mine, "order-1", 1, () => ({ claim: { worker: mine, token } }));
@@ -107,7 +107,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
   }),
 
-  storeCase("an item ends once: its token is void afterwards, and so is any other", async (store) => {
+  storeCase("an item ends once: afterwards its token and every other token is void", async (store) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 2);
     const [one, two] = await claimItems(store, worker);
@@ -126,7 +126,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.equal((await store.write([itemEnd(two)]))[0].status, "committed");
   }),
 
-  storeCase("results of one run in one batch all arrive, the void ones excepted", async (store) => {
+  storeCase("the results of one run in one batch all arrive, except the rejected ones", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "order-1", 5);
     const items = await claimItems(store, worker);
@@ -140,7 +140,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 2, delayed: 0 });
   }),
 
-  storeCase("an item given back is claimed again with its attempt and failures", async (store) => {
+  storeCase("a returned item is claimed again with its attempt and failures", async (store) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 1);
     const first = await takeItem(store, worker);
@@ -163,7 +163,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.equal((await store.write([itemEnd(third)]))[0].status, "committed");
   }),
 
-  storeCase("an item given back for later is not ready before its time", async (store, t) => {
+  storeCase("an item returned with a delay is not ready before its time", async (store, t) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 1);
     const { run, item, token } = await takeItem(store, worker);
@@ -178,7 +178,7 @@ export const itemCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, worker)).attempt, 1);
   }),
 
-  storeCase("how an item stands can be seen: delayed, ready or leased, its attempt and failures", async (store, t) => {
+  storeCase("readItems returns the state, the attempt and the failures of an item", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "order-1", 2);
     const { run } = held;
@@ -215,14 +215,14 @@ export const itemCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, worker)).item, "Task(1)");
   }),
 
-  storeCase("an item whose time has already come is ready at once", async (store) => {
+  storeCase("an item whose delay is over is ready at once", async (store) => {
     const worker = await registerWorker(store);
     await startWithTasks(store, worker, "order-1", 1, () => ({ availableAt: store.now() }));
     await fireDue(store);
     assert.equal((await takeItem(store, worker)).item, "Task(0)");
   }),
 
-  storeCase("a result that comes with its run's end is dropped, and its item is gone", async (store) => {
+  storeCase("a result in the batch of its run's end is dropped, and its item is deleted", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const busy = await commitTurn(store, held, schedules(held, 2));

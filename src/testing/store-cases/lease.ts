@@ -40,7 +40,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal(new Set(numbers).size, 5);
   }),
 
-  storeCase("what the store says a worker holds is what it was given, until that ends or goes back", async (store) => {
+  storeCase("readHeld returns what a worker claimed, until that ends or is returned", async (store) => {
     const [worker, other] = [await registerWorker(store), await registerWorker(store)];
     assert.deepEqual(await store.readHeld(worker), { turns: [], items: [], messages: [] });
     const held = await startHeld(store, worker, "order-1");
@@ -76,7 +76,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.equal(await store.renewLease(worker, 8_000), false);
   }),
 
-  storeCase("what a worker says about itself and its work is given back as it was said", async (store) => {
+  storeCase("a worker's profile and activity are returned as they were stored", async (store) => {
     const about = JSON.stringify({ host: "büro", items: ["charge", "orders\n1"], long: "x".repeat(100_000) });
     const [worker, silent] = [await store.registerWorker("shop-1", 5_000, about), await registerWorker(store)];
     const said = async () => {
@@ -97,7 +97,7 @@ export const leaseCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a worker whose lease has run out is listed until somebody takes over", async (store, t) => {
+  storeCase("a worker whose lease has expired is listed until another worker takes over", async (store, t) => {
     const worker = await registerWorker(store);
     t.clock.advance(LEASE_MS * 2);
     assert.deepEqual(
@@ -108,7 +108,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.ok(!(await store.listWorkers()).some((row) => row.worker === worker));
   }),
 
-  storeCase("a lease that expires exactly now is lost, one that has a millisecond left is not", async (store, t) => {
+  storeCase("a lease that expires exactly now is lost, and one with a millisecond left is not", async (store, t) => {
     const [worker, reaper] = [await registerWorker(store), await store.registerWorker("reaper", LEASE_MS * 10)];
     await startHeld(store, worker, "order-1");
     t.clock.advance(LEASE_MS - 1);
@@ -129,14 +129,14 @@ export const leaseCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("renewing answers false after the lease was taken over", async (store, t) => {
+  storeCase("renewing returns false after the lease was taken over", async (store, t) => {
     const worker = await registerWorker(store);
     await takeOver(store, t);
     assert.equal(await store.renewLease(worker, LEASE_MS), false);
     assert.ok(!(await store.info()).workers.some((row) => row.worker === worker));
   }),
 
-  storeCase("a reaped worker's turns and items go to others and its tokens are void", async (store, t) => {
+  storeCase("the turns and items of an expired worker are claimed by others, and its tokens are void", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const preclaimed = newToken();
@@ -168,7 +168,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual([again.data, again.attempt], [claimed.data, claimed.attempt]);
   }),
 
-  storeCase("messages that came while a lost turn was held are there for the next holder", async (store, t) => {
+  storeCase("messages that arrived while a lost turn was held are delivered to the next holder", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await send(store, "order-1");
@@ -177,14 +177,14 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual([turn.inbox.length, turn.head], [1, held.head]);
   }),
 
-  storeCase("an expired lease still commits while nobody has taken over", async (store, t) => {
+  storeCase("a worker with an expired lease can commit until another worker takes over", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     t.clock.advance(LEASE_MS * 2);
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("a worker never takes over from itself", async (store, t) => {
+  storeCase("a worker never takes over its own work", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     t.clock.advance(LEASE_MS * 2);
@@ -247,7 +247,7 @@ export const leaseCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a commit starts the count of takeovers again", async (store, t) => {
+  storeCase("a commit resets the number of takeovers", async (store, t) => {
     let entry = 0;
     await startRun(store, "order-1");
     for (let takeovers = 1; takeovers <= MAX_TAKEOVERS * 2; takeovers++) {
@@ -259,7 +259,7 @@ export const leaseCases: readonly StoreCase[] = [
     await takeTurn(store, await registerWorker(store));
   }),
 
-  storeCase("a resumed run has its takeovers counted from the beginning", async (store, t) => {
+  storeCase("a resume resets the number of takeovers", async (store, t) => {
     await startRun(store, "poison");
     const loseTurn = async (): Promise<void> => {
       await takeTurn(store, await registerWorker(store));
@@ -272,7 +272,7 @@ export const leaseCases: readonly StoreCase[] = [
     await takeTurn(store, await registerWorker(store));
   }),
 
-  storeCase("a worker that releases gives everything back at once, and it is never counted", async (store) => {
+  storeCase("a worker that releases returns its work at once, without a takeover", async (store) => {
     const starter = await registerWorker(store);
     await startWithTasks(store, starter, "order-1", 1);
     await startRun(store, "order-2");
@@ -291,7 +291,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.notEqual((await getRun(store, "order-2")).status, "blocked");
   }),
 
-  storeCase("an ended run is nobody's when its last holder is reaped", async (store, t) => {
+  storeCase("a run that has ended is not taken over with its last holder", async (store, t) => {
     const worker = await registerWorker(store);
     await commitTurn(store, await startHeld(store, worker, "order-1"), COMPLETES);
     assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 0, items: 0 });
@@ -299,7 +299,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, await registerWorker(store)), []);
   }),
 
-  storeCase("who holds a run and its items, and when it last moved, can be read", async (store, t) => {
+  storeCase("the holders of a run and its items, and the time of its last commit, can be read", async (store, t) => {
     const [worker, other] = [await registerWorker(store), await registerWorker(store)];
     const due = await startRun(store, "due");
     const startedAt = store.now();
@@ -332,7 +332,7 @@ export const leaseCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readHolders([]), []);
   }),
 
-  storeCase("a store to which nothing happened has no history", async (store) => {
+  storeCase("a new store has no history", async (store) => {
     await startRun(store, "order-1");
     assert.deepEqual(await store.readHistory(), []);
   }),

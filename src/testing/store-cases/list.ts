@@ -55,7 +55,7 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await listIds(store, { kind: "graph", definition: "agent" }), ["c"]);
   }),
 
-  storeCase("tags are matched whole, whatever characters they hold", async (store) => {
+  storeCase("tags are matched as a whole, with any characters", async (store) => {
     const tags = ['a"b', "a,b", "%", "_", "a", "A", "ä", "[]", "\\"];
     for (const [n, tag] of tags.entries()) await startRun(store, `run-${n}`, { tags: [tag] });
     for (const [n, tag] of tags.entries()) assert.deepEqual(await listIds(store, { tag }), [`run-${n}`], `tag ${tag}`);
@@ -88,7 +88,7 @@ export const listCases: readonly StoreCase[] = [
     assert.deepEqual(await store.listRuns({ limit: 3, ...before }), []);
   }),
 
-  storeCase("a journal is read from any entry on, as many as asked for", async (store) => {
+  storeCase("a journal is read from any entry, up to a limit", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const entries = Array.from({ length: 9 }, (_, n) => ["StateSet", `State(${n})`] as const);
@@ -124,7 +124,7 @@ export const listCases: readonly StoreCase[] = [
     assert.ok(info.kind.length > 0 && info.location.length > 0 && info.schemaVersion >= 1 && info.bytes >= 0);
   }),
 
-  storeCase("a connection notices that another one wrote", async (store, t) => {
+  storeCase("a connection notices that another one has written", async (store, t) => {
     const other = await t.openAgain();
     for (let n = 0; n < 5; n++) {
       store.pollChanges();

@@ -23,7 +23,7 @@ function withId(dedupId: string, to: string, arrival: Arrival): MessageWrite {
 }
 
 export const messageCases: readonly StoreCase[] = [
-  storeCase("a second message with the same id is a duplicate, whatever it carries", async (store) => {
+  storeCase("a second message with the same dedup id is a duplicate, with any content", async (store) => {
     const run = await startRun(store, "order-1");
     const other = await startRun(store, "order-2");
     const outcomes = await store.write([
@@ -40,7 +40,7 @@ export const messageCases: readonly StoreCase[] = [
     assert.deepEqual(await inboxData(store, other.run), ["4"]);
   }),
 
-  storeCase("the id of a message is not the name of a target that takes one", async (store) => {
+  storeCase("the dedup id of a message does not collide with the name of a target", async (store) => {
     await startRun(store, "order-1");
     const once: MessageWrite = { ...message("order-1"), once: true };
     const outcomes = await store.write([withId("approval", "order-1", signalled("1")), once]);
@@ -50,7 +50,7 @@ export const messageCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("the id of a message is remembered for a day, and then forgotten", async (store, { clock }) => {
+  storeCase("the dedup id of a message is stored for a day", async (store, { clock }) => {
     await startRun(store, "order-1");
     const once: MessageWrite = { ...message("order-1"), once: true };
     const statuses = async (): Promise<readonly string[]> =>
@@ -64,7 +64,7 @@ export const messageCases: readonly StoreCase[] = [
     assert.deepEqual(await statuses(), ["committed", "duplicate"]);
   }),
 
-  storeCase("an end counts what is in the journal and was never taken to what was never read", async (store) => {
+  storeCase("the end of a run counts messages that the code never took as unread", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await store.write([1, 2, 3].map((n) => message("order-1", signalled(`${n}`))));
@@ -73,7 +73,7 @@ export const messageCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).unread, 3);
   }),
 
-  storeCase("a run says how many messages came, and how many of them it has taken in", async (store) => {
+  storeCase("a run's record counts its received and its read messages", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await store.write([1, 2, 3].map((n) => message("order-1", signalled(`${n}`))));
@@ -82,7 +82,7 @@ export const messageCases: readonly StoreCase[] = [
     assert.deepEqual([arrivals, read], [3, 1]);
   }),
 
-  storeCase("a turn says which children its messages by id have reached", async (store) => {
+  storeCase("a turn returns the children that its messages by id have reached", async (store) => {
     const worker = await registerWorker(store);
     await startRun(store, "stranger");
     const held = await startHeld(store, worker, "parent");
@@ -98,7 +98,7 @@ export const messageCases: readonly StoreCase[] = [
     assert.deepEqual(outcome.reached, [(await getRun(store, "child")).run]);
   }),
 
-  storeCase("a run that takes updates may wait for nothing that stands in its journal", async (store) => {
+  storeCase("a run that accepts updates may wait without an open command in its journal", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "door", { started: '{"input":1,"updates":true}' });
     await commitTurn(store, held, { then: "release" });

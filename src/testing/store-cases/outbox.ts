@@ -70,7 +70,7 @@ function waitsAfter(held: Held): TurnParts {
 const ENDS = { entries: [DONE], then: "completed" } as const;
 
 export const outboxCases: readonly StoreCase[] = [
-  storeCase("a message is claimed with what its delivery needs", async (store) => {
+  storeCase("an outgoing message is claimed with everything that its delivery needs", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, sends(held, ["mail"]));
@@ -90,7 +90,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual(await claim(store, worker), { messages: [], nextAt: undefined });
   }),
 
-  storeCase("a run's messages come one after the other, whatever their destination", async (store) => {
+  storeCase("the outgoing messages of a run are claimed one after the other, across destinations", async (store) => {
     const worker = await registerWorker(store);
     let held = await startHeld(store, worker, "order-1");
     held = await commitTurn(store, held, sends(held, ["mail", "chat"]));
@@ -108,7 +108,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual((await claim(store, worker, ["mail", "chat"])).messages, []);
   }),
 
-  storeCase("messages of different runs do not wait for each other", async (store) => {
+  storeCase("outgoing messages of different runs do not wait for each other", async (store) => {
     const worker = await registerWorker(store);
     for (const id of ["order-1", "order-2", "order-3"]) {
       const held = await startHeld(store, worker, id);
@@ -122,7 +122,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.equal((await take(store, worker)).runId, "order-3");
   }),
 
-  storeCase("only named destinations are claimed", async (store) => {
+  storeCase("only messages to the named destinations are claimed", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, sends(held, ["mail"]));
@@ -130,7 +130,7 @@ export const outboxCases: readonly StoreCase[] = [
     await take(store, worker);
   }),
 
-  storeCase("a void commit sends nothing", async (store) => {
+  storeCase("a rejected commit sends no message", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const [outcome] = await store.write([turnWrite(store, { ...held, token: newToken() }, sends(held, ["mail"]))]);
@@ -144,7 +144,7 @@ export const outboxCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a message is delivered and given back by its token only, and once", async (store) => {
+  storeCase("an outgoing message is delivered or returned only by its token, and only once", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, sends(held, ["mail", "mail"]));
@@ -167,7 +167,7 @@ export const outboxCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a message given back comes again when it is due, with its attempts, before those behind it",
+    "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
     async (store, t) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
@@ -184,7 +184,7 @@ export const outboxCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("messages outlive the end of their run, and keep it from being pruned", async (store, t) => {
+  storeCase("outgoing messages outlive the end of their run and keep it from being pruned", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const { entries, outgoing: sent } = sends(held, ["mail"]);
@@ -198,7 +198,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now()), { runs: 1 });
   }),
 
-  storeCase("a dead worker's message goes to another, later with every death", async (store, t) => {
+  storeCase("the message of a dead worker is claimed by another one, after a longer delay with every death", async (store, t) => {
     const doomed = await registerWorker(store, "doomed");
     const held = await startHeld(store, doomed, "order-1");
     await commitTurn(store, held, waitsAfter(held));
@@ -215,7 +215,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual([again.command, again.attempt], ["Message(0)", 1]);
   }),
 
-  storeCase("a worker that says goodbye gives its messages back at once", async (store) => {
+  storeCase("a worker that releases returns its messages at once", async (store) => {
     const leaving = await registerWorker(store, "leaving");
     const held = await startHeld(store, leaving, "order-1");
     await commitTurn(store, held, waitsAfter(held));
@@ -224,7 +224,7 @@ export const outboxCases: readonly StoreCase[] = [
     assert.equal((await take(store, await registerWorker(store))).attempt, 0);
   }),
 
-  storeCase("a store says how many messages it has, how many failed, and since when", async (store, t) => {
+  storeCase("a store counts its outgoing messages, the failed ones, and the age of the oldest", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const sentAt = store.now();

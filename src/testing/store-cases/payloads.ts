@@ -51,7 +51,7 @@ const LOOKALIKES = [
 
 export const payloadCases: readonly StoreCase[] = [
   ...PAYLOADS.map(([what, data]) =>
-    storeCase(`a payload of ${what} comes back byte for byte`, async (store) => {
+    storeCase(`a payload of ${what} is returned byte for byte`, async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1", { started: data });
       assert.equal((await store.readJournal(held.run, 0))[0]?.data, data);
@@ -78,7 +78,7 @@ export const payloadCases: readonly StoreCase[] = [
     }),
   ),
 
-  storeCase("a payload of a megabyte comes back byte for byte", async (store) => {
+  storeCase("a payload of a megabyte is returned byte for byte", async (store) => {
     const worker = await registerWorker(store);
     const big = JSON.stringify({ text: "ä€😀x".repeat(100_000) });
     assert.ok(Buffer.byteLength(big) >= 1_000_000);
@@ -91,7 +91,7 @@ export const payloadCases: readonly StoreCase[] = [
     assert.ok((await inboxData(store, held.run)).every((data) => data === big));
   }),
 
-  storeCase("an entry keeps how long its call took, and others have no such thing", async (store) => {
+  storeCase("an entry keeps the duration of its call, and entries without a call have none", async (store) => {
     const held = await startHeld(store, await registerWorker(store), "order-1");
     const entries: readonly EntryParts[] = [
       ["OperationCompleted", "Operation(0)", "{}", 250],
@@ -107,7 +107,7 @@ export const payloadCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("ids that look alike are different runs", async (store) => {
+  storeCase("similar ids are different runs", async (store) => {
     const numbers = new Map<string, number>();
     for (const id of LOOKALIKES) numbers.set(id, (await startRun(store, id)).run);
     assert.equal(new Set(numbers.values()).size, LOOKALIKES.length);
@@ -119,7 +119,7 @@ export const payloadCases: readonly StoreCase[] = [
     for (const id of LOOKALIKES) assert.equal((await getRun(store, id)).arrivals, id === "run-a" ? 1 : 0);
   }),
 
-  storeCase("targets that look alike are different targets", async (store) => {
+  storeCase("similar targets are different targets", async (store) => {
     await startRun(store, "order-1");
     const writes = ["go", "Go", "go ", "gó"].map((target) => ({
       write: "message" as const,

@@ -35,7 +35,7 @@ function namesOf({ items }: ClaimItemsOutcome): readonly string[] {
 }
 
 export const queueCases: readonly StoreCase[] = [
-  storeCase("a queue has no more items out at once than its concurrency, whoever claims", async (store, t) => {
+  storeCase("a queue leases at most as many items at once as its concurrency, across workers", async (store, t) => {
     const other = await t.openAgain();
     const [one, two] = [await registerWorker(store), await registerWorker(other)];
     await declare(store, { concurrency: 3 });
@@ -51,14 +51,14 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await claim(other, two)).items.length, 1);
   }),
 
-  storeCase("items without a queue pass a full one", async (store) => {
+  storeCase("a full queue does not hold back items without a queue", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 1 });
     await startWithTasks(store, worker, "order-1", 4, (n) => (n < 3 ? lined() : {}));
     assert.deepEqual([...namesOf(await claim(store, worker))].sort(), ["Task(0)", "Task(3)"]);
   }),
 
-  storeCase("an item whose key is taken lets others pass, and goes when the key is free", async (store) => {
+  storeCase("an item whose key has no free slot does not block others, and is claimed when the key has one", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     await startWithTasks(store, worker, "order-1", 5, keyed("aaaba"));
@@ -72,7 +72,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.deepEqual(namesOf(await claim(store, worker)), ["Task(1)"]);
   }),
 
-  storeCase("whatever takes an item away gives its key back", async (store, t) => {
+  storeCase("every write that removes an item frees its key", async (store, t) => {
     const [worker, other] = [await registerWorker(store), await registerWorker(store)];
     await declare(store, { perKey: { concurrency: 1 } });
     const held = await startHeld(store, worker, "order-1");
@@ -103,7 +103,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, late)).item, "Task(3)");
   }),
 
-  storeCase("the end of a run gives its items' keys back", async (store) => {
+  storeCase("the end of a run frees the keys of its items", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     const first = await startHeld(store, worker, "order-1");
@@ -114,7 +114,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await takeItem(store, worker)).runId, "order-2");
   }),
 
-  storeCase("a rate hands out its limit in any window of its time, and says when it goes on", async (store, t) => {
+  storeCase("a rate admits its limit in any window, and the store says when it admits more", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { rate: { limit: 3, perMs: 60_000 } });
     await startWithTasks(store, worker, "order-1", 6, lined);
@@ -132,7 +132,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await claim(store, worker)).items.length, 2);
   }),
 
-  storeCase("a rate per key holds back its key alone, and lets go on time", async (store, t) => {
+  storeCase("a rate per key holds back only its key, and admits more on time", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { rate: { limit: 1, perMs: 1_000 } } });
     await startWithTasks(store, worker, "order-1", 4, keyed("aaba"));
@@ -149,7 +149,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.deepEqual(namesOf(await claim(store, worker)), ["Task(3)"]);
   }),
 
-  storeCase("a paused queue hands out nothing until it is resumed", async (store) => {
+  storeCase("a paused queue admits nothing until it is resumed", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, {});
     await startWithTasks(store, worker, "order-1", 2, lined);
@@ -162,7 +162,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await claim(store, worker)).items.length, 2);
   }),
 
-  storeCase("urgency counts within a queue and across queues, then age", async (store, t) => {
+  storeCase("priority counts within a queue and across queues, then age", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 9 });
     await startWithTasks(store, worker, "order-1", 3, (n) => ({ ...lined(), priority: [0, 5, 0][n] ?? 0 }));
@@ -182,7 +182,7 @@ export const queueCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("what an operator changed stays until other limits are declared", async (store) => {
+  storeCase("limits that an operator changed stay until other limits are declared", async (store) => {
     const limits = async (): Promise<unknown> => (await store.listQueues())[1]?.limits;
     assert.deepEqual(await store.write([{ write: "change-queue", name: "mail", limits: {} }]), [
       { status: "no_queue" },
@@ -195,7 +195,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.deepEqual(await limits(), { concurrency: 2 });
   }),
 
-  storeCase("new limits let through what the old ones held back", async (store) => {
+  storeCase("new limits admit items that the old ones held back", async (store) => {
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     await startWithTasks(store, worker, "order-1", 3, keyed("aaa"));
@@ -206,7 +206,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.equal((await claim(store, worker)).items.length, 1);
   }),
 
-  storeCase("queues are listed with their limits and with what waits in them", async (store, t) => {
+  storeCase("queues are listed with their limits and their items", async (store, t) => {
     const worker = await registerWorker(store);
     await declare(store, { concurrency: 1, perKey: { concurrency: 1 } });
     await declare(store, { rate: { limit: 5, perMs: 1_000 } }, "idle");

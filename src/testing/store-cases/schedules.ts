@@ -48,7 +48,7 @@ async function dueNames(store: Store, definitions: readonly string[] = ["checkou
 const CANCEL = { type: "CancelRequested", target: "", data: "{}" } as const;
 
 export const scheduleCases: readonly StoreCase[] = [
-  storeCase("a schedule comes back as it was put", async (store) => {
+  storeCase("a schedule is read as it was written", async (store) => {
     const now = store.now();
     const daily: ScheduleState = {
       ...state("täglich/№ 1", now + 1),
@@ -73,7 +73,7 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.deepEqual(next.record, { ...paused, token: "another", createdAt: now, lastStatus: undefined });
   }),
 
-  storeCase("of two who read the same schedule the first one writes, the second one nothing", async (store) => {
+  storeCase("of two writes with the token of the same read, the first one writes and the second one is refused", async (store) => {
     const { token: fence, ...read } = await made(store, state("tick", store.now()));
     const first = put(state("tick", store.now() + 60_000), { fence, starts: [newRun("first")] });
     const second = put(state("tick", store.now() + 90_000), { fence, starts: [newRun("second")] });
@@ -88,7 +88,7 @@ export const scheduleCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a schedule that is there is not made a second time", async (store) => {
+  storeCase("a schedule that exists is not created again", async (store) => {
     const before = await made(store, state("tick", store.now() + 5));
     assert.deepEqual(await store.write([put(state("tick", store.now() + 9))]), [{ status: "changed" }]);
     assert.deepEqual(await store.findSchedule("tick"), before);
@@ -96,7 +96,7 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.equal(await store.findSchedule("tock"), undefined);
   }),
 
-  storeCase("a firing starts its runs with the row, and leaves a run alone whose id is taken", async (store) => {
+  storeCase("a firing starts its runs in the write of the row, and skips an id that is taken", async (store) => {
     const worker = await registerWorker(store);
     const { token: fence } = await made(store, state("tick", store.now()));
     const taken = await startRun(store, "tick/2");
@@ -118,7 +118,7 @@ export const scheduleCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "due are the schedules of the named definitions whose time has come; the next time is known",
+    "dueSchedules returns the due schedules of the named definitions, and the next time",
     async (store, t) => {
       const now = store.now();
       await made(store, state("late", now + 200));
@@ -141,14 +141,14 @@ export const scheduleCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a schedule that is paused or has no more times is not due", async (store) => {
+  storeCase("a schedule that is paused or has no next time is not due", async (store) => {
     const now = store.now();
     await made(store, state("paused", now, { paused: true, dueAt: undefined, queued: [now - 1] }));
     await made(store, state("over", now, { nextAt: undefined, dueAt: undefined }));
     assert.deepEqual(await store.dueSchedules(["checkout"], 9), { due: [], nextAt: undefined });
   }),
 
-  storeCase("a schedule with a time in line is due once its last run has ended, or is gone", async (store, t) => {
+  storeCase("a schedule with a queued time is due once its last run has ended or is deleted", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "tick/1");
     const later = store.now() + 60_000;
@@ -168,7 +168,7 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.deepEqual(await dueNames(store), ["tick"]);
   }),
 
-  storeCase("a firing can cancel the run in its way, if it is still alive", async (store) => {
+  storeCase("a firing can cancel the run before it, if that is still live", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "tick/1");
     const first = await made(store, state("tick", store.now()));
@@ -188,7 +188,7 @@ export const scheduleCases: readonly StoreCase[] = [
     }
   }),
 
-  storeCase("a removed schedule is gone with its token, also when one of its name is made again", async (store) => {
+  storeCase("a removed schedule and its token are deleted, also when a schedule of its name is created again", async (store) => {
     const old = await made(store, state("tick", store.now()));
     assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "committed" }]);
     assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "no_schedule" }]);
@@ -213,7 +213,7 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.deepEqual(await store.listSchedules("c", 1), [await store.findSchedule("d")]);
   }),
 
-  storeCase("a time that two connections fire at once is fired by one of them", async (store, t) => {
+  storeCase("a time that two connections fire at once is fired once", async (store, t) => {
     const other = await t.openAgain();
     for (let n = 0; n < 5; n += 1) {
       const { token: fence } = await made(store, state(`tick-${n}`, store.now()));

@@ -21,7 +21,7 @@ import { claimItems, newToken, registerWorker } from "./moves.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const spreadCases: readonly StoreCase[] = [
-  storeCase("twelve items that end in reverse are read by their index, as numbers, not as text", async (store) => {
+  storeCase("items that end in reverse are read in the numeric order of their index", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startFlow(store, worker, "import-1", spreadOf(12, 12, 5));
     const items = await claimNodes(store, worker);
@@ -57,7 +57,7 @@ export const spreadCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "of a spread no more items are queued at once than its window, one more for each that ends",
+    "a spread queues at most as many items at once as its window, and one more for each that ends",
     async (store) => {
       const worker = await registerWorker(store);
       const { run } = await startFlow(store, worker, "import-1", spreadOf(7, 3, 2));
@@ -80,7 +80,7 @@ export const spreadCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("items that end in one batch let as many others in, none twice", async (store) => {
+  storeCase("items that end in one batch queue as many others, each once", async (store) => {
     const worker = await registerWorker(store);
     const { run } = await startFlow(store, worker, "import-1", spreadOf(20, 8));
     let ended = 0;
@@ -101,7 +101,7 @@ export const spreadCases: readonly StoreCase[] = [
     assert.equal(new Set(entries.map(({ command }) => command)).size, 20);
   }),
 
-  storeCase("items and barriers that were asked for are leased by the commit that queues them", async (store) => {
+  storeCase("items and barriers with a claim are leased by the commit that queues them", async (store) => {
     const worker = await registerWorker(store);
     const claims = [newToken(), newToken()].map((token) => ({ worker, token }));
     const { run } = await startFlow(store, worker, "import-1", spreadOf(4, 3, 10, claims));
@@ -128,7 +128,7 @@ export const spreadCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readItemTokens([{ run, item: "saved" }]), [last.token]);
   }),
 
-  storeCase("nodes that are ready and that nobody has taken are counted by flow, version and queue", async (store) => {
+  storeCase("ready nodes are counted by flow, version and queue", async (store) => {
     const worker = await registerWorker(store);
     const lined: NodeItem = { name: nodeRoute("import", 1, "gpu"), priority: 0, slot: { queue: "gpu" } };
     const { run } = await startFlow(store, worker, "import-1", {

@@ -68,7 +68,7 @@ export const startCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("starting an id again answers exists with the first entry of the first start", async (store, t) => {
+  storeCase("starting an id again returns exists with the first entry of the first start", async (store, t) => {
     const record = await startRun(store, "order-1", { started: '{"input":1}' });
     t.clock.advance(1_000);
     const [again] = await store.write([
@@ -80,7 +80,7 @@ export const startCases: readonly StoreCase[] = [
     assert.deepEqual([again.first], await store.readJournal(record.run, 0));
   }),
 
-  storeCase("of a hundred concurrent starts of one id one starts the run", async (store) => {
+  storeCase("of 100 concurrent starts of one id one starts the run", async (store) => {
     const outcomes = await Promise.all(
       Array.from({ length: 100 }, (_, n) => store.write([startWrite("order-1", { started: `{"input":${n}}` })])),
     );
@@ -110,7 +110,7 @@ export const startCases: readonly StoreCase[] = [
     assert.equal((await other.listRuns({ limit: 10 })).length, 5);
   }),
 
-  storeCase("a run started with a claim is its starter's and can be claimed by nobody else", async (store) => {
+  storeCase("a run started with a claim is leased to its starter, and no other worker can claim it", async (store) => {
     const [mine, other] = [await registerWorker(store), await registerWorker(store)];
     const held = await startHeld(store, mine, "order-1");
     assert.equal(held.head, 1);
@@ -123,7 +123,7 @@ export const startCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("a claim on an id that exists gives nobody its turn", async (store) => {
+  storeCase("a start with a claim on an id that exists does not lease its turn", async (store) => {
     const [mine, other] = [await registerWorker(store), await registerWorker(store)];
     const held = await startHeld(store, mine, "order-1");
     const [again] = await store.write([{ ...startWrite("order-1"), claim: { worker: other, token: newToken() } }]);
@@ -156,7 +156,7 @@ export const startCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("an empty batch answers an empty list", async (store) => {
+  storeCase("an empty batch returns an empty list", async (store) => {
     assert.deepEqual(await store.write([]), []);
   }),
 

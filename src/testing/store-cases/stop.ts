@@ -19,7 +19,7 @@ import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violation"] as const)
   .flatMap((status) => [
-    storeCase(`a run stopped as ${status} keeps its evidence and nothing else of the turn`, async (store) => {
+    storeCase(`a run stopped as ${status} keeps its evidence, and nothing of the turn is written`, async (store) => {
       const worker = await registerWorker(store);
       const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
       await send(store, "order-1");
@@ -41,7 +41,7 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
       });
     }),
 
-    storeCase(`messages to a run stopped as ${status} are kept, and only resume makes its turn due`, async (store) => {
+    storeCase(`messages to a run stopped as ${status} are stored, and only a resume makes its turn due`, async (store) => {
       const worker = await registerWorker(store);
       const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
       await store.write([{ write: "stop", run: held.run, token: held.token, status, evidence: "{}" }]);

@@ -47,7 +47,7 @@ export const streamCases: readonly StoreCase[] = [
     assert.deepEqual(await chunksOf(store, held.run, "silence"), []);
   }),
 
-  storeCase("a chunk of the code that is in already is not written again", async (store) => {
+  storeCase("a chunk of the code that is stored is not written again", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, { chunks: says("words", 0, "a", "b") });
@@ -60,7 +60,7 @@ export const streamCases: readonly StoreCase[] = [
     ]);
   }),
 
-  storeCase("a store knows how many chunks the code has emitted, an operation's not among them", async (store) => {
+  storeCase("a store counts the chunks that the code emitted, without those of operations", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     assert.deepEqual(await store.readEmitted(held.run), new Map());
@@ -69,7 +69,7 @@ export const streamCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readEmitted(held.run), new Map([["words", 3]]));
   }),
 
-  storeCase("a void commit shows nothing", async (store) => {
+  storeCase("a rejected commit writes no chunk", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const [outcome] = await store.write([
@@ -80,7 +80,7 @@ export const streamCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readEmitted(held.run), new Map());
   }),
 
-  storeCase("a stream is read behind an offset, as many chunks as asked for", async (store) => {
+  storeCase("a stream is read after an offset, up to a limit", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, { chunks: says("words", 0, "a", "b", "c", "d") });
@@ -92,7 +92,7 @@ export const streamCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readStream(held.run, "words", 4, 2), []);
   }),
 
-  storeCase("a chunk comes back byte for byte", async (store) => {
+  storeCase("a chunk is returned byte for byte", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const texts = ["", "{}", ' {"b":1.0e2, "a":"ä a\u0308 \u0000 👩‍👩‍👧 \u2028"}  '];
@@ -103,7 +103,7 @@ export const streamCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("streams outlive their run and go when it is pruned", async (store, t) => {
+  storeCase("streams outlive the end of their run and are deleted when it is pruned", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, { ...COMPLETES, chunks: says("words", 0, "last words") });

@@ -79,7 +79,7 @@ const SHRINKING = [
 ] as const;
 
 export const suspectCases: readonly StoreCase[] = [
-  storeCase("suspect turns are claimed before others, in groups that shrink with each takeover", async (store, t) => {
+  storeCase("suspect turns are claimed before other turns, in groups that shrink with each takeover", async (store, t) => {
     for (let n = 0; n < MANY; n++) await startRun(store, `suspect-${n}`);
     for (const [count, level] of SHRINKING) {
       if (level === SUSPECT_AFTER) await startRun(store, "innocent");
@@ -90,7 +90,7 @@ export const suspectCases: readonly StoreCase[] = [
     assert.deepEqual(groupOf(await claimTurns(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
   }),
 
-  storeCase("suspect items are claimed before others, in groups that shrink with each takeover", async (store, t) => {
+  storeCase("suspect items are claimed before other items, in groups that shrink with each takeover", async (store, t) => {
     await startWithTasks(store, await registerWorker(store), "order-1", MANY);
     for (const [count, level] of SHRINKING) {
       if (level === SUSPECT_AFTER) await startWithTasks(store, await registerWorker(store), "innocent", 1);
@@ -101,7 +101,7 @@ export const suspectCases: readonly StoreCase[] = [
     assert.deepEqual(groupOf(await claimItems(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
   }),
 
-  storeCase("the highest level of suspects goes first, whatever its name, and others follow", async (store, t) => {
+  storeCase("the highest level of suspects is claimed first, across names", async (store, t) => {
     for (const [id, level] of Object.entries({ a: 2, b: 4, c: 3, d: 4 })) await startSuspect(store, t, id, level);
     const worker = await registerWorker(store);
     const next = async () => idsOf(await claimTurns(store, worker, ["a", "b", "c", "d"]));
@@ -134,7 +134,7 @@ export const suspectCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "a worker that holds an isolated suspect is given no other one until it has committed",
+    "a worker that holds an isolated suspect claims no other one until it has committed",
     async (store, t) => {
       await startSuspect(store, t, "isolated", ISOLATED_AFTER);
       await startSuspect(store, t, "suspect", SUSPECT_AFTER);
@@ -153,7 +153,7 @@ export const suspectCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a worker that holds an isolated item is given no other suspect", async (store, t) => {
+  storeCase("a worker that holds an isolated item claims no other suspect", async (store, t) => {
     await startSuspectItem(store, t, "isolated", ISOLATED_AFTER);
     await startSuspectItem(store, t, "charge", SUSPECT_AFTER);
     await startSuspect(store, t, "suspect", SUSPECT_AFTER);
@@ -165,7 +165,7 @@ export const suspectCases: readonly StoreCase[] = [
     assert.deepEqual(idsOf(await claimTurns(store, other, ["suspect"])), ["suspect"]);
   }),
 
-  storeCase("a suspect whose queue has no room keeps no other suspect waiting", async (store, t) => {
+  storeCase("a suspect whose queue has no free slot does not block other suspects", async (store, t) => {
     await store.write([{ write: "declare-queue", name: "mail", limits: { perKey: { concurrency: 1 } } }]);
     const keyed = (key: string): Partial<NewItem> => ({ slot: { queue: "mail", key } });
     const lost = await registerWorker(store);
@@ -182,7 +182,7 @@ export const suspectCases: readonly StoreCase[] = [
     assert.deepEqual(await claimItems(store, worker), []);
   }),
 
-  storeCase("only what was alone three times is blocked", async (store, t) => {
+  storeCase("a run is blocked only after three takeovers alone", async (store, t) => {
     for (const id of ["culprit", "innocent"]) await startRun(store, id);
     await lose(store, t, ALONE_AFTER, (worker) => claimTurns(store, worker));
     for (let alone = ALONE_AFTER; alone < MAX_TAKEOVERS; alone++) {

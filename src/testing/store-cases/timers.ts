@@ -58,7 +58,7 @@ export const timerCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("a limit leaves the rest of what is due for the next call", async (store, t) => {
+  storeCase("a limit leaves the other due timers for the next call", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const start = store.now();
@@ -73,7 +73,7 @@ export const timerCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("a timer fires once when two connections look at the same time", async (store, t) => {
+  storeCase("a timer fires once when two connections poll at the same time", async (store, t) => {
     const other = await t.openAgain();
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
@@ -104,7 +104,7 @@ export const timerCases: readonly StoreCase[] = [
     assert.deepEqual(await store.readInbox(held.run, 0), []);
   }),
 
-  storeCase("a timer is claimed by nobody", async (store, t) => {
+  storeCase("a timer cannot be claimed", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await commitTurn(store, held, { ...sleepsUntil(held, store.now() + 10), then: "release" });
@@ -112,7 +112,7 @@ export const timerCases: readonly StoreCase[] = [
     assert.deepEqual(await claimItems(store, worker, ["TimerFired", "charge", "Timer(0)"]), []);
   }),
 
-  storeCase("a timer that falls due while the turn is held arrives and leaves the turn due", async (store, t) => {
+  storeCase("a timer that becomes due while the turn is held arrives and makes the turn due", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const armed = await commitTurn(store, held, sleepsUntil(held, store.now() + 10));

@@ -54,7 +54,7 @@ export const transactCases: readonly StoreCase[] = [
     await commitTurn(store, after(held, write), COMPLETES);
   }),
 
-  storeCase("user SQL goes with the commit whose fence does not hold", async (store, t) => {
+  storeCase("user SQL is rolled back when the fence of its commit does not hold", async (store, t) => {
     const held = await begin(store, t);
     const outcome = await store.transact(
       (db) => t.userSql.insert(db, "void"),
@@ -65,7 +65,7 @@ export const transactCases: readonly StoreCase[] = [
     assert.equal((await getRun(store, "order-1")).head, 1);
   }),
 
-  storeCase("user SQL whose function throws is rolled back, and its error is the answer", async (store, t) => {
+  storeCase("user SQL whose function throws is rolled back, and the outcome holds the error", async (store, t) => {
     const held = await begin(store, t);
     const error = new Error("no");
     let asked = false;
@@ -85,7 +85,7 @@ export const transactCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("user SQL that nobody wants any more is rolled back", async (store, t) => {
+  storeCase("user SQL is rolled back when its run no longer needs it", async (store, t) => {
     await begin(store, t);
     const outcome = await store.transact(
       (db) => t.userSql.insert(db, "unwanted"),

@@ -86,7 +86,7 @@ export const turnCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a token that was given back is void", async (store) => {
+  storeCase("the token of a returned turn is void", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWaiting(store, worker, "order-1");
     await assertNothingWritten(store, async () => {
@@ -95,7 +95,7 @@ export const turnCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a repeated commit answers already_committed and writes nothing twice", async (store) => {
+  storeCase("a repeated commit returns already_committed and writes nothing twice", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     for (const then of ["hold", "release"] as const) {
@@ -113,7 +113,7 @@ export const turnCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a repeated commit is recognised after the run has gone on", async (store) => {
+  storeCase("a repeated commit is recognized after the run has continued", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const write = turnWrite(store, held, { entries: [WAITS] });
@@ -125,7 +125,7 @@ export const turnCases: readonly StoreCase[] = [
     await commitTurn(store, later, COMPLETES);
   }),
 
-  storeCase("a wrong head under the right token answers conflict and writes nothing", async (store) => {
+  storeCase("a wrong head with the right token returns conflict and writes nothing", async (store) => {
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     await assertNothingWritten(store, async () => {
@@ -137,7 +137,7 @@ export const turnCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("a commit after another chain than the run's answers conflict and writes nothing", async (store) => {
+  storeCase("a commit with another chain than the run's returns conflict and writes nothing", async (store) => {
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     await assertNothingWritten(store, async () => {
@@ -149,7 +149,7 @@ export const turnCases: readonly StoreCase[] = [
     await commitTurn(store, held, COMPLETES);
   }),
 
-  storeCase("a commit without entries moves nothing but the turn", async (store) => {
+  storeCase("a commit without entries changes only the turn", async (store) => {
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     await commitTurn(store, held, { then: "release" });
@@ -161,7 +161,7 @@ export const turnCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("a turn that is held is claimed by nobody, and one that has read everything is not due", async (store) => {
+  storeCase("a held turn cannot be claimed, and a turn without unread messages is not due", async (store) => {
     const worker = await registerWorker(store);
     const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
     assert.deepEqual(await claimTurns(store, worker), []);
@@ -171,7 +171,7 @@ export const turnCases: readonly StoreCase[] = [
     assert.equal((await takeTurn(store, worker)).run, held.run);
   }),
 
-  storeCase("in a batch with void writes the others are unaffected", async (store) => {
+  storeCase("rejected writes of a batch do not affect the others", async (store) => {
     const worker = await registerWorker(store);
     const good = await Promise.all([1, 2, 3].map((n) => startHeld(store, worker, `good-${n}`)));
     const bad = await Promise.all([1, 2, 3].map((n) => startHeld(store, worker, `bad-${n}`)));
@@ -188,7 +188,7 @@ export const turnCases: readonly StoreCase[] = [
     assert.equal((await claimItems(store, worker)).length, 3);
   }),
 
-  storeCase("after a void commit the run goes on as if nothing had been asked", async (store, t) => {
+  storeCase("a rejected commit does not change the run", async (store, t) => {
     const worker = await registerWorker(store, "forgetful");
     const held = await startHeld(store, worker, "order-1");
     t.clock.advance(LEASE_MS);
@@ -205,7 +205,7 @@ export const turnCases: readonly StoreCase[] = [
     assert.equal((await store.readJournal(held.run, 0)).length, 3);
   }),
 
-  storeCase("what was answered is there for a connection opened later", async (store, t) => {
+  storeCase("a committed write is visible to a connection opened later", async (store, t) => {
     const worker = await registerWorker(store);
     await startEnded(store, worker, "order-1");
     await startRun(store, "order-2");

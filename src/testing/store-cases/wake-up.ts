@@ -73,7 +73,7 @@ const moments: readonly [when: string, play: Play][] = [
 ];
 
 export const wakeUpCases: readonly StoreCase[] = moments.map(([when, play]) =>
-  storeCase(`a message that arrives ${when} leaves the turn due`, async (store) => {
+  storeCase(`a message that arrives ${when} makes the turn due`, async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     await play(store, held);
