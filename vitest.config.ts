@@ -17,7 +17,7 @@ const file = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 
 /** Tests written for SQLite that also run on every other store (test/cross-store). */
 const CROSS_STORE = [
-  "test/engine/{ahead-of-journal,deferred-starts,branches,cancelling,children,child-messages,deadlines}.test.ts",
+  "test/engine/{void-commits,deferred-starts,branches,cancelling,children,child-messages,deadlines}.test.ts",
   "test/engine/{early-messages,generations,leases,outbox,pausing,queues,attempt-retries,run-retry,schedules}.test.ts",
   "test/engine/{signals,stopped-runs,streams,terminating,updates,waiting}.test.ts",
   "test/flow/{acceptance,control,flows,retry,stopping,verify}.test.ts",

@@ -1,9 +1,9 @@
-// reprise/lint: an ESLint-compatible plugin, for ESLint 9 and for oxlint's `jsPlugins`.
+// Lint: `reprise/lint`, an ESLint-compatible plugin for ESLint 9 and for oxlint's `jsPlugins`.
 //
-// It sees one file at a time: what a function in another file does is the guard's business. Plain objects and no imports,
-// so that loading it costs a linter nothing.
+// It checks one file at a time; the determinism guard checks calls into other files at run time. Plain objects and no imports,
+// so that a linter loads it fast.
 
-/** What is read of a syntax tree; ESTree has much more. */
+/** The part of an ESTree node that the rule reads. */
 interface Node {
   readonly type: string;
   readonly parent?: Node | null;
@@ -33,9 +33,9 @@ export interface LintPlugin {
 
 const NOW = "ctx.now()";
 const SLEEP = "ctx.sleep()";
-const RUN = "ctx.run(), which keeps the answer";
+const RUN = "ctx.run(), which records the result";
 
-/** How it is written, and what to write instead. */
+/** Calls that are not deterministic, with their replacements. */
 const CALLS: Readonly<Record<string, string>> = {
   "Date.now": NOW,
   Date: NOW,
@@ -54,7 +54,7 @@ const CALLS: Readonly<Record<string, string>> = {
   fetch: RUN,
 };
 
-/** Calls of ctx that do nothing useful unless somebody waits for them; a child goes on by itself. */
+/** Calls of ctx that must be awaited. A child runs without it. */
 const AWAITED: ReadonlySet<string> = new Set([
   "task",
   "run",
@@ -72,7 +72,7 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   "FunctionDeclaration",
 ]);
 
-/** `Date.now` of `Date.now`; undefined for anything that is not a plain chain of names. */
+/** The text of a plain chain of names, such as `Date.now`; undefined for any other expression. */
 function nameOf(node: Node | undefined): string | undefined {
   if (node?.type === "Identifier") return node.name;
   if (node?.type !== "MemberExpression" || node.computed === true) return undefined;
@@ -80,7 +80,7 @@ function nameOf(node: Node | undefined): string | undefined {
   return object === undefined || node.property?.name === undefined ? undefined : `${object}.${node.property.name}`;
 }
 
-/** The workflow function a node belongs to; undefined outside workflows, and inside what a step or a task calls. */
+/** The workflow function that contains a node; undefined outside workflows, and inside the function of a step or a task. */
 function workflowAround(node: Node): Node | undefined {
   for (let at: Node | undefined = node; at !== undefined; at = at.parent ?? undefined) {
     const call: Node | undefined = at.parent ?? undefined;
@@ -95,14 +95,14 @@ function workflowAround(node: Node): Node | undefined {
 const noNondeterminism: LintRule = {
   meta: {
     type: "problem",
-    docs: { description: "Workflow code must ask ctx for everything that could come out differently on a replay." },
+    docs: { description: "Workflow code must use ctx for every value that could differ on replay." },
   },
   create(context) {
     const flag = (node: Node, message: string): void => {
       if (workflowAround(node) !== undefined) context.report({ node, message });
     };
     const differs = (what: string, instead: string): string =>
-      `${what} comes out differently when the workflow is replayed. Use ${instead}.`;
+      `${what} is not deterministic in workflow code: it returns a different value on replay. Use ${instead}.`;
     return {
       CallExpression(node) {
         const name = nameOf(node.callee);
@@ -116,7 +116,7 @@ const noNondeterminism: LintRule = {
         if (nameOf(node) === "process.env") flag(node, differs("process.env", `the workflow's input, or ${RUN}`));
       },
       ImportExpression(node) {
-        flag(node, "A workflow that waits for import() cannot be woken by its journal. Import at the top of the file.");
+        flag(node, "A workflow that awaits import() cannot resume from its journal. Import at the top of the file.");
       },
       ExpressionStatement(node) {
         const call = node.expression;
@@ -126,14 +126,14 @@ const noNondeterminism: LintRule = {
         const [ctx] = workflowAround(node)?.params ?? [];
         if (ctx?.name !== object.name) return;
         const what = `${object.name}.${property.name}()`;
-        flag(node, `Nobody waits for ${what}. Put await or return before it, or void where that is meant.`);
+        flag(node, `${what} is not awaited. Write await or return before it, or void if that is intended.`);
       },
     };
   },
 };
 
 /**
- * The lint plugin: `reprise/no-nondeterminism` finds workflow code that asks the machine instead of `ctx`.
+ * The lint plugin: `reprise/no-nondeterminism` finds calls in workflow code that return a different value on replay.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// The agent: a model that asks for tools, a person who decides about the dangerous one, a loop until there is an answer.
+// The agent: a model that requests tools, a person who approves the dangerous one, and a loop until there is an answer.
 
 import { append, END, graph, last, promise, START } from "reprise";
 import { askModel, isDangerous, useTool, type Message, type ToolCall } from "./outside.ts";
@@ -6,40 +6,40 @@ import { askModel, isDangerous, useTool, type Message, type ToolCall } from "./o
 export const agent = graph("agent", {
   state: {
     messages: append<Message>(),
-    calls: last<readonly ToolCall[]>([]), // what the model wants done next
+    calls: last<readonly ToolCall[]>([]), // the tools the model requested
     answer: last<string | null>(null),
   },
   ports: { approval: promise<{ ok: boolean; by: string }>() },
   output: (state) => state.answer,
-  maxSteps: 20, // a model that never comes to an end does
+  maxSteps: 20, // ends a model that never answers
 })
   .node("think", { timeout: "60 s", retry: { maxAttempts: 3 } }, async (ctx, { messages }) => {
-    // Request and answer are recorded: a replay compares the one and is served the other.
+    // The request and the answer are recorded: a replay compares the request and returns the recorded answer.
     const reply = await ctx.run("llm", { messages }, (op, request) => askModel(request.messages, op));
     return { messages: [{ role: "model", text: reply.text }], calls: reply.calls, answer: reply.answer };
   })
   .node("approve", async (ctx, { calls }) => {
-    // A minute or a day: while the run waits it is a row in the store, no process has to stay up for it.
+    // A waiting run is a row in the store: no process has to stay up, for a minute or for a day.
     const decision = await ctx.promise("approval", { timeout: "1 day", show: calls });
     if (decision?.ok === true) return ctx.label("approved");
-    return { calls: [], messages: [{ role: "person", text: `Refused by ${decision?.by ?? "nobody"}.` }] };
+    return { calls: [], messages: [{ role: "person", text: `Refused by ${decision?.by ?? "timeout"}.` }] };
   })
   .node("tool", { retry: { maxAttempts: 3 } }, async (ctx, _state, call: ToolCall) => {
     const text = await ctx.run(call.tool, call, (op) => useTool(call, op));
     return { messages: [{ role: "tool", text }] };
   })
   .node("reply", async (ctx, { answer }) => {
-    // In the outbox with the commit of this step, delivered after it, also when this process dies.
+    // The commit of this step writes the message to the outbox; a worker delivers it, also if this process dies.
     ctx.send("mail", { to: "ann@example.org", text: answer });
     ctx.label("answered");
   })
   .edge(START, "think")
   .edge("think", "reply", ({ answer }) => answer !== null)
   .edge("think", "approve", ({ calls }) => calls.some(isDangerous))
-  .spread("think", "tool", ({ calls }) => calls) // all at once, one item each
+  .spread("think", "tool", ({ calls }) => calls) // all tools at once, one item each
   .edge("approve", "think", ({ calls }) => calls.length === 0)
   .spread("approve", "tool", ({ calls }) => calls)
-  .edge("tool", "think") // once, when all of them are done
+  .edge("tool", "think") // once, when all tools are done
   .edge("reply", END);
 
 export const QUESTION = {

@@ -1,4 +1,4 @@
-// The outside: a model that plays a script, three tools, a mailbox. All offline; each call leaves a line in the ledger.
+// The outside services: a scripted model, three tools and a mailbox. All offline; every call appends a line to the ledger.
 
 import { appendFileSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,13 +17,13 @@ export interface Reply {
   readonly answer: string | null;
 }
 
-/** What an outside call is told about itself. */
+/** What an outside call knows about its caller. */
 interface Caller {
   readonly runId: string;
   readonly idempotencyKey: string;
 }
 
-/** A line of the ledger: what the outside saw, whatever became of the process that called. */
+/** A line of the ledger: a call that the outside received, even if the calling process died. */
 export interface LedgerLine {
   readonly run: string;
   readonly what: string;
@@ -36,7 +36,7 @@ function note(what: string, { runId, idempotencyKey }: Caller): void {
   if (ledger !== undefined) appendFileSync(ledger, `${JSON.stringify(line)}\n`);
 }
 
-/** The model: what it says follows from the last message, as in a script. A real one would be called here. */
+/** The model: its answer follows from the last message, as in a script. Call a real model here. */
 export async function askModel(messages: readonly Message[], op: Caller): Promise<Reply> {
   note("llm", op);
   const last = messages.at(-1) ?? { role: "user", text: "" };
@@ -44,7 +44,7 @@ export async function askModel(messages: readonly Message[], op: Caller): Promis
   const say = (text: string, ...calls: ToolCall[]): Reply => ({ text, calls, answer: null });
   if (last.role === "user")
     return say("I look it up.", { tool: "search", text: "1042" }, { tool: "search", text: "policy" });
-  if (last.role === "person") return end(`I may not do that myself: a colleague will look at it. (${last.text})`);
+  if (last.role === "person") return end(`I may not do that myself: a colleague will handle it. (${last.text})`);
   if (found("refunded") !== "") return end(`Done: ${found("refunded")}. Sorry for the trouble.`);
   if (found("=") !== "") return say("That much is too much.", { tool: "refund", text: found("=").slice(2) });
   return say("I add it up.", { tool: "calculate", text: "3 * 24.95 - 24.95" });
@@ -54,7 +54,7 @@ function end(answer: string): Reply {
   return { text: answer, calls: [], answer };
 }
 
-/** Moves money, so a person is asked first. */
+/** A refund moves money, so a person must approve it. */
 export function isDangerous({ tool }: ToolCall): boolean {
   return tool === "refund";
 }
@@ -63,7 +63,7 @@ export async function useTool({ tool, text }: ToolCall, op: Caller): Promise<str
   note(tool, op);
   if (tool === "search") return search(text);
   if (tool === "calculate") return `= ${calculate(text)}`;
-  // A slow bank. It refunds a key once, however often it is called with it.
+  // A slow bank. It makes one refund per key, however often it is called.
   await pause(Number(process.env["BANK_MS"] ?? 0));
   return `refunded ${text} EUR`;
 }
@@ -73,14 +73,14 @@ function search(word: string): string {
   return lines.find((line) => line.toLowerCase().includes(word)) ?? "nothing found";
 }
 
-/** Sums of products: all a bill needs. */
+/** Sums of products. */
 function calculate(expression: string): string {
   const terms = expression.replaceAll(" ", "").match(/[+-]?[^+-]+/g) ?? [];
   const product = (term: string): number => term.split("*").reduce((result, factor) => result * Number(factor), 1);
   return terms.reduce((sum, term) => sum + product(term), 0).toFixed(2);
 }
 
-/** What delivers messages of the outbox: at least once, with the same key every time. */
+/** Delivers messages of the outbox: at least once, with the same key every time. */
 export async function deliverMail(_payload: unknown, dedupKey: string): Promise<void> {
   note("mail", { runId: "", idempotencyKey: dedupKey });
 }

@@ -1,4 +1,4 @@
-// The stage of the story: worker processes, the ledger, waiting, and cleaning up.
+// Helpers of main.ts: worker processes, the ledger, waiting and cleanup.
 
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -37,19 +37,19 @@ export async function endWorker(worker: ChildProcess, signal: "SIGKILL" | "SIGTE
   workers.delete(worker);
 }
 
-/** What the outside has seen so far. */
+/** The calls that the outside has received so far. */
 export function readLedger(): LedgerLine[] {
   if (!existsSync(ledger)) return [];
   const lines = readFileSync(ledger, "utf8").split("\n");
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as LedgerLine);
 }
 
-const PATIENCE_MS = 20_000;
+const WAIT_MS = 20_000;
 
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`Waited ${PATIENCE_MS / 1000} s for this to become true: ${what}.`);
+export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error(`Waited ${WAIT_MS / 1000} s for this to become true: ${what}.`);
     await pause(15);
   }
 }

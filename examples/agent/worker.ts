@@ -1,4 +1,4 @@
-// A worker process of the agent. Any number of them may run; this story has one at a time.
+// A worker process for the agent. Any number of workers may run; main.ts runs one at a time.
 
 import { createEngine } from "reprise";
 import { agent } from "./agent.ts";
@@ -8,11 +8,11 @@ const engine = await createEngine({
   store: process.env["STORE"] ?? "sqlite:agent.db",
   definitions: [agent],
   outbox: { mail: deliverMail },
-  worker: { lease: "1 s" }, // how long a dead worker's work stays its own; short, so that nobody has to wait here
+  worker: { lease: "1 s" }, // short, so that another worker takes over quickly
 });
 
 process.on("SIGTERM", () => void engine.close().then(() => process.exit(0)));
-// Whoever started this process is gone.
+// The parent process has exited.
 process.on("disconnect", () => process.exit(1));
 process.on("SIGINT", () => {});
 process.send?.("ready");

@@ -1,4 +1,4 @@
-// A saga by hand: money is taken, a person decides, and a refusal or silence gives the money back.
+// A saga written by hand: it charges a card, waits for a person, and refunds after a refusal or a day without an answer.
 
 import { createEngine, FatalError, promise, task, workflow } from "reprise";
 
@@ -11,7 +11,7 @@ export const charge = task(
   "charge",
   { retry: { maxAttempts: 5, baseDelay: "50ms" } },
   async (ctx, booking: Booking) => {
-    // The provider recognises a repeated call by the key: the same for every attempt, and after a crash.
+    // The provider recognizes a repeated call by the key: it is the same for every attempt, also after a crash.
     return { id: `payment-${ctx.idempotencyKey.slice(0, 8)}`, cents: booking.cents };
   },
 );
@@ -28,9 +28,9 @@ export const book = workflow(
   async (ctx, booking: Booking) => {
     const payment = await ctx.task(charge, booking);
     try {
-      // Waiting is not an error: only a refusal, or a day without an answer, goes to the catch below.
+      // Waiting throws nothing: only a refusal, or a day without an answer, reaches the catch below.
       const decision = await ctx.promise("decision", { timeout: "1 day", show: booking });
-      if (decision === undefined) throw new FatalError("nobody decided within a day");
+      if (decision === undefined) throw new FatalError("no decision within a day");
       if (!decision.ok) throw new FatalError(`refused by ${decision.by}`);
       return { status: "booked" as const, confirmation: await ctx.task(confirm, booking) };
     } catch (error) {

@@ -1,5 +1,4 @@
-// A cart that lives as long as its customer is interested: signals fill it, a query looks into it, updates change it and
-// answer.
+// A shopping cart as a run: signals add items, a query reads the total, updates change the cart and return a value.
 
 import { createEngine, FatalError, query, signal, task, update, workflow } from "reprise";
 
@@ -9,7 +8,7 @@ export interface Item {
 }
 
 export const bill = task("bill", { retry: { maxAttempts: 5, baseDelay: "50ms" } }, async (ctx, cents: number) => {
-  // The provider recognises a repeated call by the key: the same for every attempt, and after a crash.
+  // The provider recognizes a repeated call by the key: it is the same for every attempt, also after a crash.
   return { receipt: `receipt-${ctx.idempotencyKey.slice(0, 8)}`, cents };
 });
 
@@ -32,7 +31,7 @@ export const cart = workflow(
 
     ctx.onQuery("total", total);
     ctx.onUpdate("voucher", (code) => {
-      if (code !== "SPRING") throw new FatalError(`no voucher is called ${code}`);
+      if (code !== "SPRING") throw new FatalError(`there is no voucher ${code}`);
       discount = Math.round(total() / 10);
       return total();
     });

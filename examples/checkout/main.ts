@@ -1,5 +1,5 @@
-// A saga: seats are held, money is taken, a person decides. When it cannot be done in time, or at all, every step that was
-// done is taken back, the last one first.
+// A saga: it holds seats, charges a card and waits for a person. If it fails or its deadline passes, every completed step
+// is undone, the last one first.
 
 import { createEngine, FatalError, promise, task, workflow } from "reprise";
 
@@ -12,7 +12,7 @@ interface Payment {
   readonly payment: string;
 }
 
-/** What the outside knows, by the key it was called with: a repeated call changes nothing. */
+/** The calls that the outside has received, by key: a repeated call changes nothing. */
 export const ledger = new Map<string, string>();
 
 export const charge = task("charge", { retry: { maxAttempts: 5, baseDelay: "50ms" } }, async (ctx, order: Order) => {
@@ -37,7 +37,7 @@ export const checkout = workflow(
   },
 );
 
-/** Starts one checkout and says how it ended. A failure of the child is an answer like any other. */
+/** Starts one checkout as a child and returns how it ended, also when the child failed. */
 export const order = workflow("order", async (ctx, wanted: Order) => {
   try {
     const { by } = await ctx.child(checkout, wanted, { id: `checkout-${wanted.id}`, deadline: "2 days" });

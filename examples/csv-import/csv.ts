@@ -14,7 +14,7 @@ function parseRows(text: string): string[][] {
     if (end === "") break;
     if (end !== ",") rows.push([]);
   }
-  // A line end at the end of the file begins no row.
+  // A line end at the end of the file starts no row.
   if (rows.at(-1)?.join("") === "") rows.pop();
   return rows;
 }

@@ -1,5 +1,5 @@
-// An import: 500 rows of a real file, each saved by itself, rows that cannot be saved set aside, and a report that is only
-// written when something went wrong.
+// An import: 500 rows of a file, each saved as its own step. Rows that cannot be saved are collected, and a report is
+// written only if there are any.
 
 import { readFile } from "node:fs/promises";
 import { createEngine, FatalError, flow, typed } from "reprise";
@@ -12,14 +12,14 @@ export interface Customer {
   readonly cents: number;
 }
 
-/** The database of the story. */
+/** The database of the example. */
 export const saved = new Map<string, Customer>();
 
 async function save(row: Readonly<Record<string, string>>, attempt: number): Promise<number> {
   const { id = "", name = "", email = "", cents = "" } = row;
-  if (Number(id) % 50 === 0 && attempt === 1) throw new Error("connection reset"); // works the second time
-  if (email === "") throw new FatalError(`row ${id} has no email`); // is not tried again
-  if (!/^\d+$/.test(cents)) throw new FatalError(`row ${id}: ${cents} is no amount`);
+  if (Number(id) % 50 === 0 && attempt === 1) throw new Error("connection reset"); // the second attempt succeeds
+  if (email === "") throw new FatalError(`row ${id} has no email`); // is not retried
+  if (!/^\d+$/.test(cents)) throw new FatalError(`row ${id}: ${cents} is not an amount`);
   saved.set(id, { id, name, email, cents: Number(cents) });
   return Number(cents);
 }
@@ -54,7 +54,7 @@ export const csvImport = flow("csv-import", { input: typed<{ file: string; limit
   .output(["saved", "report", "allWell"], ({ saved: rows, report, allWell }) => ({
     saved: rows.filter((row) => row.status === "fulfilled").length,
     cents: rows.reduce((sum, row) => sum + (row.status === "fulfilled" ? row.value : 0), 0),
-    said: report ?? allWell,
+    summary: report ?? allWell,
   }));
 
 export const definitions = [csvImport] as const;

@@ -1,4 +1,4 @@
-// A report over many pages: fetched in parallel, retried one by one, joined in order, whatever finishes first.
+// A report over many pages: fetched in parallel, each with its own retries, combined in order.
 
 import { createEngine, FatalError, task, workflow } from "reprise";
 
@@ -11,8 +11,8 @@ export const fetchPage = task(
   "fetch page",
   { retry: { maxAttempts: 3, baseDelay: "20ms" }, timeout: "10 s" },
   async (ctx, page: Page) => {
-    if (page.number % 10 === 3 && ctx.attempt === 1) throw new Error("connection reset"); // works the second time
-    if (page.number === 13) throw new FatalError("page 13 is gone"); // is not tried again
+    if (page.number % 10 === 3 && ctx.attempt === 1) throw new Error("connection reset"); // the second attempt succeeds
+    if (page.number === 13) throw new FatalError("page 13 is gone"); // is not retried
     return { number: page.number, words: 100 + page.number };
   },
 );

@@ -1,4 +1,4 @@
-// The definitions: what an order is, and what it calls outside. Workers and clients share this file.
+// The definitions: the order and the calls it makes to the outside. Workers and clients share this file.
 
 import { appendFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,7 +10,7 @@ export interface Order {
   readonly to: string;
 }
 
-/** The outside world of this example: every call leaves a line in the ledger, whatever becomes of it. */
+/** The outside of this example: every call appends a line to the ledger. */
 function callOutside(step: string, { runId, attempt, idempotencyKey }: TaskContext): void {
   const ledger = process.env["LEDGER"];
   const line = { run: runId, step, attempt, key: idempotencyKey, process: process.pid };
@@ -46,10 +46,10 @@ export const order = workflow(
     const approval = await ctx.promise("approval", { timeout: "1 hour", show: input });
     if (approval === undefined) return { status: "not approved" as const };
 
-    const pickup = ctx.sleep("4 s"); // the courier comes then, whatever happens to this process
+    const pickup = ctx.sleep("4 s"); // the courier comes then, also if this process dies
     const label = await ctx.run("print label", async (op) => {
       callOutside("print label", op);
-      await pause(600); // a slow printer: time enough for a crash
+      await pause(600); // a slow printer leaves time for a crash
       return `LABEL ${input.id}`;
     });
     await pickup;

@@ -1,4 +1,4 @@
-// What the demo claims, checked from what is stored and from what the outside saw.
+// The claims of the demo, checked against the journal and the calls that the outside received.
 
 import type { JournalEntry } from "reprise";
 
@@ -14,7 +14,7 @@ export interface Proof {
   readonly claim: string;
   readonly holds: boolean;
   readonly seen: string;
-  /** More lines, for those who look closer. */
+  /** More lines, one per step. */
   readonly details?: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function gapFree(entries: readonly JournalEntry[], claimed: number): Proo
   };
 }
 
-/** Each step was called at least once, always with its own key; `expected` says how often the story makes it happen. */
+/** Each step was called at least once, always with its own key; `expected` is the number of calls per step. */
 export function calledWithStableKeys(calls: readonly Call[], expected: Readonly<Record<string, number>>): Proof {
   const steps = Map.groupBy(calls, ({ step }) => step);
   const details = [...steps].map(([step, made]) => {
@@ -55,10 +55,10 @@ export function calledWithStableKeys(calls: readonly Call[], expected: Readonly<
   const keysPerStep = [...steps.values()].map((made) => new Set(made.map(({ key }) => key)));
   const stable = keysPerStep.every((keys) => keys.size === 1);
   const distinct = new Set(keysPerStep.flatMap((keys) => [...keys])).size === steps.size;
-  const asTold = Object.entries(expected).every(([step, count]) => steps.get(step)?.length === count);
+  const isAsExpected = Object.entries(expected).every(([step, count]) => steps.get(step)?.length === count);
   return {
     claim: "calls to the outside happen at least once and carry a stable key",
-    holds: stable && distinct && asTold && steps.size === Object.keys(expected).length,
+    holds: stable && distinct && isAsExpected && steps.size === Object.keys(expected).length,
     seen: `${calls.length} calls, ${steps.size} keys`,
     details,
   };

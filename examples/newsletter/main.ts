@@ -1,5 +1,5 @@
-// One issue of a newsletter: subscribers in our own table, progress for whoever watches, and a mail to each of them that is
-// sent if, and only if, the database says so.
+// One issue of a newsletter: subscribers in a table of our own, progress as a stream, and one mail per subscriber that is
+// sent if and only if the database records it.
 
 import { createEngine, stream, workflow } from "reprise";
 import { sqlite } from "reprise/sqlite";
@@ -13,7 +13,7 @@ export const newsletter = workflow(
   "newsletter",
   { ports: { progress: stream<string>() } },
   async (ctx, issue: Issue) => {
-    // Our own SQL, in the transaction of its journal entry: exactly once, however often the process dies.
+    // Our own SQL in the transaction of the journal entry: it is applied exactly once, also after crashes.
     const subscribers = await ctx.tx("take subscribers", sqlite, (db) => {
       db.exec("create table if not exists subscribers (mail text primary key, got integer not null default 0)");
       for (const mail of ["ann@example.org", "bob@example.org", "eve@example.org"])
@@ -33,7 +33,7 @@ export const newsletter = workflow(
       await ctx.tx("note", sqlite, (db) => {
         db.prepare("update subscribers set got = ? where mail = ?").run(issue.number, mail);
       });
-      // In the commit that records it; delivered at least once, with a key the receiver can know it by.
+      // Written with the commit of this step; delivered at least once, with a key by which the receiver recognizes it.
       ctx.send("mail", { to: mail, text });
     }
     ctx.emit("progress", "done");
@@ -43,7 +43,7 @@ export const newsletter = workflow(
   },
 );
 
-/** A mail server that knows a message it has seen: the key is the same every time. */
+/** A mail server that ignores a repeated message: the key is the same every time. */
 export function createMailServer(): {
   readonly sent: ReadonlyMap<string, unknown>;
   readonly send: (payload: unknown, dedupKey: string) => Promise<void>;

@@ -1,4 +1,4 @@
-// The files of a new project.
+// Init files: the files that `reprise init` writes.
 
 export function projectFiles(name: string, version: string): Readonly<Record<string, string>> {
   return {
@@ -43,17 +43,17 @@ const TSCONFIG = `{
 }
 `;
 
-const WORKFLOWS = `// Everything this file exports is registered by \`reprise dev\`, \`worker\` and \`run\`.
+const WORKFLOWS = `// \`reprise dev\`, \`reprise worker\` and \`reprise run\` register everything that this file exports.
 
 import { promise, task, workflow } from "reprise";
 
-/** Work any worker may do. It may be called again, with the same key: hand that to the mail server. */
+/** A task runs on any worker. A retry has the same key: pass it to the mail server, so that it can ignore duplicates. */
 export const sendMail = task("send-mail", { retry: { maxAttempts: 5 } }, async (ctx, mail: { to: string; text: string }) => {
   ctx.log.info(\`to \${mail.to}: \${mail.text}\`);
   return { id: ctx.idempotencyKey };
 });
 
-/** Durable code: kill the process anywhere, and it goes on where it was. */
+/** A workflow is durable: kill the process at any moment, and the next worker continues from the last recorded step. */
 export const welcome = workflow("welcome", { ports: { confirmed: promise<boolean>() } }, async (ctx, to: string) => {
   await ctx.task(sendMail, { to, text: "Please confirm your address." });
   const confirmed = await ctx.promise("confirmed", { timeout: "2 days" });
@@ -71,7 +71,7 @@ import { sendMail, welcome } from "./workflows.ts";
 
 const mail = stub(sendMail, () => ({ id: "mail-1" }));
 
-test("who confirms is welcomed", async () => {
+test("a user who confirms is welcomed", async () => {
   await using engine = await createTestEngine({ definitions: [welcome, sendMail], stubs: [mail] });
   const run = await engine.start(welcome, "ada@example.org");
   await run.resolve("confirmed", true);
@@ -79,14 +79,14 @@ test("who confirms is welcomed", async () => {
   assert.equal(await run.result(), "welcomed");
 });
 
-test("who does not answer within two days is left in peace", async () => {
+test("the workflow gives up after two days without an answer", async () => {
   await using engine = await createTestEngine({ definitions: [welcome, sendMail], stubs: [mail] });
   const run = await engine.start(welcome, "ada@example.org");
   await engine.clock.advance("2 days");
   assert.equal(await run.result(), "gave up");
 });
 
-test("a crash at any commit changes nothing", async () => {
+test("a crash at any commit does not change the result", async () => {
   const { output } = await crashEverywhere(welcome, "ada@example.org", {
     definitions: [sendMail],
     stubs: [mail],
@@ -101,19 +101,20 @@ function readme(name: string): string {
 
 \`\`\`sh
 npm install
-npm test         # virtual time, and a crash at every commit
-npm run dev      # a worker that starts anew when a file changes
+npm test         # runs the workflow with virtual time, and crashes it at every commit
+npm run dev      # runs a worker that restarts on file changes
 \`\`\`
 
-In a second terminal:
+In a second terminal, start a run, see what it waits for, and confirm the address:
 
 \`\`\`sh
 npx reprise run workflows.ts welcome '"ada@example.org"' --id ada --detach
+npx reprise show ada
+npx reprise resolve ada confirmed true
 npx reprise show ada --watch
-npx reprise resolve ada confirmed true    # in a third one
 npx reprise verify ada workflows.ts
 \`\`\`
 
-Everything is in \`reprise.db\`. Stop the worker at any moment and start it again: runs go on where they were.
+All data is in \`reprise.db\`. Stop the worker at any moment and start it again: every run continues from its last recorded step.
 `;
 }

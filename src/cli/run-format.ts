@@ -76,7 +76,9 @@ export function findRunError(record: RunRecord, last: Entry | undefined): RunErr
     const { error: thrown, stack } = decodeData("RunFailed", last.data);
     const error = thrown as Partial<Error & { readonly code: unknown }> | undefined;
     const code = isErrorCode(error?.code) ? error.code : "RUN_FAILED";
-    return runErrorOf(record.id, code, `${error?.name ?? "Error"}: ${error?.message ?? ""}`, { stack });
+    const { name = "Error", message = "" } = error ?? {};
+    // The code already names an error of the engine.
+    return runErrorOf(record.id, code, name === "RepriseError" ? message : `${name}: ${message}`, { stack });
   }
   const isPausedByEngine = record.status === "paused" && record.evidence !== undefined;
   if (record.status !== "blocked" && record.status !== "determinism_violation" && !isPausedByEngine) return undefined;

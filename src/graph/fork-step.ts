@@ -1,4 +1,4 @@
-// Fork step: the first step of a fork, made from a checkpoint of another run (kernel.F2, kernel.F3).
+// Fork step: the first step of a fork, made from a checkpoint of another run (fork.F2, fork.F3).
 
 import { encode } from "../base/index.ts";
 import { stateParts, type ChannelTexts, type StepCommittedData } from "../kernel/index.ts";

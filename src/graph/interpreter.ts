@@ -84,7 +84,7 @@ function tooManySteps({ name, maxSteps }: GraphBody, { items }: Position): Repri
 export function beginGraph(execution: Execution, body: GraphBody, input: unknown): Position {
   const { state } = GraphState.initial(body.channels).fold(body.name, body.channels, [(input ?? {}) as StateChange]);
   const start = { node: "", path: ROOT_PATH, goto: undefined };
-  // kernel.C2
+  // checkpoint.C2
   const delta: Delta = { set: state.values };
   const routed = route(body, state.values, [start], []);
   return commitStep(execution, {

@@ -24,6 +24,7 @@ import {
   nodeOfCaller,
   OutsideGuard,
   replayEndOf,
+  violated,
   type ExecutionHost,
   type OperationRequest,
   type OperationContext,
@@ -112,7 +113,7 @@ class GraphReplay {
       onServed: (command, name, call, input) => this.#serve(command, name, call, input),
       ...(!this.#strict && {
         tolerates: (found) => {
-          this.#report(found);
+          this.#report(violated(found, "graph"));
           return true;
         },
       }),

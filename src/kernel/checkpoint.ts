@@ -9,7 +9,7 @@
 // checkpoint.C4. A snapshot contains the delivered messages that later steps may still need: a reader that starts there
 //   reads nothing before it.
 
-import { decode, encode, RepriseError } from "../base/index.ts";
+import { decode, encode, invariant, RepriseError } from "../base/index.ts";
 import { decodeData, type EntryData, type RunRetriedData } from "./entry-data.ts";
 import { forkOriginOf } from "./fork.ts";
 import { CHAIN_START, chainAfter, isCancel, type Entry, type EntryType } from "./journal.ts";
@@ -86,6 +86,7 @@ export function applyDelta(before: ChannelTexts, { append, merge, set }: Delta):
   for (const name in set) after.set(name, encode(set[name]));
   if (after.size > before.size) after = new Map([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
   if (known !== undefined) objectTexts.set(after, known);
+  invariant(after.size >= before.size, "a delta removes no channel");
   return after;
 }
 

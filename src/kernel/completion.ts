@@ -13,7 +13,7 @@
 //   run share a transaction.
 // completion.C7. While the run is paused or blocked, nodes that become ready are queued as stopped, and none is leased.
 
-import { encode, RepriseError, type EpochMs } from "../base/index.ts";
+import { encode, invariant, RepriseError, type EpochMs } from "../base/index.ts";
 import type { Arrival, Claim, NewChild } from "./commit.ts";
 import type { EntryType } from "./journal.ts";
 import type { QueueSlot } from "./queue.ts";
@@ -169,6 +169,7 @@ export function checkNodeRoute(route: string, what: string): void {
 export function readNodeRoute(route: string): NodeRoute | undefined {
   const [definition = "", version, queue = "", label] = route.split("\n");
   if (version === undefined) return undefined;
+  invariant(Number(version) >= 1, "a route names a version of 1 or more");
   return { definition, version: Number(version), queue: queue === "" ? undefined : queue, label };
 }
 

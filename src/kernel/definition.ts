@@ -7,7 +7,7 @@
  * ```ts
  * import { createEngine, DefinitionKind } from "reprise";
  * await using engine = await createEngine({ store: "sqlite::memory:", definitions: [] });
- * for await (const run of engine.list({ kind: DefinitionKind.graph })) console.log(run.id);
+ * for await (const run of engine.list()) if (run.kind === DefinitionKind.graph) console.log(run.id);
  * ```
  */
 export const DefinitionKind = { workflow: "workflow", graph: "graph", flow: "flow" } as const;

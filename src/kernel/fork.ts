@@ -6,7 +6,7 @@
 // fork.F3. It uses the random seed of its origin; its keys, children and messages derive from its own id (rules.G14).
 // fork.F4. A run is kept as long as a fork of it exists.
 
-import { encode } from "../base/index.ts";
+import { encode, invariant } from "../base/index.ts";
 import type { NewRun } from "./commit.ts";
 import type { NewCheckpoint, DeliveredMessage } from "./checkpoint.ts";
 import type { RunStartedData } from "./entry-data.ts";
@@ -36,6 +36,7 @@ export function forkOriginOf({ forked: stored }: RunStartedData): ForkOrigin | u
 
 /** The text that the first entry stores as `forked`. */
 export function forkOriginText({ delivered, ...origin }: ForkOrigin): string {
+  invariant(origin.step >= 0 && origin.seq >= 1, "fork.F1: the origin is a committed checkpoint");
   const stored: StoredForkOrigin = { ...origin, ...(delivered && { ["told"]: delivered }) };
   return encode(stored);
 }

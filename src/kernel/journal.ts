@@ -8,7 +8,15 @@
 // journal.J4. A command has at most one terminal entry that counts, and a run has one end that counts: void entries do not
 //   (retry-record.V2).
 
-import { decode, digestOf, sha256HexOf, unreadableReason, type EpochMs, type ErrorCode } from "../base/index.ts";
+import {
+  decode,
+  digestOf,
+  invariant,
+  sha256HexOf,
+  unreadableReason,
+  type EpochMs,
+  type ErrorCode,
+} from "../base/index.ts";
 
 export type CommandType = "Task" | "ChildWorkflow" | "Timer" | "Operation" | "Promise" | "State" | "Message" | "Node";
 
@@ -88,6 +96,7 @@ export interface JournalEntry {
 }
 
 export function journalEntryOf({ seq, type, command, data, at, tookMs }: Entry): JournalEntry {
+  invariant(seq >= 1, "journal.J1: seq counts from 1");
   return {
     seq,
     type,
@@ -107,6 +116,7 @@ export const CHAIN_START: string = digestOf("reprise/journal/v1");
  * the name of a flow's node, which need not be.
  */
 export function chainAfter(chain: string, type: string, command: string, data: string): string {
+  invariant(chain.length === 64, "journal.J2: a chain value has 64 hex digits");
   return sha256HexOf(
     `16:reprise/entry/v164:${chain}${type.length}:${type}${Buffer.byteLength(command)}:${command}${Buffer.byteLength(data)}:`,
     data,

@@ -4,7 +4,7 @@
 // object-text.M1. The result is, byte for byte, the text of `encode` for the whole object (codec.C1).
 // object-text.M2. The positions are cached with their state, and computed again if they are missing.
 
-import { decode, encode, MAX_PAYLOAD_BYTES } from "../base/index.ts";
+import { decode, encode, invariant, MAX_PAYLOAD_BYTES } from "../base/index.ts";
 
 /** The canonical text of an object, and its members in key order. */
 export interface ObjectText {
@@ -68,6 +68,7 @@ function splice(
     pieces.push(member);
   }
   keepUpTo(undefined);
+  invariant(at === text.length || before.keys.length === 0, "object-text.M1: the members cover the text");
   return { text: `{${pieces.join(",")}}`, members: { keys, lengths } };
 }
 

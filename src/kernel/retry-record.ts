@@ -11,6 +11,7 @@
 //   rejections of ports that are open again, and in the failed step everything that belongs to an item without a result
 //   (rules.G12). Such an item runs again, and the ids of its commands contain its epoch: `Node(3.1)~1#0/…`.
 
+import { invariant } from "../base/index.ts";
 import type { EntryData, RunRetriedData } from "./entry-data.ts";
 import { END_ENTRIES, isCancel, type EntryType } from "./journal.ts";
 
@@ -118,6 +119,7 @@ export function rangesOf(positions: readonly number[]): RetryRecord["kept"] {
   const ranges: [number, number][] = [];
   for (const position of positions) {
     const last = ranges.at(-1);
+    invariant(last === undefined || last[1] < position, "retry-record.V4: positions ascend");
     if (last !== undefined && last[1] === position - 1) last[1] = position;
     else ranges.push([position, position]);
   }

@@ -1,7 +1,7 @@
 // Retry: whether a failed attempt is repeated, and when (rules.G10). Here attempts count from 0; `maxAttempts` includes the
 // first.
 
-import { backoffMs, FatalError, RepriseError, RetryLaterError, type RetryPolicy } from "../base/index.ts";
+import { backoffMs, FatalError, invariant, RepriseError, RetryLaterError, type RetryPolicy } from "../base/index.ts";
 
 export type RetryDecision =
   | { readonly retry: true; readonly delayMs: number }
@@ -29,6 +29,7 @@ export function decideRetry(
   attempt: number,
   jitter01: number,
 ): RetryDecision {
+  invariant(attempt >= 0, "rules.G11: stored attempts count from 0");
   const later = error instanceof RetryLaterError;
   if (!later) {
     if (policy === undefined) return { retry: false, error };

@@ -55,7 +55,16 @@ export type LiveRunStatus = Exclude<RunStatus, EndedRunStatus>;
 
 const ENDED: ReadonlySet<RunStatus> = new Set<RunStatus>(["completed", "failed", "cancelled", "continued"]);
 
-/** In the order of `RunStatus`. */
+/**
+ * Every status of a run, in the order of `RunStatus`.
+ *
+ * @example
+ * ```ts
+ * import { RUN_STATUSES, type RunStatus } from "reprise";
+ * const isStatus = (text: string): text is RunStatus => (RUN_STATUSES as readonly string[]).includes(text);
+ * console.log(isStatus("completed"));
+ * ```
+ */
 export const RUN_STATUSES: readonly RunStatus[] = Object.values(RunStatus);
 
 /** Whether the run has ended. A run that has ended changes only by a retry. */

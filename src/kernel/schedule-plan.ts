@@ -4,7 +4,7 @@
 // schedule-plan.E2. With `skip` and `queue`, at most one planned run is live.
 // schedule-plan.E3. A plan starts, queues and skips at most `MAX_CATCH_UP` times, however long no worker fired the schedule.
 
-import { drawInt, seedOf, type EpochMs } from "../base/index.ts";
+import { drawInt, invariant, seedOf, type EpochMs } from "../base/index.ts";
 import { hasEnded } from "./run.ts";
 import type { ScheduleRecord } from "./schedule.ts";
 
@@ -47,6 +47,11 @@ export function planFiring(record: ScheduleRecord, times: PlannedTimes, now: Epo
   const wanted = caughtUp(record, due, now);
   const given = due.filter((at) => !wanted.includes(at));
   const placed = place(record, wanted);
+  invariant(
+    nextAt === undefined || (due.at(-1) ?? 0) < nextAt,
+    "schedule-plan.E1: the next time is after the due ones",
+  );
+  invariant(placed.queued.length <= MAX_CATCH_UP, "schedule-plan.E3: at most MAX_CATCH_UP times are queued");
   return { ...placed, skipped: [...given, ...placed.skipped], nextAt, dueAt };
 }
 

@@ -7,7 +7,7 @@
 // schedule.C4. The id of a planned run consists of the schedule's name and the planned time. So a time never starts a second
 //   run, whether it is fired, caught up or backfilled.
 
-import type { EpochMs } from "../base/index.ts";
+import { invariant, type EpochMs } from "../base/index.ts";
 import type { Arrival, NewRun } from "./commit.ts";
 import type { RunNumber, RunRecord, RunStatus } from "./run.ts";
 
@@ -107,5 +107,6 @@ export function isScheduled(tags: readonly string[]): boolean {
 
 /** schedule.C4 */
 export function plannedRunId(name: string, at: EpochMs): string {
+  invariant(Number.isSafeInteger(at), "schedule.C4: a planned time is a whole number of milliseconds");
   return `${name}/${new Date(at).toISOString().replace(".000Z", "Z")}`;
 }

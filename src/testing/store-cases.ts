@@ -1,22 +1,22 @@
-// Store cases: every promise of the Store port, as plain data.
+// Store cases: the conformance suite of the `Store` port, as plain data.
 //
-// They run on each of our stores in test/stores, and from the CLI on a user's own database. A case throws when its promise
-// is broken; there is no test runner in here. Who cannot keep a promise (an in-memory database has no second connection)
-// skips it by name with a written reason.
+// The cases run on every store in test/stores, and from the CLI on a user's database. A case throws when the store breaks its
+// guarantee; it needs no test runner. A store that cannot run a case (a database in memory has no second connection) skips it by
+// name, with a written reason.
 
 import { backlogCases } from "./store-cases/backlog.ts";
-import { beginningCases } from "./store-cases/beginnings.ts";
-import { careCases, timeCases } from "./store-cases/care.ts";
+import { pendingStartCases } from "./store-cases/pending-starts.ts";
+import { maintenanceCases, timeCases } from "./store-cases/maintenance.ts";
 import { checkpointCases } from "./store-cases/checkpoints.ts";
 import { forkCases } from "./store-cases/forks.ts";
 import { childCases } from "./store-cases/children.ts";
 import { claimCases } from "./store-cases/claim.ts";
 import { completionCases } from "./store-cases/completions.ts";
 import { controlCases } from "./store-cases/control.ts";
-import { earlyCases } from "./store-cases/early.ts";
+import { beforeStartCases } from "./store-cases/before-start.ts";
 import { endCases } from "./store-cases/end.ts";
 import { fenceCases } from "./store-cases/fence.ts";
-import { flowLifeCases } from "./store-cases/flow-life.ts";
+import { flowRunCases } from "./store-cases/flow-runs.ts";
 import { generationCases } from "./store-cases/generations.ts";
 import { inboxCases } from "./store-cases/inbox.ts";
 import { itemCases } from "./store-cases/items.ts";
@@ -41,12 +41,12 @@ import { wakeUpCases } from "./store-cases/wake-up.ts";
 export type { StoreCase, StoreClock, StoreTest, UserSql } from "./store-cases/store-case.ts";
 
 /**
- * What every store promises, as plain data: each case is tried on stores a `StoreTest` opens.
+ * The conformance suite of a store, as plain data: each case runs on the stores that a `StoreTest` opens.
  *
  * @example
  * ```ts
  * import { storeCases } from "reprise/testing";
- * for (const { name } of storeCases) console.log(`a store keeps this: ${name}`);
+ * for (const { name } of storeCases) console.log(`every store guarantees: ${name}`);
  * ```
  */
 export const storeCases: readonly StoreCase[] = [
@@ -56,7 +56,7 @@ export const storeCases: readonly StoreCase[] = [
   ...endCases,
   ...inboxCases,
   ...messageCases,
-  ...earlyCases,
+  ...beforeStartCases,
   ...wakeUpCases,
   ...stopCases,
   ...controlCases,
@@ -65,13 +65,13 @@ export const storeCases: readonly StoreCase[] = [
   ...timerCases,
   ...queueCases,
   ...backlogCases,
-  ...beginningCases,
+  ...pendingStartCases,
   ...childCases,
   ...generationCases,
   ...leaseCases,
   ...suspectCases,
   ...listCases,
-  ...careCases,
+  ...maintenanceCases,
   ...timeCases,
   ...payloadCases,
   ...streamCases,
@@ -82,5 +82,5 @@ export const storeCases: readonly StoreCase[] = [
   ...outboxCases,
   ...completionCases,
   ...spreadCases,
-  ...flowLifeCases,
+  ...flowRunCases,
 ];

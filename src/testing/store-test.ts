@@ -1,4 +1,4 @@
-// What the store cases need, from any store that can be opened twice.
+// Store test: what the store cases need, for any store that can be opened twice.
 
 import { join } from "node:path";
 import { systemRandom, systemTimers } from "../base/index.ts";
@@ -9,16 +9,16 @@ import { createVirtualTime } from "./virtual-clock.ts";
 
 /** Options of `createStoreTest`. */
 export interface StoreTestOptions {
-  /** Empty, and reached by every `~open` of it. */
+  /** An empty store. Every `~open` opens the same one. */
   readonly source: StoreSource;
-  /** A table `notes (text)` of the user's, with the handle `ctx.tx` gives there. */
+  /** A user's table `notes (text)`, used through the handle that `ctx.tx` passes. */
   readonly userSql: UserSql;
-  /** Where backups may be written. */
+  /** The folder for backups. */
   readonly folder: string;
 }
 
 /**
- * Makes what store cases need to be tried on a store; its time is virtual. One for each case.
+ * Makes what a store case needs to run on a store, with virtual time. Make one for each case.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export interface StoreTestOptions {
  */
 export function createStoreTest({ source, userSql, folder }: StoreTestOptions): StoreTest {
   const time = createVirtualTime();
-  // Real timers: waiting for another connection's lock is not a thing the cases have time pass for.
+  // Real timers: a store that waits for another connection's lock waits in real time.
   const ports = { clock: time.clock, timers: systemTimers, random: systemRandom, durability: "full" } as const;
   const open = (): Promise<Store> => source["~open"]({ ...ports, time: "given" });
   return {

@@ -54,7 +54,7 @@ export class RunStopper {
 
   stopBroken(run: HotRun, error: unknown): void {
     const { token, record } = run;
-    if (token === undefined) return;
+    if (token === undefined) return this.#host.report(error);
     this.#holder.releaseMemory(run);
     this.stopClaimed(record, token, error);
   }

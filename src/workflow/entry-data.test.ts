@@ -63,16 +63,16 @@ const TEXTS: readonly string[] = [
   entry.runContinuedData(1, undefined),
 ];
 
-test("every entry's text is canonical: reading and writing it again changes no byte", () => {
+test("the text of every entry is canonical: decoding and encoding it changes no byte", () => {
   for (const text of TEXTS) expect(encode(decode(text))).toBe(text);
 });
 
-test("a value comes back out of an entry as it went in", () => {
+test("an entry preserves its value", () => {
   expect(decode(entry.promiseResolvedData("port", VALUE))).toEqual({ promiseId: "port", value: decode(VALUE) });
   expect(decode(entry.promiseResolvedData("port", undefined))).toEqual({ promiseId: "port" });
 });
 
-test("a failure keeps its stack for whoever reads the logs, cut to a bound and well-formed", () => {
+test("a failure keeps its stack, truncated to the limit and well-formed", () => {
   const long = new Error("long");
   long.stack = `\ud800${"x".repeat(10_000)}`;
   const data = decode(entry.runFailedData(long)) as { error: Error; stack: string };
@@ -81,7 +81,7 @@ test("a failure keeps its stack for whoever reads the logs, cut to a bound and w
   expect((entry.errorOf(data) as Error).stack).toBe(data.stack);
 });
 
-test("of earlier failures the newest ten are kept, in order", () => {
+test("an entry keeps the last ten failures, in order", () => {
   let failures: string | undefined;
   for (let attempt = 0; attempt < 15; attempt += 1)
     failures = entry.addFailure(failures, new Error(`attempt ${attempt}`));

@@ -51,7 +51,15 @@ export {
 export * as entryData from "./entry-data.ts";
 export { Execution } from "./execution.ts";
 export { PARENT_DEADLINE_PASSED, stalled } from "./execution-host.ts";
-export type { AcceptedInput, CodeOutcome, ExecutionHost, LogLevel, RunIdentity, Stop } from "./execution-host.ts";
+export {
+  violated,
+  type AcceptedInput,
+  type CodeOutcome,
+  type ExecutionHost,
+  type LogLevel,
+  type RunIdentity,
+  type Stop,
+} from "./execution-host.ts";
 export { Guard, OutsideGuard, type GuardMode } from "./guard.ts";
 export { compareFields, MATRIX, type CommandName } from "./validation-matrix.ts";
 export { answerQuery } from "./queries.ts";

@@ -26,7 +26,7 @@ import {
   startHeld,
   startRun,
   startWithTasks,
-} from "../../src/testing/store-cases/moves.ts";
+} from "../../src/testing/store-cases/store-actions.ts";
 import {
   cli,
   command,

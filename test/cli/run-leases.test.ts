@@ -8,7 +8,7 @@ import { workerTag, historyOf, historyRow, type WorkerInfo } from "../../src/ker
 import { findExpiredLeases, stalledLines, readStalledRuns } from "../../src/cli/doctor-leases.ts";
 import { runLeasesOf, turnLines } from "../../src/cli/run-leases.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
-import { claimItems, startHeld, startWithTasks } from "../../src/testing/store-cases/moves.ts";
+import { claimItems, startHeld, startWithTasks } from "../../src/testing/store-cases/store-actions.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 import { describeOn, freshDatabase } from "../servers/index.ts";
 import { command, jsonLines, TemporaryFolder } from "./cli-process.ts";

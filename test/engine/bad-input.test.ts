@@ -97,9 +97,9 @@ describe("one engine, many refusals", () => {
   const calls: readonly (readonly [what: string, call: () => unknown, code: string, names: string])[] = [
     [
       "an unknown definition",
-      () => engine.start("nobody" as never, undefined as never),
+      () => engine.start("unknown" as never, undefined as never),
       "UNKNOWN_DEFINITION",
-      "nobody",
+      "unknown",
     ],
     [
       "a definition that is not one",
@@ -131,9 +131,9 @@ describe("one engine, many refusals", () => {
     ],
     [
       "an unknown port",
-      () => engine.get(asks, "asking").resolve("nobody" as never, 1 as never),
+      () => engine.get(asks, "asking").resolve("unknown" as never, 1 as never),
       "UNKNOWN_PORT",
-      "nobody",
+      "unknown",
     ],
     [
       "a port of the prototype",
@@ -148,10 +148,10 @@ describe("one engine, many refusals", () => {
       "number",
     ],
     [
-      "a run that is not there",
-      () => engine.get(asks, "nobody").resolve("approval", { ok: true }),
+      "a run that does not exist",
+      () => engine.get(asks, "unknown").resolve("approval", { ok: true }),
       "RUN_NOT_FOUND",
-      "nobody",
+      "unknown",
     ],
     ["a bad id of a handle", () => engine.get(echo, ""), "BAD_ID", "empty"],
     ["find without an id", () => engine.find(undefined as never), "BAD_ID", "undefined"],
@@ -172,7 +172,7 @@ describe("one engine, many refusals", () => {
     ["a negative limit", () => collect(engine.list({ limit: -1 })), "BAD_OPTIONS", "-1"],
     ["half a limit", () => collect(engine.list({ limit: 1.5 })), "BAD_OPTIONS", "1.5"],
     ["a limit of text", () => collect(engine.list({ limit: "all" as never })), "BAD_OPTIONS", "all"],
-    ["a list after nobody", () => collect(engine.list({ after: "nobody" })), "RUN_NOT_FOUND", "nobody"],
+    ["a list after an unknown run", () => collect(engine.list({ after: "unknown" })), "RUN_NOT_FOUND", "unknown"],
     ["resume of a run that waits", () => engine.get(asks, "asking").resume(), "USAGE", "waiting"],
     ["a grace of text", () => engine.drain({ grace: "soon" as never }), "BAD_DURATION", "soon"],
   ];
@@ -197,7 +197,7 @@ describe("inside a workflow a refusal is a rejection the code can catch, and tak
     ["an operation's input", (ctx) => ctx.run("x", { f: () => 1 }, () => 1), "NOT_DATA", "f"],
     ["an operation's result", (ctx) => ctx.run("x", () => ({ f: () => 1 })), "NOT_DATA", "f"],
     ["an operation's duration", (ctx) => ctx.run("x", () => 1, { timeout: "long" }), "BAD_DURATION", "long"],
-    ["an undeclared port", (ctx) => ctx.promise("nobody"), "UNKNOWN_PORT", "nobody"],
+    ["an undeclared port", (ctx) => ctx.promise("unknown"), "UNKNOWN_PORT", "unknown"],
     ["a sleep of text", async (ctx) => ctx.sleep("a while"), "BAD_DURATION", "a while"],
     ["a sleep until never", async (ctx) => ctx.sleepUntil(new Date(Number.NaN)), "BAD_DURATION", "Invalid"],
     ["a child's input", async (ctx) => ctx.child(echo, () => 1), "NOT_DATA", "function"],
@@ -385,7 +385,7 @@ describe("a file that is not ours is refused and left as it is", () => {
     const db = new DatabaseSync(path);
     db.exec("pragma user_version = 999");
     db.close();
-    await expectLeftAlone(path, "STORE_NEWER_SCHEMA", "999", "Upgrade this program");
+    await expectLeftAlone(path, "STORE_NEWER_SCHEMA", "999", "Upgrade Reprise");
   });
 
   test("a damaged file of ours", async () => {

@@ -5,13 +5,13 @@ import { task, workflow, type Definition } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { collect, createGate, macrotask, storeAround, type AnyWrite } from "./world.ts";
 
-/** Takes this many turns of the event loop. */
+/** Waits for this many turns of the event loop. */
 async function after<T>(turns: number, value: T): Promise<T> {
   for (let turn = 0; turn < turns; turn += 1) await macrotask();
   return value;
 }
 
-/** Results that are durable, by their text. */
+/** The durable results, as text. */
 function committedResults(writes: readonly AnyWrite[]): string[] {
   return writes.flatMap((write) => {
     if (write.write === "end-item") return [resultOf(write.arrival.data)];
@@ -31,7 +31,7 @@ interface Kill {
   readonly when: "before" | "after";
 }
 
-/** What user functions are called through: notes every execution, and those whose result was durable already. */
+/** Wraps user functions: records every call, and the calls whose result was already durable. */
 class Witness {
   readonly committed = new Set<string>();
   readonly executed: string[] = [];
@@ -44,7 +44,7 @@ class Witness {
   }
 }
 
-/** Runs to the end, killed once where `kill` says; answers how many batches there were. */
+/** Runs to the end, killed once at batch `kill`; returns the number of batches. */
 async function runKilled(
   make: (witness: Witness) => { definition: Definition<string, void>; others: readonly ReturnType<typeof task>[] },
   kill: Kill | undefined,
@@ -67,7 +67,7 @@ async function runKilled(
   });
   const made = await createTestEngine({ definitions: [definition, ...others], store: source });
   engine = made as unknown as TestEngine;
-  // Killed while it is being started, a client starts it again.
+  // If the process is killed during the start, a client repeats the start.
   const start = () => engine?.start(definition as never, undefined as never, { id: "run-1" });
   const run = (await start()?.catch(async () => (await restarted, start())))!;
   const output: unknown = await run.result();
@@ -125,7 +125,7 @@ test.each([
   },
 );
 
-test("ACCEPTANCE 44: parallel operations, killed after the later one: only the unfinished one runs again", async () => {
+test("ACCEPTANCE 44: after a kill, only the unfinished one of two parallel operations runs again", async () => {
   const gate = createGate();
   const executed: string[] = [];
   const two = workflow("two", async (ctx) =>
@@ -159,7 +159,7 @@ test("ACCEPTANCE 44: parallel operations, killed after the later one: only the u
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-/** A small generator, so that a failing seed can be run again. */
+/** A small generator, so that a failing seed can be repeated. */
 function seeded(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -168,7 +168,7 @@ function seeded(seed: number): (below: number) => number {
   };
 }
 
-test("ACCEPTANCE 38: a race keeps its winner through a crash and a replay, whatever the loser does later", async () => {
+test("ACCEPTANCE 38: a race keeps its winner through a crash and a replay, although the loser completes later", async () => {
   for (let seed = 1; seed <= 60; seed += 1) {
     const draw = seeded(seed);
     const turns = Array.from({ length: 4 }, () => draw(6));
@@ -209,7 +209,7 @@ test("ACCEPTANCE 38: a race keeps its winner through a crash and a replay, whate
     const [decided] = (await collect(run.journal()))
       .filter(({ type }) => /^(?:Task|Operation)Completed$/.test(type))
       .map(({ data }) => (data as { result: string }).result);
-    // Live, after the crash and in the replay: the one whose entry is first in the journal.
+    // Live, after the crash and on replay: the branch whose entry is first in the journal.
     expect(new Set([...winners, output.winner, decided]).size, `seed ${seed}: ${winners.join()}, ${decided}`).toBe(1);
     await restarted;
     await engine.close();

@@ -22,7 +22,7 @@ test("a waiting run that is cancelled ends `cancelled`, its timer gone", async (
 });
 
 test.each(["task", "operation"] as const)(
-  "a %s at work hears its AbortSignal, and its late result changes nothing",
+  "the AbortSignal of a running %s aborts, and its late result changes nothing",
   async (kind) => {
     const gate = createGate<string>();
     const signals: AbortSignal[] = [];
@@ -48,7 +48,7 @@ test.each(["task", "operation"] as const)(
   },
 );
 
-test("a function that looks at its AbortSignal only afterwards sees that it was abandoned", async () => {
+test("a function that checks its AbortSignal late sees that it was abandoned", async () => {
   const gate = createGate();
   const seen = createGate<boolean>();
   const busy = workflow("busy", async (ctx) =>
@@ -66,7 +66,7 @@ test("a function that looks at its AbortSignal only afterwards sees that it was 
   expect(await seen.opened).toBe(true);
 });
 
-test("cleanup in `finally` runs; code that goes on after the cancel completes", async () => {
+test("cleanup in `finally` runs; code that continues after the cancellation completes", async () => {
   const cleaned: string[] = [];
   const tidy = workflow("tidy", { ports: { go: promise() } }, async (ctx) => {
     try {

@@ -90,7 +90,7 @@ test("ctx.log is heard once, however often the run is replayed", async () => {
     await ctx.run("step", (op) => op.log.info("in the step"));
     ctx.log.info("after the step");
     await ctx.promise("go");
-    ctx.log.info("went on");
+    ctx.log.info("continued");
   });
   await using engine = await createTestEngine({ definitions: [talker], logger });
   const run = await engine.start(talker);
@@ -101,5 +101,5 @@ test("ctx.log is heard once, however often the run is replayed", async () => {
   await run.result();
   await run.replay();
   await run.verify();
-  expect(heard).toEqual(["began", "in the step", "after the step", "went on"]);
+  expect(heard).toEqual(["began", "in the step", "after the step", "continued"]);
 });

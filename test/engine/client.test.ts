@@ -42,7 +42,7 @@ test("a client process loads no module of the worker, and reads the result that 
   const own = (JSON.parse(urls) as string[])
     .filter((loaded) => loaded.startsWith("file:"))
     .map((loaded) => relative(ROOT, fileURLToPath(loaded)));
-  expect(own).toContain("src/engine/client.ts");
+  expect(own).toContain("src/engine/client-core.ts");
   expect(own.filter((path) => path.startsWith("src/worker/"))).toEqual([]);
   expect((await worker.get(echo, "run-1").info()).status).toBe("completed");
 });

@@ -1,4 +1,4 @@
-// Features that meet: what one alone promises must hold when another is under way.
+// Combinations of features: each guarantee holds while another feature is in use.
 
 import { expect, test } from "vitest";
 import {
@@ -17,7 +17,7 @@ import { sqlite } from "reprise/sqlite";
 import { createTestEngine } from "reprise/testing";
 import { collect, createFolder, createFreezer, createGate, rejection, until, within } from "./world.ts";
 
-/** A store that never notices what other processes write. */
+/** A store that receives no change notices. */
 function deafStore(path: string): StoreSource {
   return {
     async "~open"(options) {
@@ -33,7 +33,7 @@ function deafStore(path: string): StoreSource {
   };
 }
 
-test("a pause is not lost when the code continues as new before it hears of it", async () => {
+test("a pause is not lost when the code continues as new before it takes effect", async () => {
   const gate = createGate();
   let calls = 0;
   const rounds = workflow("rounds", async (ctx, n: number): Promise<number> => {
@@ -56,7 +56,7 @@ test("a pause is not lost when the code continues as new before it hears of it",
   expect(await run.result()).toBe(1);
 });
 
-test("a repeated update gets the answer of the generation that gave it", async () => {
+test("a repeated update returns the answer of the generation that handled it", async () => {
   let handled = 0;
   const rounds = workflow(
     "rounds",
@@ -87,7 +87,7 @@ test("a repeated update gets the answer of the generation that gave it", async (
   expect(handled).toBe(1);
 });
 
-test("a sender follows its update over generations that pass while it does not look", async () => {
+test("the caller of an update follows it over several generations between two polls", async () => {
   const rounds = workflow(
     "rounds",
     { ports: { ask: update<void, string>(), go: signal() } },
@@ -126,7 +126,7 @@ test("a sender follows its update over generations that pass while it does not l
   await run.result();
 });
 
-test("what throws after continueAsNew undoes nothing", async () => {
+test("an error after continueAsNew undoes nothing", async () => {
   const undone: string[] = [];
   const giveBack = task("give back", (_ctx, what: string) => void undone.push(what));
   const rounds = workflow("rounds", async (ctx, n: number): Promise<number> => {
@@ -146,7 +146,7 @@ test("what throws after continueAsNew undoes nothing", async () => {
   expect(await run.verify({ generation: 0 })).toMatchObject({ status: "same" });
 });
 
-test("an update that is being handled is not handled again by the next generation: its sender is told", async () => {
+test("the next generation does not handle a started update again, and the update fails", async () => {
   let paid = 0;
   const pay = task("pay", () => {
     paid += 1;
@@ -178,7 +178,7 @@ test("an update that is being handled is not handled again by the next generatio
   for (const generation of [0, 1]) expect(await run.verify({ generation })).toMatchObject({ status: "same" });
 });
 
-test("code that is being undone neither continues as new nor speaks to its children", async () => {
+test("code that is being undone neither continues as new nor sends messages to its children", async () => {
   const undone: string[] = [];
   const listens = workflow("listens", { ports: { say: signal<string>() } }, async (ctx) => ctx.receive("say"));
   const fails = workflow("fails", async (ctx, n: number): Promise<number> => {
@@ -186,7 +186,7 @@ test("code that is being undone neither continues as new nor speaks to its child
     await ctx.run("a", () => "a", { undo: async (what) => void undone.push(what) });
     const child = ctx.child(listens, undefined, { id: "child" });
     const failed = ctx.run("fail", () => Promise.reject(new FatalError("no")));
-    // Hears of the failure after the code has thrown it.
+    // Receives the failure after the code has thrown it.
     const other = failed.catch(async () => {
       for (let hop = 0; hop < 10; hop += 1) await Promise.resolve();
       await child.signal("say", "heard");
@@ -205,7 +205,7 @@ test("code that is being undone neither continues as new nor speaks to its child
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a signal that was heard before the failure is recognised after the retry, and a resolved promise stays resolved", async () => {
+test("after a retry, a signal received before the failure stays received, and a resolved promise stays resolved", async () => {
   let down = true;
   const ports = { add: signal<number>(), paid: promise<number>() };
   const adds = workflow("adds", { ports }, async (ctx) => {
@@ -233,7 +233,7 @@ test("a signal that was heard before the failure is recognised after the retry, 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("what a retried run shows comes after what it had shown, and none of it is lost, wherever it is killed", async () => {
+test("the chunks of a retried run follow its earlier chunks, and none is lost, wherever it is killed", async () => {
   const shows = workflow("shows", { ports: { said: stream<string>(), go: signal() } }, async (ctx) => {
     ctx.emit("said", "begin");
     try {

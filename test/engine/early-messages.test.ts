@@ -1,4 +1,4 @@
-// Messages to a run that is not there yet, and messages that come with the start.
+// Messages to a run that does not exist yet, and signals sent with the start.
 
 import { createEngine, graph, last, promise, query, signal, START, workflow, type Run } from "reprise";
 import { crashEverywhere, createTestEngine } from "reprise/testing";
@@ -18,7 +18,7 @@ const order = workflow(
 const refund = workflow("refund", async () => "refunded");
 const early = { beforeStart: true } as const;
 
-test("ACCEPTANCE 35: what is said before the run starts, and before the code waits, is delivered once and in order", async () => {
+test("ACCEPTANCE 35: messages sent before the run starts, and before the code waits, are delivered once and in order", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
   const ahead = engine.get(order, "order-7");
   await ahead.resolve("approval", "Eve", early);
@@ -37,12 +37,12 @@ test("ACCEPTANCE 35: what is said before the run starts, and before the code wai
 
 test("ACCEPTANCE 35: without beforeStart an unknown run is refused and nothing is written", async () => {
   await using engine = await createTestEngine({ definitions: [order] });
-  const nobody = engine.get(order, "order-7");
-  expect((await rejection(nobody.signal("note", 1))).code).toBe("RUN_NOT_FOUND");
-  expect((await rejection(nobody.resolve("approval", "x"))).code).toBe("RUN_NOT_FOUND");
-  expect((await rejection(nobody.reject("approval", new Error("no")))).code).toBe("RUN_NOT_FOUND");
+  const unknown = engine.get(order, "order-7");
+  expect((await rejection(unknown.signal("note", 1))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(unknown.resolve("approval", "x"))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(unknown.reject("approval", new Error("no")))).code).toBe("RUN_NOT_FOUND");
   expect(await collect(engine.list())).toEqual([]);
-  const wrong = nobody.signal as (name: string, value: unknown, options: object) => Promise<void>;
+  const wrong = unknown.signal as (name: string, value: unknown, options: object) => Promise<void>;
   expect((await rejection(wrong("note", 1, { beforestart: true }))).code).toBe("BAD_OPTIONS");
   expect((await rejection(wrong("notes", 1, early))).code).toBe("UNKNOWN_PORT");
   expect(await engine.find("order-7")).toBeUndefined();
@@ -188,7 +188,7 @@ test("of a start and a message from two engines on one file neither misses the o
   expect(results).toEqual(ids.map((_, n) => n));
 });
 
-test("a run that is started with a signal has read it while its first step is at work, and can be asked", async () => {
+test("a run that is started with a signal has read it while its first step runs, and answers queries", async () => {
   const gate = createGate();
   const both = workflow("both", { ports: { go: signal<string>(), step: query<number>() } }, async (ctx) => {
     ctx.onQuery("step", () => 1);

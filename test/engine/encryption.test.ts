@@ -30,7 +30,7 @@ const everything = workflow("everything", { ports }, async (ctx, text: string) =
   return { echoed, said, back };
 });
 
-/** How often a text stands in the files of a folder, the log included. */
+/** How often a text occurs in the files of a folder, including the log. */
 function hits(folder: string, text: string): number {
   return readdirSync(folder).filter((file) => {
     const bytes = readFileSync(join(folder, file));
@@ -38,7 +38,7 @@ function hits(folder: string, text: string): number {
   }).length;
 }
 
-test("what a run is given, says and returns is not in the file, and a crash and verify change nothing", async () => {
+test("the file contains no input, message or output of a run, and a crash and verify change nothing", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("e.db")}`;
   await using engine = await createTestEngine({ store, codec, definitions: [everything, child, echo] });
@@ -73,7 +73,7 @@ test("starting the same run again gives the same run, salt or not", async () => 
   await expect(engine.start(child, "y", { id: "a" })).rejects.toMatchObject({ code: "START_CONFLICT" });
 });
 
-test("a run whose payload was tampered with is blocked with the reason, and goes on when it is restored", async () => {
+test("a run whose payload was tampered with is blocked with the reason, and continues when the payload is restored", async () => {
   using folder = createFolder();
   const path = folder.file("e.db");
   const definitions = [everything, child, echo] as const;
@@ -115,7 +115,7 @@ test("a message that cannot be read blocks the run it came for, and no other", a
   const run = await engine.start(everything, "a");
   await expect.poll(async () => (await run.info()).status).toBe("waiting");
   const db = new DatabaseSync(path);
-  // As if somebody had written into the inbox who has no key.
+  // As a writer without the key would leave it in the inbox.
   db.exec(`begin immediate;
     update runs set arrivals = arrivals + 1, turn_due = 1 where run = (select min(run) from runs);
     insert into inbox (run, arrival, type, target, data)
@@ -157,7 +157,7 @@ test("a task whose input this worker has no key for goes to one that has it", as
   expect(await run.result()).toEqual(["x", "x!"]);
 });
 
-test("keys are rotated while runs go on, and rekeyed away", async () => {
+test("keys are rotated while runs continue, and rekey removes the old one", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("e.db")}`;
   const definitions = [everything, child, echo] as const;

@@ -70,33 +70,39 @@ describe("against a store in use", () => {
   });
   const waiting = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "waiting");
   const ended = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "ended");
-  const nobody = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "nobody");
+  const unknown = (): ReturnType<typeof engine.get<typeof cart>> => engine.get(cart, "unknown");
   const first = (stream: AsyncIterable<unknown>): Promise<unknown> => stream[Symbol.asyncIterator]().next();
 
   const rows: readonly Row[] = [
     // messages
     [
       "a signal to an unknown run without beforeStart",
-      () => nobody().signal("add", { sku: "a" }),
+      () => unknown().signal("add", { sku: "a" }),
       "RUN_NOT_FOUND",
-      "nobody",
+      "unknown",
       "Start it first",
     ],
     [
       "a promise of an unknown run without beforeStart",
-      () => nobody().resolve("approval", { ok: true }),
+      () => unknown().resolve("approval", { ok: true }),
       "RUN_NOT_FOUND",
-      "nobody",
+      "unknown",
       "Start it first",
     ],
-    ["a query to an unknown run", () => nobody().query("total"), "RUN_NOT_FOUND", "nobody", "Start it first"],
-    ["an update to an unknown run", () => nobody().update("rename", "x"), "RUN_NOT_FOUND", "nobody", "Start it first"],
+    ["a query to an unknown run", () => unknown().query("total"), "RUN_NOT_FOUND", "unknown", "Start it first"],
+    [
+      "an update to an unknown run",
+      () => unknown().update("rename", "x"),
+      "RUN_NOT_FOUND",
+      "unknown",
+      "Start it first",
+    ],
     [
       "a promise resolved twice",
       () => engine.get(cart, "settled").resolve("approval", { ok: false }),
       "PROMISE_ALREADY_RESOLVED",
       "approval",
-      "the first one is kept",
+      "the first value is kept",
     ],
     ["a promise of an ended run", () => ended().resolve("approval", { ok: true }), "RUN_ENDED", "completed", "no more"],
     ["a signal to an ended run", () => ended().signal("add", { sku: "a" }), "RUN_ENDED", "completed", "no more"],
@@ -109,7 +115,7 @@ describe("against a store in use", () => {
       "schema",
     ],
     [
-      "a signal nobody declared",
+      "an undeclared signal",
       () => waiting().signal("remove" as never, 1 as never),
       "UNKNOWN_PORT",
       "remove",
@@ -122,8 +128,8 @@ describe("against a store in use", () => {
       "approval",
       "ports",
     ],
-    ["a query nobody answers", () => waiting().query("total"), "NO_QUERY_HANDLER", "total", "ctx.onQuery"],
-    ["a stream nobody declared", () => first(waiting().stream("tokens" as never)), "UNKNOWN_PORT", "tokens", "ports"],
+    ["a query without a handler", () => waiting().query("total"), "NO_QUERY_HANDLER", "total", "ctx.onQuery"],
+    ["an undeclared stream", () => first(waiting().stream("tokens" as never)), "UNKNOWN_PORT", "tokens", "ports"],
     [
       "a stream from a negative offset",
       () => first(waiting().stream("progress", { after: -1 })),
@@ -178,18 +184,18 @@ describe("against a store in use", () => {
     // control
     ["resume of a run that is not stopped", () => waiting().resume(), "USAGE", "waiting", "only a"],
     ["pause of an ended run", () => ended().pause(), "RUN_ENDED", "completed", ""],
-    ["pause of an unknown run", () => nobody().pause(), "RUN_NOT_FOUND", "nobody", ""],
+    ["pause of an unknown run", () => unknown().pause(), "RUN_NOT_FOUND", "unknown", ""],
     ["retry of a run that did not fail", () => ended().retry(), "USAGE", "completed", "only a failed run"],
-    ["retry of a run that goes on", () => waiting().retry(), "USAGE", "waiting", "only a failed run"],
-    ["a bulk action nobody knows", () => engine.bulk("delete" as never, {}), "BAD_OPTIONS", "delete", "cancel"],
-    ["a queue nobody declared", () => engine.getQueue("letters").pause(), "QUEUE_NOT_FOUND", "letters", ""],
+    ["retry of a live run", () => waiting().retry(), "USAGE", "waiting", "only a failed run"],
+    ["an unknown bulk action", () => engine.bulk("delete" as never, {}), "BAD_OPTIONS", "delete", "cancel"],
+    ["an undeclared queue", () => engine.getQueue("letters").pause(), "QUEUE_NOT_FOUND", "letters", ""],
     // schedules
     [
       "a schedule with an impossible cron",
       () => engine.schedule("leap", other, undefined, { cron: "0 0 30 2 *" }),
       "BAD_SCHEDULE",
       "0 0 30 2 *",
-      "look at its day and month",
+      "check its day and month",
     ],
     [
       "a schedule with a broken cron",
@@ -220,18 +226,18 @@ describe("against a store in use", () => {
       "definitions",
     ],
   ];
-  test.each(rows)("%s", async (_what, call, code, says, next) => {
+  test.each(rows)("%s", async (_what, call, code, part, next) => {
     const before = everything(path);
     const error = await rejection((async () => call())());
     expect(error.code, error.message).toBe(code);
-    expect(error.message).toContain(says);
+    expect(error.message).toContain(part);
     expect(error.message).toContain(next);
     expect(everything(path)).toEqual(before);
   });
 });
 
 describe("a store that cannot be used", () => {
-  test("a file somebody else has locked is given up on with STORE_BUSY, and is as it was", async () => {
+  test("a file that another process keeps locked fails with STORE_BUSY and stays unchanged", async () => {
     using folder = createFolder();
     const path = folder.file("locked.db");
     await (await createEngine({ store: sqlite(path), definitions })).close();
@@ -241,7 +247,7 @@ describe("a store that cannot be used", () => {
     try {
       const error = await rejection(createEngine({ store: sqlite(path), definitions }));
       expect(error.code, error.message).toBe("STORE_BUSY");
-      expect(error.message).toContain("Look for a stopped process");
+      expect(error.message).toContain("Find the process with an open transaction");
     } finally {
       holder.exec("rollback");
       holder.close();

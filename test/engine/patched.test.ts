@@ -1,4 +1,4 @@
-// ctx.patched: code that changes under runs that are going on.
+// ctx.patched: code that changes while runs are in progress.
 
 import { describe, expect, test } from "vitest";
 import { promise, task, workflow } from "reprise";
@@ -15,7 +15,7 @@ const before = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("end");
   return paid;
 });
-/** Step one: both ways. */
+/** Step one: both paths. */
 const patched = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("go");
   const checked = ctx.patched("check first") ? await ctx.task(check, cents) : "unchecked";
@@ -23,7 +23,7 @@ const patched = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("end");
   return `${paid} ${checked}`;
 });
-/** Step two: no run is left that went past without the mark. */
+/** Step two: no live run passed the call without the mark. */
 const deprecated = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("go");
   ctx.patched("check first");
@@ -32,7 +32,7 @@ const deprecated = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("end");
   return `${paid} ${checked}`;
 });
-/** Step three: no run is left that has the mark. */
+/** Step three: no live run has the mark. */
 const removed = workflow("order", { ports }, async (ctx, cents: number) => {
   await ctx.promise("go");
   const checked = await ctx.task(check, cents);
@@ -43,7 +43,7 @@ const removed = workflow("order", { ports }, async (ctx, cents: number) => {
 
 type Version = typeof patched;
 
-/** Runs each version in turn on one store; a run is driven as far as the versions before got it. */
+/** Runs each version in turn on one store; each continues where the version before stopped. */
 async function deploy(store: string, version: Version, act: (engine: EngineOf) => Promise<void>): Promise<void> {
   await using engine = await createTestEngine({ definitions: [version, charge, check], store });
   await act(engine);
@@ -53,7 +53,7 @@ const openEngine = (store: string) => createTestEngine({ definitions: [patched, 
 type EngineOf = Awaited<ReturnType<typeof openEngine>>;
 
 describe("ctx.patched", () => {
-  test("is false for a run that went past it, true for one that had not, and true for a new one", async () => {
+  test("is false for a run that passed it, and true for a run that had not and for a new run", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     await deploy(store, before as Version, async (engine) => {
@@ -77,7 +77,7 @@ describe("ctx.patched", () => {
     });
   });
 
-  test("can be deprecated and then removed, and neither is a violation", async () => {
+  test("can be deprecated and then removed without a violation", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     await deploy(store, patched, async (engine) => {
@@ -117,7 +117,7 @@ describe("ctx.patched", () => {
     });
   });
 
-  test("answers the same throughout a run, in a loop and after a crash, and is marked once", async () => {
+  test("has one answer per run, in a loop and after a crash, and one mark", async () => {
     const loop = (isPatched: boolean) =>
       workflow("loop", async (ctx) => {
         const seen: boolean[] = [];
@@ -152,7 +152,7 @@ describe("ctx.patched", () => {
     }
   });
 
-  test("a run of the new code follows the new code wherever it is killed", async () => {
+  test("keeps a run of the new code on the new code wherever the process is killed", async () => {
     const branches = workflow("branches", { ports }, async (ctx) => {
       const slow = ctx.run("slow", () => "slow");
       const [first, second] = await Promise.all([
@@ -171,7 +171,7 @@ describe("ctx.patched", () => {
     expect(crashes).toBeGreaterThan(8);
   });
 
-  test("is refused inside a step, and with a name that is none", async () => {
+  test("is refused inside a step, and with an invalid id", async () => {
     const wrong = workflow("wrong", async (ctx, name: string) => {
       if (name === "") return ctx.patched("");
       return ctx.run("inside", () => ctx.patched(name));

@@ -91,7 +91,7 @@ test("a query is answered after a crash, and when the run has ended", async () =
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a query writes nothing and does not disturb the step at work", async () => {
+test("a query writes nothing and does not disturb a running step", async () => {
   const gate = createGate<number>();
   const busy = workflow("busy", { ports: { step: query<string>() } }, async (ctx) => {
     let step = "first";
@@ -234,7 +234,7 @@ test("a run that is stopped, expected or unknown: an answer, or a clear refusal"
   expect(await run.query("where")).toBe("after");
 });
 
-test("a paused run is asked as it stands; what was sent to it since is not seen before it goes on", async () => {
+test("a paused run answers queries as of the pause; messages sent since are seen after it is resumed", async () => {
   await using engine = await createTestEngine({ definitions: [cart] });
   const run = await engine.start(cart);
   await run.signal("add", { sku: "a", qty: 2 });

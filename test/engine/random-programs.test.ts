@@ -1,11 +1,11 @@
-// ACCEPTANCE 37 and 38 on random programs: killed at every commit, each ends with the same output and replays to itself.
+// ACCEPTANCE 37 and 38 with random programs: killed at every commit, each ends with the same output and replays.
 
 import { expect, test } from "vitest";
 import { promise, task, workflow, type WorkflowContext } from "reprise";
 import { crashEverywhere } from "reprise/testing";
 import { macrotask } from "./world.ts";
 
-/** A small generator, so that a failing seed can be run again. */
+/** A small generator, so that a failing seed can be repeated. */
 function seeded(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -67,7 +67,7 @@ const flaky = task("flaky", { retry }, async (ctx, { id, turns }: { id: number; 
 const leaf = workflow("leaf", async (ctx, id: number) => `child ${await ctx.run("inner", () => id)}`);
 const ports = { go: promise<string>(), never: promise<string>() };
 
-/** What comes of it is the same whoever wins: a race says only that it is over. */
+/** The result does not depend on the winner: a race only signals its end. */
 async function run(ctx: WorkflowContext<typeof ports>, program: Program): Promise<unknown> {
   switch (program.do) {
     case "task":
@@ -130,7 +130,7 @@ async function run(ctx: WorkflowContext<typeof ports>, program: Program): Promis
 const SEEDS = Number(process.env["REPRISE_SEEDS"] ?? 25);
 const FIRST = Number(process.env["REPRISE_FIRST_SEED"] ?? 1);
 
-test("ACCEPTANCE 37: random programs come out the same wherever they are killed", { timeout: 600_000 }, async () => {
+test("ACCEPTANCE 37: random programs have the same output wherever they are killed", { timeout: 600_000 }, async () => {
   for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
     const program = generate(seeded(seed * 7_919), 3, { next: 0 });
     const random = workflow("random", { ports }, async (ctx) => run(ctx, program));
@@ -138,7 +138,7 @@ test("ACCEPTANCE 37: random programs come out the same wherever they are killed"
       definitions: [echo, flaky, leaf],
       drive: async (engine, id) => {
         const told = engine.get(random, id).resolve("go", "went");
-        // A program that waits for nothing may be over by now.
+        // A program that waits for nothing may have ended.
         await told.catch((error: { code?: string }) => expect(error.code).toBe("RUN_ENDED"));
       },
     }).catch((error: unknown) => error as Error);

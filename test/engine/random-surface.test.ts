@@ -1,5 +1,5 @@
-// Random programs of messages, shields, undo, streams, outbox, patches and generations, killed at every commit: the same
-// output, each message delivered under one key, every run verified, the store sound.
+// Random programs with messages, shields, undo, streams, outbox, patches and generations, killed at every commit: the same
+// output, one key per delivered message, every run verified, an intact store.
 
 import { expect, test } from "vitest";
 import { FatalError, promise, signal, stream, task, update, workflow, type WorkflowContext } from "reprise";
@@ -28,7 +28,7 @@ type Program =
   | { readonly do: (typeof LEAVES)[number]; readonly id: number }
   | { readonly do: (typeof BRANCHES)[number]; readonly parts: readonly Program[] };
 
-/** How the code ends when the program is through. */
+/** How the code ends after the program. */
 const ENDS = ["returns", "throws", "continues", "continues after a throw"] as const;
 
 function generate(chance: RandomSource, depth: number, ids: { next: number }): Program {
@@ -57,7 +57,7 @@ const hears = workflow("hears", { ports: { say: signal<number>() } }, async (ctx
   return said ?? -1;
 });
 
-/** What comes of it is the same whoever is first. */
+/** The result does not depend on the winner. */
 async function follow(ctx: Ctx, program: Program): Promise<unknown> {
   switch (program.do) {
     case "task":
@@ -142,7 +142,7 @@ test(
         if (end === "continues after a throw") void ctx.continueAsNew(["went on"]);
         throw new FatalError("at the end");
       });
-      // Outlives the failure of the other, and says what came of it.
+      // Survives the failure of the other branch, and returns its result.
       const outer = workflow("outer", async (ctx) =>
         ctx.child(inner, [], { id: "inner" }).catch((error: Error) => `failed: ${error.message}`),
       );
@@ -165,7 +165,7 @@ test(
             expect(error.code).toMatch(/RUN_ENDED|ALREADY_RESOLVED|ENGINE_CLOSED/);
           await run["resolve"]!("go", "went", early).catch(over);
           await run["signal"]!("tick", 1, { ...early, dedupId: "1" }).catch(over);
-          // Nobody may be there to answer: the run then ends without.
+          // There may be no sender: the run then ends without a message.
           run["update"]!("ask", 1, { dedupId: "2" }).catch(() => {});
           await run["signal"]!("tock", 2, { ...early, dedupId: "3" }).catch(over);
         },

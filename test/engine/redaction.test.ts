@@ -80,7 +80,7 @@ test("a registered secret in messages, stacks, causes and log lines is nowhere i
   expect(watched.events.some(({ event }) => event === "attempt.failed")).toBe(true);
 });
 
-test("whoever verifies a run need not know the secrets that were taken out of it", async () => {
+test("a run can be verified without the secrets that were redacted from it", async () => {
   using folder = createFolder();
   const path = folder.file("r.db");
   const options = { store: `sqlite:${path}`, definitions: [child] } as const;
@@ -95,7 +95,7 @@ test("whoever verifies a run need not know the secrets that were taken out of it
   expect(row!["data"]).toContain("child [redacted]");
 });
 
-test("a word that stands in every entry can be a secret without breaking one", async () => {
+test("a word that occurs in every entry can be a secret without breaking an entry", async () => {
   await using engine = await createTestEngine({
     definitions: [flaky, leaky, child],
     redact: { values: () => ["message", "error", "name", CANARY] },
@@ -111,7 +111,7 @@ test("results and inputs keep what they are given: replay needs it", async () =>
   expect(await (await engine.start(echo, CANARY)).result()).toBe(CANARY);
 });
 
-test("log data under a secret name is hidden by default, by own names when told, and not at all with false", async () => {
+test("log data under a secret name is hidden by default, by custom names when given, and not at all with false", async () => {
   const says = workflow("says", async (ctx) => {
     ctx.log.info("data", { password: "p4ss", cardNumber: "4242", user: "ann" });
   });
@@ -129,7 +129,7 @@ test("log data under a secret name is hidden by default, by own names when told,
   expect([off.includes("p4ss"), off.includes("4242")]).toEqual([true, true]);
 });
 
-test("an input that stands in an error is shown without its secrets", async () => {
+test("an input in an error message is shown without its secrets", async () => {
   const login = workflow("login", async (ctx, _user: { name: string; password: string }) => ctx.sleep("1 day"));
   await using engine = await createTestEngine({ definitions: [login] });
   await engine.start(login, { name: "ann", password: "p4ss" }, { id: "a" });

@@ -107,15 +107,15 @@ test("seconds, names of days and nicknames are understood", async () => {
 
 // ── overlap ──
 
-test("overlap skip: while a run goes on, times pass without another; afterwards it is fired again", async () => {
+test("overlap skip: while a run is live, its planned times are skipped; the next one after it fires", async () => {
   using watched = watchEvents();
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *" });
   await engine.clock.advance("4.5 hours");
   expect(await fired(engine)).toEqual(["13:00:00Z", "15:00:00Z"]);
   expect((await schedule.info()).lastAt).toEqual(at("15:00:00"));
-  const told = watched.events.filter(({ event }) => event.startsWith("schedule."));
-  expect(told).toEqual([
+  const published = watched.events.filter(({ event }) => event.startsWith("schedule."));
+  expect(published).toEqual([
     { event: "schedule.fired", schedule: "sync", run: "sync/2026-11-16T13:00:00Z" },
     { event: "schedule.skipped", schedule: "sync", at: at("14:00:00") },
     { event: "schedule.fired", schedule: "sync", run: "sync/2026-11-16T15:00:00Z" },
@@ -123,7 +123,7 @@ test("overlap skip: while a run goes on, times pass without another; afterwards 
   ]);
 });
 
-test("overlap queue: at most one run goes on, and none is lost", async () => {
+test("overlap queue: at most one run is live, and no planned time is lost", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.25 hours");
@@ -141,7 +141,7 @@ test("overlap queue: at most one run goes on, and none is lost", async () => {
   expect((await schedule.info()).waiting).toEqual([at("17:00:00"), at("18:00:00")]);
 });
 
-test("overlap cancel: the run before is cancelled, and the next one begins", async () => {
+test("overlap cancel: the previous run is cancelled, and the next one starts", async () => {
   await using engine = await engineAt();
   await engine.schedule("sync", slow, undefined, { cron: "0 * * * *", overlap: "cancel" });
   await engine.clock.advance("3.5 hours");
@@ -162,7 +162,7 @@ test("overlap allow: every time is fired", async () => {
   expect((await collect(engine.list({ status: "waiting" }))).length).toBe(3);
 });
 
-test("a run in the way that is cancelled by hand lets the next one in line begin", async () => {
+test("when a caller cancels the live run, the next queued time starts", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", slow, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.5 hours");
@@ -238,7 +238,7 @@ test("catching up with more than a thousand missed times starts the newest thous
 
 // ── changing a schedule ──
 
-test("making the same schedule again writes nothing and keeps the next time; another timing begins anew", async () => {
+test("creating the same schedule again writes nothing and keeps the next time; another timing restarts it", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", tick, "a", { every: "1 hour" });
   const info = await schedule.info();
@@ -257,7 +257,7 @@ test("making the same schedule again writes nothing and keeps the next time; ano
   expect(await schedule.info()).toMatchObject({ nextAt: at("13:30:00"), createdAt: info.createdAt });
 });
 
-test("a paused schedule fires nothing, and resuming goes on from now without making up", async () => {
+test("a paused schedule starts no runs, and resuming continues from now without catching up", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", tick, "x", { cron: "0 * * * *", catchUp: "all" });
   await engine.clock.advance("1.5 hours");
@@ -288,7 +288,7 @@ test("a schedule that is paused and given another timing stays paused", async ()
   expect(await ids(engine)).toEqual(["sync/2026-11-17T12:30:00Z"]);
 });
 
-test("nobody leaves the line of a paused schedule", async () => {
+test("the queued times of a paused schedule stay queued", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 * * * *", overlap: "queue" });
   await engine.clock.advance("2.25 hours");
@@ -300,7 +300,7 @@ test("nobody leaves the line of a paused schedule", async () => {
   expect(await fired(engine)).toEqual(["13:00:00Z", "14:00:00Z"]);
 });
 
-test("trigger starts one now, whatever the overlap policy says, and moves nothing", async () => {
+test("trigger starts one run now, regardless of overlap, and keeps the next time", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", slow, undefined, { cron: "0 * * * *" });
   await engine.clock.advance("1 hour");
@@ -347,7 +347,7 @@ test("backfill makes up for the times of a pause, and for those before an interv
   expect(await fired(engine)).toEqual(["11:00:00Z", "12:00:00Z", "13:00:00Z", "14:00:00Z", "15:00:00Z"]);
 });
 
-test("under overlap queue a backfill waits in line", async () => {
+test("under overlap queue a backfill is queued", async () => {
   await using engine = await engineAt();
   const schedule = await engine.schedule("sync", nap, undefined, { cron: "0 0 * * *", overlap: "queue" });
   const [from, to] = [new Date("2026-11-13T00:00:00Z"), NOON];
@@ -417,8 +417,8 @@ test("the input of a schedule is encrypted like every payload, and one that is d
   await engine.clock.advance("2 minutes");
   expect(await ids(engine)).toEqual(["good/2026-11-16T12:01:00Z", "good/2026-11-16T12:02:00Z"]);
   expect(await engine.get(tick, "good/2026-11-16T12:02:00Z").result()).toBe("canary good");
-  expect(said[0]).toContain("The input of the schedule bad cannot be read");
-  // Given anew, it goes on where it stood.
+  expect(said[0]).toContain("The input of schedule bad cannot be read");
+  // Created again with a readable input, it continues from its last time.
   await engine.schedule("bad", tick, "canary bad", { cron: "* * * * *", catchUp: "all" });
   await engine.clock.advance("1 minute");
   expect(await ids(engine)).toContain("bad/2026-11-16T12:01:00Z");
@@ -437,7 +437,7 @@ test.each<[string, unknown[], string, string]>([
   ["minute 61", ["x", tick, "", { cron: "61 * * * *" }], "BAD_SCHEDULE", "61"],
   ["a date as a pattern", ["x", tick, "", { cron: "2030-01-01T00:00:00" }], "BAD_SCHEDULE", "five fields"],
   ["the moment of reading", ["x", tick, "", { cron: "? * * * *" }], "BAD_SCHEDULE", "five fields"],
-  ["30 February", ["x", tick, "", { cron: "0 0 30 2 *" }], "BAD_SCHEDULE", "no time that ever comes"],
+  ["30 February", ["x", tick, "", { cron: "0 0 30 2 *" }], "BAD_SCHEDULE", "never matches a date"],
   ["a pattern that is no text", ["x", tick, "", { cron: 5 }], "BAD_SCHEDULE", "number"],
   ["a zone that is none", ["x", tick, "", { cron: "@daily", timeZone: "Mars/Phobos" }], "BAD_SCHEDULE", "Mars/Phobos"],
   ["a zone for an interval", ["x", tick, "", { every: "1h", timeZone: "UTC" }], "BAD_SCHEDULE", "timeZone"],
@@ -452,7 +452,7 @@ test.each<[string, unknown[], string, string]>([
   ["no options", ["x", tick, "", undefined], "BAD_OPTIONS", "options"],
   ["an empty name", ["", tick, "", { every: "1h" }], "BAD_NAME", "schedule name"],
   ["a name too long", ["x".repeat(191), tick, "", { every: "1h" }], "BAD_NAME", "190"],
-  ["an unknown definition", ["x", "nobody", "", { every: "1h" }], "UNKNOWN_DEFINITION", "nobody"],
+  ["an unknown definition", ["x", "unknown", "", { every: "1h" }], "UNKNOWN_DEFINITION", "unknown"],
   ["an input that does not fit", ["x", strict, { n: "1" }, { every: "1h" }], "BAD_INPUT", "n:"],
   ["an input that is no data", ["x", tick, () => 1, { every: "1h" }], "NOT_DATA", "input of workflow tick"],
 ])("%s is refused before anything is written", async (_what, args, code, part) => {
@@ -483,7 +483,7 @@ test("a backfill of the future, of too much, or of no time is refused", async ()
 
 // ── several processes ──
 
-test("a schedule that somebody pauses between a worker's look and its firing is not fired, and stays paused", async () => {
+test("a schedule that is paused between a worker's read and its write is not fired, and stays paused", async () => {
   let isPaused = false;
   const source = storeAround(async (writes, apply) => {
     const fires = writes.some((write) => write.write === "put-schedule" && write.starts.length > 0);
@@ -522,7 +522,7 @@ test("a worker without the definition leaves a schedule to others and does not s
   expect(await engine.get(tick, triggered!.id).result()).toBe("x");
 });
 
-test("of several engines on one file each time is fired by one, whoever it is", async () => {
+test("with several engines on one file, exactly one of them fires each planned time", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("s.db")}`;
   const seen: string[] = [];

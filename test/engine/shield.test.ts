@@ -1,4 +1,4 @@
-// Shielding: what is asked for inside `ctx.shield` goes on when the run is cancelled.
+// Shield: steps requested inside `ctx.shield` continue when the run is canceled.
 
 import { expect, test } from "vitest";
 import { CancelledError, createEngine, promise, task, workflow } from "reprise";
@@ -36,7 +36,7 @@ test("cleanup in `finally` may use tasks, operations, timers and children inside
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("what was begun inside a shield before the cancel goes on, and what stands outside is told", async () => {
+test("a cancel lets steps inside a shield finish and aborts steps outside", async () => {
   const inside = createGate<string>();
   const outside = createGate<string>();
   const signals = new Map<string, AbortSignal>();
@@ -61,7 +61,7 @@ test("what was begun inside a shield before the cancel goes on, and what stands 
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("after a shield the rest of the code is cancelled as before", async () => {
+test("code after a shield is canceled", async () => {
   const calls: string[] = [];
   const late = workflow("late", { ports: { go: promise() } }, async (ctx) => {
     await ctx.promise("go").catch(() => {});
@@ -76,7 +76,7 @@ test("after a shield the rest of the code is cancelled as before", async () => {
   expect(calls).toEqual(["inside"]);
 });
 
-test("a shielded timer that outlived a cancel and a crash can still fire and still be cancelled", async () => {
+test("a shielded timer survives a cancel and a crash, and can still fire or be canceled", async () => {
   const slow = workflow("slow", { ports: { go: promise() } }, async (ctx) => {
     const [first, second] = await ctx.shield(async () => {
       const timers = [ctx.sleep("2 hours"), ctx.sleep("1 day")] as const;
@@ -99,7 +99,7 @@ test("a shielded timer that outlived a cancel and a crash can still fire and sti
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a shielded wait for a person survives a cancel, and the store knows that the run still waits", async () => {
+test("a shielded wait for a promise survives a cancel, and the store still lists the run as waiting", async () => {
   const source = storeAround((_writes, apply) => apply());
   const asks = workflow("asks", { ports: { sure: promise<boolean>() } }, async (ctx) =>
     ctx.shield(() => ctx.promise("sure")),
@@ -115,7 +115,7 @@ test("a shielded wait for a person survives a cancel, and the store knows that t
   expect(await run.result()).toBe(true);
 });
 
-test("a second cancel does not disturb the cleanup and leaves no trace", async () => {
+test("a second cancel does not affect the cleanup and writes no entry", async () => {
   const gate = createGate();
   const tidy = workflow("tidy", { ports: { go: promise() } }, async (ctx) => {
     try {
@@ -143,7 +143,7 @@ test("ctx.shield inside a step is refused", async () => {
   expect((await rejection(run.result())).cause).toMatchObject({ code: "USAGE" });
 });
 
-test("a shielded cleanup killed at every commit is done once, and the run ends cancelled", async () => {
+test("a shielded cleanup that is killed at every commit completes once, and the run ends cancelled", async () => {
   const child = workflow("child", { ports: { go: promise() } }, async (ctx) => {
     try {
       await ctx.promise("go");
@@ -168,7 +168,7 @@ test("a shielded cleanup killed at every commit is done once, and the run ends c
   expect(crashes).toBeGreaterThan(8);
 });
 
-test("a task at work in another process hears within a second that its run was cancelled", async () => {
+test("a running task in another process is aborted within a second after the cancel of its run", async () => {
   using folder = createFolder();
   const reached = createGate();
   const aborted = createGate<unknown>();
@@ -179,11 +179,11 @@ test("a task at work in another process hears within a second that its run was c
   });
   const busy = workflow("busy", async (ctx) => ctx.task(work));
   const store = `sqlite:${folder.file("shared.db")}`;
-  // This one has the workflow and cannot run the task; the other has the task and cannot run the workflow.
+  // This process has only the workflow, the other one only the task.
   const stand = task("work", () => new Promise<void>(() => {}));
   await using client = await createEngine({ store, definitions: [busy, stand], worker: { concurrency: 1 } });
   await using _other = await createEngine({ store, definitions: [work] });
-  // The client's only place is taken, so the next task goes to the other process.
+  // The only task slot of this process is taken, so the other process claims the next task.
   const first = await client.start(busy);
   const run = await client.start(busy);
   await within(5_000, reached.reached);

@@ -150,7 +150,7 @@ test("a cancel rejects a receive; what was kept stays behind and is counted", as
   expect((await rejection(run.signal("go"))).code).toBe("RUN_ENDED");
 });
 
-test("a second signal with the same dedupId is dropped in silence", async () => {
+test("a second signal with the same dedupId is ignored", async () => {
   await using engine = await createTestEngine({ definitions: [cart] });
   const run = await engine.start(cart);
   for (let n = 0; n < 3; n += 1) await run.signal("add", { sku: "a", qty: 1 }, { dedupId: "add-1" });

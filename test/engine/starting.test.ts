@@ -49,7 +49,7 @@ test("without an id every start is another run", async () => {
   expect(new Set(ids).size).toBe(3);
 });
 
-test("the result of a run that has ended is there for every later handle, failures with their cause", async () => {
+test("every later handle reads the result of an ended run, and the cause of a failure", async () => {
   await using engine = await createTestEngine({ definitions });
   const done = await engine.start(echo, "x", { id: "done" });
   expect(await done.result()).toBe("x");
@@ -67,7 +67,7 @@ test("the result of a run that has ended is there for every later handle, failur
   expect((await engine.get(failing, "failed").info()).error).toBeInstanceOf(RangeError);
 });
 
-test("result({ timeout }) gives up with RESULT_TIMEOUT, and the run goes on", async () => {
+test("result({ timeout }) rejects with RESULT_TIMEOUT, and the run continues", async () => {
   await using engine = await createTestEngine({ definitions });
   const run = await engine.start(waiting);
   const result = rejection(run.result({ timeout: "1 minute" }));
@@ -78,16 +78,16 @@ test("result({ timeout }) gives up with RESULT_TIMEOUT, and the run goes on", as
   expect(await run.result({ timeout: "1 minute" })).toBe("on");
 });
 
-test("a handle of the wrong definition, and of a run that is not there, says so", async () => {
+test("a handle with the wrong definition, or of a run that does not exist, is refused", async () => {
   await using engine = await createTestEngine({ definitions });
   await engine.start(echo, 1, { id: "run-1" });
   const wrong = await rejection(engine.get(other, "run-1").result());
   expect(wrong.code).toBe("UNKNOWN_DEFINITION");
   expect(wrong.message).toContain("echo");
   for (const ask of ["info", "result", "verify", "replay", "resume", "cancel"] as const)
-    expect((await rejection(engine.get(echo, "nobody")[ask]())).code, ask).toBe("RUN_NOT_FOUND");
-  expect((await rejection(engine.get(waiting, "nobody").resolve("go", "x"))).code).toBe("RUN_NOT_FOUND");
-  expect((await rejection(collect(engine.get(echo, "nobody").journal()))).code).toBe("RUN_NOT_FOUND");
+    expect((await rejection(engine.get(echo, "unknown")[ask]())).code, ask).toBe("RUN_NOT_FOUND");
+  expect((await rejection(engine.get(waiting, "unknown").resolve("go", "x"))).code).toBe("RUN_NOT_FOUND");
+  expect((await rejection(collect(engine.get(echo, "unknown").journal()))).code).toBe("RUN_NOT_FOUND");
 });
 
 test("a promise is resolved once; a run that has ended takes no more messages", async () => {
@@ -101,7 +101,7 @@ test("a promise is resolved once; a run that has ended takes no more messages", 
   expect(late.message).toContain("completed");
 });
 
-test("`find` and `list` tell runs by definition, status, tag and age", async () => {
+test("`find` and `list` select runs by definition, status, tag and age", async () => {
   await using engine = await createTestEngine({ definitions });
   for (let n = 0; n < 5; n += 1) {
     await (await engine.start(echo, n, { id: `echo-${n}`, tags: n % 2 === 0 ? ["even", "even"] : ["odd"] })).result();
@@ -122,8 +122,8 @@ test("`find` and `list` tell runs by definition, status, tag and age", async () 
     "echo-2",
   ]);
   expect(await ids({ limit: 0 })).toEqual([]);
-  expect(await ids({ definition: "nobody" })).toEqual([]);
-  expect(await engine.find("nobody")).toBeUndefined();
+  expect(await ids({ definition: "unknown" })).toEqual([]);
+  expect(await engine.find("unknown")).toBeUndefined();
   expect(await engine.find("echo-2")).toMatchObject({
     definition: "echo",
     status: "completed",
@@ -142,7 +142,7 @@ test("`list` reads page by page, beyond one page", async () => {
   expect(await collect(engine.list({ limit: 201 }))).toHaveLength(201);
 });
 
-test("a closed engine answers every call with ENGINE_CLOSED; closing twice is closing once", async () => {
+test("a closed engine refuses every call with ENGINE_CLOSED; a second close waits for the first", async () => {
   const engine = await createTestEngine({ definitions });
   const run = await engine.start(echo, 1, { id: "run-1" });
   await run.result();
@@ -179,7 +179,7 @@ test("a closed engine answers every call with ENGINE_CLOSED; closing twice is cl
   for (const call of calls) expect((await rejection((async () => call())())).code, String(call)).toBe("ENGINE_CLOSED");
 });
 
-test("whoever waits for a result when the engine closes is told so", async () => {
+test("a caller that waits for a result is rejected when the engine closes", async () => {
   const engine = await createEngine({ store: "sqlite::memory:", definitions });
   const run = await engine.start(waiting);
   const result = rejection(run.result());
@@ -187,7 +187,7 @@ test("whoever waits for a result when the engine closes is told so", async () =>
   expect((await result).code).toBe("ENGINE_CLOSED");
 });
 
-test("a client without a worker starts and asks; an engine with one does the work", async () => {
+test("a client starts a run and reads it; an engine executes it", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   await using client = await createClient({ store, definitions });

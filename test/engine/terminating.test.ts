@@ -35,7 +35,7 @@ test("a terminated run ends cancelled at once: no cleanup, no undo, nothing left
   expect((await run.info()).status).toBe("cancelled");
 });
 
-test("what is at work for a terminated run is told, and its late result changes nothing", async () => {
+test("running functions of a terminated run are aborted, and their late results change nothing", async () => {
   const gate = createGate<string>();
   const signals: AbortSignal[] = [];
   const call = (ctx: { abortSignal: AbortSignal }): Promise<string> => {
@@ -86,7 +86,7 @@ test("a run that is paused, blocked or violated can be terminated", async () => 
   expect(await paused.info()).toMatchObject({ status: "cancelled" });
 });
 
-test("a holder in another process finds its commit void, and its function is told", async () => {
+test("a worker in another process that holds the run cannot commit, and its function is aborted", async () => {
   using folder = createFolder();
   const store = `sqlite:${folder.file("shared.db")}`;
   const reached = createGate();
@@ -112,7 +112,7 @@ test("a holder in another process finds its commit void, and its function is tol
 test("a reason that is not a text, and a run that does not exist, are refused", async () => {
   const quick = workflow("quick", async () => 1);
   await using engine = await createTestEngine({ definitions: [quick] });
-  expect(await rejection(engine.get(quick, "nobody").terminate())).toMatchObject({ code: "RUN_NOT_FOUND" });
+  expect(await rejection(engine.get(quick, "unknown").terminate())).toMatchObject({ code: "RUN_NOT_FOUND" });
   const run = await engine.start(quick);
   expect(await rejection(run.terminate(5 as never))).toMatchObject({ code: "BAD_OPTIONS" });
   expect(await run.result()).toBe(1);

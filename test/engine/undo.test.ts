@@ -1,4 +1,4 @@
-// Undoing: when the code throws, completed steps are taken back in reverse, durably, each once.
+// Undo: when the code throws, completed steps are undone in reverse order, durably, each once.
 
 import { expect, test } from "vitest";
 import { CancelledError, FatalError, promise, RetryLaterError, task, workflow, type RepriseError } from "reprise";
@@ -8,7 +8,7 @@ import { collect, createGate, rejection, storeAround } from "./world.ts";
 const refund = task("refund", (_ctx, payment: { id: string }) => `refunded ${payment.id}`);
 const charge = task("charge", (_ctx, cents: number) => ({ id: `pay-${cents}` }));
 
-test("completed steps are undone in reverse order of completion, given their results, when the code throws", async () => {
+test("when the code throws, completed steps are undone with their results, in reverse order of completion", async () => {
   const log: string[] = [];
   const slow = createGate<string>();
   const order = workflow("order", async (ctx) => {
@@ -53,7 +53,7 @@ test("nothing is undone when the code returns, or catches and returns", async ()
   expect(log).toEqual([]);
 });
 
-test("an output that cannot be kept is a failure, and is undone", async () => {
+test("an output that is not data fails the run, and its steps are undone", async () => {
   const log: string[] = [];
   const odd = workflow("odd", async (ctx) => {
     await ctx.run("one", () => 1, { undo: async () => log.push("one") });
@@ -66,7 +66,7 @@ test("an output that cannot be kept is a failure, and is undone", async () => {
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a cancelled run undoes its steps, shielded from the cancellation, and ends cancelled", async () => {
+test("a canceled run undoes its steps inside a shield and ends cancelled", async () => {
   const order = workflow("order", { ports: { go: promise() } }, async (ctx) => {
     await ctx.task(charge, 7, { undo: refund });
     await ctx.promise("go");
@@ -111,7 +111,7 @@ test.each(["task", "operation"] as const)(
   },
 );
 
-test("a branch still at work when the code throws is let finish if it can be undone, and told to stop if not", async () => {
+test("when the code throws, a running branch finishes if it has an undo, and is aborted if not", async () => {
   const keep = createGate<string>();
   const stop = createGate<string>();
   const log: string[] = [];
@@ -141,7 +141,7 @@ test("a branch still at work when the code throws is let finish if it can be und
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("an undo that fails for good does not stop the others, and the run fails with UNDO_FAILED and what it failed with", async () => {
+test("an undo that fails permanently does not stop the others, and the run fails with UNDO_FAILED and the cause", async () => {
   const log: string[] = [];
   const order = workflow("order", async (ctx) => {
     await ctx.run("first", () => 1, { undo: async () => void log.push("first") });
@@ -158,7 +158,7 @@ test("an undo that fails for good does not stop the others, and the run fails wi
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("an undo is retried as its step is, its task as the task says, and otherwise ten times", async () => {
+test("an undo is retried by the policy of its task, else of its step, else ten times", async () => {
   const attempts = { step: 0, task: 0, otherwise: 0 };
   const giveBack = task("give back", { retry: { maxAttempts: 3, baseDelay: 1 } }, (_ctx, _result: number) => {
     attempts.task += 1;
@@ -181,7 +181,7 @@ test("an undo is retried as its step is, its task as the task says, and otherwis
   expect(attempts).toEqual({ step: 2, task: 3, otherwise: 10 });
 });
 
-test("FatalError and RetryLaterError mean in an undo what they mean in a step", async () => {
+test("FatalError and RetryLaterError have the same effect in an undo as in a step", async () => {
   const tries: string[] = [];
   const saga = workflow("saga", async (ctx) => {
     await ctx.run("fatal", () => 1, {
@@ -207,7 +207,7 @@ test("FatalError and RetryLaterError mean in an undo what they mean in a step", 
   expect(tries).toEqual(["later", "later", "fatal"]);
 });
 
-test("the undo of a step gets the result as it was recorded, not as the code left it", async () => {
+test("an undo receives the recorded result, even if the code has changed the object", async () => {
   const seen: unknown[] = [];
   const changes = workflow("changes", async (ctx) => {
     const made = await ctx.run("make", () => ({ id: 1 }), { undo: async (result) => void seen.push(result) });
@@ -219,7 +219,7 @@ test("the undo of a step gets the result as it was recorded, not as the code lef
   expect(seen).toEqual([{ id: 1 }]);
 });
 
-test("an undo task that is not registered blocks the run before the step is taken", async () => {
+test("an unregistered undo task blocks the run before the step starts", async () => {
   let charged = 0;
   const order = workflow("order", async (ctx) => {
     await ctx.run("charge", () => ({ id: `pay-${++charged}` }), { undo: refund });

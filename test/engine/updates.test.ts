@@ -106,7 +106,7 @@ test("updates that come before a handler is registered wait for it, and are hand
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("a run that ends without an answer says so at once", async () => {
+test("when a run ends without an answer, the update rejects at once", async () => {
   const leaves = workflow("leaves", { ports: { ask: update<void, string>(), go: signal() } }, async (ctx) => {
     ctx.onUpdate("ask", () => ctx.sleep("1 day").then(() => "late"));
     await ctx.receive("go");
@@ -119,9 +119,9 @@ test("a run that ends without an answer says so at once", async () => {
   expect((await asked).code).toBe("RUN_ENDED");
 });
 
-test("a run that waits for updates alone is not stalled, and a healthy store says so too", async () => {
+test("a run that only waits for updates is not stalled, and doctor finds no problem", async () => {
   const door = workflow("door", { ports: { open: update<string>(), state: query<string>() } }, async (ctx) => {
-    let by = "nobody";
+    let by = "no caller";
     ctx.onQuery("state", () => by);
     await new Promise<void>((resolve) =>
       ctx.onUpdate("open", (who) => {
@@ -140,7 +140,7 @@ test("a run that waits for updates alone is not stalled, and a healthy store say
   await engine.clock.advance("1 day");
   expect((await run.info()).status).toBe("waiting");
   await engine.crash();
-  expect(await run.query("state")).toBe("nobody");
+  expect(await run.query("state")).toBe("no caller");
   await run.update("open", "Ann");
   expect(await run.result()).toBe("Ann");
 });
@@ -298,7 +298,7 @@ test("an update without an answer goes over to the next generation, and its send
   expect(await run.verify()).toMatchObject({ status: "same" });
 });
 
-test("an update waits while the engine lives, and says so when it is closed", async () => {
+test("an update waits until the engine closes, and is rejected then", async () => {
   const gate = createGate();
   const deaf = workflow("deaf", { ports: { ask: update<void, number>() } }, async (ctx) => {
     await ctx.run("busy", () => gate.wait());

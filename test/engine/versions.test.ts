@@ -15,7 +15,7 @@ const define = (version: number) =>
 const [one, two] = [define(1), define(2)];
 
 describe("a run of a definition with versions", () => {
-  test("is pinned to the version that started it; a new one takes the highest", async () => {
+  test("is pinned to the version that started it; a new run gets the highest version", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     {
@@ -32,7 +32,7 @@ describe("a run of a definition with versions", () => {
       await run.resolve("go");
       versions.push([await run.result(), (await run.info()).version]);
       expect(await run.verify()).toMatchObject({ status: "same" });
-      // Whichever version the handle was made with.
+      // For any version of the handle.
       expect(await engine.get(two, id).verify()).toMatchObject({ status: "same" });
     }
     expect(versions).toEqual([
@@ -42,7 +42,7 @@ describe("a run of a definition with versions", () => {
     ]);
   });
 
-  test("waits where its version is not registered, and the engine says so once", async () => {
+  test("waits if its version is not registered, and the engine logs that once", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     {
@@ -72,7 +72,7 @@ describe("a run of a definition with versions", () => {
     expect(await engine.get(one, "a").result()).toBe("version 1");
   });
 
-  test("continues as the same version, or as the one it asks for", async () => {
+  test("continues as new with the same version, or with the version in the options", async () => {
     const loop = (version: number) =>
       workflow("loop", { version }, async (ctx, path: readonly string[]): Promise<readonly string[]> => {
         const all = [...path, `v${version}`];
@@ -86,7 +86,7 @@ describe("a run of a definition with versions", () => {
     for (const generation of [0, 1, 2, 3]) expect(await run.verify({ generation })).toMatchObject({ status: "same" });
   });
 
-  test("that continues as a version nobody here has is blocked, and goes on once it is there", async () => {
+  test("is blocked when it continues as an unregistered version, and resumes once that version is registered", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     const next = workflow("next", { version: 2 }, async () => "second");
@@ -115,7 +115,7 @@ describe("a run of a definition with versions", () => {
     expect(await run.result()).toBe("version 1");
   });
 
-  test("that nobody here has does not hold a place in its queue", async () => {
+  test("with an unregistered version does not occupy a slot of its queue", async () => {
     using folder = createFolder();
     const store = `sqlite:${folder.file("runs.db")}`;
     const line = queue("builds", { concurrency: 1 });
@@ -134,7 +134,7 @@ describe("a run of a definition with versions", () => {
     expect(await other.get(young, "young").result()).toBe(2);
   });
 
-  test("is refused twice with one version and different code", async () => {
+  test("is refused if two definitions have the same name and version", async () => {
     const error = await rejection(createTestEngine({ definitions: [one, two, define(2)] }));
     expect(error.code).toBe("DUPLICATE_DEFINITION");
     expect(error.message).toContain("version 2");

@@ -1,13 +1,13 @@
-// ACCEPTANCE 43: a commit that is void, or of which nobody knows what became; then the same worker takes the turn again.
+// ACCEPTANCE 43: a commit is void, or its outcome is unknown, and the same worker claims the turn again.
 
 import { describe, expect, test } from "vitest";
 import { promise, task, workflow } from "reprise";
 import { createTestEngine, type TestEngine } from "reprise/testing";
 import { collect, macrotask, storeAround, type AnyStore, type AnyWrite } from "./world.ts";
 
-/** What becomes of a chosen batch. */
+/** The outcome of a chosen batch. */
 const FAULTS = {
-  /** Another worker had the turn in between: every turn in the batch is void, the rest of it stands. */
+  /** Another worker held the turn in between: every turn of the batch is void, the rest is applied. */
   async "taken over"(writes: readonly AnyWrite[], store: AnyStore): Promise<readonly unknown[]> {
     const turns = writes.filter((write) => write.write === "turn");
     await store.write(turns.map(({ run, token }) => ({ write: "return-turn", run, token }) as const));
@@ -64,7 +64,7 @@ function createSubject(witness: Witness) {
   return { subject, definitions: [subject, child, step] as const };
 }
 
-/** The labels whose results a batch makes durable, once it is applied. */
+/** The labels whose results a batch makes durable. */
 function labelsIn(writes: readonly AnyWrite[]): string[] {
   const texts = writes.flatMap((write) => {
     if (write.write === "end-item") return [write.arrival.data];
@@ -121,7 +121,7 @@ async function runWithFault(
 }
 
 describe.each(Object.keys(FAULTS) as (keyof typeof FAULTS)[])("a batch that is %s", (fault) => {
-  test("ACCEPTANCE 43: nothing is missing and nothing doubled, whichever batch it is", async () => {
+  test("ACCEPTANCE 43: no result is missing or duplicated, whichever batch it is", async () => {
     const { batches } = await runWithFault(fault, undefined);
     let hits = 0;
     for (let batch = 0; batch < batches; batch += 1) if ((await runWithFault(fault, batch)).hit) hits += 1;
@@ -129,7 +129,7 @@ describe.each(Object.keys(FAULTS) as (keyof typeof FAULTS)[])("a batch that is %
   });
 });
 
-test("a start whose answer was lost is found by starting again, and runs", async () => {
+test("repeating a start whose outcome is unknown finds the run, and the run completes", async () => {
   let armed = false;
   const source = storeAround(async (writes, apply) => {
     const outcomes = await apply();

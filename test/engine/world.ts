@@ -1,4 +1,4 @@
-// What the engine tests share: gates, observed events, and stores that misbehave on demand.
+// Helpers of the engine tests: gates, recorded events, and stores that fail on demand.
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { RepriseEvent, StoreSource } from "reprise";
 import { sqlite } from "reprise/sqlite";
 
-/** A promise the test settles, and one that tells when somebody waits at it. */
+/** A promise that the test settles, and one that resolves when code waits for it. */
 export interface Gate<T = void> {
   readonly opened: Promise<T>;
   readonly reached: Promise<void>;
@@ -30,7 +30,7 @@ export function createGate<T = void>(): Gate<T> {
   };
 }
 
-/** Everything the engine publishes while it is in use. */
+/** Every event the engine publishes until it is disposed. */
 export function watchEvents(): { readonly events: RepriseEvent[]; [Symbol.dispose](): void } {
   const events: RepriseEvent[] = [];
   const note = (event: unknown): void => void events.push(event as RepriseEvent);
@@ -42,7 +42,7 @@ export type AnyStore = Awaited<ReturnType<StoreSource["~open"]>>;
 export type AnyWrite = Parameters<AnyStore["write"]>[0][number];
 type Apply = () => Promise<readonly unknown[]>;
 
-/** The same store, its batches passing through `around`. */
+/** The same store; `around` is called for every batch. */
 export function aroundWrites(
   source: StoreSource,
   around: (writes: readonly AnyWrite[], apply: Apply) => Promise<readonly unknown[]>,
@@ -61,7 +61,7 @@ export function aroundWrites(
   };
 }
 
-/** An in-memory store whose batches pass through `around`. */
+/** An in-memory store; `around` is called for every batch. */
 export function storeAround(
   around: (writes: readonly AnyWrite[], apply: Apply) => Promise<readonly unknown[]>,
   path = ":memory:",
@@ -77,7 +77,7 @@ export function storeAround(
   };
 }
 
-/** A store on a file whose owner can be paused, as a process is by SIGSTOP: nothing goes through until it is thawed. */
+/** A store on a file that can be frozen, as SIGSTOP freezes a process: no call completes until it is thawed. */
 export function createFreezer(path: string): StoreSource & { freeze(): void; thaw(): void } {
   let gate: Gate | undefined;
   return {
@@ -104,7 +104,7 @@ export function createFreezer(path: string): StoreSource & { freeze(): void; tha
   };
 }
 
-/** A folder that goes with the test. */
+/** A folder that is removed after the test. */
 export function createFolder(): { readonly path: string; file(name: string): string; [Symbol.dispose](): void } {
   const path = mkdtempSync(join(tmpdir(), "reprise-engine-"));
   return {
@@ -120,14 +120,14 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** What a promise rejects with. */
+/** The error a promise rejects with. */
 export async function rejection(promise: Promise<unknown>): Promise<Error & { code?: string }> {
   try {
     await promise;
   } catch (error) {
     return error as Error & { code?: string };
   }
-  throw new Error("expected a rejection, got an answer");
+  throw new Error("expected a rejection, got a value");
 }
 
 /** One full turn of the event loop. */
@@ -135,7 +135,7 @@ export function macrotask(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a promise answers, unless it takes longer than it may. */
+/** The value of a promise; rejects if it takes longer. */
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -148,7 +148,7 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Resolves when something has come true; looked at once per turn of the event loop. */
+/** Resolves when the condition is true; it is checked once per turn of the event loop. */
 export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await macrotask();
 }

@@ -5,7 +5,7 @@ import { append, createEngine, END, graph, last, merge, promise, START } from "r
 import { createTestEngine } from "reprise/testing";
 import { rebuildCheckpoints, snapshotText, type NewCheckpoint } from "../../src/kernel/index.ts";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
-import { registerWorker, startHeld, turnWrite } from "../../src/testing/store-cases/moves.ts";
+import { registerWorker, startHeld, turnWrite } from "../../src/testing/store-cases/store-actions.ts";
 import { rejection } from "../engine/world.ts";
 import { openStores, type GraphStores } from "./graph-stores.ts";
 

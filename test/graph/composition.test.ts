@@ -261,9 +261,7 @@ test("a child whose id an earlier attempt of its node took says what to do; with
   await using engine = await createTestEngine({ definitions: [named, unnamed, quick] });
   const refused = await engine.start(named, {});
   await engine.clock.advance("1 s");
-  expect((await rejection(refused.result())).message).toContain(
-    "leave the id out, and every attempt has one of its own",
-  );
+  expect((await rejection(refused.result())).message).toContain("Leave out the id, and each attempt gets its own");
   ids.length = 0;
   const run = await engine.start(unnamed, {});
   await engine.clock.advance("1 s");

@@ -226,8 +226,8 @@ test("a step that asks for more entries than there may be blocks its graph with 
     const run = await engine.start(g, {}, { id: "r" });
     const error = (await rejection(run.result())) as RepriseError;
     expect(error).toMatchObject({ code: "RUN_BLOCKED", details: { code: "JOURNAL_TOO_LONG", expected: 8 } });
-    expect(error.message).toContain("since its state was kept whole");
-    expect(error.message).toContain("Spread fewer items at once");
+    expect(error.message).toContain("since its last full checkpoint");
+    expect(error.message).toContain("fewer items per step");
     expect(error.message).not.toContain("continueAsNew");
     expect((await run.info()).entries).toBeGreaterThan(80);
   }

@@ -7,7 +7,7 @@ import { createTestEngine } from "reprise/testing";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import { chainAfter, markOf, type TurnWrite } from "../../src/kernel/index.ts";
 import { startGraph, step } from "../../src/testing/store-cases/checkpoints.ts";
-import { commitTurn, registerWorker, turnWrite } from "../../src/testing/store-cases/moves.ts";
+import { commitTurn, registerWorker, turnWrite } from "../../src/testing/store-cases/store-actions.ts";
 import type { AnyWrite } from "../engine/world.ts";
 import { rejection } from "../engine/world.ts";
 import { openStores } from "./graph-stores.ts";

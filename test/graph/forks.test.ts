@@ -37,7 +37,7 @@ test.each<[string, unknown, string, RegExp]>([
   ["no options", undefined, "BAD_OPTIONS", /expected \{ step \} or \{ label \}, got undefined/],
   ["a list", [1], "BAD_OPTIONS", /expected \{ step \}/],
   ["neither step nor label", {}, "BAD_OPTIONS", /a step or a label/],
-  ["both step and label", { step: 1, label: "one" }, "BAD_OPTIONS", /not both/],
+  ["both step and label", { step: 1, label: "one" }, "BAD_OPTIONS", /expected either a step or a label to fork from/],
   ["an unknown option", { step: 1, sttep: 2 }, "BAD_OPTIONS", /no option "sttep"/],
   ["a negative step", { step: -1 }, "BAD_OPTIONS", /expected a step of 0 or more/],
   ["a step with a fraction", { step: 1.5 }, "BAD_OPTIONS", /expected a step/],

@@ -39,7 +39,9 @@ test.each(["run", "task", "child"] as const)(
     const command = { run: "Operation(0)", task: "Task(0)", child: "ChildWorkflow(0)" }[way];
     expect(error).toMatchObject({
       code: "DETERMINISM_VIOLATION",
-      message: expect.stringMatching(/node ask of step 1, run again .* asks for something else .* fork .* step 0/),
+      message: expect.stringMatching(
+        /another request of node 'ask' in step 1 than its code now makes .* fork the run from step 0/,
+      ),
       details: { where: `Node(1.0)#0/${command}` },
     });
     const { expected, actual } = (error as RepriseError).details as { expected: string; actual: string };

@@ -1,4 +1,4 @@
-// The lint rule, loaded by the linter that is installed, as users load it.
+// The lint rule, loaded by the installed linter as users load it.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ writeFileSync(
   }),
 );
 
-/** The messages of the rule, with the lines they are about. */
+/** The messages of the rule, with their lines. */
 function lint(code: string): { readonly line: number; readonly message: string }[] {
   const file = join(folder, "code.ts");
   writeFileSync(file, code);
@@ -39,7 +39,10 @@ function lint(code: string): { readonly line: number; readonly message: string }
 }
 
 const FOUND: readonly (readonly [code: string, says: string])[] = [
-  ["const x = Date.now();", "Date.now() comes out differently when the workflow is replayed. Use ctx.now()."],
+  [
+    "const x = Date.now();",
+    "Date.now() is not deterministic in workflow code: it returns a different value on replay. Use ctx.now().",
+  ],
   ["const x = new Date();", "Use ctx.now()."],
   ["const x = performance.now();", "Use ctx.now()."],
   ["const x = Math.random();", "Use ctx.random()."],
@@ -49,8 +52,8 @@ const FOUND: readonly (readonly [code: string, says: string])[] = [
   ["const x = process.env['HOME'];", "process.env"],
   ["const x = process.env.HOME;", "process.env"],
   ["const x = await import('./x.js');", "import()"],
-  ["ctx.sleep('1 day');", "Nobody waits for ctx.sleep()."],
-  ["ctx.run('x', () => 1);", "Nobody waits for ctx.run()."],
+  ["ctx.sleep('1 day');", "ctx.sleep() is not awaited."],
+  ["ctx.run('x', () => 1);", "ctx.run() is not awaited."],
   ["const inner = async () => { if (true) return [1].map(() => Date.now()); };", "Date.now()"],
 ];
 const FINE: readonly string[] = [
@@ -64,14 +67,14 @@ const FINE: readonly string[] = [
 
 const inWorkflow = (line: string): string => `workflow("w", async (ctx) => {\n  ${line}\n});\n`;
 
-test("workflow code that asks the machine is found, with its line and what to write instead", () => {
+test("the rule reports calls that are not deterministic in workflow code, with the line and the replacement", () => {
   const code = FOUND.map(([line]) => inWorkflow(line)).join("");
   const problems = lint(code);
   expect(problems.map(({ line }) => line)).toEqual(FOUND.map((_, index) => index * 3 + 2));
   FOUND.forEach(([line, says], index) => expect(problems[index]?.message, line).toContain(says));
 });
 
-test("steps, tasks and everything outside workflows may do what they like", () => {
+test("the rule ignores steps, tasks and code outside workflows", () => {
   const outside = FOUND.map(([line]) => line.replace(/^const x/, "var x"))
     .filter((line) => !line.includes("await"))
     .join("\n");
@@ -84,6 +87,6 @@ test("steps, tasks and everything outside workflows may do what they like", () =
   expect(lint(code)).toEqual([]);
 });
 
-test("with options before the function it is found too", () => {
+test("the rule also checks a workflow with options", () => {
   expect(lint(`workflow("w", { version: 2 }, async (ctx, input) => Date.now());`)).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-// Branches: nested waits that a crash must not mix up (W1, W4).
+// Branches: a crash must not swap nested waits (rules.W1, rules.W4).
 
 import { expect, test } from "vitest";
 import { promise, task } from "../../src/kernel/index.ts";
@@ -34,19 +34,19 @@ test("ACCEPTANCE 33: two branches of two awaits with the same names, cut anywher
   for (const kind of ["task", "run"] as const) {
     const definition = branch(kind);
     for (let seed = 0; seed < 20; seed += 1) {
-      // A random order of completions, recorded once.
-      const chance = randomSource(seed);
+      // Completions in a random order, recorded once.
+      const random = randomSource(seed);
       const run = await LiveRun.start(definition);
-      while (!run.isOver) await run.finish(chance.pick(run.open()));
+      while (!run.isOver) await run.finish(random.pick(run.open()));
       expect(run.execution.outcome).toEqual({ status: "returned", value: expected });
       for (const cut of [1, ...run.cuts]) {
         expect(await findDivergence(definition, run, cut)).toBeUndefined();
-        // After the crash the rest may come in any other order: still nothing is swapped, or called again.
+        // After the crash the rest may arrive in another order: no branch is swapped, and no function runs twice.
         const resumed = await LiveRun.resume(definition, run.entries.slice(0, cut));
         const finished = resumed.entries.filter(({ type }) => type === "OperationCompleted").length;
         calls.length = 0;
         while (!resumed.isOver) {
-          const command = chance.pick(resumed.open());
+          const command = random.pick(resumed.open());
           if (kind === "run") await resumed.finish(command);
           else await resumed.commit(resumed.answerOf(command, { value: `loaded ${inputOf(resumed, command)}` }));
         }
@@ -67,14 +67,14 @@ function inputOf(run: LiveRun, command: string): string {
 const RACES = 1_000;
 const AT_ONCE = 50;
 
-/** A race, and enough to do after it that its losers complete while the run goes on. */
-function raceOf(chance: RandomSource): Program {
-  const size = 2 + chance.below(3);
-  const branch = (): Program => (chance.happens(0.5) ? { do: "task", callee: chance.below(3) } : programOf(chance, 2));
-  const race: Program = { do: chance.pick(["race", "any"] as const), of: Array.from({ length: size }, branch) };
+/** A race, and enough steps after it that its losers complete while the run continues. */
+function raceOf(random: RandomSource): Program {
+  const size = 2 + random.below(3);
+  const branch = (): Program => (random.happens(0.5) ? { do: "task", callee: random.below(3) } : programOf(random, 2));
+  const race: Program = { do: random.pick(["race", "any"] as const), of: Array.from({ length: size }, branch) };
   const guarded: Program = { do: "try", body: race, handler: { do: "now" } };
-  const later = Array.from({ length: 3 }, (): Program => ({ do: "run", callee: chance.below(3) }));
-  return { do: "seq", of: [guarded, ...later, ...(chance.happens(0.5) ? [guarded] : [])] };
+  const later = Array.from({ length: 3 }, (): Program => ({ do: "run", callee: random.below(3) }));
+  return { do: "seq", of: [guarded, ...later, ...(random.happens(0.5) ? [guarded] : [])] };
 }
 
 const MIXED: ArrivalRates = { ...NO_ARRIVALS, failures: 0.15, together: 0.2 };
@@ -83,13 +83,13 @@ test("ACCEPTANCE 38: the winner of a race or any is the same on every replay, th
   let lateLosers = 0;
   const seeds = Array.from({ length: RACES }, (_, index) => index + 1);
   const check = async (seed: number): Promise<string[]> => {
-    const chance = randomSource(seed * 7919);
-    const definition = definitionOf(raceOf(chance));
+    const random = randomSource(seed * 7919);
+    const definition = definitionOf(raceOf(random));
     const run = await LiveRun.start(definition);
-    if (!(await runToEnd(run, chance, MIXED))) return [`race ${seed} waits for ever`];
+    if (!(await runToEnd(run, random, MIXED))) return [`race ${seed} waits for ever`];
     const isTaskEnd = ({ type }: { type: string }): boolean => type === "TaskCompleted" || type === "TaskFailed";
     if (run.entries.filter(isTaskEnd).length > 1) lateLosers += 1;
-    for (const cut of [run.entries.length - 1, chance.pick([1, ...run.cuts])]) {
+    for (const cut of [run.entries.length - 1, random.pick([1, ...run.cuts])]) {
       const divergence = await findDivergence(definition, run, cut);
       if (divergence !== undefined) return [`race ${seed} cut at ${cut}: ${divergence}`];
     }
@@ -121,7 +121,7 @@ const saga = workflow("saga", { ports: { approval: promise<boolean>() } }, async
   }
 });
 
-test("ACCEPTANCE 34: a saga that waits never runs its catch, however often it is resumed", async () => {
+test("ACCEPTANCE 34: a saga that waits never runs its catch block, no matter how often it is resumed", async () => {
   let run = await LiveRun.start(saga);
   const crash = async (): Promise<void> => {
     run = await LiveRun.resume(saga, run.entries);
@@ -140,7 +140,7 @@ test("ACCEPTANCE 34: a saga that waits never runs its catch, however often it is
   expect(run.entries.some(({ data }) => data.includes("refund"))).toBe(false);
 });
 
-test("ACCEPTANCE 34: a saga compensates when a step really fails", async () => {
+test("ACCEPTANCE 34: a saga compensates when a step fails", async () => {
   const run = await LiveRun.start(saga);
   await run.finish("Task(0)");
   await run.commit(run.settles("approval", { value: false }));

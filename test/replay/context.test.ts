@@ -1,4 +1,4 @@
-// The context: what `ctx` promises, live and on replay.
+// The guarantees of `ctx`, live and on replay.
 
 import { expect, test } from "vitest";
 import { CancelledError, RepriseError, systemTimers, type ErrorCode } from "../../src/base/index.ts";
@@ -13,9 +13,9 @@ const ports = { approval: promise<string>(), ping: promise() };
 
 const forever = (): Promise<never> => Promise.withResolvers<never>().promise;
 
-// ── time and chance ──
+// ── time and random numbers ──
 
-test("now, random and uuid are the same on replay, and now is the time of the journal entry the code has got to", async () => {
+test("now, random and uuid are the same on replay, and now is the time of the last delivered entry", async () => {
   const drawing = workflow("drawing", async (ctx) => {
     const seen: unknown[] = [ctx.now(), ctx.random(), ctx.uuid()];
     await ctx.task(work, 1);
@@ -42,7 +42,7 @@ test("now, random and uuid are the same on replay, and now is the time of the jo
 
 // ── log ──
 
-test("what was logged is not logged again on replay", async () => {
+test("a replay does not repeat log lines", async () => {
   const logging = workflow("logging", async (ctx) => {
     ctx.log.info("started");
     await ctx.task(work, 1);
@@ -59,7 +59,7 @@ test("what was logged is not logged again on replay", async () => {
   await resumed.commit(resumed.answerOf("Task(1)", { value: 2 }));
   expect(resumed.logs).toEqual(["error: done"]);
 
-  // A run that has ended is replayed in silence, to its last line.
+  // The replay of an ended run logs nothing.
   const logs: string[] = [];
   const { identity: facts } = resumed.execution;
   await replayJournal(workflowBody(logging), {
@@ -92,16 +92,16 @@ const REFUSALS: readonly (readonly [what: string, code: ErrorCode, call: (ctx: C
   ["an empty state key", "BAD_NAME", (ctx) => ctx.state.set("", 1)],
   ["a bad child id", "BAD_ID", (ctx) => ctx.child(child, 1, { id: "" })],
   [
-    "an object that is no task",
+    "an object that is not a task",
     "UNKNOWN_TASK",
     (ctx) => ctx.task({ kind: "task", name: "x" } as unknown as typeof work, 1),
   ],
   ["an operation without a function", "BAD_OPTIONS", (ctx) => ctx.run("call", 1 as unknown as () => number)],
-  ["a policy that cannot be kept", "BAD_POLICY", (ctx) => ctx.task(work, 1, { retry: { maxAttempts: 0 } })],
+  ["an invalid retry policy", "BAD_POLICY", (ctx) => ctx.task(work, 1, { retry: { maxAttempts: 0 } })],
 ];
 
 for (const [what, code, call] of REFUSALS)
-  test(`a refusal takes no command number: ${what}`, async () => {
+  test(`a refused call takes no command index: ${what}`, async () => {
     const refusing = workflow("refusing", { ports }, async (ctx) => {
       const context = ctx as unknown as Ctx;
       let refused: unknown;
@@ -137,9 +137,9 @@ for (const [what, code, call] of REFUSALS)
     expect(resumed.execution.outcome).toEqual({ status: "returned", value: code });
   });
 
-// ── rejections nobody awaits ──
+// ── unawaited rejections ──
 
-test("a rejection of ctx that nobody awaits is not the process's business", async () => {
+test("a ctx promise that the code does not await causes no unhandled rejection", async () => {
   const unhandled: unknown[] = [];
   const listen = (reason: unknown): void => void unhandled.push(reason);
   const others = process.listeners("unhandledRejection");
@@ -153,13 +153,13 @@ test("a rejection of ctx that nobody awaits is not the process's business", asyn
       void ctx.child(child, 1, { detached: true });
       void ctx.promise("approval");
       ctx.sleep(1).cancel();
-      // Refused at once.
+      // Refused.
       void ctx.task(work, () => {});
       void ctx.run("", () => 1);
       void ctx.promise("nobody" as "approval");
       void ctx.promise("approval", { timeout: "never" as "1 s" });
       await ctx.task(work, 2);
-      // Settled already, and rejected.
+      // Already rejected.
       void ctx.promise("approval");
       await ctx.task(work, 3);
     });
@@ -191,7 +191,7 @@ const cancellable = workflow("cancellable", { ports }, async (ctx) => {
     await Promise.all([ctx.task(work, "second"), ctx.sleep("1 h"), ctx.promise("approval")]);
   } catch (error) {
     seen.push(error instanceof CancelledError ? error.message : "something else");
-    // Refused from now on, and without a number.
+    // Refused from here on, without an index.
     await ctx.task(work, "never").catch(() => seen.push("refused"));
     try {
       ctx.state.set("seen", seen);
@@ -212,7 +212,7 @@ test("a cancel takes effect at its journal position, live and on replay", async 
   for (let cut = 1; cut < run.entries.length; cut += 1)
     expect(await findDivergence(cancellable, run, cut)).toBeUndefined();
 
-  // Before the first task was done: the same code, another position.
+  // Before the first task completes: the same code, another position.
   const early = await LiveRun.start(cancellable);
   await early.commit(early.cancels());
   expect(early.execution.endStatus).toBe("cancelled");
@@ -222,7 +222,7 @@ test("a cancel takes effect at its journal position, live and on replay", async 
   expect(again.execution.endStatus).toBe("cancelled");
 });
 
-test("what arrives in one commit with a cancel counts if it came before, and not if it came after", async () => {
+test("a completion in the same commit as a cancel counts if it precedes the cancel", async () => {
   const racing = workflow("racing", async (ctx) => ctx.task(work, 1).catch((error: unknown) => String(error)));
   const before = await LiveRun.start(racing);
   await before.commit(before.answerOf("Task(0)", { value: "worked" }), before.cancels());
@@ -233,7 +233,7 @@ test("what arrives in one commit with a cancel counts if it came before, and not
   for (const run of [before, after]) expect(await findDivergence(racing, run, run.entries.length - 1)).toBeUndefined();
 });
 
-test("a second cancel changes nothing", async () => {
+test("a second cancel has no effect", async () => {
   const stubborn = workflow("stubborn", async (ctx) => {
     await ctx.sleep("1 h").catch(() => {});
     return forever();
@@ -261,7 +261,7 @@ const deadline = workflow("deadline", async (ctx) => {
   return [winner, cancelled];
 });
 
-test("a cancelled timer rejects at once, is journaled, and never fires", async () => {
+test("a canceled timer rejects, is recorded, and never fires", async () => {
   const run = await LiveRun.start(deadline);
   await run.finish("Task(0)");
   expect(run.requested).toEqual(["Timer(0)", "Task(0)", "Timer(0) cancel", "Task(1)"]);
@@ -272,7 +272,7 @@ test("a cancelled timer rejects at once, is journaled, and never fires", async (
   for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
-test("cancelling a timer that has fired does nothing and leaves no entry", async () => {
+test("canceling a fired timer has no effect and writes no entry", async () => {
   const run = await LiveRun.start(deadline);
   await run.commit(run.fires("Timer(0)"));
   expect(run.types).not.toContain("TimerCancelled");
@@ -281,7 +281,7 @@ test("cancelling a timer that has fired does nothing and leaves no entry", async
   for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
-test("a timer that fires in the same commit as the task that wins is cancelled in vain, on replay too", async () => {
+test("canceling a timer that fired in the same commit has no effect, also on replay", async () => {
   const run = await LiveRun.start(deadline);
   const fired = run.fires("Timer(0)");
   await run.commit(await run.perform("Task(0)"), fired);
@@ -291,7 +291,7 @@ test("a timer that fires in the same commit as the task that wins is cancelled i
   for (const cut of [1, ...run.cuts]) expect(await findDivergence(deadline, run, cut)).toBeUndefined();
 });
 
-test("a timer cancelled while a cancel of the run is on its way is cancelled in vain, on replay too", async () => {
+test("canceling a timer has no effect after the cancel of the run is recorded, also on replay", async () => {
   const run = await LiveRun.start(deadline);
   await run.commit(await run.perform("Task(0)"), run.cancels());
   expect(run.types).toEqual([
@@ -307,7 +307,7 @@ test("a timer cancelled while a cancel of the run is on its way is cancelled in 
   expect(resumed.execution.endStatus).toBe("cancelled");
 });
 
-test("nothing is delivered after the end: a replay asks for no more than the run did", async () => {
+test("nothing is delivered after the end: a replay requests no more than the run did", async () => {
   const leaving = workflow("leaving", async (ctx) => {
     void ctx.sleep(1).then(() => ctx.task(work, "never"));
     return ctx.task(work, "done");
@@ -321,7 +321,7 @@ test("nothing is delivered after the end: a replay asks for no more than the run
 
 // ── promises ──
 
-test("a promise resolved before the wait is there when the code waits, and stays there", async () => {
+test("a promise that is resolved before the wait keeps its value for all waits", async () => {
   const patient = workflow("patient", { ports }, async (ctx) => {
     await ctx.task(work, 1);
     const first = await ctx.promise("approval");
@@ -335,12 +335,12 @@ test("a promise resolved before the wait is there when the code waits, and stays
   expect(await run.commit(run.settles("approval", { value: "no" }))).toBe(0);
   await run.commit(run.settles("ping", {}));
   await run.finish("Task(0)");
-  // A port without payload says `true` to a wait that could have run out.
+  // Without a payload, a wait with a timeout resolves to `true`.
   expect(run.execution.outcome).toEqual({ status: "returned", value: ["yes", "yes", "yes", true] });
   for (const cut of [1, ...run.cuts]) expect(await findDivergence(patient, run, cut)).toBeUndefined();
 });
 
-test("a wait that runs out gives undefined, and a later wait still gets the value", async () => {
+test("a wait that times out returns undefined, and a later wait still gets the value", async () => {
   const impatient = workflow("impatient", { ports }, async (ctx) => [
     await ctx.promise("approval", { timeout: "1 s" }),
     await ctx.promise("approval"),
@@ -352,7 +352,7 @@ test("a wait that runs out gives undefined, and a later wait still gets the valu
   for (const cut of [1, ...run.cuts]) expect(await findDivergence(impatient, run, cut)).toBeUndefined();
 });
 
-test("two waits on one port are settled by one entry, in the order they were made", async () => {
+test("one entry settles two waits for a port, in the order of their creation", async () => {
   const both = workflow("both", { ports }, async (ctx) => {
     const order: string[] = [];
     await Promise.all([
@@ -369,7 +369,7 @@ test("two waits on one port are settled by one entry, in the order they were mad
 
 // ── children ──
 
-test("a child's id is derived from the run and its place, the same on every replay", async () => {
+test("the id of a child is derived from the run and the command, and is the same on every replay", async () => {
   const parent = workflow("parent", async (ctx) => {
     const [first, second] = [ctx.child(child, 1), ctx.child(child, 2)];
     const named = ctx.child(child, 3, { id: "named", detached: true });

@@ -1,6 +1,6 @@
-// Recorded journals against today's code: a change of ours that old runs would notice fails here.
+// Replays recorded journals with the current engine: a change of the engine that breaks old runs fails here.
 //
-// REPRISE_RECORD=1 records the journals that are missing. It never overwrites one: an old journal is the point.
+// REPRISE_RECORD=1 records missing journals. It never overwrites one, because the test is about old journals.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { randomSource, type RandomSource } from "./random-source.ts";
 
 const FOLDER = fileURLToPath(new URL("corpus/", import.meta.url));
 
-/** One journal as it lies in the corpus. */
+/** One journal of the corpus. */
 interface Recording {
   readonly definitions: "workflows.ts";
   readonly specimen: string;
@@ -28,25 +28,25 @@ interface Recording {
 
 // ── recording ──
 
-/** One completion per commit, in a seeded order, by the real functions. */
-async function play(run: LiveRun, chance: RandomSource, specimen: Specimen): Promise<void> {
+/** One completion per commit, in a seeded order, with the results of the functions. */
+async function play(run: LiveRun, random: RandomSource, specimen: Specimen): Promise<void> {
   while (!run.isOver) {
-    run.now += 1 + chance.below(1000);
+    run.now += 1 + random.below(1000);
     if (specimen.cancelled === true && run.entries.length > 4) await run.commit(run.cancels("recorded"));
     else if (run.execution.identity.id === "corpus-early" && !run.types.includes("PromiseResolved"))
       await run.commit(run.settles("reply", { value: 7 }));
-    else await step(run, chance.pick(run.open()), chance);
+    else await step(run, random.pick(run.open()), random);
   }
 }
 
-async function step(run: LiveRun, command: string, chance: RandomSource): Promise<void> {
+async function step(run: LiveRun, command: string, random: RandomSource): Promise<void> {
   const type = command.split("(")[0];
   if (type === "Timer") await run.commit(run.fires(command));
   else if (type === "Promise") await run.commit(run.timesOut(command));
   else if (type === "ChildWorkflow") {
-    const failed = chance.happens(0.3);
+    const failed = random.happens(0.3);
     await run.commit(
-      run.answerOf(command, failed ? { error: new RangeError("too much") } : { value: chance.below(100) }),
+      run.answerOf(command, failed ? { error: new RangeError("too much") } : { value: random.below(100) }),
     );
   } else await run.finish(command);
 }
@@ -58,13 +58,13 @@ function pinned(verdict: Replay): Recording["verdict"] {
 async function record(name: string, specimen: Specimen): Promise<Recording> {
   const runId = `corpus-${name}`;
   const recordedBy = specimen.recordedBy ?? specimen.definition;
-  // Stacks tell on which machine the journal was made.
+  // Stacks contain paths of the machine.
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
-    const chance = randomSource(specimen.seed);
+    const random = randomSource(specimen.seed);
     let run = await LiveRun.start(recordedBy, specimen.input, { id: runId });
-    await play(run, chance, specimen);
+    await play(run, random, specimen);
     if (specimen.unfinished === true)
       run = await LiveRun.resume(recordedBy, run.entries.slice(0, Math.ceil(run.entries.length / 2)), { id: runId });
     const { entries, chain } = run;
@@ -101,13 +101,13 @@ const recordings = new Map(
     .map((file) => [file.slice(0, -".json".length), JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as Recording]),
 );
 
-test("every journal of the corpus has its workflow, and every workflow its journal", () => {
+test("every journal of the corpus has a workflow, and every workflow a journal", () => {
   expect([...recordings.keys()].sort()).toEqual(Object.keys(SPECIMENS).sort());
 });
 
 for (const [name, { specimen, runId, entries, chain, verdict }] of recordings) {
   const found = SPECIMENS[specimen];
-  test(`corpus: the journal of ${name} is sound, and replays as recorded: ${verdict.status}`, async () => {
+  test(`corpus: the journal of ${name} is intact and replays with the recorded verdict: ${verdict.status}`, async () => {
     expect(specimen).toBe(name);
     expect(found).toBeDefined();
     expect(findJournalFault(entries, { head: entries.length, chain })).toBeUndefined();
@@ -116,7 +116,7 @@ for (const [name, { specimen, runId, entries, chain, verdict }] of recordings) {
     if (today.status === "same") expect(today.digest).toBe(`sha256:${chain}`);
   });
 
-  test(`corpus: a damaged journal of ${name} is noticed`, () => {
+  test(`corpus: damage to the journal of ${name} is detected`, () => {
     const damaged = entries.map((entry, index) => (index === 1 ? { ...entry, data: `${entry.data} ` } : entry));
     expect(findJournalFault(damaged, { head: entries.length, chain })?.seq).toBe(2);
     expect(findJournalFault(entries.slice(0, -1), { head: entries.length, chain })?.problem).toContain("says");

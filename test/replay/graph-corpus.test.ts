@@ -1,6 +1,6 @@
-// Recorded runs of graphs against today's code: a change of ours that old runs would notice fails here.
+// Replays recorded graph runs with the current engine: a change of the engine that breaks old runs fails here.
 //
-// REPRISE_RECORD=1 records the journals that are missing. It never overwrites one: an old journal is the point.
+// REPRISE_RECORD=1 records missing journals. It never overwrites one, because the test is about old journals.
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ const SPECIMENS: Readonly<Record<string, Specimen>> = {
 async function recordMissing(name: string, { definition, record }: Specimen): Promise<void> {
   const file = join(FOLDER, `${name}.json`);
   if (existsSync(file)) return;
-  // Stacks tell on which machine the journal was made.
+  // Stacks contain paths of the machine.
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
@@ -57,7 +57,7 @@ async function recordMissing(name: string, { definition, record }: Specimen): Pr
 if (process.env["REPRISE_RECORD"] === "1")
   for (const [name, specimen] of Object.entries(SPECIMENS)) await recordMissing(name, specimen);
 
-test("every graph of the corpus has its journal, and every journal its graph", () => {
+test("every graph of the corpus has a journal, and every journal a graph", () => {
   const recorded = readdirSync(FOLDER).filter((file) => file.endsWith(".json"));
   expect(recorded.toSorted()).toEqual(
     Object.keys(SPECIMENS)
@@ -70,7 +70,7 @@ test.each(Object.keys(SPECIMENS))("a recorded run of a graph replays: %s", async
   await expectReplay(join(FOLDER, `${name}.json`), { definitions: [SPECIMENS[name]!.definition] });
 });
 
-test("code that folds, routes or answers otherwise is noticed, with the step", async () => {
+test("a replay reports code that folds, routes or answers differently, with the step", async () => {
   const build = (seen: (n: number) => number, least: number): Definition =>
     graph("loop", { state: { n: last(0), seen: append<number>() }, fold: "order-key" })
       .node("add", async (_ctx, { n }) => ({ n: n + 1, seen: [seen(n)] }))

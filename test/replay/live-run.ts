@@ -1,12 +1,13 @@
-// LiveRun: one run over `Execution`, without a database. It plays the worker for replay tests.
+// LiveRun: one run over `Execution`, without a database. It acts as the worker in replay tests.
 //
-// What is durable is `entries`; forget the rest after any commit, and `LiveRun.resume` goes on from them.
+// Only `entries` are durable: `LiveRun.resume` continues from them after a cut at any commit.
 //
-// L1. An arrival is appended only while somebody waits for it; what comes later is dropped (E4).
-// L2. Code sees an arrival after the commit that holds it (W11), decoded from the stored text (A4).
-// L3. One arrival is delivered at a time; after each the code is drained and what it asks for is appended (W1).
-// L4. While some of a commit's arrivals are still to be delivered, further ones may be appended.
-// L5. Nothing is delivered once the code has ended, and nothing is appended once it was stopped.
+// live-run.L1. An arrival is appended only while the run waits for it; later ones are dropped (execution.E4).
+// live-run.L2. The code receives an arrival after its commit (rules.W11), decoded from the stored text (rules.A4).
+// live-run.L3. Arrivals are delivered one at a time. After each, the code runs until it waits and its requests are appended
+//   (rules.W1).
+// live-run.L4. Further arrivals may be appended before all arrivals of a commit are delivered.
+// live-run.L5. Nothing is delivered after the code has ended, and nothing is appended after it was stopped.
 
 import { decode, systemTimers, type EpochMs } from "../../src/base/index.ts";
 import {
@@ -41,7 +42,7 @@ import {
   type Stop,
 } from "../../src/workflow/index.ts";
 
-/** Something that happened outside the code, on its way into the journal. */
+/** A completion or message that is not in the journal yet. */
 export interface Arrival {
   readonly type: EntryType;
   readonly command: string;
@@ -49,7 +50,7 @@ export interface Arrival {
   readonly at: EpochMs;
 }
 
-/** Arrivals of one commit, and of another that was made when the first of them had been delivered. */
+/** Arrivals of one commit, and those of another one made after the first arrival was delivered. */
 export interface Commit {
   readonly arrivals: readonly Arrival[];
   readonly late: readonly Arrival[];
@@ -57,28 +58,28 @@ export interface Commit {
 
 export type Answer = { readonly value?: unknown } | { readonly error: unknown };
 
-/** Gives an execution everything its journal holds; the real one unless a test tries a wrong one. */
+/** Delivers a journal to an execution; tests can pass a wrong one. */
 export type Drive = (execution: Execution, recorded: RecordedJournal) => Promise<void>;
 
 export interface LiveRunOptions {
   readonly id?: string;
   readonly determinism?: Determinism;
   readonly drive?: Drive;
-  /** Names nobody has registered here. */
+  /** The names of unregistered definitions. */
   readonly unregistered?: readonly string[];
 }
 
 export const STARTED_AT: EpochMs = 1_900_000_000_000;
 const RUN_ID = "run-1";
 
-/** Everything the code can do with what it has is done when this resolves. */
+/** Resolves when the code has run until it waits. */
 export function drained(): Promise<void> {
   return new Promise((resolve) => systemTimers.soon(resolve));
 }
 
 const realDrive: Drive = (execution, recorded) => driveThrough(execution, recorded, systemTimers);
 
-/** A host that takes every task and child not named in `unregistered`, and keeps what is logged. */
+/** A host that accepts every task and child except those in `unregistered`, and collects log lines. */
 export function testHost(logs: string[], unregistered: readonly string[] = []): ExecutionHost {
   return {
     log: (level, message) => void logs.push(`${level}: ${message}`),
@@ -102,11 +103,11 @@ export class LiveRun {
   chain: string = CHAIN_START;
   now: EpochMs = STARTED_AT;
   readonly logs: string[] = [];
-  /** Commands asked for in this life of the run, in order; a cancelled timer is `Timer(0) cancel`. */
+  /** Commands that the code has requested since the start or resume, in order; a timer cancel is `Timer(0) cancel`. */
   readonly requested: string[] = [];
-  /** What was appended from outside in this life, commit by commit. */
+  /** The arrivals since the start or resume, by commit. */
   readonly commits: Commit[] = [];
-  /** Journal lengths at which a crash may cut: an append that is not in the middle of one commit's arrivals. */
+  /** Journal lengths at which a crash may cut: not in the middle of a commit. */
   readonly cuts: number[] = [];
   readonly execution: Execution;
   readonly #operations = new Map<string, OperationRequest>();
@@ -138,7 +139,7 @@ export class LiveRun {
     return LiveRun.resume(definition, [startedEntry(definition, input)], options);
   }
 
-  /** A run taken up from its journal alone. */
+  /** A run resumed from its journal. */
   static async resume(
     definition: Definition,
     entries: readonly Entry[],
@@ -162,19 +163,19 @@ export class LiveRun {
     return this.entries.map(({ type }) => type);
   }
 
-  /** Commands that wait for somebody outside, oldest first. */
+  /** Commands that wait for an arrival, oldest first. */
   open(): readonly string[] {
     return this.execution.openWaits().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
   }
 
-  /** What the code asked for by `ctx.run`. */
+  /** The request of `ctx.run`. */
   operation(command: string): OperationRequest | undefined {
     return this.#operations.get(command);
   }
 
   // ── arrivals ──
 
-  /** What a task, operation or child answers. */
+  /** The end of a task, operation or child. */
   answerOf(command: string, answer: Answer): Arrival {
     const failed = "error" in answer;
     const result = failed ? undefined : entryData.encodeInput(answer.value);
@@ -209,7 +210,7 @@ export class LiveRun {
   timesOut(command: string): Arrival {
     return { type: "PromiseTimedOut", command, data: "{}", at: this.now };
   }
-  /** Its command is filled in when it is appended: who waits then. */
+  /** The append fills in the command: the wait that it settles. */
   settles(port: string, answer: Answer): Arrival {
     if ("error" in answer)
       return {
@@ -238,7 +239,7 @@ export class LiveRun {
     return { type: "DeadlineExceeded", command: "", data: "{}", at: this.now };
   }
 
-  /** Runs the function behind a task or operation, as a worker would. */
+  /** Runs the function of a task or operation, as a worker does. */
   async perform(command: string): Promise<Arrival> {
     const operation = this.#operations.get(command);
     const created = this.#created.get(command);
@@ -258,7 +259,7 @@ export class LiveRun {
     }
   }
 
-  /** An attempt of an operation has failed and will be repeated: nothing is delivered. */
+  /** A failed attempt of an operation that will be repeated: nothing is delivered. */
   retryOperation(command: string, error: unknown, delayMs: number): void {
     this.#append(
       "OperationRetried",
@@ -270,12 +271,12 @@ export class LiveRun {
 
   // ── commits ──
 
-  /** Appends in one commit what is still wanted, then delivers it; answers how many were wanted. */
+  /** Appends the accepted arrivals in one commit and delivers them; returns their number. */
   async commit(...arrivals: readonly Arrival[]): Promise<number> {
     return this.commitBoth(arrivals, () => []);
   }
 
-  /** L4. `late` is asked when the first of the arrivals has been delivered. */
+  /** live-run.L4. `late` is called after the first arrival was delivered. */
   async commitBoth(arrivals: readonly Arrival[], late: () => readonly Arrival[]): Promise<number> {
     if (this.isOver) return 0;
     const cutsBefore = this.cuts.length;
@@ -285,7 +286,7 @@ export class LiveRun {
     await this.#deliver(taken[0]!);
     const further = this.isOver ? [] : this.#takeAll(late());
     if (further.length > 0) {
-      // Cut in between, the run would hear the rest of the first commit before the second is made.
+      // A run that is cut in between would receive the rest of the first commit before the second one.
       this.cuts.splice(cutsBefore);
       this.cuts.push(this.entries.length);
     }
@@ -307,12 +308,12 @@ export class LiveRun {
     return arrivals.flatMap((arrival) => this.#take(arrival) ?? []);
   }
 
-  /** Runs the functions behind these commands, one commit each, in this order. */
+  /** Runs the functions of these commands in order, with one commit each. */
   async finish(...commands: readonly string[]): Promise<void> {
     for (const command of commands) await this.commit(await this.perform(command));
   }
 
-  /** L1 */
+  /** live-run.L1 */
   #take(arrival: Arrival): Entry | undefined {
     const { type, data } = arrival;
     let { command } = arrival;
@@ -354,24 +355,30 @@ export class LiveRun {
     return entry;
   }
 
-  /** L3, L5 */
+  /** live-run.L3, live-run.L5 */
   #afterDrain(): void {
     if (this.isOver) return;
-    const asks = this.execution.requests;
+    const { requests } = this.execution;
     this.execution.requests = [];
-    for (const ask of asks) this.#ask(ask);
+    for (const request of requests) this.#handleRequest(request);
     if (this.execution.outcome !== undefined) this.#end();
   }
 
-  #ask(ask: CommandRequest): void {
-    if (ask.kind === "emit" || ask.kind === "step" || ask.kind === "stop-nodes" || ask.kind === "limit-wait") return;
-    this.requested.push(labelOf(ask));
-    if (ask.kind === "operation") {
-      this.#operations.set(ask.command, ask);
+  #handleRequest(request: CommandRequest): void {
+    if (
+      request.kind === "emit" ||
+      request.kind === "step" ||
+      request.kind === "stop-nodes" ||
+      request.kind === "limit-wait"
+    )
+      return;
+    this.requested.push(labelOf(request));
+    if (request.kind === "operation") {
+      this.#operations.set(request.command, request);
       return;
     }
-    if (ask.kind === "task") this.#tasks.set(ask.task.name, ask.task);
-    this.#append("type" in ask ? ask.type : REQUEST_ENTRIES[ask.kind], ask.command, ask.data);
+    if (request.kind === "task") this.#tasks.set(request.task.name, request.task);
+    this.#append("type" in request ? request.type : REQUEST_ENTRIES[request.kind], request.command, request.data);
     this.cuts.push(this.entries.length);
   }
 
@@ -397,9 +404,9 @@ export class LiveRun {
   }
 
   #operationFields(command: string): { index: number; name: string; input: string | undefined; attempt: number } {
-    const ask = this.#operations.get(command);
-    if (ask === undefined) throw new Error(`${command} was not asked for.`);
-    return { index: ask.index, name: ask.name, input: ask.input, attempt: ask.attempt };
+    const request = this.#operations.get(command);
+    if (request === undefined) throw new Error(`${command} was not requested.`);
+    return { index: request.index, name: request.name, input: request.input, attempt: request.attempt };
   }
 
   #callContext(command: string): OperationContext {
@@ -421,11 +428,11 @@ function arrivalOf({ type, command, data, at }: Entry): Arrival {
   return { type, command, data, at };
 }
 
-/** One for each thing that can be asked for: some share a command. */
-function labelOf(ask: Exclude<CommandRequest, { kind: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
-  if (ask.kind === "cancel-timer") return `${ask.command} cancel`;
-  if (ask.kind === "answer") return `${ask.command} answer`;
-  return ask.kind === "child-message" ? `${ask.command} ${ask.data}` : ask.command;
+/** A unique label per request: some share a command. */
+function labelOf(request: Exclude<CommandRequest, { kind: "emit" | "limit-wait" | "step" | "stop-nodes" }>): string {
+  if (request.kind === "cancel-timer") return `${request.command} cancel`;
+  if (request.kind === "answer") return `${request.command} answer`;
+  return request.kind === "child-message" ? `${request.command} ${request.data}` : request.command;
 }
 
 const REQUEST_ENTRIES = {
@@ -451,7 +458,7 @@ export function startedEntry(definition: Definition, input?: unknown): Entry {
   return { seq: 1, type: "RunStarted", command: "", data, at: STARTED_AT, mark: markOf(chain) };
 }
 
-/** Gives hand-written lines their numbers, marks and chain, so that they make a sound journal. */
+/** Adds seqs, marks and the chain to hand-written lines, so that they form a valid journal. */
 export function journalOf(lines: readonly (readonly [type: EntryType, command: string, data: string])[]): {
   readonly entries: Entry[];
   readonly chain: string;

@@ -1,4 +1,4 @@
-// ctx.patched against journals, entry by entry: what proves that an earlier life went past a point, and what does not.
+// ctx.patched, entry by entry: which entries prove that an earlier execution passed the call (command-patched.V2).
 
 import { expect, test } from "vitest";
 import { promise, task, workflow, type Definition, type WorkflowContext } from "reprise";
@@ -10,14 +10,14 @@ type Ctx = WorkflowContext<typeof ports>;
 
 const define = (run: (ctx: Ctx) => Promise<unknown>): Definition => workflow("w", { ports }, run);
 
-/** What `ctx.patched` answers when the run is taken up by `after`. */
+/** The answer of `ctx.patched` when `after` resumes the run. */
 async function answerAfter(entries: LiveRun["entries"], after: Definition): Promise<unknown> {
   const run = await LiveRun.resume(after, entries);
   expect(run.stop).toBeUndefined();
   return run.execution.outcome?.status === "returned" ? run.execution.outcome.value : run.types.at(-1);
 }
 
-test("what arrived but was never seen by code does not prove that code went past", async () => {
+test("a message that the code did not receive does not prove that the code passed the call", async () => {
   const before = define(async (ctx) => {
     const b = ctx.promise("b");
     await ctx.promise("a");
@@ -26,7 +26,7 @@ test("what arrived but was never seen by code does not prove that code went past
   });
   const run = await LiveRun.start(before);
   await run.commit(run.settles("a", {}), run.settles("b", {}));
-  // Cut off where both arrivals are in and the task that follows them is not.
+  // Cut after both arrivals and before the task that follows them.
   const entries = run.entries.filter(({ type }) => type !== "TaskScheduled");
   const after = define(async (ctx) => {
     const b = ctx.promise("b");
@@ -36,7 +36,7 @@ test("what arrived but was never seen by code does not prove that code went past
     return answer;
   });
   expect(await answerAfter(entries, after)).toBe(true);
-  // With the task, the code did go past.
+  // The task proves that the code passed the call.
   const keeps = define(async (ctx) => {
     const b = ctx.promise("b");
     await ctx.promise("a");
@@ -48,7 +48,7 @@ test("what arrived but was never seen by code does not prove that code went past
   expect(await answerAfter(run.entries, keeps)).toBe(false);
 });
 
-test("an attempt of an operation that has not ended proves it", async () => {
+test("a failed attempt of an open operation proves it", async () => {
   const before = define(async (ctx) => {
     await ctx.promise("a");
     return ctx.run("call", () => 1, { retry: { maxAttempts: 3 } });
@@ -66,7 +66,7 @@ test("an attempt of an operation that has not ended proves it", async () => {
   expect([answers, resumed.stop]).toEqual([[false], undefined]);
 });
 
-test("the end proves it, also when nothing else follows", async () => {
+test("the end of the run proves it, even if no other entry follows", async () => {
   const before = define(async (ctx) => ctx.promise("a"));
   const run = await LiveRun.start(before);
   await run.commit(run.settles("a", {}));

@@ -1,7 +1,7 @@
-// Random programs: nested promises as data, and the async function that follows them against `ctx`.
+// Random programs: nested promises as data, and an interpreter that runs them with `ctx`.
 //
-// Every value the code gets is mixed into one shared number, in the order it gets them, and that number goes into
-// inputs, conditions and the result. So two executions that resume branches in a different order end differently.
+// Every value that the code receives is mixed into one shared number, in order. Inputs, conditions and the result depend on
+// that number, so two executions that resume branches in a different order end differently.
 
 import { FatalError } from "../../src/base/index.ts";
 import { promise, signal, stream, task, update, type AnyTask, type Definition } from "../../src/kernel/index.ts";
@@ -15,11 +15,11 @@ const PATCHES = ["first", "second"] as const;
 const STATE_KEYS = ["a", "b"] as const;
 const CALLEES = [0, 1, 2] as const;
 
-/** Few names, so that they are used again and again. */
+/** Few names, so that programs reuse them. */
 const tasks = CALLEES.map((callee) => task(`task-${callee}`, (_ctx, input: number) => input));
-const child = workflow("child", { ports: { hear: signal<number>() } }, async (_ctx, input: number) => input);
+const child = workflow("child", { ports: { note: signal<number>() } }, async (_ctx, input: number) => input);
 
-/** What programs call. */
+/** The definitions that programs call. */
 export const CALLED: readonly (Definition | AnyTask)[] = [...tasks, child];
 
 type Condition = "mixed" | "random" | "now";
@@ -27,7 +27,7 @@ type Condition = "mixed" | "random" | "now";
 export type Program =
   | { readonly do: "task" | "run"; readonly callee: number; readonly undo?: boolean }
   | { readonly do: "shield"; readonly body: Program }
-  | { readonly do: "child"; readonly says?: "signal" | "cancel" }
+  | { readonly do: "child"; readonly message?: "signal" | "cancel" }
   | { readonly do: "handle"; readonly update: (typeof UPDATES)[number]; readonly body: Program; readonly then: Program }
   | { readonly do: "patched"; readonly patch: string; readonly yes: Program; readonly no: Program }
   | { readonly do: "send" | "emit" }
@@ -44,7 +44,7 @@ export type Program =
   | { readonly do: "deadline"; readonly ms: number; readonly body: Program }
   | { readonly do: "later"; readonly body: Program; readonly meanwhile: Program };
 
-// ── making one ──
+// ── generation ──
 
 const LEAVES = [
   "task",
@@ -82,77 +82,77 @@ const SHAPES = [
 ] as const;
 
 /** A program of about `size` leaves. */
-export function programOf(chance: RandomSource, size: number): Program {
-  if (size <= 1) return leafOf(chance);
-  const shape = chance.pick(SHAPES);
+export function programOf(random: RandomSource, size: number): Program {
+  if (size <= 1) return leafOf(random);
+  const shape = random.pick(SHAPES);
   switch (shape) {
     case "seq":
     case "all":
     case "race":
     case "any":
     case "allSettled":
-      return { do: shape, of: branchesOf(chance, size) };
+      return { do: shape, of: branchesOf(random, size) };
     case "try": {
-      const [body, handler, last] = [sized(chance, size / 2), sized(chance, size / 4), sized(chance, size / 4)];
-      const kind = chance.below(3);
+      const [body, handler, last] = [sized(random, size / 2), sized(random, size / 4), sized(random, size / 4)];
+      const kind = random.below(3);
       return { do: "try", body, ...(kind !== 1 && { handler }), ...(kind !== 0 && { last }) };
     }
     case "loop":
-      return { do: "loop", times: 2 + chance.below(2), body: sized(chance, size / 2) };
+      return { do: "loop", times: 2 + random.below(2), body: sized(random, size / 2) };
     case "if": {
-      const on = chance.pick(["mixed", "random", "now"] as const);
-      return { do: "if", on, yes: sized(chance, size / 2), no: sized(chance, size / 2) };
+      const on = random.pick(["mixed", "random", "now"] as const);
+      return { do: "if", on, yes: sized(random, size / 2), no: sized(random, size / 2) };
     }
     case "deadline":
-      return { do: "deadline", ms: 1 + chance.below(50), body: sized(chance, size - 1) };
+      return { do: "deadline", ms: 1 + random.below(50), body: sized(random, size - 1) };
     case "shield":
-      return { do: "shield", body: sized(chance, size - 1) };
+      return { do: "shield", body: sized(random, size - 1) };
     case "handle": {
-      const [body, then] = [sized(chance, size / 3), sized(chance, (2 * size) / 3)];
-      return { do: "handle", update: chance.pick(UPDATES), body, then };
+      const [body, then] = [sized(random, size / 3), sized(random, (2 * size) / 3)];
+      return { do: "handle", update: random.pick(UPDATES), body, then };
     }
     case "patched":
-      return { do: "patched", patch: chance.pick(PATCHES), yes: sized(chance, size - 1), no: leafOf(chance) };
+      return { do: "patched", patch: random.pick(PATCHES), yes: sized(random, size - 1), no: leafOf(random) };
     case "later":
-      return { do: "later", body: sized(chance, size / 2), meanwhile: sized(chance, size / 2) };
+      return { do: "later", body: sized(random, size / 2), meanwhile: sized(random, size / 2) };
   }
 }
 
-function sized(chance: RandomSource, size: number): Program {
-  return programOf(chance, Math.max(1, Math.round(size)));
+function sized(random: RandomSource, size: number): Program {
+  return programOf(random, Math.max(1, Math.round(size)));
 }
 
-function branchesOf(chance: RandomSource, size: number): Program[] {
-  const count = Math.min(size, 2 + chance.below(3));
-  return Array.from({ length: count }, () => sized(chance, size / count));
+function branchesOf(random: RandomSource, size: number): Program[] {
+  const count = Math.min(size, 2 + random.below(3));
+  return Array.from({ length: count }, () => sized(random, size / count));
 }
 
-function leafOf(chance: RandomSource): Program {
-  const leaf = chance.pick(LEAVES);
+function leafOf(random: RandomSource): Program {
+  const leaf = random.pick(LEAVES);
   switch (leaf) {
     case "task":
     case "run":
-      return { do: leaf, callee: chance.pick(CALLEES), ...(chance.happens(0.2) && { undo: true }) };
+      return { do: leaf, callee: random.pick(CALLEES), ...(random.happens(0.2) && { undo: true }) };
     case "child":
-      return { do: "child", ...(chance.happens(0.3) && { says: chance.pick(["signal", "cancel"] as const) }) };
+      return { do: "child", ...(random.happens(0.3) && { message: random.pick(["signal", "cancel"] as const) }) };
     case "sleep":
-      return { do: "sleep", ms: 1 + chance.below(50) };
+      return { do: "sleep", ms: 1 + random.below(50) };
     case "wait":
-      return { do: "wait", port: chance.pick(PORTS), timed: chance.happens(0.5) };
+      return { do: "wait", port: random.pick(PORTS), timed: random.happens(0.5) };
     case "receive": {
-      const names = chance.pick([...SIGNALS, SIGNALS, [SIGNALS[0]]]);
-      return { do: "receive", names, timed: chance.happens(0.5) };
+      const names = random.pick([...SIGNALS, SIGNALS, [SIGNALS[0]]]);
+      return { do: "receive", names, timed: random.happens(0.5) };
     }
     case "small": {
-      const small = chance.pick(SMALL);
-      if (small === "hop") return { do: "hop", times: 1 + chance.below(4) };
-      if (small === "set" || small === "get" || small === "clear") return { do: small, key: chance.pick(STATE_KEYS) };
+      const small = random.pick(SMALL);
+      if (small === "hop") return { do: "hop", times: 1 + random.below(4) };
+      if (small === "set" || small === "get" || small === "clear") return { do: small, key: random.pick(STATE_KEYS) };
       return { do: small };
     }
   }
 }
 
-// ── following it ──
+// ── execution ──
 
 class Interpreter {
   readonly #ctx: WorkflowContext;
@@ -175,7 +175,7 @@ class Interpreter {
     return this.#ctx.now().getTime() % 2 === 0;
   }
 
-  async follow(program: Program): Promise<number> {
+  async execute(program: Program): Promise<number> {
     const ctx = this.#ctx;
     switch (program.do) {
       case "task":
@@ -192,17 +192,17 @@ class Interpreter {
           ),
         );
       case "shield":
-        return this.#mix(await ctx.shield(() => this.follow(program.body)));
+        return this.#mix(await ctx.shield(() => this.execute(program.body)));
       case "child":
-        return this.#mix(await this.#child(program.says));
+        return this.#mix(await this.#child(program.message));
       case "handle":
         (ctx.onUpdate as (name: string, handler: (input: number) => Promise<number>) => void)(
           program.update,
-          async (input) => this.#mix(this.#mix(input) + (await this.follow(program.body))),
+          async (input) => this.#mix(this.#mix(input) + (await this.execute(program.body))),
         );
-        return this.follow(program.then);
+        return this.execute(program.then);
       case "patched":
-        return this.follow(ctx.patched(program.patch) ? program.yes : program.no);
+        return this.execute(ctx.patched(program.patch) ? program.yes : program.no);
       case "send":
         ctx.send("somewhere", this.mixed);
         return 0;
@@ -238,65 +238,65 @@ class Interpreter {
         ctx.state.clear(program.key);
         return 0;
       case "seq":
-        return this.#inTurn(program.of);
+        return this.#inSequence(program.of);
       case "all":
-        return this.#mix(String(await Promise.all(program.of.map((branch) => this.follow(branch)))));
+        return this.#mix(String(await Promise.all(program.of.map((branch) => this.execute(branch)))));
       case "race":
-        return this.#mix(await Promise.race(program.of.map((branch) => this.follow(branch))));
+        return this.#mix(await Promise.race(program.of.map((branch) => this.execute(branch))));
       case "any":
-        return this.#mix(await Promise.any(program.of.map((branch) => this.follow(branch))));
+        return this.#mix(await Promise.any(program.of.map((branch) => this.execute(branch))));
       case "allSettled": {
-        const settled = await Promise.allSettled(program.of.map((branch) => this.follow(branch)));
+        const settled = await Promise.allSettled(program.of.map((branch) => this.execute(branch)));
         return this.#mix(settled.map((each) => (each.status === "fulfilled" ? each.value : "failed")).join());
       }
       case "try":
-        return this.#trying(program);
+        return this.#tryCatch(program);
       case "loop": {
         let sum = 0;
-        for (let turn = 0; turn < program.times; turn += 1) sum = (sum + (await this.follow(program.body))) | 0;
+        for (let turn = 0; turn < program.times; turn += 1) sum = (sum + (await this.execute(program.body))) | 0;
         return sum;
       }
       case "if":
-        return this.follow(this.#holds(program.on) ? program.yes : program.no);
+        return this.execute(this.#holds(program.on) ? program.yes : program.no);
       case "deadline": {
         const timer = ctx.sleep(program.ms);
-        const winner = await Promise.race([this.follow(program.body), timer.then(() => -1)]);
+        const winner = await Promise.race([this.execute(program.body), timer.then(() => -1)]);
         timer.cancel();
         return this.#mix(winner);
       }
       case "later": {
-        const body = this.follow(program.body);
+        const body = this.execute(program.body);
         body.catch(() => {});
-        return ((await this.follow(program.meanwhile)) + (await body)) | 0;
+        return ((await this.execute(program.meanwhile)) + (await body)) | 0;
       }
     }
   }
 
-  async #child(says: "signal" | "cancel" | undefined): Promise<number> {
-    const asked = this.#ctx.child(child, this.mixed);
-    if (says === "signal") {
-      await asked.signal("hear", this.mixed);
-      await asked.signal("hear", this.mixed + 1);
+  async #child(message: "signal" | "cancel" | undefined): Promise<number> {
+    const started = this.#ctx.child(child, this.mixed);
+    if (message === "signal") {
+      await started.signal("note", this.mixed);
+      await started.signal("note", this.mixed + 1);
     }
-    if (says === "cancel") await asked.cancel();
-    return asked;
+    if (message === "cancel") await started.cancel();
+    return started;
   }
 
-  async #inTurn(programs: readonly Program[]): Promise<number> {
+  async #inSequence(programs: readonly Program[]): Promise<number> {
     let sum = 0;
-    for (const each of programs) sum = (sum + (await this.follow(each))) | 0;
+    for (const each of programs) sum = (sum + (await this.execute(each))) | 0;
     return sum;
   }
 
-  async #trying({ body, handler, last }: Program & { do: "try" }): Promise<number> {
+  async #tryCatch({ body, handler, last }: Program & { do: "try" }): Promise<number> {
     try {
-      return await this.follow(body);
+      return await this.execute(body);
     } catch (error) {
       this.#mix(error);
       if (handler === undefined) throw error;
-      return await this.follow(handler);
+      return await this.execute(handler);
     } finally {
-      if (last !== undefined) await this.follow(last);
+      if (last !== undefined) await this.execute(last);
     }
   }
 }
@@ -312,8 +312,8 @@ export function definitionOf(program: Program): Definition {
   const signals = { tick: signal<number>(), tock: signal<number>() };
   const updates = { poke: update<number, number>(), prod: update<number, number>(), shown: stream<number>() };
   return workflow("program", { ports: { ...ports, ...signals, ...updates } }, async (ctx) => {
-    const follower = new Interpreter(ctx as unknown as WorkflowContext);
-    const value = await follower.follow(program);
-    return { value, mixed: follower.mixed };
+    const interpreter = new Interpreter(ctx as unknown as WorkflowContext);
+    const value = await interpreter.execute(program);
+    return { value, mixed: interpreter.mixed };
   });
 }

@@ -1,4 +1,4 @@
-// Random programs against the replay property, and wrong ways to deliver against the property itself.
+// Tests random programs with the replay property, and the property with wrong delivery orders.
 
 import { expect, test } from "vitest";
 import { systemTimers } from "../../src/base/index.ts";
@@ -10,12 +10,12 @@ import { findDivergence } from "./replay-property.ts";
 import { FREQUENT_ARRIVALS, runToEnd, type ArrivalRates } from "./arrival-scheduler.ts";
 import { randomSource } from "./random-source.ts";
 
-/** How many programs, unless REPRISE_SEEDS says it; REPRISE_SEED=n tries the one with that number only. */
+/** The number of programs. REPRISE_SEEDS overrides it; REPRISE_SEED=n runs only the program with that seed. */
 const SEEDS = Number(process.env["REPRISE_SEEDS"] ?? 1_000);
 const CUTS = 3;
-/** Each takes some seconds of a processor, of which a busy machine gives it a small part. */
+/** Each test takes some seconds of CPU time, and more on a busy machine. */
 const LONG = { timeout: 180_000 + SEEDS * 60 };
-/** Programs that share one drain: independent of each other, and the event loop turns less often. */
+/** Independent programs that share one drain, which saves turns of the event loop. */
 const AT_ONCE = 50;
 
 const only = process.env["REPRISE_SEED"];
@@ -23,18 +23,18 @@ const seeds = only === undefined ? Array.from({ length: SEEDS }, (_, index) => i
 
 function caseOf(
   seed: number,
-  weather: ArrivalRates,
+  rates: ArrivalRates,
 ): { program: Program; cuts: (run: LiveRun) => number[]; play: () => Promise<LiveRun> } {
-  const chance = randomSource(seed);
-  const program = programOf(chance, 4 + chance.below(12));
+  const random = randomSource(seed);
+  const program = programOf(random, 4 + random.below(12));
   return {
     program,
     play: async () => {
       const run = await LiveRun.start(definitionOf(program));
-      if (!(await runToEnd(run, chance, weather))) throw new Error(`seed ${seed}: the program waits for ever`);
+      if (!(await runToEnd(run, random, rates))) throw new Error(`seed ${seed}: the program waits for ever`);
       return run;
     },
-    cuts: (run) => [...Array.from({ length: CUTS }, () => chance.pick([1, ...run.cuts])), run.entries.length - 1],
+    cuts: (run) => [...Array.from({ length: CUTS }, () => random.pick([1, ...run.cuts])), run.entries.length - 1],
   };
 }
 
@@ -49,7 +49,7 @@ async function inGroups<T>(work: (seed: number) => Promise<T>): Promise<T[]> {
   return results;
 }
 
-/** Everything a random program can leave in its journal. */
+/** The entry types that random programs write. */
 const REACHABLE: readonly EntryType[] = [
   "RunStarted",
   "TaskScheduled",
@@ -84,7 +84,7 @@ const REACHABLE: readonly EntryType[] = [
   "RunCancelled",
 ];
 
-test("a random program cut anywhere and taken up again is the program it was", LONG, async () => {
+test("a random program that is cut at any commit and resumed does not diverge", LONG, async () => {
   const covered = new Set<EntryType>();
   const findings = await inGroups(async (seed) => {
     const { program, play, cuts } = caseOf(seed, FREQUENT_ARRIVALS);
@@ -115,17 +115,17 @@ test("a random program cut anywhere and taken up again is the program it was", L
   if (only === undefined) expect(REACHABLE.filter((type) => !covered.has(type))).toEqual([]);
 });
 
-// ── wrong ways to deliver ──
+// ── wrong delivery orders ──
 
-/** Nothing arrives together here, so that only the way of delivering can make a difference. */
+/** One arrival per commit, so that only the delivery order can make a difference. */
 const STEADY: ArrivalRates = { ...FREQUENT_ARRIVALS, together: 0, overlaps: 0, cancels: 0 };
 
 type Choice = (available: readonly DecodedEntry[], recorded: RecordedJournal) => readonly DecodedEntry[];
 
-/** Replays in rounds: of what has been asked for and has an answer, `choose` says what is delivered before the next drain. */
+/** Replays in rounds: `choose` selects which available completions are delivered before the next drain. */
 function inRounds(choose: Choice): Drive {
   return async (execution, recorded) => {
-    // A timer that fired later is open until then; the rounds look at what is open.
+    // Rounds consider open commands. A timer that fires later is open until then.
     (recorded.firedTimers as Set<string>).clear();
     (recorded.cancelledTimers as Set<string>).clear();
     execution.start();
@@ -178,7 +178,7 @@ async function divergencesOf(drive: Drive): Promise<{ diverged: number; silent: 
   return { diverged: diverged.length, silent: diverged.filter((text) => text.includes("returned")).length };
 }
 
-test("the rule by which completions are delivered finds nothing to object to", LONG, async () => {
+test("the correct delivery order never diverges", LONG, async () => {
   expect(await divergencesOf(inRounds((available) => available.slice(0, 1)))).toEqual({ diverged: 0, silent: 0 });
 });
 

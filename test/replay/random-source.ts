@@ -1,16 +1,16 @@
-// Seeded chance: one number reproduces a whole test.
+// Random source: seeded random numbers, so one seed reproduces a whole test.
 
 export interface RandomSource {
   /** In [0, 1). */
   unit(): number;
   /** A whole number in [0, max). */
   below(max: number): number;
-  /** True this often. */
+  /** True with this probability. */
   happens(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
 }
 
-/** mulberry32: small, fast, good enough to choose what happens next. */
+/** mulberry32: small and fast, and good enough for choices in tests. */
 export function randomSource(seed: number): RandomSource {
   let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   const unit = (): number => {

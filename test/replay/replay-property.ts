@@ -1,5 +1,5 @@
-// The replay property (W1): a run cut at any commit and taken up from its journal alone goes on as if nothing had
-// happened. Same commands, same journal, same result, and nothing committed is asked for again.
+// Replay property (rules.W1): a run that is cut at any commit and resumed from its journal continues as if it had not been
+// cut: same commands, same journal, same result, and no committed command is requested again.
 
 import { encode } from "../../src/base/index.ts";
 import { isCancel, isTerminal, type Definition, type Entry, type EntryType } from "../../src/kernel/index.ts";
@@ -16,13 +16,17 @@ export function outcomeText(execution: Execution): string {
   return `returned ${entryData.encodeInput(outcome.value) ?? "nothing"}`;
 }
 
-/** Terminal, and yet what the code itself asked for. */
-const ITS_OWN: ReadonlySet<EntryType> = new Set<EntryType>(["TimerCancelled", "UpdateCompleted", "UpdateFailed"]);
+/** Terminal entries that the code itself requests. */
+const REQUESTED_ENDS: ReadonlySet<EntryType> = new Set<EntryType>([
+  "TimerCancelled",
+  "UpdateCompleted",
+  "UpdateFailed",
+]);
 
 const isDelivered = ({ type }: Entry): boolean =>
-  (isTerminal(type) && !ITS_OWN.has(type)) || isCancel(type) || type === "UpdateRequested";
+  (isTerminal(type) && !REQUESTED_ENDS.has(type)) || isCancel(type) || type === "UpdateRequested";
 
-/** The commits of `run` that a journal cut at `cut` does not hold yet. */
+/** The commits of `run` that are not in a journal cut at `cut`. */
 function commitsAfter(run: LiveRun, cut: number): readonly Commit[] {
   let held = run.entries.slice(0, cut).filter(isDelivered).length;
   return run.commits.filter(({ arrivals, late }) => {
@@ -31,7 +35,7 @@ function commitsAfter(run: LiveRun, cut: number): readonly Commit[] {
   });
 }
 
-/** As `LiveRun.asked` has it. */
+/** The label in `LiveRun.requested`. */
 function labelOf({ type, command, data }: Entry): string[] {
   if (command === "" || type === "UpdateRequested") return [];
   if (type === "TimerCancelled") return [`${command} cancel`];
@@ -39,13 +43,13 @@ function labelOf({ type, command, data }: Entry): string[] {
   return [type === "ChildSignalled" || type === "ChildCancelRequested" ? `${command} ${data}` : command];
 }
 
-/** Differs from one caller to the next. */
+/** Differs between callers. */
 const STACK = /,"stack":"([^"\\]|\\.)*"/;
 
 const lines = (entries: readonly Entry[]): string[] =>
   entries.map(({ type, command, data }) => `${type} ${command} ${data.replace(STACK, "")}`);
 
-/** Why the run taken up at `cut` is not the run it was; undefined when it is. */
+/** How a run that is resumed at `cut` differs from the original; undefined if it does not. */
 export async function findDivergence(
   definition: Definition,
   run: LiveRun,
@@ -60,16 +64,16 @@ export async function findDivergence(
   if (stopped !== undefined) return stopped;
   const committed = new Set(prefix.flatMap(labelOf));
   const repeated = resumed.requested.find((command) => committed.has(command));
-  if (repeated !== undefined) return `asked again for ${repeated}`;
+  if (repeated !== undefined) return `requested ${repeated} again`;
   const wanted = await runAgain(resumed, commitsAfter(run, cut));
   const stoppedLater = stoppedAt();
   if (stoppedLater !== undefined) return stoppedLater;
-  // The end holds a stack; its outcome is compared below.
+  // The last entry has a stack; the outcome is compared below.
   const [was, is] = [lines(run.entries.slice(0, -1)), lines(resumed.entries.slice(0, -1))];
   const first = was.findIndex((line, index) => line !== is[index]);
   if (first !== -1) return `entry ${first + 1}: ${was[first]} became ${is[first] ?? "nothing"}`;
   if (is.length !== was.length) return `entry ${was.length + 1}: ${is[was.length]} is new`;
-  if (!wanted) return "something that was wanted is no longer";
+  if (!wanted) return "the run no longer accepts an arrival";
   const [before, after] = [outcomeText(run.execution), outcomeText(resumed.execution)];
   return before === after ? undefined : `${before} became ${after}`;
 }

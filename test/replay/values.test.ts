@@ -1,4 +1,4 @@
-// Values: what code gets live is what a replay gives it, byte for byte (A4).
+// Values: live code and replayed code receive the same values, byte for byte (rules.A4).
 
 import { expect, test } from "vitest";
 import { CancelledError, encode, FatalError } from "../../src/base/index.ts";
@@ -6,7 +6,7 @@ import { promise, task, type Definition } from "../../src/kernel/index.ts";
 import { workflow } from "../../src/workflow/index.ts";
 import { LiveRun } from "./live-run.ts";
 
-/** Made anew each time, so that nothing can be the same object by accident. */
+/** Creates new values, so that no two are the same object by accident. */
 function makeValues(): unknown[] {
   const cause = new RangeError("too far");
   return [
@@ -40,7 +40,7 @@ function makeValues(): unknown[] {
 const VALUES = makeValues().length;
 const valueAt = (index: number): unknown => makeValues()[index];
 
-/** Compared by text, which tells -0 from 0 and undefined from absent, and by structure. */
+/** Compares text, which distinguishes -0 from 0 and undefined from absent, and structure. */
 function expectSame(actual: unknown, expected: unknown): void {
   expect(encode(actual)).toBe(encode(expected));
   expect(actual).toStrictEqual(expected);
@@ -49,7 +49,7 @@ function expectSame(actual: unknown, expected: unknown): void {
 const echo = task("echo", (_ctx, input: unknown) => input);
 const inner = workflow("inner", async (_ctx, input: unknown) => input);
 
-/** What the code has seen, so that both lives can be compared. */
+/** The values that the code received, to compare both executions. */
 function collecting(seen: unknown[]): Definition {
   return workflow("collecting", { ports: { answer: promise<unknown>() } }, async (ctx, input: unknown) => {
     seen.push(input);
@@ -82,14 +82,14 @@ test("ACCEPTANCE 39: values round-trip identically, live and replayed, everywher
     expect(again.requested).toEqual([]);
     expect(replayed).toStrictEqual(live);
 
-    // The output, as the journal holds it.
+    // The output in the journal.
     const end = run.entries.at(-1);
     expect(end?.type).toBe("RunCompleted");
     expect(end?.data).toBe(valueAt(index) === undefined ? "{}" : `{"output":${encode(valueAt(index))}}`);
   }
 });
 
-test("ACCEPTANCE 39: errors are caught as the same error live and replayed, from every source", async () => {
+test("ACCEPTANCE 39: code catches the same error live and on replay, from every source", async () => {
   const errors = [
     () => new TypeError("wrong", { cause: new Error("deeper") }),
     () => new FatalError("never again"),
@@ -108,7 +108,7 @@ test("ACCEPTANCE 39: errors are caught as the same error live and replayed, from
           .catch(keep);
         await ctx.child(inner, 1).catch(keep);
         await ctx.promise("answer").catch(keep);
-        // Settled already: a second wait is answered at once.
+        // Already settled: the second wait returns immediately.
         await ctx.promise("answer").catch(keep);
         throw seen.at(-1);
       });
@@ -132,7 +132,7 @@ test("ACCEPTANCE 39: errors are caught as the same error live and replayed, from
   }
 });
 
-test("what code does to a value it was given changes neither the journal nor what others get", async () => {
+test("changing a received value affects neither the journal nor other receivers", async () => {
   const shared = workflow("shared", async (ctx, input: { list: number[] }) => {
     input.list.push(9);
     ctx.state.set("list", input.list);
@@ -152,7 +152,7 @@ test("what code does to a value it was given changes neither the journal nor wha
   expect(again.execution.outcome).toEqual(expected);
 });
 
-test("a thrown value that is not an Error is recorded as one that carries it", async () => {
+test("a thrown value that is not an Error is recorded as the cause of an Error", async () => {
   const odd = workflow("odd", async (ctx) => {
     await ctx.task(echo, 1);
     // oxlint-disable-next-line no-throw-literal

@@ -13,14 +13,14 @@ import {
   arrival,
   completeWrite,
   done,
-  ends,
+  endParts,
   FLOW,
   NODE,
   RUN_COMPLETED,
   spreadOf,
   type CompleteParts,
-} from "../../src/testing/store-cases/flow-moves.ts";
-import { message, newRun } from "../../src/testing/store-cases/moves.ts";
+} from "../../src/testing/store-cases/flow-actions.ts";
+import { message, newRun } from "../../src/testing/store-cases/store-actions.ts";
 
 const NODES = ["a", "b", "c", "d", "e", "saved", "saved[0]", "saved[1]", "saved[2]", "saved[3]"];
 const RUNS = 3;
@@ -59,7 +59,7 @@ function randomWrites(seed: bigint): readonly Write[] {
             advances: [{ barrier: "saved", node: leased(run, `saved[${draw(4)}]`) }],
           };
     const fence = { item: node, token: tokenOf(run, node) };
-    if (draw(30) === 0) return completeWrite(run, fence, ends("completed", [done(node), RUN_COMPLETED]));
+    if (draw(30) === 0) return completeWrite(run, fence, endParts("completed", [done(node), RUN_COMPLETED]));
     if (draw(12) === 0 && node !== "saved")
       return completeWrite(run, fence, { ...spreadOf(4, 2, 2), arrivals: arrivalsOf(run, node) });
     return completeWrite(run, fence, parts);

@@ -16,14 +16,14 @@ import {
   commit,
   completed,
   done,
-  ends,
-  itemDone,
+  endParts,
+  completedItem,
   RUN_COMPLETED,
   spreadOf,
   startFlow,
   startWithNodes,
   takeNodes,
-} from "../../src/testing/store-cases/flow-moves.ts";
+} from "../../src/testing/store-cases/flow-actions.ts";
 
 let folder: string;
 let path: string;
@@ -103,7 +103,7 @@ test("a completion is one transaction: the run, the guarded node, entries, arriv
     "commit",
   ]);
   const [j] = (await takeNodes(store, worker, "j", "k")) as readonly [ClaimedItem, ClaimedItem];
-  const end = completed(j, [], ends("completed", [done("j"), RUN_COMPLETED]));
+  const end = completed(j, [], endParts("completed", [done("j"), RUN_COMPLETED]));
   expect(await traced(() => commit(store, end))).toEqual([
     "begin",
     "stamp",
@@ -137,7 +137,7 @@ test("a stale completion writes nothing but the stamp of its batch", async () =>
 test("completions of one run in one transaction write its row and its barrier's once", async () => {
   await startFlow(store, worker, "import-1", spreadOf(10, 5));
   const items = await claimNodes(store, worker);
-  const names = await traced(() => store.write(items.map((item) => itemDone(item))));
+  const names = await traced(() => store.write(items.map((item) => completedItem(item))));
   const times = (name: string): number => names.filter((one) => one === name).length;
   expect(["insertEntry", "insertArrival", "insertItem"].map(times)).toEqual([5, 5, 5]);
   expect(["(flowRun)", "(readiness)", "updateReadiness", "moveFlow"].map(times)).toEqual([1, 1, 1, 1]);
@@ -158,7 +158,7 @@ test("a batch of completions whose COMMIT failed before it happened is done agai
     statement.run = commits;
     throw Object.assign(new Error("disk I/O error"), { errcode: 1034 });
   };
-  const outcomes = await store.write(items.map((item) => itemDone(item)));
+  const outcomes = await store.write(items.map((item) => completedItem(item)));
   expect(outcomes.map(({ status }) => status)).toEqual(["committed", "committed"]);
   expect(await store.readReadiness(run)).toEqual([{ node: "saved", required: 4, completed: 2, queued: 4 }]);
   expect(await store.check()).toEqual([]);
@@ -181,7 +181,7 @@ async function startHalf(): Promise<void> {
   const byName = (name: string): ClaimedItem => items.find(({ item }) => item === name) as ClaimedItem;
   const writes: readonly CompleteWrite[] = [
     completed(byName("x"), [arrival("j", "x", 2)]),
-    itemDone(byName("saved[0]")),
+    completedItem(byName("saved[0]")),
   ];
   for (const write of writes) await commit(store, write);
   expect(await store.check()).toEqual([]);

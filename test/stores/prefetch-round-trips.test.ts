@@ -8,11 +8,11 @@ import {
   arrival,
   completed,
   completeWrite,
-  ends,
+  endParts,
   FLOW,
   ROUTE,
   RUN_COMPLETED,
-} from "../../src/testing/store-cases/flow-moves.ts";
+} from "../../src/testing/store-cases/flow-actions.ts";
 import {
   message,
   newRun,
@@ -20,9 +20,9 @@ import {
   newTokens,
   resolved,
   turnWrite,
-  type Held,
+  type HeldTurn,
   type TurnParts,
-} from "../../src/testing/store-cases/moves.ts";
+} from "../../src/testing/store-cases/store-actions.ts";
 import { RowStore } from "./differential/row-store.ts";
 
 class World {
@@ -46,15 +46,15 @@ class World {
     return worker;
   }
 
-  turn(held: Held, parts: TurnParts): TurnWrite {
+  turn(held: HeldTurn, parts: TurnParts): TurnWrite {
     return turnWrite({ now: () => this.time } as never, held, parts);
   }
 
   /** Runs whose turns are held by a worker. */
-  async held(worker: number, count: number, differently = {}): Promise<readonly Held[]> {
+  async held(worker: number, count: number, overrides = {}): Promise<readonly HeldTurn[]> {
     const starts = Array.from({ length: count }, (_, n) => {
       const claim = { worker, token: newToken() };
-      return { write: "start", run: newRun(`held ${this.#nextRun} ${n}`, differently), claim } as const;
+      return { write: "start", run: newRun(`held ${this.#nextRun} ${n}`, overrides), claim } as const;
     });
     const { outcomes } = await this.write(...starts);
     return outcomes.map((outcome, index) => {
@@ -65,13 +65,13 @@ class World {
   }
 }
 
-const task = (n: number, differently = {}) => ({
+const task = (n: number, overrides = {}) => ({
   item: `Task(${n})`,
   kind: "task" as const,
   name: "charge",
   priority: 0,
   seq: 1,
-  ...differently,
+  ...overrides,
 });
 
 test("100 starts ask once", async () => {
@@ -247,7 +247,7 @@ test("nodes of flows end in one round trip, however many, and so does the flow",
   expect((await world.write(...nodes)).rounds).toBe(1);
   const last = await world.write({ write: "claim-items", worker, tokens: newTokens(20), names: [ROUTE] });
   const over = (last.outcomes[0] as ClaimItemsOutcome).items.map((item) =>
-    completed(item, [], { ...ends("completed", [RUN_COMPLETED]), cancel: "{}" }),
+    completed(item, [], { ...endParts("completed", [RUN_COMPLETED]), cancel: "{}" }),
   );
   expect((await world.write(...over)).rounds).toBeLessThanOrEqual(2);
 });

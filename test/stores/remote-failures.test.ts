@@ -13,7 +13,7 @@ import {
   registerWorker,
   startHeld,
   turnWrite,
-} from "../../src/testing/store-cases/moves.ts";
+} from "../../src/testing/store-cases/store-actions.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 
 interface World {

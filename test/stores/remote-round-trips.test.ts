@@ -8,15 +8,15 @@ import type { Backend } from "../../src/stores/remote/backend.ts";
 import { openRemoteStore } from "../../src/stores/remote/remote-store.ts";
 import { openSimBackend } from "../simulation/store/sim-backend.ts";
 import {
-  after,
+  heldAfter,
   claimTurns,
   newToken,
   newTokens,
   registerWorker,
   startWrite,
   turnWrite,
-  type Held,
-} from "../../src/testing/store-cases/moves.ts";
+  type HeldTurn,
+} from "../../src/testing/store-cases/store-actions.ts";
 import { createVirtualTime } from "../../src/testing/virtual-clock.ts";
 
 const CALLS = ["query", "read", "commit", "rollback"] as const;
@@ -53,7 +53,7 @@ class World implements AsyncDisposable {
     return { result, calls: Object.fromEntries(made) };
   }
 
-  async started(): Promise<readonly Held[]> {
+  async started(): Promise<readonly HeldTurn[]> {
     const starts = Array.from({ length: MANY }, (_, n) => {
       return { ...startWrite(`run ${n}`), claim: { worker: this.worker, token: newToken() } };
     });
@@ -66,11 +66,14 @@ class World implements AsyncDisposable {
   }
 
   /** One turn of each; answers where they stand then. */
-  async turns(all: readonly Held[], parts: (held: Held) => Parameters<typeof turnWrite>[2]): Promise<readonly Held[]> {
+  async turns(
+    all: readonly HeldTurn[],
+    parts: (held: HeldTurn) => Parameters<typeof turnWrite>[2],
+  ): Promise<readonly HeldTurn[]> {
     const writes = all.map((held): TurnWrite => turnWrite(this.store, held, parts(held)));
     const outcomes = await this.store.write(writes);
     expect(outcomes.map(({ status }) => status)).toEqual(all.map(() => "committed"));
-    return all.map((held, index) => after(held, writes[index]!));
+    return all.map((held, index) => heldAfter(held, writes[index]!));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

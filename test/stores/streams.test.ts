@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock, systemRandom, systemTimers } from "../../src/base/index.ts";
 import type { Store } from "../../src/kernel/index.ts";
-import { commitTurn, COMPLETES, registerWorker, startHeld } from "../../src/testing/store-cases/moves.ts";
+import { commitTurn, COMPLETES, registerWorker, startHeld } from "../../src/testing/store-cases/store-actions.ts";
 import { openSqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 
 let folder: string;

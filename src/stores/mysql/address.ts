@@ -1,4 +1,4 @@
-// Address: what a URL says about the servers and the database in them.
+// Address: parses a MySQL or MariaDB store URL: the servers and the database.
 
 import { passwordHint, RepriseError, withoutPassword } from "../../base/index.ts";
 import { Hosts, splitHosts } from "../remote/hosts.ts";
@@ -15,18 +15,18 @@ export interface Address {
   readonly user: string;
   readonly password: string;
   readonly database: string;
-  /** A socket of this machine, instead of host and port. */
+  /** A local socket, instead of host and port. */
   readonly socket: string | undefined;
   readonly tls: Tls | undefined;
   readonly connectMs: number | undefined;
-  /** For people: no password. */
+  /** Without the password, for messages. */
   readonly location: string;
 }
 
 const EXAMPLE = '"mysql://user:password@host:3306/database"';
 const PORT = 3306;
 const OPTIONS = ["tls", "socket", "connect_timeout", ...TLS_FILES] as const;
-/** `verify`: encrypted, and the server shows whom it is; `encrypt`: encrypted only. */
+/** `verify`: encrypts and verifies the server's certificate; `encrypt`: encrypts only. */
 const MODES: Readonly<Record<"off" | "encrypt" | "verify", TlsMode>> = {
   off: "disable",
   encrypt: "require",
@@ -48,9 +48,10 @@ export function addressOf(text: string): Address {
   const options = first.searchParams;
   refuseUnknownOptions("mysql", options, OPTIONS);
   const socket = options.get("socket") ?? undefined;
-  if (urls.length > 1 && socket !== undefined) refuse("with several hosts there is no ?socket=.");
+  if (urls.length > 1 && socket !== undefined)
+    refuse("?socket= cannot be used with several hosts. Remove it, or use one host.");
   if (urls.length > 1 && urls.some(({ hostname }) => hostname === ""))
-    refuse("the list of hosts has an empty place. Write them as in mysql://a:3306,b:3306/database.");
+    refuse("the list of hosts has an empty entry. Write it as in mysql://a:3306,b:3306/database.");
   const mode = oneOf("mysql", options, "tls", ["off", "encrypt", "verify"]);
   return {
     hosts: new Hosts(urls.map(hostOf), ({ name, port }) => `${name}:${port}`),
@@ -70,7 +71,7 @@ function isMysql(url: URL): boolean {
 
 function hostOf(url: URL): Host {
   return {
-    // In brackets in a URL, without them everywhere else.
+    // An IPv6 address has brackets only in a URL.
     name: url.hostname.replaceAll(/^\[|\]$/g, "") || "localhost",
     port: url.port === "" ? PORT : Number(url.port),
   };

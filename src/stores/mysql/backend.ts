@@ -1,10 +1,10 @@
-// MysqlBackend: a MySQL or MariaDB database as the port (remote/backend.ts) wants it.
+// MysqlBackend: the backend port (remote/backend.ts) on MySQL or MariaDB.
 //
-// B1. A writer that somebody asked about is closed: its line says so, under its lock, and a commit whose bytes are still under
-//     way finds that out (L3). Its connection is killed as well, so that nobody waits for what it would do.
-// B2. Numbers of connections are given again by a server that was restarted, and by the one that took its place: a connection
-//     is killed only if it has the lock that ours took. Not by the list of processes: MariaDB 10.11.19 crashed twice while it
-//     answered `select host from information_schema.processlist`.
+// mysql.B1. `lastBatch` fences the writer: it marks the writer's row under its lock, and a commit still in flight fails on it
+//   (remote.L3). It also kills the writer's connection, so that its locks are released.
+// mysql.B2. A restarted server, and its replacement, reuse connection numbers. So a connection is killed only if it holds the named
+//   lock that Reprise's connection took. The process list is not used: MariaDB 10.11.19 crashed twice while it answered `select
+//   host from information_schema.processlist`.
 
 import { RepriseError, type Random, type Timers } from "../../base/index.ts";
 import { ConnectionError, type Backend, type BackendInfo, type Connection } from "../remote/backend.ts";
@@ -20,26 +20,26 @@ import { tableOf, textLiteral } from "./sql-text.ts";
 export interface MysqlBackendOptions {
   readonly url: string;
   readonly random: Random;
-  /** Real ones: they time the answers of the server. */
+  /** Real timers: they limit the response times of the server. */
   readonly timers: Timers;
   readonly durability: "full" | "relaxed";
-  /** Bring an older schema up to date; true unless said otherwise. */
+  /** Whether to migrate an older schema; default true. */
   readonly migrate?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
 
 interface Thread {
   readonly id: number;
-  /** B2. The name of a lock that only this connection has. */
+  /** mysql.B2. The name of a lock that only this connection holds. */
   readonly lock: string;
 }
 
 const lockOf = (writer: string): string => `reprise ${writer}`;
 
-/** How long a starter waits for another's migration. */
-const MIGRATION_PATIENCE_S = 60;
+/** How long a process waits for the migration of another one. */
+const MIGRATION_WAIT_S = 60;
 
-/** Nothing is opened yet: the first `connect` looks at the server and brings the schema up to date. */
+/** Contacts no server; the first `connect` checks the server and migrates the schema. */
 export function openMysqlBackend(options: MysqlBackendOptions): Backend {
   return new MysqlBackend(options);
 }
@@ -49,10 +49,10 @@ class MysqlBackend implements Backend {
   readonly #options: MysqlBackendOptions;
   readonly #address: Address;
   readonly #timeouts: Timeouts;
-  /** B1. What `KILL` calls the connection of a writer of ours, and where it comes from. */
+  /** mysql.B1. By writer: the connection number for `KILL`, and its lock. */
   readonly #threads = new Map<string, Thread>();
   #server: Server | undefined;
-  /** The server of the last connection, how often it was restarted since, and the last number it gave to one. */
+  /** The server of the last connection, its restarts seen so far, and its last connection number. */
   #instance = { name: "", starts: 0, threadId: 0 };
   #migration: Promise<void> | undefined;
 
@@ -65,41 +65,41 @@ class MysqlBackend implements Backend {
   async connect(): Promise<Connection> {
     const { location } = this.#address;
     const { random, durability, timers } = this.#options;
-    let wire: DriverConnection | undefined;
+    let driver: DriverConnection | undefined;
     try {
-      wire = await this.#open();
-      this.#server = await prepareSession(wire, location, durability, this.#timeouts);
+      driver = await this.#open();
+      this.#server = await prepareSession(driver, location, durability, this.#timeouts);
       await (this.#migration ??= this.#migrate());
       const writer = random.token();
-      await wire.run([
+      await driver.run([
         `insert into ${tableOf("writers")} (writer, batch, mark) values ('${writer}', 0, 0)`,
         `select get_lock('${lockOf(writer)}', 0)`,
       ]);
-      const thread = { id: wire.threadId, lock: lockOf(writer) };
+      const thread = { id: driver.threadId, lock: lockOf(writer) };
       this.#threads.set(writer, thread);
       const { maxPacket } = this.#server;
       const { idleInTransactionMs: idleMs } = this.#timeouts;
       const kill = (): void => void this.#kill(thread);
       return new MysqlConnection({
-        wire,
+        driver,
         writer,
-        server: this.#identityOf(this.#server, wire.threadId),
+        server: this.#identityOf(this.#server, driver.threadId),
         maxPacket,
         kill,
         timers,
         idleMs,
       });
     } catch (error) {
-      wire?.destroy();
+      driver?.destroy();
       const thrown = this.#address.hosts.errorFor(error, this.#server !== undefined);
       if (thrown instanceof RepriseError || thrown instanceof ConnectionError) throw thrown;
-      // Only what somebody must act on is for good: a wrong password, a database that is not there.
+      // Errors that an operator must fix, such as a wrong password, are not retried.
       if (isUnavailable(error)) throw new ConnectionError("lost", { cause: error });
       throw storeErrorOf(error, `Connecting to ${location}`);
     }
   }
 
-  /** A server counts its connections from the beginning when it is restarted. */
+  /** A restarted server numbers its connections from 1 again. */
   #identityOf({ instance: name }: Server, threadId: number): string {
     const last = this.#instance;
     const isNew = last.name !== name || threadId < last.threadId;
@@ -107,22 +107,22 @@ class MysqlBackend implements Backend {
     return `${name} ${this.#instance.starts}`;
   }
 
-  /** Once; over a connection of its own, because making tables may take longer than any answer. */
+  /** Runs once, over its own connection, because creating tables may exceed the response timeout. */
   async #migrate(): Promise<void> {
-    const patient = { ...this.#timeouts, answerMs: this.#timeouts.answerMs + MIGRATION_PATIENCE_S * 1_000 };
-    let wire: DriverConnection | undefined;
+    const timeouts = { ...this.#timeouts, answerMs: this.#timeouts.answerMs + MIGRATION_WAIT_S * 1_000 };
+    let driver: DriverConnection | undefined;
     try {
-      wire = await DriverConnection.open(this.#address, this.#options.timers, patient);
-      await prepareSession(wire, this.#address.location, this.#options.durability, this.#timeouts);
-      await migrate(wire, this.#address, {
+      driver = await DriverConnection.open(this.#address, this.#options.timers, timeouts);
+      await prepareSession(driver, this.#address.location, this.#options.durability, this.#timeouts);
+      await migrate(driver, this.#address, {
         migrate: this.#options.migrate ?? true,
-        patienceS: MIGRATION_PATIENCE_S,
+        waitS: MIGRATION_WAIT_S,
       });
     } catch (error) {
       this.#migration = undefined;
       throw error;
     } finally {
-      await wire?.close();
+      await driver?.close();
     }
   }
 
@@ -130,7 +130,7 @@ class MysqlBackend implements Backend {
     return DriverConnection.open(this.#address, this.#options.timers, this.#timeouts);
   }
 
-  /** B1 */
+  /** mysql.B1 */
   async lastBatch(connection: Connection, writer: string): Promise<number> {
     const thread = this.#threads.get(writer);
     if (thread !== undefined) await this.#kill(thread);
@@ -145,17 +145,17 @@ class MysqlBackend implements Backend {
     return Number(found?.rows[0]?.[0] ?? 0);
   }
 
-  /** B1, B2. That it is gone already, or the server is, is as good. */
+  /** mysql.B1, mysql.B2. An error means that the connection or the server is gone already. */
   async #kill({ id, lock }: Thread): Promise<void> {
-    let wire: DriverConnection | undefined;
+    let driver: DriverConnection | undefined;
     try {
-      wire = await this.#open();
-      const [holder] = await wire.run([`select is_used_lock('${lock}')`]);
-      if (Number(holder?.rows[0]?.[0] ?? 0) === id) await wire.run([`kill connection ${id}`]);
+      driver = await this.#open();
+      const [holder] = await driver.run([`select is_used_lock('${lock}')`]);
+      if (Number(holder?.rows[0]?.[0] ?? 0) === id) await driver.run([`kill connection ${id}`]);
     } catch {
-      // The lock on the writer's line is waited for in any case.
+      // `lastBatch` waits for the lock of the writer's row in any case.
     } finally {
-      wire?.destroy();
+      driver?.destroy();
     }
   }
 

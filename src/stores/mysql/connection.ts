@@ -1,13 +1,13 @@
-// Connection: one connection to MySQL or MariaDB, and the transaction on it.
+// MysqlConnection: one connection to MySQL or MariaDB, and the transaction on it.
 //
-// K1. All that is known travels in one packet: BEGIN with the first query or change, COMMIT with the last. A statement
-//     that fails ends the packet (D1), so COMMIT runs only when everything before it has. The stamp comes before all changes
-//     (L3): whoever locks it next knows of all of them.
-// K2. After any error ROLLBACK, and only then is anything decided: 1205 undoes no more than its statement, and a COMMIT behind
-//     it would keep the other half (A9). Where that is not possible the connection is destroyed.
-// K3. What the server says after COMMIT was sent is taken for a no only where COMMIT itself could not have said it (E1).
-// K4. While user SQL runs, nothing commits by itself: what follows an end of the transaction stays undone, and the savepoint
-//     from its beginning is missing at the commit.
+// mysql.K1. All known statements are sent in one packet: BEGIN with the first query or change, COMMIT with the last. A failed
+//   statement ends the packet (mysql.D1), so COMMIT runs only when everything before it succeeded. The stamp comes before all
+//   changes (remote.L3): the next transaction that locks it sees all of them.
+// mysql.K2. After any error: ROLLBACK, then decide (rules.A9). Error 1205 undoes only its statement, and a COMMIT after it would keep
+//   the other half. Where ROLLBACK fails the connection is destroyed.
+// mysql.K3. After COMMIT was sent, an error means "not committed" only if COMMIT itself cannot return it (mysql.E1).
+// mysql.K4. While user SQL runs, autocommit is off: if the SQL ends the transaction, what follows is not committed, and the
+//   savepoint from the start of the transaction is missing at the commit.
 
 import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
 import {
@@ -36,15 +36,15 @@ const BEGIN_READING: readonly string[] = [
 ];
 
 export interface MysqlConnectionOptions {
-  readonly wire: DriverConnection;
+  readonly driver: DriverConnection;
   readonly writer: string;
   readonly server: string;
-  /** The longest packet the server takes, in bytes. */
+  /** The longest packet the server accepts, in bytes. */
   readonly maxPacket: number;
-  /** Ends what this connection does, in the server. */
+  /** Ends this connection's statement on the server. */
   readonly kill: () => void;
   readonly timers: Timers;
-  /** How long a function of the user's may ask for nothing. */
+  /** How long a ctx.tx function may send no statement. */
   readonly idleMs: number;
 }
 
@@ -52,56 +52,62 @@ export class MysqlConnection implements Connection {
   readonly writer: string;
   readonly server: string;
   readonly #parts: MysqlConnectionOptions;
-  readonly #wire: DriverConnection;
-  #isOpen = false;
+  readonly #driver: DriverConnection;
+  #inTransaction = false;
   #isClosed = false;
   #user: UserHandle | undefined;
 
   constructor(parts: MysqlConnectionOptions) {
     this.#parts = parts;
-    this.#wire = parts.wire;
+    this.#driver = parts.driver;
     this.writer = parts.writer;
     this.server = parts.server;
   }
 
   get isUsable(): boolean {
-    return this.#wire.isUsable && !this.#isClosed;
+    return this.#driver.isUsable && !this.#isClosed;
   }
 
   get threadId(): number {
-    return this.#wire.threadId;
+    return this.#driver.threadId;
   }
 
   async query(queries: readonly Query[]): Promise<readonly QueryResult[]> {
-    const answers: QueryResult[] = [];
-    const begin = this.#isOpen ? [] : [BEGIN];
-    let open = planQueries(queries);
-    const results = await this.#within("Reading", [...begin, ...statementsOf(open)]);
-    open = takeResults(answers, open, results.slice(begin.length));
-    while (open.length > 0) open = takeResults(answers, open, await this.#within("Reading", statementsOf(open)));
-    return answers;
+    const output: QueryResult[] = [];
+    const begin = this.#inTransaction ? [] : [BEGIN];
+    let pending = planQueries(queries);
+    const results = await this.#within("Reading", [...begin, ...statementsOf(pending)]);
+    pending = takeResults(output, pending, results.slice(begin.length));
+    while (pending.length > 0)
+      pending = takeResults(output, pending, await this.#within("Reading", statementsOf(pending)));
+    return output;
   }
 
   async read(queries: readonly Query[]): Promise<readonly QueryResult[]> {
     this.#refuseOpen();
-    const answers: QueryResult[] = [];
+    const output: QueryResult[] = [];
     const all = planQueries(queries);
     const statements = statementsOf(all);
-    // One statement sees one snapshot by itself.
+    // A single statement has one snapshot anyway.
     const isAlone = statements.length < 2;
     const before = isAlone ? [] : BEGIN_READING;
     const results = await this.#within("Reading", [...before, ...statements, ...(isAlone ? [] : ["commit"])]);
-    this.#isOpen = false;
-    let open = takeResults(answers, all, results.slice(before.length));
-    if (open.length === 0) return answers;
-    // Rare: more different values than one packet looks for. All anew, so that the rest is of the same snapshot.
-    open = takeResults(answers, all, (await this.#within("Reading", [...before, ...statements])).slice(before.length));
-    while (open.length > 0) open = takeResults(answers, open, await this.#within("Reading", statementsOf(open)));
+    this.#inTransaction = false;
+    let pending = takeResults(output, all, results.slice(before.length));
+    if (pending.length === 0) return output;
+    // Rare: more distinct values than one packet finds. Read all again, so that the rest has the same snapshot.
+    pending = takeResults(
+      output,
+      all,
+      (await this.#within("Reading", [...before, ...statements])).slice(before.length),
+    );
+    while (pending.length > 0)
+      pending = takeResults(output, pending, await this.#within("Reading", statementsOf(pending)));
     await this.rollback();
-    return answers;
+    return output;
   }
 
-  /** Begins a transaction of one moment, in which nothing is written: `ask` sees that moment until `rollback`. */
+  /** Begins a read-only transaction with one snapshot; `rollback` ends it. */
   async snapshot(): Promise<void> {
     this.#refuseOpen();
     await this.#within("Reading", BEGIN_READING);
@@ -114,29 +120,29 @@ export class MysqlConnection implements Connection {
       return "retry";
     }
     const statements = [
-      ...(this.#isOpen ? [] : [BEGIN]),
+      ...(this.#inTransaction ? [] : [BEGIN]),
       ...(this.#user === undefined ? [] : [`release savepoint ${OUR_SAVEPOINT}`]),
       ...renderStamp(this.writer, batch, mark, check),
       ...changes.flatMap(renderChange),
       "commit",
     ];
-    this.#isOpen = true;
+    this.#inTransaction = true;
     let isLast = false;
     try {
       const packets = packetsOf(statements, this.#parts.maxPacket);
       for (const [at, packet] of packets.entries()) {
         isLast = at === packets.length - 1;
-        await this.#wire.run(packet);
+        await this.#driver.run(packet);
       }
     } catch (error) {
-      return await this.#judge(error, isLast, check !== undefined);
+      return await this.#outcomeOf(error, isLast, check !== undefined);
     }
     await this.#ended();
     return "committed";
   }
 
-  /** K2, K3 */
-  async #judge(error: unknown, wasCommitSent: boolean, wasChecked: boolean): Promise<CommitOutcome> {
+  /** mysql.K2, mysql.K3 */
+  async #outcomeOf(error: unknown, wasCommitSent: boolean, wasChecked: boolean): Promise<CommitOutcome> {
     if (error instanceof ConnectionError) throw error;
     const isKnown =
       !wasCommitSent ||
@@ -145,7 +151,7 @@ export class MysqlConnection implements Connection {
       isStampRefused(error) ||
       isTransactionGone(error) ||
       isSettled(error);
-    // COMMIT answers these itself only where it has undone everything.
+    // COMMIT output these itself only where it has undone everything.
     if (!isKnown && !isRetryable(error)) {
       this.destroy();
       throw new ConnectionError("lost", { cause: error });
@@ -158,17 +164,17 @@ export class MysqlConnection implements Connection {
     if (isTransactionGone(error))
       throw new RepriseError(
         "USAGE",
-        "The transaction of ctx.tx was ended by its own SQL, so what came before is committed without its entry. Call no procedure that commits or changes the schema.",
+        "The SQL of ctx.tx ended its own transaction, so its changes up to that point are committed without the journal entry. Do not call procedures that commit or change the schema inside ctx.tx.",
         { cause: error },
       );
     throw storeErrorOf(error, "Committing");
   }
 
   async rollback(): Promise<void> {
-    if (!this.#isOpen || !this.#wire.isUsable) return;
+    if (!this.#inTransaction || !this.#driver.isUsable) return;
     await this.#user?.settled();
     try {
-      await this.#wire.run(["rollback"]);
+      await this.#driver.run(["rollback"]);
     } catch (error) {
       this.destroy();
       throw error instanceof ConnectionError ? error : new ConnectionError("lost", { cause: error });
@@ -177,46 +183,46 @@ export class MysqlConnection implements Connection {
   }
 
   async userHandle(): Promise<UserTransaction> {
-    const begin = this.#isOpen ? [] : [BEGIN];
-    // K4
+    const begin = this.#inTransaction ? [] : [BEGIN];
+    // mysql.K4
     await this.#within("Beginning", [...begin, "set autocommit=0", `savepoint ${OUR_SAVEPOINT}`]);
     const { timers, idleMs } = this.#parts;
-    this.#user = new UserHandle(this.#wire, timers, idleMs);
+    this.#user = new UserHandle(this.#driver, timers, idleMs);
     return this.#user;
   }
 
-  /** Statements of the backend's own, outside of any transaction; each commits by itself. */
+  /** Runs statements of the backend outside a transaction; each one autocommits. */
   async alone(statements: readonly string[]): Promise<readonly Result[]> {
     this.#refuseOpen();
-    const results = await this.#within("Asking the server", statements);
-    this.#isOpen = false;
+    const results = await this.#within("Querying the server", statements);
+    this.#inTransaction = false;
     return results;
   }
 
   destroy(): void {
-    const isDoing = this.#isOpen || !this.#wire.isIdle;
+    const isBusy = this.#inTransaction || !this.#driver.isIdle;
     this.#isClosed = true;
-    this.#isOpen = false;
-    this.#wire.destroy();
-    if (isDoing) this.#parts.kill();
+    this.#inTransaction = false;
+    this.#driver.destroy();
+    if (isBusy) this.#parts.kill();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     const line = `where writer=${textLiteral(this.writer)}`;
-    // Nobody will ask about it any more. If it stays, it is removed with the old ones.
-    if (this.#wire.isUsable && !this.#isOpen)
-      await this.#wire.run([`delete from ${tableOf("writers")} ${line}`]).catch(() => undefined);
-    await this.#wire.close();
+    // Its outcome is known. If the delete fails, the row is deleted with other old rows.
+    if (this.#driver.isUsable && !this.#inTransaction)
+      await this.#driver.run([`delete from ${tableOf("writers")} ${line}`]).catch(() => undefined);
+    await this.#driver.close();
   }
 
-  /** Statements that may be part of a transaction; an error has ended it. */
+  /** Runs statements that may be part of a transaction; an error ends it. */
   async #within(what: string, statements: readonly string[]): Promise<readonly Result[]> {
-    this.#isOpen = true;
+    this.#inTransaction = true;
     try {
-      return await this.#wire.run(statements);
+      return await this.#driver.run(statements);
     } catch (error) {
-      if (error instanceof ConnectionError) this.#isOpen = false;
+      if (error instanceof ConnectionError) this.#inTransaction = false;
       else await this.rollback();
       if (isRetryable(error)) throw new ConnectionError("retry", { cause: error });
       throw storeErrorOf(error, what);
@@ -224,24 +230,24 @@ export class MysqlConnection implements Connection {
   }
 
   async #ended(): Promise<void> {
-    this.#isOpen = false;
+    this.#inTransaction = false;
     if (this.#user === undefined) return;
     this.#user.close();
     this.#user = undefined;
     try {
-      await this.#wire.run(["set autocommit=1"]);
+      await this.#driver.run(["set autocommit=1"]);
     } catch {
-      // The transaction has ended as it should; only the connection is of no more use.
+      // The transaction has ended correctly; only the connection is lost.
       this.destroy();
     }
   }
 
   #refuseOpen(): void {
-    if (this.#isOpen) throw new InvariantError("Something was to run outside of the transaction that is open.");
+    if (this.#inTransaction) throw new InvariantError("A call that needs no transaction was made while one is open.");
   }
 }
 
 export function mysqlConnection(connection: Connection): MysqlConnection {
   if (connection instanceof MysqlConnection) return connection;
-  throw new InvariantError("A connection of another backend was given to a MySQL store.");
+  throw new InvariantError("A MySQL store was given a connection of another backend.");
 }

@@ -1,7 +1,8 @@
-// Driver: `mysql2`, loaded when a MySQL store is opened, and a connection as we want it.
+// Driver: loads `mysql2` when a MySQL store is opened, and opens connections with Reprise's settings.
 //
-// D1. Several statements travel in one packet and are answered in one go. One that fails ends the rest, COMMIT included.
-// D2. The driver waits for ever; we do not. Who got no answer in time destroys the connection and knows nothing.
+// mysql.D1. Several statements are sent in one packet and answered together. A failed statement ends the rest, including COMMIT.
+// mysql.D2. The driver waits without a limit; Reprise does not: a response that does not arrive in time destroys the connection, and
+//   the outcome is unknown.
 
 import { isIP } from "node:net";
 import type mysql2 from "mysql2";
@@ -18,9 +19,9 @@ export interface Timeouts {
   readonly connectMs: number;
   /** Waiting for another transaction's lock; whole seconds. */
   readonly lockMs: number;
-  /** A transaction whose owner is silent; whole seconds, and only where the server has it. */
+  /** How long a client may keep a transaction open without a statement; whole seconds; only where the server supports it. */
   readonly idleInTransactionMs: number;
-  /** Waiting for an answer: longer than the server should take, so that it is the connection that is broken. */
+  /** Waiting for a response: longer than the server's own limits, so that a timeout means a broken connection. */
   readonly answerMs: number;
 }
 
@@ -38,7 +39,7 @@ export interface Written {
 
 export type RawRow = readonly (number | string | Buffer | null)[];
 
-/** The answer to one statement: rows as arrays, or what it wrote. */
+/** The result of one statement: rows as arrays, or the number of changed rows. */
 export interface Result {
   readonly rows: readonly RawRow[];
   readonly written: Written | undefined;
@@ -50,17 +51,17 @@ export interface ObjectRows {
 }
 
 const KEEP_ALIVE_MS = 10_000;
-/** Accounts with many rights write to such a server all the same, and what they write is in no other. */
+/** Privileged accounts can write to a read-only server, but such writes are not replicated. */
 const READ_ONLY = "select @@global.read_only";
 
-/** One connection, statements one after the other. */
+/** One connection of the driver; statements run one after the other. */
 export class DriverConnection {
   readonly #connection: Connection;
   readonly #timers: Timers;
   readonly #answerMs: number;
   #isUsable = true;
-  /** Tells whoever waits for an answer that none will come; undefined while nobody does. */
-  #abandon: (() => void) | undefined;
+  /** Rejects the pending call; undefined while there is none. */
+  #rejectPending: (() => void) | undefined;
 
   private constructor(connection: Connection, timers: Timers, answerMs: number) {
     this.#connection = connection;
@@ -68,15 +69,15 @@ export class DriverConnection {
     this.#answerMs = answerMs;
   }
 
-  /** At the host that serves. Throws as the driver does: nothing is known yet about the server. */
+  /** Connects to the host that serves. Throws the driver's errors. */
   static async open(address: Address, timers: Timers, timeouts: Timeouts): Promise<DriverConnection> {
     const { hosts } = address;
     const connectMs = connectMsWith(address.connectMs, timeouts.connectMs, hosts.areSeveral);
     const isTransient = (error: unknown): boolean => !(error instanceof RepriseError) && isUnavailable(error);
     return hosts.connect(async (host) => {
-      const wire = await DriverConnection.#openAt(host, address, timers, { ...timeouts, connectMs });
-      if (hosts.areSeveral) await wire.#refuseReadOnly(address.location);
-      return wire;
+      const opened = await DriverConnection.#openAt(host, address, timers, { ...timeouts, connectMs });
+      if (hosts.areSeveral) await opened.#refuseReadOnly(address.location);
+      return opened;
     }, isTransient);
   }
 
@@ -86,7 +87,7 @@ export class DriverConnection {
     const ssl = tls === undefined ? false : tlsOptions("mysql", tls);
     const connection = driver.createConnection({
       ...(socket === undefined ? { host: host.name, port: host.port } : { socketPath: socket }),
-      // The driver knows names only: of a server that is named by its number, the chain of its certificate is verified.
+      // The driver verifies host names only: with an IP address, only the certificate chain is verified.
       ...(ssl !== false && { ssl: { ...ssl, verifyIdentity: tls!.mode === "verify-full" && isIP(host.name) === 0 } }),
       user,
       password,
@@ -97,18 +98,18 @@ export class DriverConnection {
       connectTimeout: timeouts.connectMs,
       enableKeepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_MS,
-      // `SHOW` and user SQL alike: dates as text are the same on every machine.
+      // Dates as text are the same on every machine.
       dateStrings: true,
     });
-    const wire = new DriverConnection(connection, timers, timeouts.answerMs);
-    // Whoever waits for an answer hears of it there; without a listener it would end the process.
-    connection.on("error", () => (wire.#isUsable = false));
-    connection.on("end", () => (wire.#isUsable = false));
+    const opened = new DriverConnection(connection, timers, timeouts.answerMs);
+    // Pending calls get the error themselves; without a listener it would end the process.
+    connection.on("error", () => (opened.#isUsable = false));
+    connection.on("end", () => (opened.#isUsable = false));
     try {
       await new Promise<void>((resolve, reject) =>
         connection.connect((error) => (error === null ? resolve() : reject(error))),
       );
-      return wire;
+      return opened;
     } catch (error) {
       connection.destroy();
       if (tls !== undefined && isTlsMissing(error)) throw noTlsOffered(location, tls);
@@ -130,17 +131,17 @@ export class DriverConnection {
     return this.#isUsable;
   }
 
-  /** Nothing is under way. */
+  /** Whether no call is pending. */
   get isIdle(): boolean {
-    return this.#abandon === undefined;
+    return this.#rejectPending === undefined;
   }
 
-  /** What `KILL` calls it. */
+  /** The connection number for `KILL`. */
   get threadId(): number {
     return this.#connection.threadId;
   }
 
-  /** D1. One answer per statement. A LinkError when the connection is gone, else the server's own error. */
+  /** mysql.D1. One result per statement. Throws a ConnectionError when the connection is lost, else the server's error. */
   async run(statements: readonly string[]): Promise<readonly Result[]> {
     if (statements.length === 0) return [];
     const found = await this.#send(statements.join(";"), undefined, true);
@@ -148,27 +149,27 @@ export class DriverConnection {
     return results.map(asResult);
   }
 
-  /** User SQL: one statement, rows as objects. */
+  /** Runs one statement of the user; rows are objects. */
   async runUser(sql: string, values: readonly unknown[]): Promise<ObjectRows> {
     const found = await this.#send(sql, values, false);
     if (!Array.isArray(found)) return { rows: [], written: asResult(found).written };
-    // A procedure answers several times; the first counts.
+    // A procedure returns several results; the first one is used.
     const rows: unknown = Array.isArray(found[0]) ? found[0] : found;
     return { rows: rows as Record<string, unknown>[], written: undefined };
   }
 
-  /** D2 */
+  /** mysql.D2 */
   #send(sql: string, values: readonly unknown[] | undefined, rowsAsArray: boolean): Promise<unknown> {
     if (!this.#isUsable) return Promise.reject(new ConnectionError("lost"));
-    if (this.#abandon !== undefined)
-      return Promise.reject(new InvariantError("Two calls were made on one connection at the same time."));
+    if (this.#rejectPending !== undefined)
+      return Promise.reject(new InvariantError("Two calls run on one connection at the same time."));
     return new Promise((resolve, reject) => {
       let isOver = false;
       const end = (act: () => void): void => {
         if (isOver) return;
         isOver = true;
-        this.#abandon = undefined;
-        stopWaiting();
+        this.#rejectPending = undefined;
+        stopTimer();
         act();
       };
       const lose = (cause: unknown): void =>
@@ -176,20 +177,20 @@ export class DriverConnection {
           this.destroy();
           reject(new ConnectionError("lost", { cause }));
         });
-      this.#abandon = () => lose(new Error("the connection was given up"));
-      const stopWaiting = this.#timers.set(this.#answerMs, () =>
-        lose(new Error(`no answer within ${this.#answerMs} ms`)),
+      this.#rejectPending = () => lose(new Error("the connection was closed"));
+      const stopTimer = this.#timers.set(this.#answerMs, () =>
+        lose(new Error(`no response within ${this.#answerMs} ms`)),
       );
-      // Null: with an empty list the driver would look through the whole text for places to put values in.
+      // Null, because with an empty list the driver would scan the whole text for placeholders.
       const options = { sql, rowsAsArray, values: values === undefined ? null : [...values] };
       this.#connection.query(options, (error: QueryError | null, found: unknown) => {
-        // The driver hangs the whole text of the packet on it, payloads included.
+        // The driver attaches the whole packet to the error, payloads included.
         if (rowsAsArray && error !== null) delete (error as { sql?: string }).sql;
         if (error === null) end(() => resolve(found));
         else if (isLost(error)) lose(error);
         else if (mayBeReadOnly(error))
           this.#connection.query({ sql: READ_ONLY, rowsAsArray: true }, (failure: unknown, rows: unknown) => {
-            // It was the primary when we connected.
+            // The server was the primary when this connection was opened.
             if (failure !== null || isOn((rows as RawRow[])[0]?.[0])) lose(error);
             else end(() => reject(error));
           });
@@ -198,20 +199,20 @@ export class DriverConnection {
     });
   }
 
-  /** Whoever waits for an answer is told. */
+  /** Closes the connection and rejects the pending call. */
   destroy(): void {
     this.#isUsable = false;
     this.#connection.destroy();
-    this.#abandon?.();
+    this.#rejectPending?.();
   }
 
   async close(): Promise<void> {
     if (!this.#isUsable) return this.#connection.destroy();
     this.#isUsable = false;
     await new Promise<void>((resolve) => {
-      const giveUp = this.#timers.set(this.#answerMs, () => resolve());
+      const stopTimer = this.#timers.set(this.#answerMs, () => resolve());
       this.#connection.end(() => {
-        giveUp();
+        stopTimer();
         resolve();
       });
     });
@@ -219,7 +220,7 @@ export class DriverConnection {
   }
 }
 
-/** Newer servers have more than two values for it. */
+/** `read_only` has more than two values on newer servers. */
 export function isOn(value: RawRow[number] | undefined): boolean {
   return !["OFF", "0"].includes(String(value ?? 0));
 }

@@ -1,9 +1,9 @@
-// Answers: queries that are asked together, and what the server said put back to each of them.
+// Merge results: combines queries into few statements, and distributes the results to the queries.
 //
-// AN1. Hundreds of small queries of one kind (how is this run, and this one …) become one statement. Each statement costs
-//      the server its planning and both sides a description of every column, many times the row itself.
-// AN2. What becomes one statement locks nothing, and stands where the last of its queries stood: whoever asked after a lock
-//      still sees what the lock was waited for.
+// merge-results.A1. Hundreds of small queries of one kind (the status of many runs) become one statement. Each statement costs the
+//   server a plan, and both sides a description of every column, many times the size of a row.
+// merge-results.A2. Only queries without locks are combined, and the statement takes the position of the last of them: a query after
+//   a lock still sees what was committed before the lock was granted.
 
 import type { QueryResult, WireRow } from "../remote/backend.ts";
 import type { Lookup, Query, Select } from "../remote/query.ts";
@@ -13,7 +13,7 @@ import { renderNewest, renderQuery, renderUnion, Unfinished, type RenderedQuery 
 
 export interface PendingQuery {
   readonly rendered: RenderedQuery;
-  readonly deliver: (answer: QueryResult, answers: QueryResult[]) => void;
+  readonly deliver: (result: QueryResult, output: QueryResult[]) => void;
 }
 
 interface Placed<Q extends Query = Query> {
@@ -21,26 +21,26 @@ interface Placed<Q extends Query = Query> {
   readonly query: Q;
 }
 
-/** Selects in one statement. */
-const MOST_SELECTS = 100;
-const MOST_IDS = 400;
+/** Selections per statement. */
+const MAX_SELECTS = 100;
+const MAX_IDS = 400;
 
 export function planQueries(queries: readonly Query[]): readonly PendingQuery[] {
   const placed = queries.map((query, place): Placed => ({ place, query }));
   if (queries.length < 2) return placed.map(alone);
   const groups = Map.groupBy(placed, kindOf);
-  const open: { readonly at: number; readonly open: PendingQuery }[] = [];
+  const pending: { readonly at: number; readonly pending: PendingQuery }[] = [];
   for (const [kind, members] of groups)
     for (const part of kind.startsWith("alone") ? members.map((each) => [each]) : partsOf(members))
-      open.push({ at: part.at(-1)!.place, open: together(part) });
-  // AN2
-  return open.toSorted((a, b) => a.at - b.at).map((each) => each.open);
+      pending.push({ at: part.at(-1)!.place, pending: together(part) });
+  // merge-results.A2
+  return pending.toSorted((a, b) => a.at - b.at).map((each) => each.pending);
 }
 
 function partsOf(members: readonly Placed[]): readonly (readonly Placed[])[] {
   const { query } = members[0]!;
   if (query.kind === "lookup") return [members];
-  const most = isNewestOfId(query) ? MOST_IDS : MOST_SELECTS;
+  const most = isNewestOfId(query) ? MAX_IDS : MAX_SELECTS;
   const parts: Placed[][] = [];
   for (let at = 0; at < members.length; at += most) parts.push(members.slice(at, at + most));
   return parts;
@@ -49,12 +49,12 @@ function partsOf(members: readonly Placed[]): readonly (readonly Placed[])[] {
 function kindOf({ query, place }: Placed): string {
   if (query.kind === "lookup" && query.lock === "none") return `lookup ${query.table} ${query.columns.join()}`;
   if (isNewestOfId(query)) return "newest";
-  // The rows of a part of a union come in no order.
+  // The rows of a part of a union are unordered.
   const isUnordered = query.kind === "select" && (query.limit === 1 || query.order === undefined);
   return isUnordered && query.lock === "none" ? `select ${query.table}` : `alone ${place}`;
 }
 
-/** How a run stands: what whoever waits for it asks again and again. */
+/** The newest generation of a run: the query of every client that waits for a result. */
 function isNewestOfId(query: Query): query is Select<"runs"> {
   if (query.kind !== "select" || query.table !== "runs" || query.lock !== "none" || query.limit !== 1) return false;
   const [only, other] = query.where;
@@ -69,11 +69,11 @@ function idOf({ where: [only] }: Select): string {
 function newest(members: readonly Placed<Select>[]): PendingQuery {
   return {
     rendered: renderNewest(members.map(({ query }) => idOf(query))),
-    deliver: (answer, answers) => {
-      const found = new Map(answer.map((row) => [row["id"], row]));
+    deliver: (result, output) => {
+      const found = new Map(result.map((row) => [row["id"], row]));
       for (const { place, query } of members) {
         const row = found.get(idOf(query));
-        answers[place] = row === undefined ? [] : [row];
+        output[place] = row === undefined ? [] : [row];
       }
     },
   };
@@ -89,7 +89,7 @@ function together(members: readonly Placed[]): PendingQuery {
 }
 
 function alone({ query, place }: Placed): PendingQuery {
-  return { rendered: renderQuery(query), deliver: (answer, answers) => (answers[place] = answer) };
+  return { rendered: renderQuery(query), deliver: (result, output) => (output[place] = result) };
 }
 
 function lookups(members: readonly Placed<Lookup>[]): PendingQuery {
@@ -97,13 +97,13 @@ function lookups(members: readonly Placed<Lookup>[]): PendingQuery {
   const keys = new Map(members.flatMap(({ query }) => query.keys.map((key) => [textOf(key), key])));
   return {
     rendered: renderQuery({ ...members[0]!.query, keys: [...keys.values()] }),
-    deliver: (answer, answers) => {
-      const found = Map.groupBy(answer.entries(), ([, row]) => textOf(columns.map((column) => row[column] as Value)));
+    deliver: (result, output) => {
+      const found = Map.groupBy(result.entries(), ([, row]) => textOf(columns.map((column) => row[column] as Value)));
       for (const { place, query } of members) {
         const own = new Set(query.keys.map(textOf)).values();
-        // In the order of the key, as they came.
+        // In key order, as returned.
         const rows = [...own].flatMap((key) => found.get(key) ?? []).toSorted(([a], [b]) => a - b);
-        answers[place] = rows.map(([, row]): WireRow => row);
+        output[place] = rows.map(([, row]): WireRow => row);
       }
     },
   };
@@ -117,31 +117,31 @@ function selects(members: readonly Placed<Select>[]): PendingQuery {
   const { rendered, partOf } = renderUnion(members.map(({ query }) => query));
   return {
     rendered,
-    deliver: (answer, answers) => {
-      for (const { place } of members) answers[place] = [];
-      for (const row of answer) (answers[members[partOf(row)]!.place] as WireRow[]).push(row);
+    deliver: (result, output) => {
+      for (const { place } of members) output[place] = [];
+      for (const row of result) (output[members[partOf(row)]!.place] as WireRow[]).push(row);
     },
   };
 }
 
-export function statementsOf(open: readonly PendingQuery[]): readonly string[] {
-  return open.flatMap(({ rendered }) => rendered.statements);
+export function statementsOf(pending: readonly PendingQuery[]): readonly string[] {
+  return pending.flatMap(({ rendered }) => rendered.statements);
 }
 
-/** Fills in what is answered; what is not yet, has to be asked next. */
+/** Fills in the finished results; returns the queries that need another round trip. */
 export function takeResults(
-  answers: QueryResult[],
-  open: readonly PendingQuery[],
+  output: QueryResult[],
+  pending: readonly PendingQuery[],
   results: readonly Result[],
 ): readonly PendingQuery[] {
   const next: PendingQuery[] = [];
   let at = 0;
-  for (const { rendered, deliver } of open) {
+  for (const { rendered, deliver } of pending) {
     const own = results.slice(at, at + rendered.statements.length).map(({ rows }) => rows);
     at += own.length;
-    const answer = rendered.read(own);
-    if (answer instanceof Unfinished) next.push({ rendered: answer.next, deliver });
-    else deliver(answer, answers);
+    const result = rendered.read(own);
+    if (result instanceof Unfinished) next.push({ rendered: result.next, deliver });
+    else deliver(result, output);
   }
   return next;
 }

@@ -12,7 +12,7 @@ import { tableOf, textLiteral } from "./sql-text.ts";
 export interface MigrateOptions {
   readonly migrate: boolean;
   /** How long to wait for somebody else's migration, in seconds. */
-  readonly patienceS: number;
+  readonly waitS: number;
 }
 
 export async function migrate(wire: DriverConnection, address: Address, options: MigrateOptions): Promise<void> {
@@ -21,11 +21,11 @@ export async function migrate(wire: DriverConnection, address: Address, options:
   if (found === SCHEMA_VERSION) return;
   if (!options.migrate) throw olderSchema(location, found, SCHEMA_VERSION);
   const lock = textLiteral(lockName(address.database));
-  const [taken] = await wire.run([`select get_lock(${lock}, ${options.patienceS})`]);
+  const [taken] = await wire.run([`select get_lock(${lock}, ${options.waitS})`]);
   if (taken?.rows[0]?.[0] !== 1)
     throw new RepriseError(
       "STORE_BUSY",
-      `${location}: another program has been migrating the schema for ${options.patienceS} seconds. Wait for it, or look for a connection that hangs.`,
+      `${location}: another program has been migrating the schema for ${options.waitS} seconds. Wait for it, or look for a connection that hangs.`,
     );
   try {
     for (let version = await readVersion(wire, location); version < SCHEMA_VERSION; version++) {

@@ -209,7 +209,7 @@ class PostgresBackend implements Backend {
     ]);
   }
 
-  async listen(heard: (text: string) => void): Promise<{ close(): Promise<void> }> {
+  async listen(onNotify: (text: string) => void): Promise<{ close(): Promise<void> }> {
     const { address, timeouts, timers } = this.#parts;
     const listener = new Listener({
       address,
@@ -217,7 +217,7 @@ class PostgresBackend implements Backend {
       timers,
       channel: this.#channel,
       own: this.#processToken,
-      heard,
+      onNotify,
     });
     this.#listeners.add(listener);
     await listener.start();

@@ -1,12 +1,13 @@
-// Queries as SQL.
+// Bind query: a query of the port as SQL.
 //
-// Q1. A row that is locked is also read after the lock was granted: PostgreSQL looks at its newest version again. What was
-//     sorted before that may be out of order, so locked rows are sorted once more, outside.
-// Q2. Rows are locked in the order asked for, else in the order of the primary key, so that two do not wait for each other.
-// Q3. `= any(array[…])` instead of `=` where keys are joined: the planner then has no way but to look each key up. With `=`
-//     it walks the whole table while it believes it to be small, and keeps that plan when it no longer is.
-// Q4. The order of a key is asked for in a form that no index has, for the same reason: the planner would walk the whole
-//     index of the key to save the sorting of a few rows.
+// bind-query.Q1. PostgreSQL reads the newest version of a row after it got the row's lock. The rows, sorted before, may then be
+//   out of order, so locked rows are sorted once more, outside.
+// bind-query.Q2. Rows are locked in the requested order, else in the order of the primary key, so that two transactions do not
+//   deadlock.
+// bind-query.Q3. Joins on keys use `= any(array[…])` instead of `=`: the planner then must look each key up. With `=` it scans the
+//   whole table while it believes the table to be small, and keeps that plan when the table has grown.
+// bind-query.Q4. Orders by a key are written in a form that no index has, for the same reason: the planner would scan the whole
+//   primary key to avoid sorting a few rows.
 
 import { InvariantError } from "../../base/index.ts";
 import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "../remote/query.ts";
@@ -18,7 +19,7 @@ import type { Bound, Parameter, WireType } from "./wire.ts";
 
 export interface BoundQuery extends Bound {
   readonly columns: readonly OutColumn[];
-  /** Whether others that differ in their values alone may be asked in the same statement (groups.ts, G3). */
+  /** Whether queries that differ only in their values may share its statement (group-queries.G3). */
   readonly isOneOfMany: boolean;
 }
 
@@ -72,13 +73,13 @@ function optIn(table: TableName, columns: readonly string[]): string {
   return column === undefined ? "" : ` ${guards?.[column] ?? ""}`;
 }
 
-/** Rows of one run, or of whatever else keys begin with: the primary key leads to them, and no partial index should. */
+/** Whether the first key column is given: then the primary key is used, and no partial index should be. */
 function isByKey(table: TableName, conditions: readonly Condition[]): boolean {
   const [first] = keyColumns(table);
   return conditions.some(({ column, is }) => column === first && is === "=");
 }
 
-/** The conditions, and the values that belong to their places. */
+/** The text of conditions, and the values of its parameters. */
 class Where {
   readonly values: Parameter[] = [];
   readonly #table: TableName;
@@ -101,7 +102,7 @@ class Where {
     if (conditions.length === 0) return "";
     const byKey = isByKey(this.#table, conditions);
     const text = ` where ${conditions.map((condition) => this.#one(condition, byKey)).join(" and ")}`;
-    // Who names a condition of another index means that one.
+    // A query with a `fixed` condition uses the partial index of that condition.
     if (byKey || conditions.some((condition) => "fixed" in condition)) return text;
     return `${text}${optIn(
       this.#table,
@@ -132,7 +133,7 @@ function ordered(columns: readonly (readonly [column: string, direction: "asc" |
     : ` order by ${columns.map(([column, direction]) => `${from}.${quoted(column)}${direction === "desc" ? " desc" : ""}`).join(", ")}`;
 }
 
-/** Q4 */
+/** bind-query.Q4 */
 function hiddenOrder(table: TableName, columns: readonly (readonly [string, "asc" | "desc"])[]): string {
   const [[first, direction] = ["", "asc"], ...others] = columns;
   const hidden = `(t.${quoted(first)} ${columnType(table, first) === "int" ? "+ 0" : "|| ''"})`;
@@ -147,11 +148,11 @@ function byKey(table: TableName): string {
   );
 }
 
-/** Q2. With a limit any rows will do, and sorting all of them to find the first would be the greater evil. */
+/** bind-query.Q2. With a limit any rows may be returned; sorting all of them would cost more than a deadlock. */
 function orderOf({ table, where, order, limit, lock }: Select): string {
   if (order === undefined) return lock !== "none" && limit === undefined ? byKey(table) : "";
   const key = keyColumns(table);
-  // Q4. Not where the first of very many are listed, which only an index can give; nor where the key itself is meant.
+  // bind-query.Q4. Not for the first of very many rows, which need an index, and not where the key itself is requested.
   const isMeant =
     order[0]?.[0] !== key[0] || isByKey(table, where) || where.every(({ column }) => key.includes(column));
   return isMeant || (lock === "none" && limit !== undefined) ? ordered(order) : hiddenOrder(table, order);
@@ -164,7 +165,7 @@ function bindSelect(shapes: Shapes, query: Select): BoundQuery {
   const text = `select ${everything(table)} from ${shapes.table(table)} t${conditions}${orderOf(query)}${
     limit === undefined ? "" : ` limit ${parts.place("int", limit)}`
   }${LOCKS[lock]}`;
-  // Q1. Keys do not change.
+  // bind-query.Q1. Key columns do not change.
   const isFirm = order === undefined || limit === 1 || order.every(([column]) => keyColumns(table).includes(column));
   const whole =
     lock !== "none" && !isFirm ? `with locked as materialized (${text}) select * from locked t${ordered(order)}` : text;
@@ -191,12 +192,12 @@ function bindLookup(shapes: Shapes, { table, columns, keys, lock }: Lookup): Bou
   return { shape: shapes.of(text), values: parts.values, columns: allOut(table), isOneOfMany: false };
 }
 
-/** Q3 */
+/** bind-query.Q3 */
 export function sameKey(columns: readonly string[]): string {
   return columns.map((column) => `t.${quoted(column)} = any(array[k.${quoted(column)}])`).join(" and ");
 }
 
-/** A key that is asked for twice is answered once. */
+/** Removes duplicate keys. */
 function differentKeys(keys: readonly (readonly Value[])[]): readonly (readonly Value[])[] {
   const [first] = keys;
   if (first === undefined || keys.length === 1) return keys;
@@ -230,15 +231,15 @@ function bindCount(shapes: Shapes, query: Count): BoundQuery {
   return { shape: shapes.of(text), values: parts.values, columns, isOneOfMany: true };
 }
 
-/** From one combination to the next by a seek in the index that begins with them. */
+/** Finds each combination by a seek in the index that starts with these columns. */
 function bindDistinct(shapes: Shapes, { table, columns, where }: Distinct): BoundQuery {
-  if (columns.length === 0) throw new InvariantError("A combination of no columns was asked for.");
+  if (columns.length === 0) throw new InvariantError("A distinct query has no columns.");
   const parts = new Where(table);
   const conditions = parts.text(where);
   const list = listed(columns);
   const select = `select ${list} from ${shapes.table(table)} t${conditions}`;
   const order = (from: number): string => ordered(columns.slice(from).map((column) => [column, directionOf(column)]));
-  // The next with the same beginning, else with the next shorter one: each is a seek.
+  // The next combination with the same leading columns, else with one column less: each is a seek.
   const nexts = columns.map((column, index) => {
     const same = columns.slice(0, index).map((one) => `t.${quoted(one)} = f.${quoted(one)} and `);
     const beyond = `t.${quoted(column)} ${directionOf(column) === "asc" ? ">" : "<"} f.${quoted(column)}`;
@@ -252,7 +253,7 @@ function bindDistinct(shapes: Shapes, { table, columns, where }: Distinct): Boun
   return { shape: shapes.of(text), values: parts.values, columns: outColumns(table, columns), isOneOfMany: false };
 }
 
-/** As all our indexes have it: the most urgent first. */
+/** The direction in all indexes: the highest priority first. */
 function directionOf(column: string): "asc" | "desc" {
   return column === "priority" ? "desc" : "asc";
 }

@@ -1,11 +1,11 @@
-// Connection: one connection to PostgreSQL, and the transaction on it.
+// PostgresConnection: one connection to PostgreSQL, and the transaction on it.
 //
-// K1. BEGIN is the first thing sent of a transaction and COMMIT the last, with everything in between where it is known: one
-//     round trip for a batch. The stamp comes before all changes (L3): whoever locks it next knows of all of them.
-// K2. After an error of the server the transaction is rolled back before anything else. Where that is not possible the
-//     connection is broken, and after COMMIT was sent nobody knows.
-// K3. An answer that does not come in time breaks the connection; nothing is ever read from it again.
-// K4. What user SQL may have left on the connection is cleared away before the connection is used again.
+// postgres.K1. BEGIN, the changes and COMMIT are sent together where possible: one round trip for a batch. The stamp comes before
+//   all changes (remote.L3): the next transaction that locks it sees all of them.
+// postgres.K2. After an error of the server the transaction is rolled back first. Where that fails the connection is destroyed; if
+//   COMMIT was sent, the outcome is unknown.
+// postgres.K3. A response that does not arrive in time destroys the connection; nothing is read from it again.
+// postgres.K4. Everything that user SQL may have left on the connection is reset before the connection is used again.
 
 import type { Client } from "pg";
 import { InvariantError, RepriseError, type EpochMs, type Timers } from "../../base/index.ts";
@@ -37,15 +37,15 @@ const BEGIN_READING = "begin isolation level repeatable read read only";
 export interface PostgresConnectionOptions {
   readonly client: Client;
   readonly shapes: Shapes;
-  /** As it is written in the URL, without quotes. */
+  /** The name from the URL, without quotes. */
   readonly schema: string;
   readonly writer: string;
   readonly server: string;
   readonly timers: Timers;
   readonly answerMs: number;
-  /** How long a function of the user's may ask for nothing. */
+  /** How long a ctx.tx function may send no statement. */
   readonly idleMs: number;
-  /** K4. The statements that make the connection as it was. */
+  /** postgres.K4. The statements that reset the connection. */
   readonly reset: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export class PostgresConnection implements Connection {
   readonly #prepared: Prepared = new Set();
   #isBroken = false;
   #isBusy = false;
-  #isOpen = false;
+  #inTransaction = false;
   #needsReset = false;
   #user: UserHandle | undefined;
 
@@ -76,32 +76,32 @@ export class PostgresConnection implements Connection {
   async query(queries: readonly Query[]): Promise<readonly QueryResult[]> {
     const bound = queries.map((query) => bindQuery(this.#parts.shapes, query));
     const groups = groupQueries(this.#parts.shapes, bound);
-    const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
-    const results = await this.#explained("Reading", () => this.#exchange([...begin, ...groups], true));
+    const begin = this.#inTransaction ? [] : [this.#plain(BEGIN)];
+    const results = await this.#withStoreErrors("Reading", () => this.#exchange([...begin, ...groups], true));
     return resultsOf(bound, groups, results.slice(begin.length));
   }
 
   async read(queries: readonly Query[]): Promise<readonly QueryResult[]> {
-    if (this.#isOpen) throw new InvariantError("Something was to be read outside of the transaction that is open.");
+    if (this.#inTransaction) throw new InvariantError("`read` was called while a transaction is open.");
     const bound = queries.map((query) => bindQuery(this.#parts.shapes, query));
     const groups = groupQueries(this.#parts.shapes, bound);
-    // One statement sees one snapshot by itself.
+    // A single statement has one snapshot anyway.
     const around = groups.length > 1;
     const statements = around ? [this.#plain(BEGIN_READING), ...groups, this.#plain("commit")] : groups;
-    const results = await this.#explained("Reading", () => this.#exchange(statements, around));
-    this.#isOpen = false;
+    const results = await this.#withStoreErrors("Reading", () => this.#exchange(statements, around));
+    this.#inTransaction = false;
     return resultsOf(bound, groups, around ? results.slice(1) : results);
   }
 
-  /** Begins a transaction that sees one moment and writes nothing; `rollback` ends it. */
+  /** Begins a read-only transaction with one snapshot; `rollback` ends it. */
   async snapshot(): Promise<void> {
-    if (this.#isOpen) throw new InvariantError("A moment was to be looked at within the transaction that is open.");
-    await this.#explained("Reading", () => this.#exchange([this.#plain(BEGIN_READING)], true));
+    if (this.#inTransaction) throw new InvariantError("`snapshot` was called while a transaction is open.");
+    await this.#withStoreErrors("Reading", () => this.#exchange([this.#plain(BEGIN_READING)], true));
   }
 
   async commit(batch: number, mark: EpochMs, changes: readonly Change[], check?: HistoryCheck): Promise<CommitOutcome> {
     const { shapes, schema } = this.#parts;
-    const statements = this.#isOpen ? [] : [this.#plain(BEGIN)];
+    const statements = this.#inTransaction ? [] : [this.#plain(BEGIN)];
     statements.push(this.#stamp(batch, mark, check));
     for (const change of changes) if (change.rows.length > 0) statements.push(bindChange(shapes, change));
     statements.push(this.#plain("commit"));
@@ -117,33 +117,33 @@ export class PostgresConnection implements Connection {
       if (this.#needsReset && isUserConstraint(error, schema)) throw error;
       throw storeErrorOf(error, "Committing");
     }
-    this.#isOpen = false;
+    this.#inTransaction = false;
     const tag = results.at(-1)?.tag;
-    if (tag !== "COMMIT") throw new InvariantError(`COMMIT was answered with ${tag}.`);
+    if (tag !== "COMMIT") throw new InvariantError(`The server answered COMMIT with ${tag}.`);
     return "committed";
   }
 
   async rollback(): Promise<void> {
-    if (!this.#isOpen || this.#isBroken) return;
+    if (!this.#inTransaction || this.#isBroken) return;
     await this.#user?.settled();
     await this.#rollBack();
   }
 
   async userHandle(): Promise<UserTransaction> {
-    const begin = this.#isOpen ? [] : [this.#plain(BEGIN)];
+    const begin = this.#inTransaction ? [] : [this.#plain(BEGIN)];
     const planner = USUAL_PLANNER.map((text) => this.#plain(text));
-    await this.#explained("Beginning", () => this.#exchange([...begin, ...planner], true));
+    await this.#withStoreErrors("Beginning", () => this.#exchange([...begin, ...planner], true));
     this.#needsReset = true;
     const { client, schema, timers, idleMs } = this.#parts;
     this.#user = new UserHandle(client, schema, (act) => this.#timed(act), timers, idleMs);
     return this.#user;
   }
 
-  /** One statement of the backend's own, outside of any transaction. */
+  /** Runs one statement of the backend outside a transaction. */
   async alone(text: string, values: Bound["values"]): Promise<Result> {
-    if (this.#isOpen) throw new InvariantError("A statement was to run outside of the transaction that is open.");
+    if (this.#inTransaction) throw new InvariantError("`alone` was called while a transaction is open.");
     const statement = { shape: this.#parts.shapes.of(text), values };
-    const results = await this.#explained("Asking the server", () => this.#exchange([statement], false));
+    const results = await this.#withStoreErrors("Querying the server", () => this.#exchange([statement], false));
     return results[0] as Result;
   }
 
@@ -158,8 +158,8 @@ export class PostgresConnection implements Connection {
     await within(client, timers, CLOSE_MS, () => client.end());
   }
 
-  /** A server's error of a statement is thrown as the store's; those that pass by themselves as a LinkError. */
-  async #explained<T>(what: string, act: () => Promise<T>): Promise<T> {
+  /** Converts the server's errors: transient ones to a ConnectionError, others to errors of the store. */
+  async #withStoreErrors<T>(what: string, act: () => Promise<T>): Promise<T> {
     try {
       return await act();
     } catch (error) {
@@ -169,22 +169,22 @@ export class PostgresConnection implements Connection {
   }
 
   async #exchange(statements: readonly Bound[], opens: boolean): Promise<readonly Result[]> {
-    if (this.#needsReset && !this.#isOpen) await this.#reset();
-    const isOpen = this.#isOpen || opens;
+    if (this.#needsReset && !this.#inTransaction) await this.#reset();
+    const inTransaction = this.#inTransaction || opens;
     try {
       const results = await this.#send(statements);
-      this.#isOpen = isOpen;
+      this.#inTransaction = inTransaction;
       return results;
     } catch (error) {
       if (error instanceof ConnectionError) throw error;
-      if (isOpen) await this.#rollBack();
+      if (inTransaction) await this.#rollBack();
       throw error;
     }
   }
 
-  /** K2 */
+  /** postgres.K2 */
   async #rollBack(): Promise<void> {
-    this.#isOpen = false;
+    this.#inTransaction = false;
     try {
       await this.#send([this.#plain("rollback")]);
     } catch (error) {
@@ -193,7 +193,7 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** K4 */
+  /** postgres.K4 */
   async #reset(): Promise<void> {
     this.#needsReset = false;
     this.#user = undefined;
@@ -210,10 +210,10 @@ export class PostgresConnection implements Connection {
     return this.#timed(() => runPipeline(client, this.#wire, this.#prepared, statements));
   }
 
-  /** K3 */
+  /** postgres.K3 */
   async #timed<T>(act: () => Promise<T>): Promise<T> {
     if (this.#isBroken) throw new ConnectionError("lost");
-    if (this.#isBusy) throw new InvariantError("Two calls were made on one connection at the same time.");
+    if (this.#isBusy) throw new InvariantError("Two calls run on one connection at the same time.");
     const { timers, answerMs } = this.#parts;
     this.#isBusy = true;
     const stop = timers.set(answerMs, () => this.#break(), { ref: false });
@@ -232,7 +232,7 @@ export class PostgresConnection implements Connection {
   #break(): void {
     if (this.#isBroken) return;
     this.#isBroken = true;
-    this.#isOpen = false;
+    this.#inTransaction = false;
     this.#parts.client.connection.stream.destroy();
   }
 
@@ -240,7 +240,7 @@ export class PostgresConnection implements Connection {
     return { shape: this.#parts.shapes.of(text), values: [] };
   }
 
-  /** L3. A writer that somebody has asked about (`lastBatch`) writes nothing more: its batch is below zero. */
+  /** remote.L3. A fenced writer (`lastBatch`) has a negative batch and cannot commit. */
   #stamp(batch: number, mark: EpochMs, check: HistoryCheck | undefined): Bound {
     const { shapes, writer } = this.#parts;
     const writers = shapes.table("writers");
@@ -260,7 +260,7 @@ export class PostgresConnection implements Connection {
           where w.writer is null or greatest(w.batch, -1 - w.batch) < k.batch), `;
       isWhole = " and not exists (select 1 from lost)";
     }
-    // Without a row, the root of -1: told from whatever divides by zero.
+    // Without a row, the square root of -1: an error code different from a division by zero (bind-change.C1).
     const text = `with ${lost}done as (
         update ${writers} w set batch = $2, mark = $3 where w.writer = $1 and w.batch = coalesce($4, greatest(w.batch, 0))
           and ($5 is null or (select value from ${shapes.table("meta")} where key = '${INCARNATION_KEY}') = $5)${isWhole}
@@ -272,5 +272,5 @@ export class PostgresConnection implements Connection {
 
 export function postgresConnection(connection: Connection): PostgresConnection {
   if (connection instanceof PostgresConnection) return connection;
-  throw new RepriseError("USAGE", "A connection of another backend was given to a PostgreSQL store.");
+  throw new RepriseError("USAGE", "A PostgreSQL store was given a connection of another backend.");
 }

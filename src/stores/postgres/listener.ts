@@ -1,5 +1,5 @@
-// Listen: hears that another process has made something due, on a connection of its own that is made again when it breaks.
-// A hint and no more: whoever polls finds everything without it.
+// Listener: receives notifications of other processes (LISTEN) on its own connection, and reconnects when it breaks.
+// Notifications are hints: polling finds everything without them.
 
 import type { Client } from "pg";
 import type { Timers } from "../../base/index.ts";
@@ -7,58 +7,58 @@ import type { Address } from "./address.ts";
 import { CLOSE_MS, connectClient, within, type Timeouts } from "./driver.ts";
 import { quoted } from "./shapes.ts";
 
-const AGAIN_MS = 1_000;
+const RECONNECT_MS = 1_000;
 
-export interface ListenParts {
+export interface ListenerOptions {
   readonly address: Address;
   readonly timeouts: Timeouts;
   readonly timers: Timers;
   readonly channel: string;
-  /** What this process sends along: it does not listen to itself. */
+  /** The token of this process in its own notifications, which it ignores. */
   readonly own: string;
-  readonly heard: (text: string) => void;
+  readonly onNotify: (text: string) => void;
 }
 
 export class Listener {
-  readonly #parts: ListenParts;
+  readonly #parts: ListenerOptions;
   #client: Client | undefined;
   #isClosed = false;
   #stop: (() => void) | undefined;
 
-  constructor(parts: ListenParts) {
+  constructor(parts: ListenerOptions) {
     this.#parts = parts;
   }
 
   async start(): Promise<void> {
-    const { address, timeouts, timers, channel, own, heard } = this.#parts;
+    const { address, timeouts, timers, channel, own, onNotify } = this.#parts;
     try {
       const client = await connectClient(address, timeouts, "reprise listens");
       client.on("notification", ({ payload = "" }) => {
         const space = payload.indexOf(" ");
-        if (payload.slice(0, space) !== own && !this.#isClosed) heard(payload.slice(space + 1));
+        if (payload.slice(0, space) !== own && !this.#isClosed) onNotify(payload.slice(space + 1));
       });
-      client.once("end", () => this.#later());
+      client.once("end", () => this.#reconnectLater());
       client.once("error", () => client.connection.stream.destroy());
       this.#client = client;
       if (this.#isClosed) await client.end();
       else await within(client, timers, timeouts.answerMs, () => client.query(`listen ${quoted(channel)}`));
     } catch {
-      if (this.#client === undefined) this.#later();
+      if (this.#client === undefined) this.#reconnectLater();
       else this.#client.connection.stream.destroy();
     }
   }
 
-  #later(): void {
+  #reconnectLater(): void {
     this.#client = undefined;
     if (this.#isClosed || this.#stop !== undefined) return;
-    const { timers, heard } = this.#parts;
+    const { timers, onNotify } = this.#parts;
     this.#stop = timers.set(
-      AGAIN_MS,
+      RECONNECT_MS,
       () => {
         this.#stop = undefined;
         void this.start().then(() => {
-          // What was sent in between is lost.
-          if (!this.#isClosed) heard("");
+          // Notifications sent in between are lost.
+          if (!this.#isClosed) onNotify("");
         });
       },
       { ref: false },

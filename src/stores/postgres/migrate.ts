@@ -1,6 +1,6 @@
-// Migrate: brings our schema to the newest version. Each step is one transaction, under a lock that only migrators of this
-// schema take, that first looks whether another process has done it already. So any number of starters may race, and a kill
-// leaves a whole step or nothing: in PostgreSQL tables are made within transactions too.
+// Migrate: brings the schema to the newest version. Each step is one transaction under an advisory lock of this schema, and first
+// checks whether another process has done it already. So any number of processes may migrate at the same time, and a kill leaves
+// a complete step or nothing: PostgreSQL creates tables transactionally.
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
@@ -10,7 +10,7 @@ import { MIGRATIONS, SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
 export async function migrate(client: Client, address: Address, mayMigrate: boolean): Promise<void> {
-  // However long others take.
+  // Wait without a limit for other migrations.
   await client.query("set lock_timeout = 0; set statement_timeout = 0");
   for (;;) {
     const version = await readVersion(client, address);
@@ -20,7 +20,7 @@ export async function migrate(client: Client, address: Address, mayMigrate: bool
   }
 }
 
-/** Zero: nothing is there yet. */
+/** The schema's version; 0 when it has no tables. */
 export async function readVersion(client: Client, address: Address): Promise<number> {
   const { schema } = address;
   const { rows: relations } = await client.query<{ readonly name: string; readonly columns: string }>(
@@ -39,7 +39,7 @@ export async function readVersion(client: Client, address: Address): Promise<num
   if (values.get("application") !== "reprise")
     throw new RepriseError(
       "STORE_NOT_REPRISE",
-      `The schema ${schema} of ${address.location} belongs to another program; nothing was changed. Name another one with ?schema=.`,
+      `The schema ${schema} of ${address.location} has tables of another program. Nothing was changed. Choose another schema: add ?schema=NAME to the store URL.`,
       { details: { schema, found: relations.slice(0, 10).map(({ name }) => name) } },
     );
   const version = Number(values.get("schema"));
@@ -52,7 +52,7 @@ async function migrateOnce(client: Client, address: Address, from: number): Prom
   await client.query("begin isolation level read committed read write");
   try {
     await client.query("select pg_advisory_xact_lock(hashtextextended('reprise/' || $1, 0))", [schema]);
-    // Under the lock: somebody may have been first.
+    // Checked again under the lock: another process may have migrated.
     if ((await readVersion(client, address)) === from) {
       if (!(await hasSchema(client, schema))) await client.query(`create schema ${quoted(schema)}`);
       await client.query(`set local search_path to ${quoted(schema)}`);
@@ -69,7 +69,7 @@ async function migrateOnce(client: Client, address: Address, from: number): Prom
   }
 }
 
-/** Whoever may make tables in a schema that was made for them need not be allowed to make schemas. */
+/** A role that may create tables in an existing schema need not be allowed to create schemas. */
 async function hasSchema(client: Client, schema: string): Promise<boolean> {
   const { rowCount } = await client.query("select 1 from pg_catalog.pg_namespace where nspname = $1", [schema]);
   return rowCount === 1;

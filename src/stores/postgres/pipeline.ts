@@ -1,7 +1,7 @@
-// Pipeline: several statements in one round trip, in the place of one of the driver's queries.
+// Pipeline: several statements in one round trip, as one query of the driver.
 //
-// P1. One Sync, at the end: the first error is the last thing the server did (wire.ts).
-// P2. A statement counts as prepared once the server has said so, also when a later one failed.
+// pipeline.P1. One Sync, at the end: the server skips everything after the first error (wire.ts).
+// pipeline.P2. A statement counts as prepared once the server has confirmed it, also when a later one failed.
 
 import type { Client, Connection, Submittable } from "pg";
 import type { Bound, WireWriter } from "./wire.ts";
@@ -13,7 +13,7 @@ export interface Result {
   readonly tag: string;
 }
 
-/** The names of what is prepared on one connection. */
+/** The names of the statements prepared on one connection. */
 export type Prepared = Set<string>;
 
 export function runPipeline(
@@ -27,7 +27,7 @@ export function runPipeline(
   });
 }
 
-/** Methods are those the driver calls on whatever it has sent last. */
+/** The driver calls these methods on the query it has sent last. */
 class Pipeline implements Submittable {
   readonly #writer: WireWriter;
   readonly #prepared: Prepared;
@@ -67,7 +67,7 @@ class Pipeline implements Submittable {
     connection.stream.write(this.#writer.take());
   }
 
-  /** P2 */
+  /** pipeline.P2 */
   #count(connection: Connection, names: readonly string[]): void {
     let count = 0;
     const complete = (): void => {

@@ -1,4 +1,4 @@
-// Rows as the server writes them, and as the port gives them.
+// Rows: converts the server's text rows to rows of the port.
 
 import type { WireRow, WireValue } from "../remote/backend.ts";
 import type { WireType } from "./wire.ts";

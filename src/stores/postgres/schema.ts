@@ -1,22 +1,21 @@
-// Schema: the tables of remote/tables.ts in PostgreSQL, as numbered migrations. The tour is in sqlite/schema.ts.
+// Schema: the tables of remote/tables.ts in PostgreSQL, as numbered migrations. sqlite/schema.ts explains the tables.
 //
-// Texts are compared and ordered byte by byte (collate "C"), as everywhere else. Every key starts with the run's number where
-// there is one. No foreign keys, no defaults: rows come whole. Columns of fixed width come first: the server finds the ones
-// behind a text only by walking over it.
+// Texts are compared and ordered by bytes (collate "C"), as in every store. Keys start with the run's number if there is one. There
+// are no foreign keys and no defaults: rows are inserted complete. Fixed-width columns come first: PostgreSQL finds columns after a
+// text only by scanning it.
 //
-// A claim walks a partial index from its front, so every index ends with the key: oldest first among equals. A column that
-// an index mentions, be it in its condition, makes an update of it write to all indexes of the table; `head`, `chain`, `read`
-// and `arrivals` are in none, so that what a held turn writes stays on its page (a HOT update), for which `fillfactor` leaves
-// room. Whatever is claimed leaves a dead entry at the front of an index: the tables that do so are vacuumed early.
+// A claim scans a partial index from its start, so every index ends with the key: oldest first among equals. An update of a column
+// that an index mentions, even in its condition, writes to all indexes of the table. `head`, `chain`, `read` and `arrivals` are in no
+// index, so that commits of a held turn stay on their page (HOT updates), for which `fillfactor` leaves room. Claims leave dead
+// entries at the start of an index, so those tables are vacuumed early.
 //
-// PostgreSQL believes a table that was empty when it last looked to be empty still, takes every index for equally good then,
-// and keeps the plan. So no index but the right one may serve what is asked often: an index that leads to the same rows by
-// another way is partial, on a condition that is always true and only its own queries have (`OPT_IN`), or does not have the
-// run's number in it.
+// While PostgreSQL's statistics say that a table is empty, it considers all indexes equally good, and keeps that plan. So only the
+// right index may fit a frequent query: an index that reaches the same rows in another way is partial, on a condition that is always
+// true and that only its own queries contain (`OPT_IN`), or does not contain the run's number.
 
 import type { TableName } from "../remote/tables.ts";
 
-/** Statuses people look for among many runs. */
+/** Statuses that people filter by. */
 const UNHAPPY = "status in ('paused', 'blocked', 'determinism_violation', 'failed')";
 
 const BUSY_TABLE = "autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05";
@@ -320,7 +319,7 @@ export const OPT_IN: Readonly<Partial<Record<TableName, Readonly<Record<string, 
 
 const FIRST = [BOOKS, RUNS, QUEUES, SCHEDULES, STREAMS, GRAPHS, FLOWS, LANGGRAPH].join("\n");
 
-/** Number n stands at n - 1; run with our schema as the only one looked at. A published migration is never changed. */
+/** Migration n is at index n - 1; it runs with the schema as its search path. A published migration is never changed. */
 export const MIGRATIONS: readonly string[] = [FIRST];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;

@@ -1,4 +1,4 @@
-// A schema beside the store's own, for the time of a trial.
+// Scratch: a temporary schema beside the store's own, for the conformance tests.
 
 import type { Client } from "pg";
 import { withEachHost } from "../remote/hosts.ts";
@@ -11,7 +11,7 @@ import { storeErrorOf } from "./errors.ts";
 
 export async function postgresScratch(url: string, name: string): Promise<ServerScratch> {
   const scratchUrl = withEachHost(url, (each) => each.searchParams.set("schema", name));
-  // User SQL has a schema too, which the search path of its connections names.
+  // User SQL has its own schema, in the search path of its connections.
   const users = `${name}_users`;
   const client = await connectWith(scratchUrl, `create schema "${users}"`);
   return {
@@ -41,7 +41,7 @@ async function connectWith(url: string, first: string): Promise<Client> {
     await client?.end();
     throw storeErrorOf(
       error instanceof ConnectionError ? error.cause : error,
-      `Making a place for trials in ${address.location}`,
+      `Creating a scratch schema in ${address.location}`,
     );
   }
 }

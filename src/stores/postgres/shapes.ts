@@ -1,9 +1,9 @@
-// Shapes: the texts of statements, each named once, so that every connection prepares it once and plans it once.
+// Shapes: names the text of each statement once, so that every connection prepares and plans it once.
 
 import type { TableName } from "../remote/tables.ts";
 import type { Shape } from "./wire.ts";
 
-/** A caller whose texts never repeat must not fill the memory of the server: beyond this they have no name. */
+/** Beyond this number statements stay unnamed: texts that never repeat must not fill the server's memory. */
 const MOST_NAMES = 2_000;
 
 /** One per backend. */
@@ -33,7 +33,7 @@ export class Shapes {
   }
 }
 
-/** Names of ours: there are not many, and each is asked for all the time. */
+/** A cache: there are few names, and each is used often. */
 const quotedNames = new Map<string, string>();
 const MOST_QUOTED = 1_000;
 
@@ -45,7 +45,7 @@ export function quoted(name: string): string {
   return text;
 }
 
-/** A text as it stands in a statement; the server takes backslashes as they are. */
+/** A value as an SQL literal; `standard_conforming_strings` is on, so backslashes are not escaped. */
 export function literal(value: number | string | null): string {
   if (value === null) return "null";
   return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;

@@ -1,4 +1,4 @@
-// postgres(url): a store named but not opened.
+// postgres(url): names a store without opening it.
 
 import type { Database } from "../../kernel/index.ts";
 import type { StoreSource } from "../store-source.ts";
@@ -6,7 +6,7 @@ import { addressOf } from "./address.ts";
 import type { PostgresHandle } from "./user-handle.ts";
 
 function openPostgres(url: string): StoreSource {
-  // A mistake is found here, not when the store is opened.
+  // An invalid URL is reported here, not when the store is opened.
   addressOf(String(url));
   return {
     "~open": async (options) => {
@@ -19,7 +19,7 @@ function openPostgres(url: string): StoreSource {
 }
 
 /**
- * Names a PostgreSQL database; for `ctx.tx`, says that its function takes a handle on PostgreSQL.
+ * Names a PostgreSQL database as a store. Passed to `ctx.tx`, it gives the function a PostgreSQL handle.
  *
  * @example
  * ```ts

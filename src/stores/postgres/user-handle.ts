@@ -1,9 +1,9 @@
-// UserHandle: what the function of ctx.tx may do on our connection.
+// UserHandle: the handle that a ctx.tx function uses on Reprise's connection.
 //
-// U1. Statements go one after the other, and only while the function runs (remote/user-calls.ts).
-// U2. Each is one statement (the server refuses several), whose first words say whether it ends the transaction or changes
-//     what belongs to the connection; such are refused, and so is whatever names our schema. A function of the user's that
-//     hides this in its text is found out when it ends the transaction, and undone otherwise (K4).
+// postgres.U1. Statements run one after the other, and only while the function runs (user-calls.U1).
+// postgres.U2. Each call runs one statement (the server refuses several). Statements that end the transaction, change the
+//   connection or name Reprise's schema are refused by their first words. SQL that hides this in a stored function is detected if
+//   it ends the transaction, and reset otherwise (postgres.K4).
 
 import type { Client } from "pg";
 import { RepriseError, type Timers } from "../../base/index.ts";
@@ -11,28 +11,28 @@ import { UserCalls } from "../remote/user-calls.ts";
 import { isTransactionAborted } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
-/** What a statement answers. */
+/** The result of a statement. */
 export interface PostgresResult<Row> {
   readonly rows: Row[];
-  /** How many rows were written or read. */
+  /** The number of rows written or read. */
   readonly rowCount: number | null;
 }
 
-/** What the function of `ctx.tx(name, postgres, …)` is given. */
+/** The handle that the function of `ctx.tx(name, postgres, …)` gets. */
 export interface PostgresHandle {
   /** Runs one statement in the transaction; `$1`, `$2` … stand for `values`. */
   query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<PostgresResult<Row>>;
 }
 
-/** @internal The driver's types are not there for everybody. */
+/** @internal Hidden from the published types, because `pg` may not be installed. */
 export class UserHandle extends UserCalls {
   readonly db: PostgresHandle;
   readonly #client: Client;
   readonly #schema: string;
   readonly #timed: <T>(act: () => Promise<T>) => Promise<T>;
   #shouldRetry = false;
-  /** Not what the client says: its error comes before the server's word on the transaction. */
-  #isAborted = false;
+  /** A statement failed. The client's transaction status is not used: it is updated after the error. */
+  #hasFailed = false;
 
   constructor(
     client: Client,
@@ -61,29 +61,32 @@ export class UserHandle extends UserCalls {
     const { rows, rowCount } = await this.#timed(() => this.#client.query<Row & object>(config)).catch(
       (error: unknown) => {
         this.#shouldRetry ||= isTransactionAborted(error);
-        this.#isAborted = true;
+        this.#hasFailed = true;
         throw error;
       },
     );
-    // Only going back to a savepoint succeeds after a failure.
-    this.#isAborted = false;
-    this.#checkOurs();
+    // After a failed statement only ROLLBACK TO a savepoint succeeds.
+    this.#hasFailed = false;
+    this.#checkTransaction();
     return { rows, rowCount };
   }
 
   override async ended(): Promise<void> {
     await super.ended();
-    if (this.#isAborted)
+    if (this.#hasFailed)
       throw new RepriseError(
         "USAGE",
-        "A statement of ctx.tx failed and its error was caught; PostgreSQL takes nothing more in that transaction. Let the error through, or use a savepoint.",
+        "A statement of ctx.tx failed and its function caught the error, but PostgreSQL aborts the whole transaction then. Do not catch the error, or use a savepoint.",
       );
   }
 
-  /** U2 */
-  #checkOurs(): void {
+  /** postgres.U2 */
+  #checkTransaction(): void {
     if (this.#client.getTransactionStatus() === "T") return;
     this.close();
-    throw new RepriseError("USAGE", "The transaction of ctx.tx was ended by its own SQL. Throw to roll back.");
+    throw new RepriseError(
+      "USAGE",
+      "The SQL of ctx.tx ended its own transaction, which Reprise must commit. Remove COMMIT and ROLLBACK from the SQL; throw an error to roll back.",
+    );
   }
 }

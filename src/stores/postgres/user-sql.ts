@@ -1,6 +1,6 @@
-// User SQL: read as far as is needed to know what kind of statement it is, and which names stand in it.
+// User SQL: scans a statement for its kind and the names in it.
 
-/** The words and names outside of texts and comments. A quoted name keeps its quotes. */
+/** The keywords and names outside strings and comments. A quoted name keeps its quotes. */
 function tokensOf(sql: string): readonly string[] {
   const tokens: string[] = [];
   const token =
@@ -30,10 +30,10 @@ function endOfComment(sql: string, from: number): number {
   return sql.length;
 }
 
-const ENDS = "begins or ends a transaction; it is one already, and ends with the function";
-const OUTLIVES = "changes the connection, which outlives the transaction";
+const ENDS = "begins or ends a transaction: the function already runs in one, which Reprise commits when it returns";
+const OUTLIVES = "changes the connection, which other transactions use afterwards";
 
-/** By the first word, or the first two. Savepoints stay within the transaction. */
+/** By the first word, or the first two. Savepoints are allowed. */
 const REFUSED: Readonly<Record<string, string>> = {
   begin: ENDS,
   start: ENDS,
@@ -64,9 +64,9 @@ export function objectionTo(sql: string, schema: string): string | undefined {
   if (refused !== undefined && !isSavepoint && (!ALLOWED.has(`${first} ${second}`) || third === "session"))
     return refused;
   if (first === "create" && [second, third, fourth].some((word) => TEMPORARY.has(word)))
-    return "makes something temporary, which would outlive the transaction";
+    return "creates a temporary object, which would outlive the transaction";
   if (tokens.some((token, index) => tokens[index + 1] === "." && isName(token, schema)))
-    return `touches the schema ${schema}, Reprise's own`;
+    return `uses the schema ${schema}, which belongs to Reprise`;
   return undefined;
 }
 

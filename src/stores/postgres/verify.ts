@@ -1,4 +1,4 @@
-// Verify: what a server must be and promise before anything is entrusted to it.
+// Verify: checks the server before it is used: version, encoding, durability, poolers and schema.
 
 import type { Client } from "pg";
 import { RepriseError } from "../../base/index.ts";
@@ -10,17 +10,17 @@ import { isLost, serverErrorOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 import { quoted } from "./shapes.ts";
 
-const OLDEST = 150_000;
+const OLDEST_VERSION = 150_000;
 
 export interface Server {
   /** "PostgreSQL 15.18". */
   readonly name: string;
-  /** Of the process that serves this connection. */
+  /** The pid of the server process of this connection. */
   readonly pid: number;
   readonly identity: Identity;
 }
 
-/** The cluster it belongs to, the timeline it is on, and since when it runs. A standby that is promoted begins a new timeline. */
+/** The server's cluster, timeline and start time. A promoted standby begins a new timeline. */
 export interface Identity {
   readonly system: string;
   readonly timeline: number;
@@ -43,12 +43,12 @@ const FACTS = `select current_setting('server_version_num')::int as number, curr
     current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
     current_setting('synchronous_commit') as commit`;
 
-/** Before a migration and, with what may have changed since, on every connection. */
+/** Called before a migration and on every connection, because settings may change. */
 export async function verifyServer(client: Client, address: Address, durability: "full" | "relaxed"): Promise<Server> {
   const { rows } = await client.query<Facts>(FACTS);
   const facts = rows[0] as Facts;
   const { location } = address;
-  if (facts.number < OLDEST)
+  if (facts.number < OLDEST_VERSION)
     throw new RepriseError(
       "STORE_LOCATION",
       `${location} is PostgreSQL ${facts.version}; Reprise needs 15 or newer. Upgrade the server.`,
@@ -57,7 +57,7 @@ export async function verifyServer(client: Client, address: Address, durability:
   if (facts.encoding !== "UTF8")
     throw new RepriseError(
       "STORE_LOCATION",
-      `${location} has the encoding ${facts.encoding}, which cannot keep every text. Create a database with encoding UTF8.`,
+      `${location} has the encoding ${facts.encoding}, which cannot store every text. Create a database with encoding UTF8: createdb --encoding=UTF8 --template=template0 NAME.`,
       { details: { encoding: facts.encoding } },
     );
   if (facts.standby) throw StandbyError.at(location);
@@ -70,7 +70,7 @@ const STARTED = "extract(epoch from pg_postmaster_start_time())::text as started
 const IDENTITY = `select (select system_identifier from pg_control_system())::text as system,
     ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline, ${STARTED}`;
 
-/** Some services that speak PostgreSQL's protocol know nothing of files of a log: when it was started is known everywhere. */
+/** Some services with PostgreSQL's protocol have no WAL functions; the start time is available everywhere. */
 async function readIdentity(client: Client): Promise<Identity> {
   try {
     const { rows } = await client.query<Identity>(IDENTITY);
@@ -82,23 +82,23 @@ async function readIdentity(client: Client): Promise<Identity> {
   }
 }
 
-/** A pooler invents the number by which a connection could be cancelled. */
+/** A pooler reports a pid of its own, not the server's. */
 function checkPooler(client: Client, { location, isPooled }: Address, pid: number): void {
-  const told = (client as unknown as { readonly processID: number }).processID;
-  if (told === pid || isPooled) return;
+  const reported = (client as unknown as { readonly processID: number }).processID;
+  if (reported === pid || isPooled) return;
   throw new RepriseError(
     "STORE_LOCATION",
-    `Between this process and ${location} stands a connection pooler, such as PgBouncer. Reprise needs connections of its own: prepared statements, settings and locks belong to them. Name the server itself, or, if the pooler is in session mode (PgBouncer: pool_mode = session), add ?pooler=session. Transaction mode cannot be used.`,
+    `${location} is a connection pooler, such as PgBouncer. Reprise keeps prepared statements, settings and locks on a connection, so it needs a connection per session. Use the address of the PostgreSQL server, or, if the pooler is in session mode (PgBouncer: pool_mode = session), add ?pooler=session to the store URL. Transaction mode is not supported.`,
   );
 }
 
 /**
- * Refuses a pooler that is said to keep sessions and does not. In transaction mode a connection without a transaction has no
- * server process: while another connection is in a transaction, the next statement is served by a different one.
+ * Refuses a pooler that is not in session mode, although the URL has ?pooler=session. In transaction mode a connection without a
+ * transaction has no server process: while another connection is in a transaction, the next statement runs in another process.
  */
 export async function verifySession(client: Client, other: Client, location: string): Promise<void> {
-  const asked = "select pg_backend_pid() as pid";
-  const pidOf = async (on: Client): Promise<number> => (await on.query<{ pid: number }>(asked)).rows[0]!.pid;
+  const query = "select pg_backend_pid() as pid";
+  const pidOf = async (on: Client): Promise<number> => (await on.query<{ pid: number }>(query)).rows[0]!.pid;
   const before = await pidOf(client);
   try {
     await other.query("begin");
@@ -106,7 +106,7 @@ export async function verifySession(client: Client, other: Client, location: str
     if (serverErrorOf(error)?.code !== PROTOCOL_VIOLATION) throw error;
     throw new RepriseError(
       "STORE_LOCATION",
-      `Between this process and ${location} stands PgBouncer in statement mode, which refuses transactions. ${SESSION_MODE}`,
+      `${location} is PgBouncer in statement mode, which does not support transactions. ${SESSION_MODE}`,
       { cause: error },
     );
   }
@@ -119,14 +119,14 @@ export async function verifySession(client: Client, other: Client, location: str
 const PROTOCOL_VIOLATION = "08P01";
 
 const SESSION_MODE =
-  "Set pool_mode = session for this database in pgbouncer.ini, or name the PostgreSQL server itself and remove ?pooler=session.";
+  "Set pool_mode = session for this database in pgbouncer.ini, or use the address of the PostgreSQL server without ?pooler=session.";
 
-/** Of two statements on one connection. */
+/** Checks that two statements on one connection ran in the same server process. */
 export function samePid(before: number, after: number, location: string): void {
   if (before === after) return;
   throw new RepriseError(
     "STORE_LOCATION",
-    `Between this process and ${location} stands a pooler in transaction mode (PgBouncer: pool_mode = transaction): two statements of one connection were served by different server processes. Reprise keeps prepared statements, settings and locks on a connection. ${SESSION_MODE}`,
+    `${location} is a pooler in transaction mode (PgBouncer: pool_mode = transaction): two statements of one connection ran in different server processes. Reprise keeps prepared statements, settings and locks on a connection. ${SESSION_MODE}`,
   );
 }
 
@@ -135,14 +135,14 @@ async function makeDurable(client: Client, location: string, facts: Facts): Prom
   if (unsafe.length > 0)
     throw new RepriseError(
       "STORE_UNSAFE_DURABILITY",
-      `${location} has ${unsafe.join(" and ")} off: a power cut can lose or damage what was committed. Turn ${unsafe.length > 1 ? "them" : "it"} on, or ask for durability: "relaxed".`,
+      `${location} has ${unsafe.join(" and ")} off: a power failure can lose or damage committed data. Set ${unsafe.map((name) => `${name} = on`).join(" and ")} in postgresql.conf, or accept the risk with durability: "relaxed".`,
       { details: { settings: unsafe } },
     );
-  // This one is the session's own choice.
+  // This setting can be changed for the session.
   if (facts.commit === "off") await client.query("set synchronous_commit = on");
 }
 
-/** Somebody may have brought the schema on while this process ran. */
+/** Another process may have migrated the schema while this process ran. */
 export async function verifySchema(client: Client, address: Address): Promise<void> {
   const { rows } = await client.query<{ readonly value: string | null; readonly whole: boolean }>(
     `select (select value from ${quoted(address.schema)}.meta where key = 'schema') as value, exists (
@@ -150,10 +150,10 @@ export async function verifySchema(client: Client, address: Address): Promise<vo
       ) as whole`,
   );
   const { value, whole } = rows[0]!;
-  // A restore fills the tables first and makes their keys last: a row of ours in between would keep it from ending.
+  // A restore creates primary keys after it has filled the tables: a row written in between would make it fail.
   if (value === null || !whole)
     throw new ConnectionError("lost", {
-      cause: new Error(`${address.location} is not whole: a restore may be under way`),
+      cause: new Error(`${address.location} has no complete schema; a restore may be running`),
     });
   const version = Number(value);
   if (version > SCHEMA_VERSION) throw newerSchema(address.location, version, SCHEMA_VERSION);

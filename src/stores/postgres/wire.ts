@@ -1,19 +1,19 @@
-// Wire: statements and their values as messages of PostgreSQL's protocol, written by hand into one buffer.
+// Wire: writes statements and their values as messages of PostgreSQL's protocol into one buffer.
 //
-// The driver writes a Sync after each statement, and arrays as text. Here everything that is sent together has one Sync at
-// its end: after an error the server skips the rest, so nothing behind a BEGIN that failed can run outside a transaction.
-// Arrays are binary. Rates are in docs/decisions/0055.
+// The driver writes a Sync after each statement, and arrays as text. Here one Sync ends all statements of a round trip: after an
+// error the server skips the rest, so nothing after a failed BEGIN can run outside a transaction. Arrays are binary. Rates are in
+// docs/decisions/0055.
 
 import type { WireValue } from "../remote/backend.ts";
 
-/** What a value is; arrays have one element per row. */
+/** The type of a value, or of the elements of an array. */
 export type WireType = "int" | "text" | "payload";
 
-/** Numbers of types, fixed in PostgreSQL's catalogue. */
+/** Type oids, fixed in PostgreSQL's catalog. */
 const SCALAR: Readonly<Record<WireType, number>> = { int: 20, text: 25, payload: 17 };
 const ARRAY: Readonly<Record<WireType, number>> = { int: 1016, text: 1009, payload: 1001 };
 
-/** A column of rows, or of keys that are lists, as one array. */
+/** One column of rows, or of key tuples, as an array. */
 interface ArrayValue {
   readonly type: WireType;
   readonly rows: readonly Readonly<Record<string, WireValue> | Record<number, WireValue>>[];
@@ -22,9 +22,9 @@ interface ArrayValue {
 
 export type Parameter = { readonly type: WireType; readonly value: WireValue } | ArrayValue;
 
-/** A statement as it is prepared: `types` are those of its parameters, in order. */
+/** A statement to prepare. */
 export interface Shape {
-  /** Undefined: prepared anew each time. */
+  /** Undefined: prepared again each time. */
   readonly name: string | undefined;
   readonly text: string;
 }
@@ -37,15 +37,15 @@ export interface Bound {
 const FIRST_BYTES = 16 * 1024;
 /** A buffer that grew beyond this for one large batch is not kept. */
 const KEEP_BYTES = 4 * 1024 * 1024;
-/** Shorter texts are written by a loop: calling into the runtime takes longer. */
+/** Shorter texts are written by a loop, which is faster than a call into the runtime. */
 const SHORT = 24;
 
-/** One per connection; the buffer is written anew only after the server has answered all of it. */
+/** One per connection; the buffer is reused after the server has answered everything in it. */
 export class WireWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #at = 0;
 
-  /** What was written, and an empty writer. */
+  /** Returns what was written and empties the writer. */
   take(): Buffer {
     const bytes = this.#bytes.subarray(0, this.#at);
     if (this.#bytes.length > KEEP_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -131,7 +131,7 @@ export class WireWriter {
     this.#bytes.writeInt32BE(this.#at - start - 4, start);
   }
 
-  /** False when it is not ASCII, or has something to be written otherwise. */
+  /** False when the text is not ASCII. */
   #ascii(value: string): boolean {
     const bytes = this.#bytes;
     let at = this.#at;

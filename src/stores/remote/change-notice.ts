@@ -5,6 +5,7 @@
 
 import {
   DEADLINE_ITEM,
+  isTurnClaimable,
   WORK_KINDS,
   type ChangeNotice,
   type RunNumber,
@@ -61,7 +62,7 @@ export class PendingNotice implements ChangeNotice {
 
   /** change-notice.N1. A run that was only claimed is not announced. */
   #addRun(row: WireRow, change: "insert" | "update"): boolean {
-    const isDue = DUE.has(row["turn_due"]) && (row["turn_token"] ?? null) === null;
+    const isDue = isTurnClaimable(row["turn_due"] as number, row["turn_token"] as string | null | undefined);
     if (change === "insert") {
       if (row["turn_token"] !== null) return false;
       return isDue ? this.#addWork("turns") : this.#addWork("starts", "due");
@@ -84,8 +85,6 @@ export class PendingNotice implements ChangeNotice {
 }
 
 const RELEVANT_COLUMNS: ReadonlySet<string> = new Set(["status", "turn_due", "arrivals"]);
-/** Suspects included. */
-const DUE: ReadonlySet<unknown> = new Set([TurnDue.yes, TurnDue.suspect]);
 /** Entries that clients wait for, whatever the run's status. */
 const ANSWERS: ReadonlySet<unknown> = new Set(["UpdateCompleted", "UpdateFailed"]);
 

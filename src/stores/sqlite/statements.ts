@@ -55,7 +55,7 @@ const FENCE = "where run = ?4 and turn_token = ?5 and head = ?6 and chain = ?7";
 const HOLD_EMPTY = `update runs set head = ?1, chain = ?2, read = ?3 ${FENCE}`;
 // Touches no indexed column.
 const HOLD = `${MOVE_HEAD} ${FENCE}`;
-// control.C1. A paused run stays paused, and its turn does not become due when the turn is released or returned.
+// A paused run stays paused, and its turn does not become due when the turn is released or returned (control.C1).
 const RELEASE = `${MOVE_HEAD}, status = iif(status = 'paused', 'paused', 'waiting'),
   turn_due = status <> 'paused' and arrivals > ?3, turn_token = null, turn_worker = null ${FENCE}`;
 const RETURNED = `status = iif(status = 'paused', 'paused', 'queued'),

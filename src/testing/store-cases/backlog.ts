@@ -7,15 +7,15 @@ import {
   fireDue,
   LEASE_MS,
   registerWorker,
-  schedules,
-  sleepsUntil,
+  taskParts,
+  timerParts,
   startHeld,
   startRun,
   startWaiting,
   startWithTasks,
   startWrite,
   takeItem,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 async function declare(store: Store): Promise<void> {
@@ -37,10 +37,10 @@ export const backlogCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     await declare(store);
     const slot = { queue: "mail", key: "a" };
-    const differently = (n: number): Partial<NewItem> =>
+    const overrides = (n: number): Partial<NewItem> =>
       [{}, { name: "refund" }, { slot }, { slot, name: "refund" }, { name: nodeRoute("import", 2) }, route][n] ?? {};
     const route = { name: nodeRoute("import", 2, undefined, "gpu") };
-    await startWithTasks(store, worker, "order-1", 6, differently);
+    await startWithTasks(store, worker, "order-1", 6, overrides);
     await startRun(store, "order-2");
     t.clock.advance(5);
     for (const [id, version] of [
@@ -94,11 +94,11 @@ export const backlogCases: readonly StoreCase[] = [
     await commitTurn(
       store,
       held,
-      schedules(held, 2, (n) => (n === 1 ? later : {})),
+      taskParts(held, 2, (n) => (n === 1 ? later : {})),
     );
     await claimItems(store, worker);
     const asleep = await startHeld(store, worker, "asleep");
-    await commitTurn(store, asleep, { ...sleepsUntil(asleep, store.now() + 500), then: "release" });
+    await commitTurn(store, asleep, { ...timerParts(asleep, store.now() + 500), then: "release" });
     await store.write([{ ...startWrite("delayed"), delayMs: 1_000 }]);
     await startRun(store, "paused");
     await store.write([{ write: "pause", id: "paused" }]);

@@ -10,20 +10,20 @@ import {
   takeTurn,
   turnWrite,
   type EntryParts,
-  type Held,
+  type HeldTurn,
   type TurnParts,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const GRAPH = { kind: "graph", definition: "agent" } as const;
 
-/** The commit of a step: its entry, and its checkpoint. Step 0 keeps the whole state. */
+/** The commit of a step: its entry and its checkpoint. Step 0 holds the whole state. */
 export function step(
-  held: Held,
+  held: HeldTurn,
   number: number,
-  differently: { key?: string; n?: number; label?: string } = {},
+  overrides: { key?: string; n?: number; label?: string } = {},
 ): TurnParts {
-  const { key = `${held.id}/${number}`, n = number, label } = differently;
+  const { key = `${held.id}/${number}`, n = number, label } = overrides;
   const delta = { set: { n } };
   const data = JSON.stringify({ delta, frontier: [], key, ...(label !== undefined && { label }), step: number });
   const entry: EntryParts = ["StepCommitted", "", data];
@@ -32,7 +32,7 @@ export function step(
   return { entries: [entry], checkpoints: [{ step: number, seq: held.head + 1, chain, key, label, state }] };
 }
 
-export async function startGraph(store: Store, worker: number, id: string): Promise<Held> {
+export async function startGraph(store: Store, worker: number, id: string): Promise<HeldTurn> {
   const held = await startHeld(store, worker, id, GRAPH);
   return commitTurn(store, held, step(held, 0));
 }
@@ -41,7 +41,7 @@ export async function stepsOf(store: Store, run: number): Promise<readonly (read
   return (await store.readCheckpoints(run, -1)).map(({ step: number, key }) => [number, key] as const);
 }
 
-async function outcomeOf(store: Store, held: Held, parts: TurnParts): Promise<string> {
+async function outcomeOf(store: Store, held: HeldTurn, parts: TurnParts): Promise<string> {
   const [outcome] = await store.write([turnWrite(store, held, parts)]);
   return outcome.status;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { findJournalFault, type NewChild, type NewRun } from "../../kernel/index.ts";
 import {
-  after,
+  heldAfter,
   claimTurns,
   commitTurn,
   COMPLETES,
@@ -14,13 +14,13 @@ import {
   startRun,
   takeTurn,
   turnWrite,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-function newChild(n: number, id: string, differently: Partial<NewRun> = {}): NewChild {
+function newChild(n: number, id: string, overrides: Partial<NewRun> = {}): NewChild {
   const command = `ChildWorkflow(${n})`;
   return {
-    run: newRun(id, { definition: "child", ...differently }),
+    run: newRun(id, { definition: "child", ...overrides }),
     command,
     detached: false,
     taken: { type: "ChildWorkflowFailed", target: command, data: `{"taken":${JSON.stringify(id)}}` },
@@ -93,7 +93,7 @@ export const childCases: readonly StoreCase[] = [
 
     const turn = await takeTurn(store, worker);
     assert.deepEqual(turn.inbox, [{ arrival: 1, ...children[1]?.taken }]);
-    assert.equal(turn.head, after(parent, write).head);
+    assert.equal(turn.head, heldAfter(parent, write).head);
   }),
 
   storeCase("of two children with one id in one commit the first is started", async (store) => {

@@ -14,7 +14,7 @@ import {
   startWithTasks,
   startWrite,
   versioned,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 async function startRuns(store: Store, count: number): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { findJournalFault, type ClaimedItem, type CompleteWrite } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   arrival,
   claimNodes,
@@ -9,14 +9,14 @@ import {
   completeWrite,
   counters,
   done,
-  ends,
+  endParts,
   RUN_COMPLETED,
   spreadOf,
   startFlow,
   startWithNodes,
   takeNodes,
-} from "./flow-moves.ts";
-import { getRun, message, newToken, registerWorker, takeTurn } from "./moves.ts";
+} from "./flow-actions.ts";
+import { getRun, message, newToken, registerWorker, takeTurn } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const JOIN = ["x", "y", "z"] as const;
@@ -29,13 +29,13 @@ const ORDERS = [
   [2, 1, 0],
 ] as const;
 
-/** One of three that J waits for. */
+/** One of the three arrivals that J requires. */
 function toJoin(item: ClaimedItem): CompleteWrite {
   return completed(item, [arrival("j", item.item, 3)]);
 }
 
 export const completionCases: readonly StoreCase[] = [
-  // ── readiness (CN2, CN3, ACC 17) ──
+  // ── readiness (completion.CN2, completion.CN3) ──
 
   storeCase("a node is queued by the completion that brings its last arrival, in any order", async (store) => {
     const worker = await registerWorker(store);
@@ -53,7 +53,7 @@ export const completionCases: readonly StoreCase[] = [
         );
       }
       const [join] = await takeNodes(store, worker, "j");
-      await commit(store, completed(join, [], ends("completed", [done("j"), RUN_COMPLETED])));
+      await commit(store, completed(join, [], endParts("completed", [done("j"), RUN_COMPLETED])));
     }
   }),
 
@@ -70,24 +70,27 @@ export const completionCases: readonly StoreCase[] = [
     await takeNodes(store, worker, "j");
   }),
 
-  storeCase("when several connections bring a node's arrivals at the same time, one of them queues it", async (store, t) => {
-    const worker = await registerWorker(store);
-    const others = [await t.openAgain(), await t.openAgain()];
-    for (let n = 0; n < 10; n++) {
-      const { run } = await startWithNodes(store, worker, `import-${n}`, ...JOIN);
-      const items = await takeNodes(store, worker, ...JOIN);
-      const outcomes = await Promise.all(
-        [store, ...others].map((one, index) => one.write([toJoin(items[index] as ClaimedItem)])),
-      );
-      const queued = outcomes.flatMap(([outcome]) => (outcome.status === "committed" ? outcome.queued : []));
-      assert.deepEqual(
-        queued.map(({ item }) => item),
-        ["j"],
-      );
-      assert.equal((await counters(store, run))[0], "j 3/3");
-      await takeNodes(store, worker, "j");
-    }
-  }),
+  storeCase(
+    "when several connections bring a node's arrivals at the same time, one of them queues it",
+    async (store, t) => {
+      const worker = await registerWorker(store);
+      const others = [await t.openAgain(), await t.openAgain()];
+      for (let n = 0; n < 10; n++) {
+        const { run } = await startWithNodes(store, worker, `import-${n}`, ...JOIN);
+        const items = await takeNodes(store, worker, ...JOIN);
+        const outcomes = await Promise.all(
+          [store, ...others].map((one, index) => one.write([toJoin(items[index] as ClaimedItem)])),
+        );
+        const queued = outcomes.flatMap(([outcome]) => (outcome.status === "committed" ? outcome.queued : []));
+        assert.deepEqual(
+          queued.map(({ item }) => item),
+          ["j"],
+        );
+        assert.equal((await counters(store, run))[0], "j 3/3");
+        await takeNodes(store, worker, "j");
+      }
+    },
+  ),
 
   storeCase("a second arrival with the same target, edge and index is stored once and counted once", async (store) => {
     const worker = await registerWorker(store);
@@ -96,7 +99,7 @@ export const completionCases: readonly StoreCase[] = [
     const twice = [arrival("j", "x", 2), arrival("j", "x", 2, { kind: "skip" })];
     await commit(store, completed(x, twice));
     assert.deepEqual((await counters(store, run))[0], "j 1/2");
-    // Another node along the same edge, as one that was run twice.
+    // Another node on the same edge, like a node that ran twice.
     await commit(store, completed(y, [arrival("j", "x", 2, { kind: "failure" })]));
     assert.deepEqual((await counters(store, run))[0], "j 1/2");
     const [inputs] = await store.readInputs([{ run, targets: ["j"] }]);
@@ -126,7 +129,7 @@ export const completionCases: readonly StoreCase[] = [
     );
   }),
 
-  // ── what is refused (CN1, CN4, ACC 18, 19) ──
+  // ── rejected completions (completion.CN1, completion.CN4) ──
 
   storeCase("a repeated completion, or one with an old token, is stale and writes nothing", async (store, t) => {
     const [first, second] = [await registerWorker(store), await registerWorker(store)];
@@ -186,7 +189,7 @@ export const completionCases: readonly StoreCase[] = [
       const [w, x, y, z] = await takeNodes(store, worker, "w", ...JOIN);
       await store.write([completed(x, [arrival("j", "x", 2)]), completed(y, [arrival("j", "y", 2)])]);
       const before = await getRun(store, "import-1");
-      // What comes before it in the batch stands.
+      // Earlier writes of the batch are committed.
       const [fine, refused] = await store.write([
         completed(w, [arrival("k", "w", 2)]),
         completed(z, [arrival("k", "z", 2), arrival("j", "z", 2)]),
@@ -201,7 +204,7 @@ export const completionCases: readonly StoreCase[] = [
       assert.match(String(said), /Node j has got 2 of 2/);
       assert.deepEqual((await counters(store, run)).slice(0, 2), ["j 2/2", "k 1/2"]);
       assert.deepEqual(await claimNodes(store, worker), []);
-      // Its node is stopped with it, and both are there again when somebody has looked.
+      // Its node is stopped, too, and both continue after a resume.
       assert.deepEqual(await store.write([completed(z, [])]), [{ status: "stale" }]);
       await store.write([{ write: "resume", id: "import-1" }]);
       await takeNodes(store, worker, "j", "z");
@@ -253,7 +256,7 @@ export const completionCases: readonly StoreCase[] = [
     assert.deepEqual((await counters(store, run))[1], "saved 0/3");
   }),
 
-  // ── entries (CN6) ──
+  // ── entries (completion.CN6) ──
 
   storeCase(
     "completions of one run in one batch get dense entries in the order of the writes, and one chain",
@@ -286,7 +289,7 @@ export const completionCases: readonly StoreCase[] = [
     },
   ),
 
-  // ── inputs (F7) ──
+  // ── inputs (rules.F7) ──
 
   storeCase(
     "a node's inputs are read in one query, by target, edge and index, with the entries that hold them",
@@ -305,7 +308,7 @@ export const completionCases: readonly StoreCase[] = [
         await commit(store, completed(byName.get(node) as ClaimedItem, arrivals, { entries: value(node) }));
       const [both, none, other] = await store.readInputs([
         { run: one.run, targets: ["list", "j"] },
-        { run: one.run, targets: ["nobody"] },
+        { run: one.run, targets: ["unknown"] },
         { run: two.run, targets: ["only"] },
       ]);
       assert.deepEqual(both, [

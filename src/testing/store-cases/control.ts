@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { findJournalFault, type NewRun, type RetryWrite, type Store, type TerminateWrite } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimTurns,
   commitTurn,
   COMPLETES,
   fireDue,
   getRun,
-  type Held,
+  type HeldTurn,
   LEASE_MS,
   newRun,
   registerWorker,
-  schedules,
+  taskParts,
   send,
   startEnded,
   startHeld,
@@ -22,20 +22,20 @@ import {
   turnWrite,
   type TurnParts,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 function terminate(id: string): TerminateWrite {
   return { write: "terminate", id, data: '{"terminated":true}', answer: '{"error":"x"}', cancel: '{"reason":"y"}' };
 }
 
-/** What starts one child in its parent's commit. */
-function childOf(id: string, differently?: Partial<NewRun>): TurnParts {
+/** A child for its parent's commit. */
+function childOf(id: string, overrides?: Partial<NewRun>): TurnParts {
   const command = "ChildWorkflow(0)";
   const taken = { type: "ChildWorkflowFailed", target: command, data: "{}" } as const;
   return {
     entries: [["ChildWorkflowInitiated", command]],
-    children: [{ run: newRun(id, differently), command, detached: false, taken }],
+    children: [{ run: newRun(id, overrides), command, detached: false, taken }],
     then: "release",
   };
 }
@@ -45,7 +45,7 @@ function retry(run: number, head: number): RetryWrite {
 }
 
 /** A run of five entries that failed while a task, a timer and a child were open. */
-async function startFailed(store: Store, worker: number, id: string): Promise<Held> {
+async function startFailed(store: Store, worker: number, id: string): Promise<HeldTurn> {
   return commitTurn(store, await startHeld(store, worker, id), {
     entries: [
       ["TaskScheduled", "Task(0)", '{"index":0}'],
@@ -62,7 +62,7 @@ export const controlCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const started = await startHeld(store, worker, "order-1");
     const named = (n: number): { name: string } => ({ name: n === 0 ? "charge" : "refund" });
-    const held = await commitTurn(store, started, schedules(started, 2, named));
+    const held = await commitTurn(store, started, taskParts(started, 2, named));
     const item = await takeItem(store, worker);
     const asked = [
       { run: held.run, item: item.item },
@@ -139,28 +139,31 @@ export const controlCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("a worker cannot pause a run that another worker holds, and can pause one that no worker holds", async (store) => {
-    const worker = await registerWorker(store);
-    await startHeld(store, worker, "held");
-    const { run } = await startWaiting(store, worker, "waiting");
-    await assertNothingWritten(store, async () => {
+  storeCase(
+    "a worker cannot pause a run that another worker holds, and can pause one that no worker holds",
+    async (store) => {
+      const worker = await registerWorker(store);
+      await startHeld(store, worker, "held");
+      const { run } = await startWaiting(store, worker, "waiting");
+      await assertNothingWritten(store, async () => {
+        assert.deepEqual(
+          await store.write([
+            { write: "pause", id: "held", own: { token: "another", evidence: "{}" } },
+            { write: "pause", id: "held", own: { token: undefined, evidence: "{}" } },
+          ]),
+          [
+            { status: "not_pausable", as: "running" },
+            { status: "not_pausable", as: "running" },
+          ],
+        );
+      });
       assert.deepEqual(
-        await store.write([
-          { write: "pause", id: "held", own: { token: "another", evidence: "{}" } },
-          { write: "pause", id: "held", own: { token: undefined, evidence: "{}" } },
-        ]),
-        [
-          { status: "not_pausable", as: "running" },
-          { status: "not_pausable", as: "running" },
-        ],
+        await store.write([{ write: "pause", id: "waiting", own: { token: undefined, evidence: "{}" } }]),
+        [{ status: "committed", run }],
       );
-    });
-    assert.deepEqual(
-      await store.write([{ write: "pause", id: "waiting", own: { token: undefined, evidence: "{}" } }]),
-      [{ status: "committed", run }],
-    );
-    assert.equal((await getRun(store, "waiting")).evidence, "{}");
-  }),
+      assert.equal((await getRun(store, "waiting")).evidence, "{}");
+    },
+  ),
 
   storeCase("a due run is no longer due once it is paused", async (store) => {
     const worker = await registerWorker(store);
@@ -171,22 +174,19 @@ export const controlCases: readonly StoreCase[] = [
     assert.equal((await claimTurns(store, worker)).length, 1);
   }),
 
-  storeCase(
-    "the holder of a paused run can commit, and releases the turn without making it due",
-    async (store) => {
-      const worker = await registerWorker(store);
-      const held = await startHeld(store, worker, "order-1");
-      await store.write([{ write: "pause", id: "order-1" }]);
-      assert.equal((await store.readProgress([held.run]))[0]?.token, held.token);
-      const next = await commitTurn(store, held, { entries: [WAITS] });
-      await send(store, "order-1");
-      await commitTurn(store, next, { then: "release" });
-      assert.equal((await getRun(store, "order-1")).status, "paused");
-      assert.deepEqual(await claimTurns(store, worker), []);
-      await store.write([{ write: "resume", id: "order-1" }]);
-      assert.equal((await takeTurn(store, worker)).inbox.length, 1);
-    },
-  ),
+  storeCase("the holder of a paused run can commit, and releases the turn without making it due", async (store) => {
+    const worker = await registerWorker(store);
+    const held = await startHeld(store, worker, "order-1");
+    await store.write([{ write: "pause", id: "order-1" }]);
+    assert.equal((await store.readProgress([held.run]))[0]?.token, held.token);
+    const next = await commitTurn(store, held, { entries: [WAITS] });
+    await send(store, "order-1");
+    await commitTurn(store, next, { then: "release" });
+    assert.equal((await getRun(store, "order-1")).status, "paused");
+    assert.deepEqual(await claimTurns(store, worker), []);
+    await store.write([{ write: "resume", id: "order-1" }]);
+    assert.equal((await takeTurn(store, worker)).inbox.length, 1);
+  }),
 
   storeCase("a paused run whose turn is returned or taken over stays paused", async (store, { clock }) => {
     const worker = await registerWorker(store);
@@ -230,7 +230,7 @@ export const controlCases: readonly StoreCase[] = [
     await assertNothingWritten(store, async () => {
       assert.deepEqual(
         await store.write([
-          { write: "pause", id: "nobody" },
+          { write: "pause", id: "unknown" },
           { write: "pause", id: "ended" },
           { write: "pause", id: "stopped" },
         ]),
@@ -244,12 +244,12 @@ export const controlCases: readonly StoreCase[] = [
     async (store) => {
       const worker = await registerWorker(store);
       const started = await startHeld(store, worker, "order-1");
-      const held = await commitTurn(store, started, schedules(started, 2));
+      const held = await commitTurn(store, started, taskParts(started, 2));
       await send(store, "order-1");
       const [outcome] = await store.write([terminate("order-1")]);
       assert.equal(outcome.status, "committed");
       const record = await getRun(store, "order-1");
-      assert.deepEqual(outcome, { status: "committed", record, told: [] });
+      assert.deepEqual(outcome, { status: "committed", record, notified: [] });
       assert.deepEqual(
         [record.status, record.endedAt, record.head, record.unread],
         ["cancelled", store.now(), held.head + 1, 1],
@@ -289,7 +289,7 @@ export const controlCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     await startEnded(store, worker, "ended");
     await assertNothingWritten(store, async () => {
-      assert.deepEqual(await store.write([terminate("nobody"), terminate("ended")]), [
+      assert.deepEqual(await store.write([terminate("unknown"), terminate("ended")]), [
         { status: "no_run" },
         { status: "ended", as: "completed" },
       ]);
@@ -370,7 +370,7 @@ export const controlCases: readonly StoreCase[] = [
     "a retried run keeps the dedup ids of its messages and its settled ports, except those that are reopened",
     async (store) => {
       const worker = await registerWorker(store);
-      const told = (target: string, dedupId?: string) =>
+      const deliver = (target: string, dedupId?: string) =>
         ({
           write: "message",
           to: "order-1",
@@ -379,12 +379,12 @@ export const controlCases: readonly StoreCase[] = [
           ...(dedupId !== undefined && { dedupId }),
         }) as const;
       const held = await startHeld(store, worker, "order-1");
-      await store.write([told("add", "click-1"), told("paid"), told("approved")]);
+      await store.write([deliver("add", "click-1"), deliver("paid"), deliver("approved")]);
       const ends = { entries: [["RunFailed", ""]], then: "failed", read: 3 } as const;
       await commitTurn(store, held, ends);
       const { run, head } = await getRun(store, "order-1");
       await store.write([{ ...retry(run, head), data: '{"commands":0,"from":2}', reopened: ["approved"] }]);
-      const outcomes = await store.write([told("add", "click-1"), told("paid"), told("approved"), told("approved")]);
+      const outcomes = await store.write([deliver("add", "click-1"), deliver("paid"), deliver("approved"), deliver("approved")]);
       assert.deepEqual(
         outcomes.map(({ status }) => status),
         ["duplicate", "duplicate", "committed", "duplicate"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { EndedRunStatus, EntryType } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimItems,
   claimTurns,
@@ -8,15 +8,15 @@ import {
   COMPLETES,
   fireDue,
   getRun,
-  itemEnd,
+  endItemWrite,
   message,
   registerWorker,
   resolved,
-  schedules,
+  taskParts,
   send,
   startHeld,
   turnWrite,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const endCases: readonly StoreCase[] = [
@@ -45,7 +45,7 @@ export const endCases: readonly StoreCase[] = [
   storeCase("after the end every token is void, and a message returns ended", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const busy = await commitTurn(store, held, schedules(held, 2));
+    const busy = await commitTurn(store, held, taskParts(held, 2));
     const [one] = await claimItems(store, worker, ["charge"], 1);
     assert.ok(one !== undefined);
     const ended = await commitTurn(store, busy, COMPLETES);
@@ -53,7 +53,7 @@ export const endCases: readonly StoreCase[] = [
       const [turn, stop, item, back, sent, resumed] = await store.write([
         turnWrite(store, ended, { entries: [["StateSet", "State(0)"]] }),
         { write: "stop", run: ended.run, token: ended.token, status: "blocked", evidence: "{}" },
-        itemEnd(one),
+        endItemWrite(one),
         { write: "return-item", run: one.run, item: one.item, token: one.token, attempt: 1 },
         message("order-1"),
         { write: "resume", id: "order-1" },
@@ -69,7 +69,7 @@ export const endCases: readonly StoreCase[] = [
   storeCase("the end of a run deletes its items, timers and inbox and counts the unread messages", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const tasks = schedules(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 50 } : {}));
+    const tasks = taskParts(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 50 } : {}));
     const busy = await commitTurn(store, held, {
       entries: [...tasks.entries, ["TimerStarted", "Timer(0)"]],
       items: [
@@ -101,7 +101,7 @@ export const endCases: readonly StoreCase[] = [
     async (store) => {
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1");
-      await commitTurn(store, await commitTurn(store, held, schedules(held, 1_500)), COMPLETES);
+      await commitTurn(store, await commitTurn(store, held, taskParts(held, 1_500)), COMPLETES);
       assert.deepEqual(await claimItems(store, worker), []);
       for (let sweeps = 0; sweeps < 3; sweeps++) await store.reap(worker);
       assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });

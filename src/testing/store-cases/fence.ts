@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimItems,
   commitTurn,
   COMPLETES,
   fireDue,
-  itemEnd,
+  endItemWrite,
   LEASE_MS,
   newToken,
   registerWorker,
-  schedules,
+  taskParts,
   send,
   startHeld,
   takeItem,
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const fenceCases: readonly StoreCase[] = [
@@ -27,7 +27,7 @@ export const fenceCases: readonly StoreCase[] = [
     const busy = await commitTurn(
       store,
       held,
-      schedules(held, 2, (n) => ({ claim: { worker, token: tokens[n] ?? "" } })),
+      taskParts(held, 2, (n) => ({ claim: { worker, token: tokens[n] ?? "" } })),
     );
     const finished = tokens.map((token, n) => ({ item: `Task(${n})`, token }));
     const done = await commitTurn(store, busy, {
@@ -38,7 +38,7 @@ export const fenceCases: readonly StoreCase[] = [
       finished,
     });
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
-    const [late] = await store.write([itemEnd({ run: held.run, item: "Task(0)", token: tokens[0] ?? "" })]);
+    const [late] = await store.write([endItemWrite({ run: held.run, item: "Task(0)", token: tokens[0] ?? "" })]);
     assert.equal(late.status, "lease_lost");
     await commitTurn(store, done, COMPLETES);
   }),
@@ -50,7 +50,7 @@ export const fenceCases: readonly StoreCase[] = [
     const busy = await commitTurn(
       store,
       held,
-      schedules(held, 2, (n) => ({ claim: { worker, token: tokens[n] ?? "" } })),
+      taskParts(held, 2, (n) => ({ claim: { worker, token: tokens[n] ?? "" } })),
     );
     const [first, second] = tokens.map((token, n) => ({ item: `Task(${n})`, token }));
     assert.ok(first !== undefined && second !== undefined);
@@ -75,7 +75,7 @@ export const fenceCases: readonly StoreCase[] = [
   storeCase("an item that another worker took over rejects the commit of the worker that lost it", async (store, t) => {
     const slow = await registerWorker(store, "slow");
     const held = await startHeld(store, slow, "order-1");
-    const busy = await commitTurn(store, held, { ...schedules(held, 1), then: "release" });
+    const busy = await commitTurn(store, held, { ...taskParts(held, 1), then: "release" });
     const mine = await takeItem(store, slow);
     t.clock.advance(LEASE_MS);
     const next = await registerWorker(store, "next");
@@ -98,7 +98,7 @@ export const fenceCases: readonly StoreCase[] = [
     const busy = await commitTurn(
       store,
       held,
-      schedules(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 5 } : {})),
+      taskParts(held, 3, (n) => (n === 2 ? { availableAt: store.now() + 5 } : {})),
     );
     const [claimed] = await claimItems(store, worker, ["charge"], 1);
     assert.ok(claimed !== undefined);
@@ -110,7 +110,7 @@ export const fenceCases: readonly StoreCase[] = [
     t.clock.advance(10);
     await fireDue(store);
     assert.deepEqual(await claimItems(store, worker), []);
-    assert.equal((await store.write([itemEnd(claimed)]))[0].status, "lease_lost");
+    assert.equal((await store.write([endItemWrite(claimed)]))[0].status, "lease_lost");
     assert.deepEqual(await store.readInbox(held.run, 0), []);
   }),
 ];

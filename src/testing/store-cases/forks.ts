@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { snapshotText, type Arrival, type ForkWrite, type MessageWrite, type Store } from "../../kernel/index.ts";
 import { GRAPH, startGraph, step, stepsOf } from "./checkpoints.ts";
-import { assertNothingWritten } from "./dump.ts";
-import { commitTurn, COMPLETES, newRun, registerWorker, startRun, takeTurn, type Held } from "./moves.ts";
+import { assertNothingWritten } from "./store-dump.ts";
+import { commitTurn, COMPLETES, newRun, registerWorker, startRun, takeTurn, type HeldTurn } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 /** A fork of a graph's step, with another value. */
 async function forkWrite(
   store: Store,
-  origin: Held,
+  origin: HeldTurn,
   from: number,
   id: string,
-  differently: Partial<ForkWrite> = {},
+  overrides: Partial<ForkWrite> = {},
 ): Promise<ForkWrite> {
   const row = await store.findCheckpoint(origin.run, from, false);
   const key = `${id}/${from}`;
@@ -23,11 +23,11 @@ async function forkWrite(
     data: JSON.stringify({ delta: { set: { n: 70 } }, frontier: [], key, label: "forked", step: from }),
     checkpoint: { step: from, key, label: "forked", state: snapshotText([], ['{"n":70}']) },
     settled: [],
-    ...differently,
+    ...overrides,
   };
 }
 
-async function twoSteps(store: Store, worker: number, id: string): Promise<Held> {
+async function twoSteps(store: Store, worker: number, id: string): Promise<HeldTurn> {
   const held = await startGraph(store, worker, id);
   return commitTurn(store, held, step(held, 1));
 }
@@ -141,28 +141,25 @@ export const forkCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase(
-    "the entries of steps are read between two steps, up to a limit",
-    async (store) => {
-      const worker = await registerWorker(store);
-      let held = await startGraph(store, worker, "a");
-      for (const number of [1, 2, 3, 4]) {
-        held = await commitTurn(store, held, { entries: [["NodeCompleted", `Node(${number}.0)`]] });
-        held = await commitTurn(store, held, step(held, number));
-      }
-      const read = async (...args: readonly [number, number, number?]): Promise<readonly number[]> =>
-        (await store.readSteps(held.run, ...args)).map(({ type, seq, data }) => {
-          assert.equal(type, "StepCommitted");
-          const { step: number } = JSON.parse(data) as { step: number };
-          assert.equal(seq, 2 + 2 * number);
-          return number;
-        });
-      assert.deepEqual(await read(-1, 9), [0, 1, 2, 3, 4]);
-      assert.deepEqual(await read(1, 3), [2, 3]);
-      assert.deepEqual(await read(0, 9, 2), [1, 2]);
-      assert.deepEqual(await store.readSteps(held.run + 1, -1, 9), []);
-    },
-  ),
+  storeCase("the entries of steps are read between two steps, up to a limit", async (store) => {
+    const worker = await registerWorker(store);
+    let held = await startGraph(store, worker, "a");
+    for (const number of [1, 2, 3, 4]) {
+      held = await commitTurn(store, held, { entries: [["NodeCompleted", `Node(${number}.0)`]] });
+      held = await commitTurn(store, held, step(held, number));
+    }
+    const read = async (...args: readonly [number, number, number?]): Promise<readonly number[]> =>
+      (await store.readSteps(held.run, ...args)).map(({ type, seq, data }) => {
+        assert.equal(type, "StepCommitted");
+        const { step: number } = JSON.parse(data) as { step: number };
+        assert.equal(seq, 2 + 2 * number);
+        return number;
+      });
+    assert.deepEqual(await read(-1, 9), [0, 1, 2, 3, 4]);
+    assert.deepEqual(await read(1, 3), [2, 3]);
+    assert.deepEqual(await read(0, 9, 2), [1, 2]);
+    assert.deepEqual(await store.readSteps(held.run + 1, -1, 9), []);
+  }),
 
   storeCase("the newest checkpoint with a label is found, up to a step", async (store) => {
     const worker = await registerWorker(store);

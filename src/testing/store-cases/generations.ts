@@ -7,39 +7,39 @@ import {
   COMPLETES,
   type EntryParts,
   getRun,
-  type Held,
+  type HeldTurn,
   inboxData,
   message,
   newToken,
   registerWorker,
   resolved,
-  schedules,
+  taskParts,
   send,
-  sleepsUntil,
+  timerParts,
   startHeld,
   startRun,
   startWrite,
   takeTurn,
   turnWrite,
   type TurnParts,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const CONTINUED: EntryParts = ["RunContinued", "", '{"version":1}'];
 
-function next(differently: Partial<NextGeneration> = {}): NextGeneration {
-  return { version: 1, started: '{"input":"again"}', runtime: "the next machine", carried: [], ...differently };
+function next(overrides: Partial<NextGeneration> = {}): NextGeneration {
+  return { version: 1, started: '{"input":"again"}', runtime: "the next machine", carried: [], ...overrides };
 }
 
-/** Ends the generation in somebody's hands and starts the next. */
+/** Ends the held generation and starts the next. */
 async function goOn(
   store: Store,
-  held: Held,
-  differently?: Partial<NextGeneration>,
+  held: HeldTurn,
+  overrides?: Partial<NextGeneration>,
   parts: TurnParts = {},
 ): Promise<RunRecord> {
   const entries = [...(parts.entries ?? []), CONTINUED];
-  const write = turnWrite(store, held, { ...parts, entries, then: "continued", next: next(differently) });
+  const write = turnWrite(store, held, { ...parts, entries, then: "continued", next: next(overrides) });
   const [outcome] = await store.write([write]);
   assert.equal(outcome.status, "committed");
   assert.ok(outcome.next !== undefined, "the next generation should be answered");
@@ -105,8 +105,8 @@ export const generationCases: readonly StoreCase[] = [
   storeCase("an answer to a command of the old generation does not reach the next", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const tasks = schedules(held, 2);
-    const timers = sleepsUntil({ ...held, head: held.head + 2 }, store.now() + 5, store.now() + 500);
+    const tasks = taskParts(held, 2);
+    const timers = timerParts({ ...held, head: held.head + 2 }, store.now() + 5, store.now() + 500);
     const busy = await commitTurn(store, held, {
       entries: [...tasks.entries, ...timers.entries],
       items: [...tasks.items, ...timers.items],
@@ -119,7 +119,7 @@ export const generationCases: readonly StoreCase[] = [
     await store.write([{ write: "fire-due", limit: 10 }]);
     const record = await goOn(store, busy);
     assert.deepEqual([record.arrivals, await store.readInbox(record.run, 0)], [0, []]);
-    // What is still at work for it ends nowhere, and what was to come due does not.
+    // Results of its running items are dropped, and its timers do not fire.
     const [outcome] = await store.write([
       { write: "end-item", run: late.run, item: late.item, token: late.token, arrival },
     ]);
@@ -135,7 +135,7 @@ export const generationCases: readonly StoreCase[] = [
     const record = await goOn(store, held);
     const [sent] = await store.write([message("order-1")]);
     assert.deepEqual(sent, { status: "committed", run: record.run });
-    // It is the run it was when it was started: compared is what that was given.
+    // A start compares with the input of the first generation.
     const [again] = await store.write([startWrite("order-1")]);
     assert.ok(again.status === "exists");
     assert.deepEqual([again.record.run, again.first.data], [record.run, JSON.stringify({ input: "order-1" })]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Write } from "../../kernel/index.ts";
 import {
-  after,
+  heldAfter,
   claimTurns,
   commitTurn,
   COMPLETES,
@@ -19,7 +19,7 @@ import {
   turnWrite,
   WAITS,
   WAITS_AGAIN,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const inboxCases: readonly StoreCase[] = [
@@ -48,7 +48,7 @@ export const inboxCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const run = await startRun(store, "order-1");
     await commitTurn(store, await startHeld(store, worker, "gone"), { entries: [["RunFailed", ""]], then: "failed" });
-    assert.deepEqual(await store.write([message("order-1"), message("nobody"), message("gone")]), [
+    assert.deepEqual(await store.write([message("order-1"), message("unknown"), message("gone")]), [
       { status: "committed", run: run.run },
       { status: "no_run" },
       { status: "ended", as: "failed" },
@@ -88,7 +88,7 @@ export const inboxCases: readonly StoreCase[] = [
       const write = turnWrite(store, held, { entries: [["StateSet", `State(${states++})`]], read, then });
       const [outcome] = await store.write([write]);
       assert.equal(outcome.status, "committed");
-      held = after(held, write);
+      held = heldAfter(held, write);
       return outcome.more;
     };
     assert.equal(await moreAfter(0, "hold"), false);
@@ -104,19 +104,22 @@ export const inboxCases: readonly StoreCase[] = [
     assert.deepEqual(await claimTurns(store, worker), []);
   }),
 
-  storeCase("a message in the batch of the run's end is counted as unread or returns ended, and is never stored", async (store) => {
-    const worker = await registerWorker(store);
-    const held = await startHeld(store, worker, "order-1");
-    const [before, end, late] = await store.write([
-      message("order-1"),
-      turnWrite(store, held, COMPLETES),
-      message("order-1"),
-    ]);
-    assert.deepEqual([before.status, end.status], ["committed", "committed"]);
-    assert.deepEqual(late, { status: "ended", as: "completed" });
-    assert.deepEqual(await store.readInbox(held.run, 0), []);
-    assert.equal((await getRun(store, "order-1")).unread, 1);
-  }),
+  storeCase(
+    "a message in the batch of the run's end is counted as unread or returns ended, and is never stored",
+    async (store) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      const [before, end, late] = await store.write([
+        message("order-1"),
+        turnWrite(store, held, COMPLETES),
+        message("order-1"),
+      ]);
+      assert.deepEqual([before.status, end.status], ["committed", "committed"]);
+      assert.deepEqual(late, { status: "ended", as: "completed" });
+      assert.deepEqual(await store.readInbox(held.run, 0), []);
+      assert.equal((await getRun(store, "order-1")).unread, 1);
+    },
+  ),
 
   storeCase("a second message to a target that accepts one is a duplicate", async (store) => {
     const run = await startRun(store, "order-1");
@@ -207,7 +210,7 @@ export const inboxCases: readonly StoreCase[] = [
       messages: [
         { to: ended.run, arrival: resolved() },
         { to: "ended", arrival: resolved() },
-        { to: "nobody", arrival: resolved() },
+        { to: "unknown", arrival: resolved() },
         { to: 4_711, arrival: resolved() },
       ],
     });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimItems,
   claimTurns,
@@ -7,16 +7,16 @@ import {
   COMPLETES,
   fireDue,
   getRun,
-  itemEnd,
+  endItemWrite,
   newToken,
   registerWorker,
-  schedules,
+  taskParts,
   startHeld,
   startWithTasks,
   takeItem,
   takeTurn,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const itemCases: readonly StoreCase[] = [
@@ -86,7 +86,7 @@ export const itemCases: readonly StoreCase[] = [
     const held = await startWithTasks(store, mine, "order-1", 1, () => ({ claim: { worker: mine, token } }));
     assert.deepEqual(await claimItems(store, other), []);
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 1, delayed: 0 });
-    const [outcome] = await store.write([itemEnd({ run: held.run, item: "Task(0)", token })]);
+    const [outcome] = await store.write([endItemWrite({ run: held.run, item: "Task(0)", token })]);
     assert.equal(outcome.status, "committed");
   }),
 
@@ -95,7 +95,7 @@ export const itemCases: readonly StoreCase[] = [
     const held = await startWithTasks(store, worker, "order-1", 1);
     const item = await takeItem(store, worker);
     assert.deepEqual(await claimTurns(store, worker), []);
-    assert.deepEqual(await store.write([itemEnd(item, '{"output":"✓"}')]), [{ status: "committed" }]);
+    assert.deepEqual(await store.write([endItemWrite(item, '{"output":"✓"}')]), [{ status: "committed" }]);
     const turn = await takeTurn(store, worker);
     assert.deepEqual(turn.inbox, [{ arrival: 1, type: "TaskCompleted", target: "Task(0)", data: '{"output":"✓"}' }]);
     assert.equal(turn.run, held.run);
@@ -112,25 +112,25 @@ export const itemCases: readonly StoreCase[] = [
     await startWithTasks(store, worker, "order-1", 2);
     const [one, two] = await claimItems(store, worker);
     assert.ok(one !== undefined && two !== undefined);
-    const [first, second] = await store.write([itemEnd(one), itemEnd(one)]);
+    const [first, second] = await store.write([endItemWrite(one), endItemWrite(one)]);
     assert.deepEqual([first.status, second.status], ["committed", "lease_lost"]);
     await assertNothingWritten(store, async () => {
       const outcomes = await store.write([
-        itemEnd(one),
-        itemEnd({ ...two, token: newToken() }),
-        itemEnd({ ...two, token: one.token }),
+        endItemWrite(one),
+        endItemWrite({ ...two, token: newToken() }),
+        endItemWrite({ ...two, token: one.token }),
         { write: "return-item", run: two.run, item: two.item, token: newToken(), attempt: 1 },
       ]);
       for (const outcome of outcomes) assert.equal(outcome.status, "lease_lost");
     });
-    assert.equal((await store.write([itemEnd(two)]))[0].status, "committed");
+    assert.equal((await store.write([endItemWrite(two)]))[0].status, "committed");
   }),
 
   storeCase("the results of one run in one batch all arrive, except the rejected ones", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "order-1", 5);
     const items = await claimItems(store, worker);
-    const writes = items.map((item, n) => itemEnd(n % 2 === 0 ? item : { ...item, token: newToken() }));
+    const writes = items.map((item, n) => endItemWrite(n % 2 === 0 ? item : { ...item, token: newToken() }));
     const statuses = (await store.write(writes)).map((outcome) => outcome.status);
     assert.deepEqual(statuses, ["committed", "lease_lost", "committed", "lease_lost", "committed"]);
     assert.deepEqual(
@@ -149,7 +149,7 @@ export const itemCases: readonly StoreCase[] = [
       { write: "return-item", run: first.run, item: first.item, token: first.token, attempt: 1, failures },
     ]);
     assert.deepEqual(back, { status: "committed" });
-    assert.equal((await store.write([itemEnd(first)]))[0].status, "lease_lost");
+    assert.equal((await store.write([endItemWrite(first)]))[0].status, "lease_lost");
     const second = await takeItem(store, worker);
     assert.deepEqual(
       [second.item, second.attempt, second.failures, second.data],
@@ -160,7 +160,7 @@ export const itemCases: readonly StoreCase[] = [
     ]);
     const third = await takeItem(store, worker);
     assert.deepEqual([third.attempt, third.failures], [1, failures]);
-    assert.equal((await store.write([itemEnd(third)]))[0].status, "committed");
+    assert.equal((await store.write([endItemWrite(third)]))[0].status, "committed");
   }),
 
   storeCase("an item returned with a delay is not ready before its time", async (store, t) => {
@@ -192,7 +192,7 @@ export const itemCases: readonly StoreCase[] = [
     const failures = '[{"message":"no\u2028"}]';
     const back = { write: "return-item", run, attempt: 2 } as const;
     await store.write([{ ...back, item: "Task(0)", token: first!.token, availableAt, failures }]);
-    await store.write([itemEnd(second!)]);
+    await store.write([endItemWrite(second!)]);
     const [delayed, gone] = await store.readItems(run, ["Task(0)", "Task(1)"]);
     assert.deepEqual([delayed, gone], [{ state: "delayed", attempt: 2, availableAt, failures }, undefined]);
     t.clock.advance(1_000);
@@ -225,11 +225,11 @@ export const itemCases: readonly StoreCase[] = [
   storeCase("a result in the batch of its run's end is dropped, and its item is deleted", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const busy = await commitTurn(store, held, schedules(held, 2));
+    const busy = await commitTurn(store, held, taskParts(held, 2));
     const [one, two] = await claimItems(store, worker);
     assert.ok(one !== undefined && two !== undefined);
     const ended = await commitTurn(store, busy, COMPLETES);
-    await store.write([itemEnd(one), itemEnd(two)]);
+    await store.write([endItemWrite(one), endItemWrite(two)]);
     assert.deepEqual(await store.readInbox(ended.run, 0), []);
     assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
     assert.deepEqual(await claimItems(store, worker), []);
@@ -240,10 +240,10 @@ export const itemCases: readonly StoreCase[] = [
   storeCase("a result for a stopped run is kept until it is resumed", async (store) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const busy = await commitTurn(store, held, schedules(held, 1));
+    const busy = await commitTurn(store, held, taskParts(held, 1));
     const item = await takeItem(store, worker);
     await store.write([{ write: "stop", run: busy.run, token: busy.token, status: "blocked", evidence: "{}" }]);
-    assert.equal((await store.write([itemEnd(item)]))[0].status, "committed");
+    assert.equal((await store.write([endItemWrite(item)]))[0].status, "committed");
     assert.deepEqual(await claimTurns(store, worker), []);
     await store.write([{ write: "resume", id: "order-1" }]);
     assert.deepEqual(

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { MAX_TAKEOVERS, type Store } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimItems,
   claimTurns,
   commitTurn,
   COMPLETES,
   getRun,
-  itemEnd,
+  endItemWrite,
   LEASE_MS,
   newToken,
   registerWorker,
-  schedules,
+  taskParts,
   send,
   startHeld,
   startRun,
@@ -20,10 +20,10 @@ import {
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { type CaseTools, storeCase, type StoreCase } from "./store-case.ts";
 
-/** Lets every lease but a new worker's run out and has that worker take over. */
+/** Lets every lease expire and takes over with a new worker. */
 async function takeOver(store: Store, t: CaseTools) {
   t.clock.advance(LEASE_MS);
   return store.reap(await registerWorker(store, "reaper"));
@@ -65,7 +65,7 @@ export const leaseCases: readonly StoreCase[] = [
   storeCase("a worker's lease is listed until it is released", async (store, t) => {
     const startedAt = store.now();
     const worker = await store.registerWorker("shop-1", 5_000);
-    const listed = { worker, name: "shop-1", startedAt, about: undefined, doing: undefined };
+    const listed = { worker, name: "shop-1", startedAt, profile: undefined, activity: undefined };
     assert.deepEqual(await store.listWorkers(), [{ ...listed, until: store.now() + 5_000 }]);
     t.clock.advance(1_000);
     assert.equal(await store.renewLease(worker, 8_000), true);
@@ -136,37 +136,40 @@ export const leaseCases: readonly StoreCase[] = [
     assert.ok(!(await store.info()).workers.some((row) => row.worker === worker));
   }),
 
-  storeCase("the turns and items of an expired worker are claimed by others, and its tokens are void", async (store, t) => {
-    const worker = await registerWorker(store);
-    const held = await startHeld(store, worker, "order-1");
-    const preclaimed = newToken();
-    const busy = await commitTurn(
-      store,
-      held,
-      schedules(held, 3, (n) => (n === 0 ? { claim: { worker, token: preclaimed } } : {})),
-    );
-    const [claimed] = await claimItems(store, worker, ["charge"], 1);
-    assert.ok(claimed !== undefined);
-    await startHeld(store, worker, "order-2");
+  storeCase(
+    "the turns and items of an expired worker are claimed by others, and its tokens are void",
+    async (store, t) => {
+      const worker = await registerWorker(store);
+      const held = await startHeld(store, worker, "order-1");
+      const preclaimed = newToken();
+      const busy = await commitTurn(
+        store,
+        held,
+        taskParts(held, 3, (n) => (n === 0 ? { claim: { worker, token: preclaimed } } : {})),
+      );
+      const [claimed] = await claimItems(store, worker, ["charge"], 1);
+      assert.ok(claimed !== undefined);
+      await startHeld(store, worker, "order-2");
 
-    assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 2, items: 2 });
-    await assertNothingWritten(store, async () => {
-      const outcomes = await store.write([
-        turnWrite(store, busy, { entries: [["StateSet", "State(0)"]] }),
-        itemEnd(claimed),
-        itemEnd({ run: held.run, item: "Task(0)", token: preclaimed }),
-      ]);
-      for (const outcome of outcomes) assert.equal(outcome.status, "lease_lost");
-    });
+      assert.deepEqual(await takeOver(store, t), { workers: 1, turns: 2, items: 2 });
+      await assertNothingWritten(store, async () => {
+        const outcomes = await store.write([
+          turnWrite(store, busy, { entries: [["StateSet", "State(0)"]] }),
+          endItemWrite(claimed),
+          endItemWrite({ run: held.run, item: "Task(0)", token: preclaimed }),
+        ]);
+        for (const outcome of outcomes) assert.equal(outcome.status, "lease_lost");
+      });
 
-    const next = await registerWorker(store);
-    assert.deepEqual((await claimTurns(store, next)).map((turn) => turn.record.id).sort(), ["order-1", "order-2"]);
-    const items = await claimItems(store, next);
-    assert.equal(items.length, 3);
-    const again = items.find((item) => item.item === claimed.item);
-    assert.ok(again !== undefined && again.token !== claimed.token);
-    assert.deepEqual([again.data, again.attempt], [claimed.data, claimed.attempt]);
-  }),
+      const next = await registerWorker(store);
+      assert.deepEqual((await claimTurns(store, next)).map((turn) => turn.record.id).sort(), ["order-1", "order-2"]);
+      const items = await claimItems(store, next);
+      assert.equal(items.length, 3);
+      const again = items.find((item) => item.item === claimed.item);
+      assert.ok(again !== undefined && again.token !== claimed.token);
+      assert.deepEqual([again.data, again.attempt], [claimed.data, claimed.attempt]);
+    },
+  ),
 
   storeCase("messages that arrived while a lost turn was held are delivered to the next holder", async (store, t) => {
     const worker = await registerWorker(store);
@@ -200,7 +203,7 @@ export const leaseCases: readonly StoreCase[] = [
     await commitTurn(
       store,
       held,
-      schedules(held, 3, () => ({ claim: { worker, token: newToken() } })),
+      taskParts(held, 3, () => ({ claim: { worker, token: newToken() } })),
     );
     t.clock.advance(LEASE_MS);
     const [one, two] = [await registerWorker(store), await registerWorker(other)];
@@ -282,7 +285,7 @@ export const leaseCases: readonly StoreCase[] = [
       const item = await takeItem(store, worker);
       await store.releaseWorker(worker);
       await assertNothingWritten(store, async () => {
-        const [turn, end] = await store.write([turnWrite(store, held, { entries: [WAITS] }), itemEnd(item)]);
+        const [turn, end] = await store.write([turnWrite(store, held, { entries: [WAITS] }), endItemWrite(item)]);
         assert.deepEqual([turn.status, end.status], ["lease_lost", "lease_lost"]);
       });
     }
@@ -311,7 +314,7 @@ export const leaseCases: readonly StoreCase[] = [
     await commitTurn(
       store,
       tasks,
-      schedules(tasks, 3, (n) => (n === 1 ? { claim: { worker: other, token: newToken() } } : {})),
+      taskParts(tasks, 3, (n) => (n === 1 ? { claim: { worker: other, token: newToken() } } : {})),
     );
     t.clock.advance(1_000);
     const none = { worker: undefined, items: [] };

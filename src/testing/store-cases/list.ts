@@ -10,7 +10,7 @@ import {
   startRun,
   startWaiting,
   startWrite,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 async function listIds(store: Store, filter: Partial<RunFilter> = {}): Promise<readonly string[]> {
@@ -138,7 +138,7 @@ export const listCases: readonly StoreCase[] = [
   }),
 ];
 
-/** Word of a commit may take a moment to travel. */
+/** The notice of a commit may arrive a moment later. */
 const LOOKS = 1_000;
 const LOOK_MS = 5;
 

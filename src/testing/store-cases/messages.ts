@@ -11,7 +11,7 @@ import {
   startHeld,
   startRun,
   turnWrite,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 function signalled(data: string, target = "add"): Arrival {
@@ -90,7 +90,7 @@ export const messageCases: readonly StoreCase[] = [
     const write = turnWrite(store, held, {
       entries: [["ChildWorkflowInitiated", "ChildWorkflow(0)"]],
       children: [{ run: newRun("child"), command: "ChildWorkflow(0)", detached: false, taken }],
-      messages: ["child", "stranger", "nobody"].map((to) => ({ to, arrival: signalled("1") })),
+      messages: ["child", "stranger", "unknown"].map((to) => ({ to, arrival: signalled("1") })),
       then: "release",
     });
     const [outcome] = await store.write([write]);

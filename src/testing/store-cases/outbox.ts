@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ClaimMessagesOutcome, ClaimedMessage, MessageFence, Store } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   commitTurn,
   DONE,
@@ -12,14 +12,14 @@ import {
   turnWrite,
   WAITS,
   type EntryParts,
-  type Held,
+  type HeldTurn,
   type TurnParts,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 /** Messages `Message(first)`, … to the named destinations: one entry and one row each. */
 function sends(
-  held: Held,
+  held: HeldTurn,
   destinations: readonly string[],
   first = 0,
 ): Required<Pick<TurnParts, "entries" | "outgoing">> {
@@ -44,7 +44,7 @@ async function claim(
   return outcome;
 }
 
-/** Takes the one message that is next. */
+/** Claims the one message that is due. */
 async function take(store: Store, worker: number, destinations?: readonly string[]): Promise<ClaimedMessage> {
   const { messages } = await claim(store, worker, destinations);
   assert.equal(messages.length, 1, `one message should be next, not ${messages.length}`);
@@ -61,8 +61,8 @@ async function delivered(store: Store, message: ClaimedMessage): Promise<boolean
   return outcome.status === "committed" && outcome.more;
 }
 
-/** Sends a message, waits, and gives the turn back. */
-function waitsAfter(held: Held): TurnParts {
+/** Sends a message, waits, and releases the turn. */
+function waitsAfter(held: HeldTurn): TurnParts {
   const { entries, outgoing: sent } = sends(held, ["mail"]);
   return { entries: [...entries, WAITS], outgoing: sent, then: "release" };
 }
@@ -198,22 +198,25 @@ export const outboxCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now()), { runs: 1 });
   }),
 
-  storeCase("the message of a dead worker is claimed by another one, after a longer delay with every death", async (store, t) => {
-    const doomed = await registerWorker(store, "doomed");
-    const held = await startHeld(store, doomed, "order-1");
-    await commitTurn(store, held, waitsAfter(held));
-    const message = await take(store, doomed);
-    t.clock.advance(LEASE_MS);
-    const worker = await registerWorker(store);
-    await store.reap(worker);
-    const { messages, nextAt } = await claim(store, worker);
-    assert.deepEqual([messages, nextAt], [[], store.now() + 1_000]);
-    const [late] = await store.write([{ write: "message-delivered", ...fenceOf(message) }] as const);
-    assert.equal(late.status, "lease_lost");
-    t.clock.advance(1_000);
-    const again = await take(store, worker);
-    assert.deepEqual([again.command, again.attempt], ["Message(0)", 1]);
-  }),
+  storeCase(
+    "the message of a dead worker is claimed by another one, after a longer delay with every death",
+    async (store, t) => {
+      const doomed = await registerWorker(store, "doomed");
+      const held = await startHeld(store, doomed, "order-1");
+      await commitTurn(store, held, waitsAfter(held));
+      const message = await take(store, doomed);
+      t.clock.advance(LEASE_MS);
+      const worker = await registerWorker(store);
+      await store.reap(worker);
+      const { messages, nextAt } = await claim(store, worker);
+      assert.deepEqual([messages, nextAt], [[], store.now() + 1_000]);
+      const [late] = await store.write([{ write: "message-delivered", ...fenceOf(message) }] as const);
+      assert.equal(late.status, "lease_lost");
+      t.clock.advance(1_000);
+      const again = await take(store, worker);
+      assert.deepEqual([again.command, again.attempt], ["Message(0)", 1]);
+    },
+  ),
 
   storeCase("a worker that releases returns its messages at once", async (store) => {
     const leaving = await registerWorker(store, "leaving");

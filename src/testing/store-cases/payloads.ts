@@ -3,19 +3,19 @@ import {
   commitTurn,
   inboxData,
   getRun,
-  itemEnd,
+  endItemWrite,
   registerWorker,
   resolved,
-  schedules,
+  taskParts,
   send,
   startHeld,
   startRun,
   takeItem,
   type EntryParts,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-/** Texts that databases, drivers and collations have been seen to change. */
+/** Texts that some databases, drivers or collations change. */
 const PAYLOADS: readonly (readonly [what: string, data: string])[] = [
   ["an empty object", "{}"],
   ["nothing", ""],
@@ -32,7 +32,7 @@ const PAYLOADS: readonly (readonly [what: string, data: string])[] = [
   ["a number beyond a double", "123456789012345678901234567890.10"],
 ];
 
-/** Ids that a careless collation takes for one. */
+/** Ids that some collations treat as equal. */
 const LOOKALIKES = [
   "run-A",
   "run-a",
@@ -55,7 +55,7 @@ export const payloadCases: readonly StoreCase[] = [
       const worker = await registerWorker(store);
       const held = await startHeld(store, worker, "order-1", { started: data });
       assert.equal((await store.readJournal(held.run, 0))[0]?.data, data);
-      const tasks = schedules(held, 1);
+      const tasks = taskParts(held, 1);
       const entries: readonly EntryParts[] = [["TaskScheduled", "Task(0)", data]];
       await commitTurn(store, held, { ...tasks, entries });
       assert.equal((await store.readJournal(held.run, 1))[0]?.data, data);
@@ -69,7 +69,7 @@ export const payloadCases: readonly StoreCase[] = [
       assert.equal(second.failures, data);
 
       await send(store, "order-1", resolved(data));
-      await store.write([itemEnd(second, data)]);
+      await store.write([endItemWrite(second, data)]);
       assert.deepEqual(await inboxData(store, held.run), [data, data]);
 
       const busy = { run: held.run, token: held.token };

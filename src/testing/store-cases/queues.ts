@@ -3,24 +3,24 @@ import type { ClaimItemsOutcome, NewItem, QueueLimits, Store } from "../../kerne
 import {
   claimItems,
   commitTurn,
-  itemEnd,
+  endItemWrite,
   LEASE_MS,
   newTokens,
   registerWorker,
-  schedules,
+  taskParts,
   startHeld,
   startWithTasks,
   takeItem,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 async function declare(store: Store, limits: QueueLimits, name = "mail"): Promise<void> {
   assert.deepEqual(await store.write([{ write: "declare-queue", name, limits }]), [{ status: "committed" }]);
 }
 
-/** Items in queue `mail`, under the key their letter says: `"aab"` makes three. */
-function keyed(letters: string, differently: Partial<NewItem> = {}): (n: number) => Partial<NewItem> {
-  return (n) => ({ slot: { queue: "mail", key: letters[n] ?? "" }, ...differently });
+/** Items in queue `mail`, one per letter, with the letter as key: `"aab"` makes three. */
+function keyed(letters: string, overrides: Partial<NewItem> = {}): (n: number) => Partial<NewItem> {
+  return (n) => ({ slot: { queue: "mail", key: letters[n] ?? "" }, ...overrides });
 }
 
 const lined = (): Partial<NewItem> => ({ slot: { queue: "mail" } });
@@ -47,7 +47,7 @@ export const queueCases: readonly StoreCase[] = [
     assert.deepEqual(await claim(other, two), { items: [], nextAt: undefined, held: true });
     const [first] = out;
     assert.deepEqual(first?.slot, { queue: "mail" });
-    assert.equal((await store.write([itemEnd(first)]))[0].status, "committed");
+    assert.equal((await store.write([endItemWrite(first)]))[0].status, "committed");
     assert.equal((await claim(other, two)).items.length, 1);
   }),
 
@@ -58,40 +58,43 @@ export const queueCases: readonly StoreCase[] = [
     assert.deepEqual([...namesOf(await claim(store, worker))].sort(), ["Task(0)", "Task(3)"]);
   }),
 
-  storeCase("an item whose key has no free slot does not block others, and is claimed when the key has one", async (store) => {
-    const worker = await registerWorker(store);
-    await declare(store, { perKey: { concurrency: 1 } });
-    await startWithTasks(store, worker, "order-1", 5, keyed("aaaba"));
-    const [a, b, ...rest] = (await claim(store, worker)).items;
-    assert.deepEqual([a?.item, b?.item, rest], ["Task(0)", "Task(3)", []]);
-    assert.deepEqual(a?.slot, { queue: "mail", key: "a" });
-    assert.deepEqual(await claim(store, worker), { items: [], nextAt: undefined, held: true });
-    await store.write([itemEnd({ ...b! })]);
-    assert.deepEqual(await claimItems(store, worker), []);
-    await store.write([{ ...itemEnd(a), slot: a.slot! }]);
-    assert.deepEqual(namesOf(await claim(store, worker)), ["Task(1)"]);
-  }),
+  storeCase(
+    "an item whose key has no free slot does not block others, and is claimed when the key has one",
+    async (store) => {
+      const worker = await registerWorker(store);
+      await declare(store, { perKey: { concurrency: 1 } });
+      await startWithTasks(store, worker, "order-1", 5, keyed("aaaba"));
+      const [a, b, ...rest] = (await claim(store, worker)).items;
+      assert.deepEqual([a?.item, b?.item, rest], ["Task(0)", "Task(3)", []]);
+      assert.deepEqual(a?.slot, { queue: "mail", key: "a" });
+      assert.deepEqual(await claim(store, worker), { items: [], nextAt: undefined, held: true });
+      await store.write([endItemWrite({ ...b! })]);
+      assert.deepEqual(await claimItems(store, worker), []);
+      await store.write([{ ...endItemWrite(a), slot: a.slot! }]);
+      assert.deepEqual(namesOf(await claim(store, worker)), ["Task(1)"]);
+    },
+  ),
 
   storeCase("every write that removes an item frees its key", async (store, t) => {
     const [worker, other] = [await registerWorker(store), await registerWorker(store)];
     await declare(store, { perKey: { concurrency: 1 } });
     const held = await startHeld(store, worker, "order-1");
-    const busy = await commitTurn(store, held, schedules(held, 7, keyed("aaaaaaa")));
-    // It goes back for later.
+    const busy = await commitTurn(store, held, taskParts(held, 7, keyed("aaaaaaa")));
+    // The worker returns it with a delay.
     const first = await takeItem(store, worker);
     const { run, token, slot: line = { queue: "" } } = first;
     const availableAt = store.now() + 1_000;
     await store.write([{ write: "return-item", run, item: first.item, token, slot: line, attempt: 1, availableAt }]);
-    // It ends with its run's own commit.
+    // The run's commit finishes it.
     const second = await takeItem(store, worker);
     assert.equal(second.item, "Task(1)");
     const finished = [{ item: second.item, token: second.token, slot: line }];
     const wrote = await commitTurn(store, busy, { entries: [["TaskCompleted", "Task(1)"]], finished });
-    // It is no longer wanted.
+    // The run's commit drops it.
     const third = await takeItem(store, worker);
     assert.equal(third.item, "Task(2)");
     await commitTurn(store, wrote, { dropped: ["Task(2)"], then: "release" });
-    // Its worker says goodbye.
+    // Its worker releases.
     assert.equal((await takeItem(store, other)).item, "Task(3)");
     await store.releaseWorker(other);
     assert.equal((await takeItem(store, worker)).item, "Task(3)");
@@ -107,7 +110,7 @@ export const queueCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     await declare(store, { perKey: { concurrency: 1 } });
     const first = await startHeld(store, worker, "order-1");
-    const busy = await commitTurn(store, first, schedules(first, 2, keyed("aa")));
+    const busy = await commitTurn(store, first, taskParts(first, 2, keyed("aa")));
     await startWithTasks(store, worker, "order-2", 1, keyed("a"));
     assert.equal((await takeItem(store, worker)).runId, "order-1");
     await commitTurn(store, busy, { entries: [["RunCompleted", "", '{"output":null}']], then: "completed" });

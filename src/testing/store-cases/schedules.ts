@@ -1,11 +1,20 @@
 import assert from "node:assert/strict";
 import type { EpochMs } from "../../base/index.ts";
 import type { PutScheduleOutcome, PutScheduleWrite, ScheduleRecord, ScheduleState, Store } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
-import { claimTurns, commitTurn, COMPLETES, newRun, newToken, registerWorker, startHeld, startRun } from "./moves.ts";
+import { assertNothingWritten } from "./store-dump.ts";
+import {
+  claimTurns,
+  commitTurn,
+  COMPLETES,
+  newRun,
+  newToken,
+  registerWorker,
+  startHeld,
+  startRun,
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-function state(name: string, nextAt: EpochMs, differently: Partial<ScheduleState> = {}): ScheduleState {
+function state(name: string, nextAt: EpochMs, overrides: Partial<ScheduleState> = {}): ScheduleState {
   return {
     name,
     definition: "checkout",
@@ -21,7 +30,7 @@ function state(name: string, nextAt: EpochMs, differently: Partial<ScheduleState
     lastAt: undefined,
     lastRun: undefined,
     queued: [],
-    ...differently,
+    ...overrides,
   };
 }
 
@@ -60,7 +69,7 @@ export const scheduleCases: readonly StoreCase[] = [
       jitterMs: 5_000,
       dueAt: now + 3_000,
       lastAt: now - 60_000,
-      lastRun: "nobody",
+      lastRun: "unknown",
       queued: [now - 30_000, now - 20_000],
     };
     const token = newToken();
@@ -73,20 +82,23 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.deepEqual(next.record, { ...paused, token: "another", createdAt: now, lastStatus: undefined });
   }),
 
-  storeCase("of two writes with the token of the same read, the first one writes and the second one is refused", async (store) => {
-    const { token: fence, ...read } = await made(store, state("tick", store.now()));
-    const first = put(state("tick", store.now() + 60_000), { fence, starts: [newRun("first")] });
-    const second = put(state("tick", store.now() + 90_000), { fence, starts: [newRun("second")] });
-    assert.equal(read.nextAt, store.now());
-    const [won, lost] = await store.write([first, second]);
-    assert.equal(won.status, "committed");
-    assert.deepEqual(lost, { status: "changed" });
-    assert.equal((await store.findSchedule("tick"))?.token, first.token);
-    assert.equal(await store.findRun("second"), undefined);
-    await assertNothingWritten(store, async () => {
-      assert.deepEqual(await store.write([second]), [{ status: "changed" }]);
-    });
-  }),
+  storeCase(
+    "of two writes with the token of the same read, the first one writes and the second one is refused",
+    async (store) => {
+      const { token: fence, ...read } = await made(store, state("tick", store.now()));
+      const first = put(state("tick", store.now() + 60_000), { fence, starts: [newRun("first")] });
+      const second = put(state("tick", store.now() + 90_000), { fence, starts: [newRun("second")] });
+      assert.equal(read.nextAt, store.now());
+      const [won, lost] = await store.write([first, second]);
+      assert.equal(won.status, "committed");
+      assert.deepEqual(lost, { status: "changed" });
+      assert.equal((await store.findSchedule("tick"))?.token, first.token);
+      assert.equal(await store.findRun("second"), undefined);
+      await assertNothingWritten(store, async () => {
+        assert.deepEqual(await store.write([second]), [{ status: "changed" }]);
+      });
+    },
+  ),
 
   storeCase("a schedule that exists is not created again", async (store) => {
     const before = await made(store, state("tick", store.now() + 5));
@@ -117,29 +129,26 @@ export const scheduleCases: readonly StoreCase[] = [
     assert.equal((await claimTurns(store, worker)).length, 3);
   }),
 
-  storeCase(
-    "dueSchedules returns the due schedules of the named definitions, and the next time",
-    async (store, t) => {
-      const now = store.now();
-      await made(store, state("late", now + 200));
-      await made(store, state("early", now + 100));
-      await made(store, state("other", now + 50, { definition: "refund" }));
-      assert.deepEqual(await store.dueSchedules(["checkout"], 9), { due: [], nextAt: now + 100 });
-      assert.deepEqual(await store.dueSchedules(["checkout", "refund"], 9), { due: [], nextAt: now + 50 });
-      assert.deepEqual(await store.dueSchedules(["nobody"], 9), { due: [], nextAt: undefined });
-      t.clock.advance(99);
-      assert.deepEqual(await dueNames(store), []);
-      t.clock.advance(1);
-      assert.deepEqual(await store.dueSchedules(["checkout"], 9), {
-        due: [await store.findSchedule("early")],
-        nextAt: now + 100,
-      });
-      t.clock.advance(1_000);
-      assert.deepEqual(await dueNames(store), ["early", "late"]);
-      assert.deepEqual((await store.dueSchedules(["checkout"], 1)).due.length, 1);
-      assert.deepEqual(await dueNames(store, ["refund"]), ["other"]);
-    },
-  ),
+  storeCase("dueSchedules returns the due schedules of the named definitions, and the next time", async (store, t) => {
+    const now = store.now();
+    await made(store, state("late", now + 200));
+    await made(store, state("early", now + 100));
+    await made(store, state("other", now + 50, { definition: "refund" }));
+    assert.deepEqual(await store.dueSchedules(["checkout"], 9), { due: [], nextAt: now + 100 });
+    assert.deepEqual(await store.dueSchedules(["checkout", "refund"], 9), { due: [], nextAt: now + 50 });
+    assert.deepEqual(await store.dueSchedules(["unknown"], 9), { due: [], nextAt: undefined });
+    t.clock.advance(99);
+    assert.deepEqual(await dueNames(store), []);
+    t.clock.advance(1);
+    assert.deepEqual(await store.dueSchedules(["checkout"], 9), {
+      due: [await store.findSchedule("early")],
+      nextAt: now + 100,
+    });
+    t.clock.advance(1_000);
+    assert.deepEqual(await dueNames(store), ["early", "late"]);
+    assert.deepEqual((await store.dueSchedules(["checkout"], 1)).due.length, 1);
+    assert.deepEqual(await dueNames(store, ["refund"]), ["other"]);
+  }),
 
   storeCase("a schedule that is paused or has no next time is not due", async (store) => {
     const now = store.now();
@@ -178,7 +187,7 @@ export const scheduleCases: readonly StoreCase[] = [
     const [row] = await store.readInbox(held.run, 0);
     assert.deepEqual([row?.type, row?.data], ["CancelRequested", "{}"]);
     await commitTurn(store, held, { ...COMPLETES, read: 1 });
-    for (const to of ["tick/1", "nobody"]) {
+    for (const to of ["tick/1", "unknown"]) {
       const { token: fence } = (await store.findSchedule("tick"))!;
       const again = await commit(
         store,
@@ -188,19 +197,22 @@ export const scheduleCases: readonly StoreCase[] = [
     }
   }),
 
-  storeCase("a removed schedule and its token are deleted, also when a schedule of its name is created again", async (store) => {
-    const old = await made(store, state("tick", store.now()));
-    assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "committed" }]);
-    assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "no_schedule" }]);
-    assert.equal(await store.findSchedule("tick"), undefined);
-    assert.deepEqual(await dueNames(store), []);
-    assert.deepEqual(await store.write([put(state("tick", store.now()), { fence: old.token })]), [
-      { status: "changed" },
-    ]);
-    const anew = await made(store, state("tick", store.now() + 1));
-    assert.deepEqual(await store.write([put(state("tick", 0), { fence: old.token })]), [{ status: "changed" }]);
-    assert.deepEqual(await store.findSchedule("tick"), anew);
-  }),
+  storeCase(
+    "a removed schedule and its token are deleted, also when a schedule of its name is created again",
+    async (store) => {
+      const old = await made(store, state("tick", store.now()));
+      assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "committed" }]);
+      assert.deepEqual(await store.write([{ write: "remove-schedule", name: "tick" }]), [{ status: "no_schedule" }]);
+      assert.equal(await store.findSchedule("tick"), undefined);
+      assert.deepEqual(await dueNames(store), []);
+      assert.deepEqual(await store.write([put(state("tick", store.now()), { fence: old.token })]), [
+        { status: "changed" },
+      ]);
+      const created = await made(store, state("tick", store.now() + 1));
+      assert.deepEqual(await store.write([put(state("tick", 0), { fence: old.token })]), [{ status: "changed" }]);
+      assert.deepEqual(await store.findSchedule("tick"), created);
+    },
+  ),
 
   storeCase("schedules are listed by name, page by page", async (store) => {
     for (const name of ["c", "a", "d", "b"]) await made(store, state(name, store.now()));

@@ -7,17 +7,17 @@ import {
   completed,
   counters,
   done,
-  ends,
+  endParts,
   indexOf,
-  itemDone,
+  completedItem,
   leasedTo,
   NODE,
   RUN_COMPLETED,
   spreadOf,
   startFlow,
   takeNodes,
-} from "./flow-moves.ts";
-import { claimItems, newToken, registerWorker } from "./moves.ts";
+} from "./flow-actions.ts";
+import { claimItems, newToken, registerWorker } from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const spreadCases: readonly StoreCase[] = [
@@ -34,7 +34,7 @@ export const spreadCases: readonly StoreCase[] = [
     for (const { item, seq } of items) assert.equal(seq, 2 + Math.floor(indexOf(item) / 5));
     for (const [n, item] of backwards.entries()) {
       assert.deepEqual(await counters(store, run), [`saved ${n}/12`]);
-      const { queued } = await commit(store, itemDone(item));
+      const { queued } = await commit(store, completedItem(item));
       assert.deepEqual(queued, n === 11 ? [{ item: "saved", seq: 16, token: undefined }] : []);
     }
     const [inputs] = await store.readInputs([{ run, targets: ["saved"] }]);
@@ -43,7 +43,7 @@ export const spreadCases: readonly StoreCase[] = [
       Array.from({ length: 12 }, (_, n) => [n, `{"result":${n}}`]),
     );
     const [barrier] = await takeNodes(store, worker, "saved");
-    await commit(store, completed(barrier, [], ends("completed", [done("saved"), RUN_COMPLETED])));
+    await commit(store, completed(barrier, [], endParts("completed", [done("saved"), RUN_COMPLETED])));
   }),
 
   storeCase("a spread of no items queues its barrier in the same commit", async (store) => {
@@ -53,7 +53,7 @@ export const spreadCases: readonly StoreCase[] = [
     const [barrier] = await takeNodes(store, worker, "saved");
     assert.equal(barrier.seq, 2);
     assert.deepEqual(await store.readInputs([{ run, targets: ["saved"] }]), [[]]);
-    await commit(store, completed(barrier, [], ends("completed", [done("saved"), RUN_COMPLETED])));
+    await commit(store, completed(barrier, [], endParts("completed", [done("saved"), RUN_COMPLETED])));
   }),
 
   storeCase(
@@ -64,14 +64,14 @@ export const spreadCases: readonly StoreCase[] = [
       const ready = [...(await takeNodes(store, worker, "saved[0]", "saved[1]", "saved[2]"))] as ClaimedItem[];
       for (let next = 3; next < 7; next++) {
         assert.equal((await store.readReadiness(run))[0]?.queued, next);
-        const { queued } = await commit(store, itemDone(ready.shift() as ClaimedItem));
+        const { queued } = await commit(store, completedItem(ready.shift() as ClaimedItem));
         const seq = 2 + Math.floor(next / 2);
         assert.deepEqual(queued, [{ item: `saved[${next}]`, seq, token: undefined }]);
         ready.push(...(await claimNodes(store, worker)));
         assert.equal(ready.length, 3);
       }
       assert.deepEqual(await store.readReadiness(run), [{ node: "saved", required: 7, completed: 4, queued: 7 }]);
-      const outcomes = await store.write(ready.map((item) => itemDone(item)));
+      const outcomes = await store.write(ready.map((item) => completedItem(item)));
       assert.deepEqual(
         outcomes.map((outcome) => outcome.status === "committed" && outcome.queued.map(({ item }) => item)),
         [[], [], ["saved"]],
@@ -87,7 +87,7 @@ export const spreadCases: readonly StoreCase[] = [
     for (let items = await claimNodes(store, worker); ended < 20; items = await claimNodes(store, worker)) {
       assert.equal(items.length, Math.min(8, 20 - ended));
       // The same spread twice in one write: two of its items have ended.
-      const [first, second, ...others] = items.map((item) => itemDone(item));
+      const [first, second, ...others] = items.map((item) => completedItem(item));
       const writes =
         second && first && ended === 0
           ? [{ ...first, advances: [...first.advances, ...second.advances] }, { ...second, advances: [] }, ...others]
@@ -112,12 +112,12 @@ export const spreadCases: readonly StoreCase[] = [
       claims.map(({ token }) => token),
     );
     const next = { worker, token: newToken() };
-    const { queued } = await commit(store, itemDone(held[0] as ClaimedItem, leasedTo(next)));
+    const { queued } = await commit(store, completedItem(held[0] as ClaimedItem, leasedTo(next)));
     assert.deepEqual(queued, [{ item: "saved[3]", seq: 2, token: next.token }]);
     assert.deepEqual(await claimItems(store, worker, [NODE.name]), []);
     const last = { worker, token: newToken() };
     const rest = [held[1] as ClaimedItem, third, { ...third, item: "saved[3]", token: next.token }].map((item) => {
-      const write = itemDone(item);
+      const write = completedItem(item);
       return { ...write, arrivals: write.arrivals.map((one) => ({ ...one, node: leasedTo(last) })) };
     });
     const outcomes = await store.write(rest);

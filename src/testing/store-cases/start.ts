@@ -15,7 +15,7 @@ import {
   startRun,
   startWrite,
   versioned,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const startCases: readonly StoreCase[] = [

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   claimTurns,
   commitTurn,
@@ -14,7 +14,7 @@ import {
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violation"] as const)
@@ -41,23 +41,26 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
       });
     }),
 
-    storeCase(`messages to a run stopped as ${status} are stored, and only a resume makes its turn due`, async (store) => {
-      const worker = await registerWorker(store);
-      const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
-      await store.write([{ write: "stop", run: held.run, token: held.token, status, evidence: "{}" }]);
-      await send(store, "order-1");
-      assert.deepEqual(await claimTurns(store, worker), []);
-      await store.reap(worker);
-      assert.deepEqual(await claimTurns(store, worker), []);
-      assert.equal((await getRun(store, "order-1")).status, status);
+    storeCase(
+      `messages to a run stopped as ${status} are stored, and only a resume makes its turn due`,
+      async (store) => {
+        const worker = await registerWorker(store);
+        const held = await commitTurn(store, await startHeld(store, worker, "order-1"), { entries: [WAITS] });
+        await store.write([{ write: "stop", run: held.run, token: held.token, status, evidence: "{}" }]);
+        await send(store, "order-1");
+        assert.deepEqual(await claimTurns(store, worker), []);
+        await store.reap(worker);
+        assert.deepEqual(await claimTurns(store, worker), []);
+        assert.equal((await getRun(store, "order-1")).status, status);
 
-      assert.deepEqual(await store.write([{ write: "resume", id: "order-1" }]), [
-        { status: "committed", run: held.run },
-      ]);
-      const taken = await takeTurn(store, worker);
-      assert.deepEqual([taken.run, taken.inbox.length, taken.head], [held.run, 1, held.head]);
-      await commitTurn(store, taken, { ...COMPLETES, read: 1 });
-    }),
+        assert.deepEqual(await store.write([{ write: "resume", id: "order-1" }]), [
+          { status: "committed", run: held.run },
+        ]);
+        const taken = await takeTurn(store, worker);
+        assert.deepEqual([taken.run, taken.inbox.length, taken.head], [held.run, 1, held.head]);
+        await commitTurn(store, taken, { ...COMPLETES, read: 1 });
+      },
+    ),
   ])
   .concat(
     storeCase("a stop with a wrong token writes nothing", async (store) => {
@@ -78,7 +81,7 @@ export const stopCases: readonly StoreCase[] = (["blocked", "determinism_violati
       await assertNothingWritten(store, async () => {
         assert.deepEqual(
           await store.write([
-            { write: "resume", id: "nobody" },
+            { write: "resume", id: "unknown" },
             { write: "resume", id: "queued" },
             { write: "resume", id: "ended" },
           ]),

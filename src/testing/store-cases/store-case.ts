@@ -1,12 +1,12 @@
-// Store case: one promise of the Store port, as data.
+// Store case: one guarantee of the `Store` port, as data.
 //
-// A case knows nothing of a test runner: it throws when the promise is broken. It is handed a fresh, empty store and a
-// clock it may set, and whatever it did, every store it leaves behind must be healthy by its own `check`.
+// A case needs no test runner: it throws when the store breaks the guarantee. It gets an empty store and a clock that it can set.
+// After the case, `check` of every store that is still open must find no problem.
 
 import assert from "node:assert/strict";
 import type { Store } from "../../kernel/index.ts";
 
-/** The clock the store is judged by. Nothing but these two calls may move it. */
+/** The clock of the store. Only these two calls move it. */
 export interface StoreClock {
   /** Time passes: `now()` of every open store grows by exactly this much. */
   advance(ms: number): void;
@@ -14,34 +14,34 @@ export interface StoreClock {
   setBack(ms: number): void;
 }
 
-/** A table of the user's, reached with the handle `transact` gives; promises where the database answers with them. */
+/** A user's table, used through the handle that `transact` passes. Returns promises when the database does. */
 export interface UserSql {
   create(db: unknown): unknown;
   insert(db: unknown, text: string): unknown;
   texts(db: unknown): readonly string[] | Promise<readonly string[]>;
 }
 
-/** What a case needs from the one who runs it. */
+/** What a case needs from its caller. */
 export interface StoreTest {
   readonly clock: StoreClock;
   readonly userSql: UserSql;
-  /** A fresh, empty store. Called once per case. */
+  /** Opens an empty store. Called once per case. */
   open(): Promise<Store>;
-  /** Another connection to the store `open` answered. */
+  /** Opens another connection to the store of `open`. */
   openAgain(): Promise<Store>;
-  /** Where a backup may be written; nothing is there yet. */
+  /** The path of a backup file that does not exist yet. */
   backupPath(): string;
   openBackup(path: string): Promise<Store>;
 }
 
-/** One promise every store keeps, and how it is tried. */
+/** One guarantee of every store, and its test. */
 export interface StoreCase {
-  /** A sentence that is true of every store. */
+  /** A sentence that is true for every store. */
   readonly name: string;
   run(t: StoreTest): Promise<void>;
 }
 
-/** What the body of a case may use besides its first store. */
+/** What the body of a case can use besides its first store. */
 export interface CaseTools {
   readonly clock: StoreClock;
   readonly userSql: UserSql;
@@ -74,9 +74,10 @@ export function storeCase(name: string, body: (store: Store, tools: CaseTools) =
       };
       try {
         await body(track(await t.open()), tools);
-        for (const store of open) assert.deepEqual(await store.check(), [], "check() finds a problem afterwards");
+        for (const store of open)
+          assert.deepEqual(await store.check(), [], "check() must find no problem after the case");
       } finally {
-        // Last opened, first closed: the first connection may own what the others use.
+        // In reverse order: the first connection may own what the others use.
         for (const store of [...open].reverse()) await store.close();
       }
     },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { NewChunk, Store } from "../../kernel/index.ts";
 import {
-  after,
+  heldAfter,
   claimTurns,
   commitTurn,
   COMPLETES,
@@ -12,15 +12,15 @@ import {
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-/** What the code of a run emits, counted from `first`. */
+/** Chunks that the code of a run emits, numbered from `first`. */
 function says(stream: string, first: number, ...data: readonly string[]): readonly NewChunk[] {
   return data.map((text, index) => ({ stream, number: first + index, data: text }));
 }
 
-/** What an operation emits. */
+/** Chunks that an operation emits. */
 function shows(stream: string, ...data: readonly string[]): readonly NewChunk[] {
   return data.map((text) => ({ stream, number: undefined, data: text }));
 }
@@ -135,6 +135,6 @@ export const streamCases: readonly StoreCase[] = [
     const held = { run, id, token: turn.token, head, chain, read: 0, inbox: [] };
     const write = turnWrite(store, held, { entries: [WAITS], chunks: shows("words", "c"), then: "release" });
     assert.equal((await store.write([write]))[0].status, "committed");
-    assert.equal(after(held, write).head, head + 1);
+    assert.equal(heldAfter(held, write).head, head + 1);
   }),
 ];

@@ -22,10 +22,10 @@ import {
   startWithTasks,
   takeItem,
   takeTurn,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { type CaseTools, storeCase, type StoreCase } from "./store-case.ts";
 
-/** A worker claims, dies, and is taken over, as often as it is said. */
+/** A worker claims, dies, and is taken over, `times` times. */
 async function lose(store: Store, t: CaseTools, times: number, claim: (worker: number) => Promise<unknown>) {
   for (let n = 0; n < times; n++) {
     await claim(await registerWorker(store));
@@ -34,21 +34,21 @@ async function lose(store: Store, t: CaseTools, times: number, claim: (worker: n
   }
 }
 
-/** A run of its own definition, taken over that often. */
+/** A run of another definition, taken over `times` times. */
 async function startSuspect(store: Store, t: CaseTools, id: string, level: number): Promise<void> {
   await startRun(store, id, { definition: id });
   await lose(store, t, level, (worker) => takeTurn(store, worker, [id]));
 }
 
-/** A task of its own name, taken over that often. */
+/** A task of another name, taken over `times` times. */
 async function startSuspectItem(
   store: Store,
   t: CaseTools,
   name: string,
   level: number,
-  differently: Partial<NewItem> = {},
+  overrides: Partial<NewItem> = {},
 ): Promise<void> {
-  await startWithTasks(store, await registerWorker(store), `run of ${name}`, 1, () => ({ name, ...differently }));
+  await startWithTasks(store, await registerWorker(store), `run of ${name}`, 1, () => ({ name, ...overrides }));
   await lose(store, t, level, (worker) => takeItem(store, worker, [name]));
 }
 
@@ -60,7 +60,7 @@ function namesOf(items: readonly ClaimedItem[]): readonly string[] {
   return items.map(({ name }) => name).sort();
 }
 
-/** How many of which level, of a claim that brought one level only. */
+/** The number of claimed suspects and their level; a claim returns one level only. */
 function groupOf(claimed: readonly { readonly suspicion: number }[]): readonly [count: number, level: number] {
   assert.equal(new Set(claimed.map(({ suspicion }) => suspicion)).size, 1);
   return [claimed.length, claimed[0]!.suspicion];
@@ -68,7 +68,7 @@ function groupOf(claimed: readonly { readonly suspicion: number }[]): readonly [
 
 /** More than the group of the third level holds. */
 const MANY = groupSize(SUSPECT_AFTER + 1) + 6;
-/** What a claim of `MANY` brings after each takeover. */
+/** How many of `MANY` a claim returns after each takeover. */
 const SHRINKING = [
   [MANY, 0],
   [MANY, 0],
@@ -79,27 +79,33 @@ const SHRINKING = [
 ] as const;
 
 export const suspectCases: readonly StoreCase[] = [
-  storeCase("suspect turns are claimed before other turns, in groups that shrink with each takeover", async (store, t) => {
-    for (let n = 0; n < MANY; n++) await startRun(store, `suspect-${n}`);
-    for (const [count, level] of SHRINKING) {
-      if (level === SUSPECT_AFTER) await startRun(store, "innocent");
-      await lose(store, t, 1, async (worker) =>
-        assert.deepEqual(groupOf(await claimTurns(store, worker)), [count, level]),
-      );
-    }
-    assert.deepEqual(groupOf(await claimTurns(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
-  }),
+  storeCase(
+    "suspect turns are claimed before other turns, in groups that shrink with each takeover",
+    async (store, t) => {
+      for (let n = 0; n < MANY; n++) await startRun(store, `suspect-${n}`);
+      for (const [count, level] of SHRINKING) {
+        if (level === SUSPECT_AFTER) await startRun(store, "innocent");
+        await lose(store, t, 1, async (worker) =>
+          assert.deepEqual(groupOf(await claimTurns(store, worker)), [count, level]),
+        );
+      }
+      assert.deepEqual(groupOf(await claimTurns(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
+    },
+  ),
 
-  storeCase("suspect items are claimed before other items, in groups that shrink with each takeover", async (store, t) => {
-    await startWithTasks(store, await registerWorker(store), "order-1", MANY);
-    for (const [count, level] of SHRINKING) {
-      if (level === SUSPECT_AFTER) await startWithTasks(store, await registerWorker(store), "innocent", 1);
-      await lose(store, t, 1, async (worker) =>
-        assert.deepEqual(groupOf(await claimItems(store, worker)), [count, level]),
-      );
-    }
-    assert.deepEqual(groupOf(await claimItems(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
-  }),
+  storeCase(
+    "suspect items are claimed before other items, in groups that shrink with each takeover",
+    async (store, t) => {
+      await startWithTasks(store, await registerWorker(store), "order-1", MANY);
+      for (const [count, level] of SHRINKING) {
+        if (level === SUSPECT_AFTER) await startWithTasks(store, await registerWorker(store), "innocent", 1);
+        await lose(store, t, 1, async (worker) =>
+          assert.deepEqual(groupOf(await claimItems(store, worker)), [count, level]),
+        );
+      }
+      assert.deepEqual(groupOf(await claimItems(store, await registerWorker(store))), [1, ISOLATED_AFTER]);
+    },
+  ),
 
   storeCase("the highest level of suspects is claimed first, across names", async (store, t) => {
     for (const [id, level] of Object.entries({ a: 2, b: 4, c: 3, d: 4 })) await startSuspect(store, t, id, level);
@@ -133,25 +139,22 @@ export const suspectCases: readonly StoreCase[] = [
     assert.equal(new Set(claims.flatMap(idsOf)).size, 2);
   }),
 
-  storeCase(
-    "a worker that holds an isolated suspect claims no other one until it has committed",
-    async (store, t) => {
-      await startSuspect(store, t, "isolated", ISOLATED_AFTER);
-      await startSuspect(store, t, "suspect", SUSPECT_AFTER);
-      await startSuspectItem(store, t, "charge", SUSPECT_AFTER);
-      await startRun(store, "innocent", { definition: "suspect" });
-      const worker = await registerWorker(store);
-      const held = await takeTurn(store, worker, ["isolated", "suspect"]);
-      assert.equal(held.id, "isolated");
-      assert.deepEqual(idsOf(await claimTurns(store, worker, ["isolated", "suspect"])), ["innocent"]);
-      assert.deepEqual(await claimTurns(store, worker, ["suspect"]), []);
-      assert.deepEqual(await claimItems(store, worker), []);
+  storeCase("a worker that holds an isolated suspect claims no other one until it has committed", async (store, t) => {
+    await startSuspect(store, t, "isolated", ISOLATED_AFTER);
+    await startSuspect(store, t, "suspect", SUSPECT_AFTER);
+    await startSuspectItem(store, t, "charge", SUSPECT_AFTER);
+    await startRun(store, "innocent", { definition: "suspect" });
+    const worker = await registerWorker(store);
+    const held = await takeTurn(store, worker, ["isolated", "suspect"]);
+    assert.equal(held.id, "isolated");
+    assert.deepEqual(idsOf(await claimTurns(store, worker, ["isolated", "suspect"])), ["innocent"]);
+    assert.deepEqual(await claimTurns(store, worker, ["suspect"]), []);
+    assert.deepEqual(await claimItems(store, worker), []);
 
-      await commitTurn(store, held, COMPLETES);
-      assert.deepEqual(idsOf(await claimTurns(store, worker, ["suspect"])), ["suspect"]);
-      assert.equal((await claimItems(store, worker)).length, 1);
-    },
-  ),
+    await commitTurn(store, held, COMPLETES);
+    assert.deepEqual(idsOf(await claimTurns(store, worker, ["suspect"])), ["suspect"]);
+    assert.equal((await claimItems(store, worker)).length, 1);
+  }),
 
   storeCase("a worker that holds an isolated item claims no other suspect", async (store, t) => {
     await startSuspectItem(store, t, "isolated", ISOLATED_AFTER);
@@ -191,7 +194,7 @@ export const suspectCases: readonly StoreCase[] = [
         const turns = await claimTurns(store, worker);
         assert.deepEqual(groupOf(turns), [1, alone]);
         if (turns[0]?.record.id === "culprit") return;
-        // The other one was first: it commits, and the culprit is next.
+        // The other one was claimed first: it commits, and the culprit is claimed next.
         const { record, token } = turns[0]!;
         await commitTurn(store, { ...record, token, read: 0, inbox: [] }, COMPLETES);
         assert.deepEqual(idsOf(await claimTurns(store, worker)), ["culprit"]);

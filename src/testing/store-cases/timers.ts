@@ -5,11 +5,11 @@ import {
   commitTurn,
   fireDue,
   registerWorker,
-  sleepsUntil,
+  timerParts,
   startHeld,
   takeTurn,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const timerCases: readonly StoreCase[] = [
@@ -17,7 +17,7 @@ export const timerCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const dueAt = store.now() + 1_000;
-    await commitTurn(store, held, { ...sleepsUntil(held, dueAt), then: "release" });
+    await commitTurn(store, held, { ...timerParts(held, dueAt), then: "release" });
     assert.deepEqual(await fireDue(store), { runs: [], ready: 0, nextAt: dueAt });
     t.clock.advance(999);
     assert.deepEqual(await fireDue(store), { runs: [], ready: 0, nextAt: dueAt });
@@ -42,8 +42,8 @@ export const timerCases: readonly StoreCase[] = [
     const start = store.now();
     const one = await startHeld(store, worker, "one");
     const two = await startHeld(store, worker, "two");
-    await commitTurn(store, one, { ...sleepsUntil(one, start + 300, start + 100, start + 500), then: "release" });
-    await commitTurn(store, two, { ...sleepsUntil(two, start + 200), then: "release" });
+    await commitTurn(store, one, { ...timerParts(one, start + 300, start + 100, start + 500), then: "release" });
+    await commitTurn(store, two, { ...timerParts(two, start + 200), then: "release" });
     t.clock.advance(400);
     assert.deepEqual((await fireDue(store, 1)).runs, [one.run]);
     assert.deepEqual(
@@ -62,7 +62,7 @@ export const timerCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
     const start = store.now();
-    await commitTurn(store, held, { ...sleepsUntil(held, start + 1, start + 2, start + 3), then: "release" });
+    await commitTurn(store, held, { ...timerParts(held, start + 1, start + 2, start + 3), then: "release" });
     t.clock.advance(10);
     assert.equal((await fireDue(store, 2)).nextAt, start + 3);
     assert.equal((await store.readInbox(held.run, 0)).length, 2);
@@ -79,7 +79,7 @@ export const timerCases: readonly StoreCase[] = [
     const held = await startHeld(store, worker, "order-1");
     const start = store.now();
     await commitTurn(store, held, {
-      ...sleepsUntil(held, ...Array.from({ length: 20 }, (_, n) => start + n)),
+      ...timerParts(held, ...Array.from({ length: 20 }, (_, n) => start + n)),
       then: "release",
     });
     t.clock.advance(100);
@@ -93,7 +93,7 @@ export const timerCases: readonly StoreCase[] = [
   storeCase("a dropped timer never fires", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const armed = await commitTurn(store, held, sleepsUntil(held, store.now() + 10));
+    const armed = await commitTurn(store, held, timerParts(held, store.now() + 10));
     await commitTurn(store, armed, {
       entries: [["TimerCancelled", "Timer(0)"], WAITS],
       dropped: ["Timer(0)"],
@@ -107,7 +107,7 @@ export const timerCases: readonly StoreCase[] = [
   storeCase("a timer cannot be claimed", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    await commitTurn(store, held, { ...sleepsUntil(held, store.now() + 10), then: "release" });
+    await commitTurn(store, held, { ...timerParts(held, store.now() + 10), then: "release" });
     t.clock.advance(10);
     assert.deepEqual(await claimItems(store, worker, ["TimerFired", "charge", "Timer(0)"]), []);
   }),
@@ -115,7 +115,7 @@ export const timerCases: readonly StoreCase[] = [
   storeCase("a timer that becomes due while the turn is held arrives and makes the turn due", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const armed = await commitTurn(store, held, sleepsUntil(held, store.now() + 10));
+    const armed = await commitTurn(store, held, timerParts(held, store.now() + 10));
     t.clock.advance(10);
     assert.deepEqual((await fireDue(store)).runs, [held.run]);
     assert.deepEqual(await claimTurns(store, worker), []);
@@ -126,7 +126,7 @@ export const timerCases: readonly StoreCase[] = [
   storeCase("a timer of a stopped run arrives but makes no turn due until it is resumed", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    const armed = await commitTurn(store, held, sleepsUntil(held, store.now() + 10));
+    const armed = await commitTurn(store, held, timerParts(held, store.now() + 10));
     await store.write([{ write: "stop", run: armed.run, token: armed.token, status: "blocked", evidence: "{}" }]);
     t.clock.advance(10);
     await fireDue(store);

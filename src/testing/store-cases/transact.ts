@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Store } from "../../kernel/index.ts";
 import {
-  after,
+  heldAfter,
   commitTurn,
   COMPLETES,
   getRun,
@@ -10,14 +10,14 @@ import {
   startHeld,
   turnWrite,
   type EntryParts,
-  type Held,
-} from "./moves.ts";
+  type HeldTurn,
+} from "./store-actions.ts";
 import { storeCase, type CaseTools, type StoreCase } from "./store-case.ts";
 
 const WROTE: EntryParts = ["OperationCompleted", "Operation(0)", '{"index":0,"operationName":"note"}'];
 
-/** A run whose holder is about to write, and a table of the user's. */
-async function begin(store: Store, t: CaseTools): Promise<Held> {
+/** A held run, and a user's table. */
+async function begin(store: Store, t: CaseTools): Promise<HeldTurn> {
   const worker = await registerWorker(store);
   const held = await startHeld(store, worker, "order-1");
   const made = await store.transact(
@@ -51,7 +51,7 @@ export const transactCases: readonly StoreCase[] = [
     assert.equal(outcome.status, "committed");
     assert.deepEqual(await notes(store, t), ["once"]);
     assert.equal((await getRun(store, "order-1")).head, 2);
-    await commitTurn(store, after(held, write), COMPLETES);
+    await commitTurn(store, heldAfter(held, write), COMPLETES);
   }),
 
   storeCase("user SQL is rolled back when the fence of its commit does not hold", async (store, t) => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { findJournalFault } from "../../kernel/index.ts";
-import { assertNothingWritten, dump } from "./dump.ts";
+import { assertNothingWritten, dumpStore } from "./store-dump.ts";
 import {
-  after,
+  heldAfter,
   claimItems,
   claimTurns,
   commitTurn,
@@ -14,7 +14,7 @@ import {
   newToken,
   registerWorker,
   resolved,
-  schedules,
+  taskParts,
   send,
   startEnded,
   startHeld,
@@ -23,7 +23,7 @@ import {
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 export const turnCases: readonly StoreCase[] = [
@@ -53,7 +53,7 @@ export const turnCases: readonly StoreCase[] = [
     const held = await startHeld(store, worker, "order-1");
     await send(store, "order-1");
     const wrong = { ...held, token: newToken() };
-    const tasks = schedules(held, 2);
+    const tasks = taskParts(held, 2);
     await assertNothingWritten(store, async () => {
       const [outcome] = await store.write([
         turnWrite(store, wrong, {
@@ -100,7 +100,7 @@ export const turnCases: readonly StoreCase[] = [
     const held = await startHeld(store, worker, "order-1");
     for (const then of ["hold", "release"] as const) {
       const run = await startHeld(store, worker, `order-${then}`);
-      const write = turnWrite(store, run, { ...schedules(run, 1), then });
+      const write = turnWrite(store, run, { ...taskParts(run, 1), then });
       assert.equal((await store.write([write]))[0].status, "committed");
       await assertNothingWritten(store, async () => {
         assert.deepEqual(await store.write([write]), [{ status: "already_committed" }]);
@@ -118,7 +118,7 @@ export const turnCases: readonly StoreCase[] = [
     const held = await startHeld(store, worker, "order-1");
     const write = turnWrite(store, held, { entries: [WAITS] });
     await store.write([write]);
-    const later = await commitTurn(store, after(held, write), { entries: [["StateSet", "State(0)"]] });
+    const later = await commitTurn(store, heldAfter(held, write), { entries: [["StateSet", "State(0)"]] });
     await assertNothingWritten(store, async () => {
       assert.deepEqual(await store.write([write]), [{ status: "already_committed" }]);
     });
@@ -177,7 +177,7 @@ export const turnCases: readonly StoreCase[] = [
     const bad = await Promise.all([1, 2, 3].map((n) => startHeld(store, worker, `bad-${n}`)));
     const writes = good.flatMap((held, n) => {
       const stale = { ...(bad[n] ?? held), token: newToken() };
-      return [turnWrite(store, stale, COMPLETES), turnWrite(store, held, { ...schedules(held, 1), then: "release" })];
+      return [turnWrite(store, stale, COMPLETES), turnWrite(store, held, { ...taskParts(held, 1), then: "release" })];
     });
     const statuses = (await store.write(writes)).map((outcome) => outcome.status);
     assert.deepEqual(statuses, ["lease_lost", "committed", "lease_lost", "committed", "lease_lost", "committed"]);
@@ -194,13 +194,13 @@ export const turnCases: readonly StoreCase[] = [
     t.clock.advance(LEASE_MS);
     const reaper = await registerWorker(store, "reaper");
     await store.reap(reaper);
-    const lost = turnWrite(store, held, { ...schedules(held, 2), then: "release" });
+    const lost = turnWrite(store, held, { ...taskParts(held, 2), then: "release" });
     assert.equal((await store.write([lost]))[0].status, "lease_lost");
 
     const again = await registerWorker(store, "forgetful");
     const retaken = await takeTurn(store, again);
     assert.deepEqual([retaken.head, retaken.chain], [held.head, held.chain]);
-    await commitTurn(store, retaken, { ...schedules(retaken, 2), then: "release" });
+    await commitTurn(store, retaken, { ...taskParts(retaken, 2), then: "release" });
     assert.equal((await claimItems(store, again)).length, 2);
     assert.equal((await store.readJournal(held.run, 0)).length, 3);
   }),
@@ -209,8 +209,8 @@ export const turnCases: readonly StoreCase[] = [
     const worker = await registerWorker(store);
     await startEnded(store, worker, "order-1");
     await startRun(store, "order-2");
-    const before = await dump(store);
+    const before = await dumpStore(store);
     await t.close(store);
-    assert.deepEqual(await dump(await t.openAgain()), before);
+    assert.deepEqual(await dumpStore(await t.openAgain()), before);
   }),
 ];

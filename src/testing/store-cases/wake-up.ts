@@ -1,12 +1,11 @@
-// The lost wake-up (ACCEPTANCE 42): wherever a message falls relative to the end of a turn, somebody takes the turn
-// afterwards and reads it.
+// Wake-up: wherever a message arrives relative to the end of a turn, a worker claims the turn afterwards and reads it.
 
 import assert from "node:assert/strict";
 import type { Store } from "../../kernel/index.ts";
 import {
   commitTurn,
   COMPLETES,
-  type Held,
+  type HeldTurn,
   message,
   registerWorker,
   send,
@@ -14,10 +13,10 @@ import {
   takeTurn,
   turnWrite,
   WAITS,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
-type Play = (store: Store, held: Held) => Promise<void>;
+type Play = (store: Store, held: HeldTurn) => Promise<void>;
 
 const moments: readonly [when: string, play: Play][] = [
   [

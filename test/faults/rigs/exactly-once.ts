@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startGraph, step } from "../../../src/testing/store-cases/checkpoints.ts";
-import { registerWorker, turnWrite } from "../../../src/testing/store-cases/moves.ts";
+import { registerWorker, turnWrite } from "../../../src/testing/store-cases/store-actions.ts";
 import { marked } from "../definitions.ts";
 import { WorkerProcess } from "../fleet.ts";
 import type { Rig } from "../rig.ts";

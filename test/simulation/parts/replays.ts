@@ -1,4 +1,4 @@
-// Random nested promises whose every result depends on the order things came in (test/replay/programs.ts). What they give
+// Random nested promises whose every result depends on the order things came in (test/replay/random-program.ts). What they give
 // nobody can say beforehand; that a replay gives the same is all there is to judge, and that they end.
 
 import { CALLED, definitionOf, PORTS, programOf, SIGNALS } from "../../replay/random-program.ts";

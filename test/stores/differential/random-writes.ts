@@ -26,15 +26,15 @@ import {
   arrival,
   completed,
   done,
-  ends,
+  endParts,
   FLOW,
   NODE,
   ROUTE,
   RUN_COMPLETED,
   RUN_FAILED,
   spreadOf,
-} from "../../../src/testing/store-cases/flow-moves.ts";
-import { newToken, newTokens } from "../../../src/testing/store-cases/moves.ts";
+} from "../../../src/testing/store-cases/flow-actions.ts";
+import { newToken, newTokens } from "../../../src/testing/store-cases/store-actions.ts";
 
 type Draw = (max: number) => number;
 
@@ -363,7 +363,7 @@ export class RandomWrites {
     const draw = this.#draw;
     const isOver = draw(12) === 0;
     const parts = isOver
-      ? ends("completed", [RUN_COMPLETED])
+      ? endParts("completed", [RUN_COMPLETED])
       : draw(3) === 0
         ? spreadOf(draw(5), 2, 2)
         : { entries: [done("turn")] };
@@ -433,7 +433,7 @@ export class RandomWrites {
       };
     const isOver = draw(10) === 0;
     const arrivals = isOver ? [] : ["c", "d", "e"].slice(draw(4)).map((node) => this.#arrivalAt(node, item.item));
-    const over = draw(2) === 0 ? ends("completed", [RUN_COMPLETED]) : ends("failed", [RUN_FAILED]);
+    const over = draw(2) === 0 ? endParts("completed", [RUN_COMPLETED]) : endParts("failed", [RUN_FAILED]);
     return { write: completed(item, arrivals, isOver ? { ...over, cancel: "{}" } : {}) };
   }
 

@@ -33,7 +33,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "the writes of a batch are applied in reverse": ["the writes of a batch are applied in order"],
   "a batch has an answer too many": ["an empty batch returns an empty list"],
-  "a commit under an expired lease is void": ["a worker with an expired lease can commit until another worker takes over"],
+  "a commit under an expired lease is void": [
+    "a worker with an expired lease can commit until another worker takes over",
+  ],
   "a turn is answered committed without being written": ["the token of one run is void for another"],
   "a release forgets what arrived since the last read (lost wake-up)": [
     "a message that arrives while the turn is held leaves the turn due",
@@ -62,7 +64,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a turn's messages to ended and unknown runs are dropped",
   ],
   "every end is a completion": ["every ended run has its status, its time and its last entry"],
-  "dropped items stay": ["dropped items are deleted, also when another worker holds them", "a dropped timer never fires"],
+  "dropped items stay": [
+    "dropped items are deleted, also when another worker holds them",
+    "a dropped timer never fires",
+  ],
   "messages of a turn get lost": [
     "parents and children that end in one batch all get their answers",
     "a child's answer reaches its parent in the commit that ends the child",
@@ -99,7 +104,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a start that exists answers with what was asked": [
     "starting an id again returns exists with the first entry of the first start",
   ],
-  "a run is never its starter's": ["a run started with a claim is leased to its starter, and no other worker can claim it"],
+  "a run is never its starter's": [
+    "a run started with a claim is leased to its starter, and no other worker can claim it",
+  ],
   "an ended run's id can be started again": ["an ended run keeps its id"],
   "ids are compared as a lenient collation does": [
     "similar targets are different targets",
@@ -175,15 +182,11 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a failed run that is retried is live again, continues its journal and has its items back",
     "a retried run gets a new deadline",
   ],
-  "a retried run has no place in its queue": [
-    "a retried run takes a slot of its queue, even when none is free",
-  ],
+  "a retried run has no place in its queue": ["a retried run takes a slot of its queue, even when none is free"],
   "a retry does not look at singleton keys": [
     "a retry is refused while another live run has its singleton key, and takes the key afterwards",
   ],
-  "a retry does not look at the children": [
-    "a retry planned for another head or for an ended child writes nothing",
-  ],
+  "a retry does not look at the children": ["a retry planned for another head or for an ended child writes nothing"],
   "the writes of a retry are applied in reverse": [
     "a parent that is retried after its child in one batch finds the child live",
   ],
@@ -247,16 +250,14 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "renewing always succeeds": ["renewing returns false after the lease was taken over"],
   "renewing does not lengthen the lease": ["a renewed lease keeps everything its worker holds"],
-  "nothing a worker says about itself is kept": [
-    "a worker's profile and activity are returned as they were stored",
-  ],
+  "nothing a worker says about itself is kept": ["a worker's profile and activity are returned as they were stored"],
   "a heartbeat without news forgets what was said before": [
     "a worker's profile and activity are returned as they were stored",
   ],
-  "only workers that are alive are listed": ["a worker whose lease has expired is listed until another worker takes over"],
-  "what a worker holds is never listed": [
-    "readHeld returns what a worker claimed, until that ends or is returned",
+  "only workers that are alive are listed": [
+    "a worker whose lease has expired is listed until another worker takes over",
   ],
+  "what a worker holds is never listed": ["readHeld returns what a worker claimed, until that ends or is returned"],
   "a released worker keeps what it holds": ["a worker's lease is listed until it is released"],
   "a release counts as a takeover": ["a worker that releases returns its work at once, without a takeover"],
   "worker numbers are used again": ["worker numbers are never used again"],
@@ -281,15 +282,17 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a worker that holds an isolated suspect claims no other one until it has committed",
     "a worker that holds an isolated item claims no other suspect",
   ],
-  "a claim has room for one at most": [
-    "the highest level of suspects is claimed first, across names",
-  ],
+  "a claim has room for one at most": ["the highest level of suspects is claimed first, across names"],
   "a run is blocked at the first takeover": [
     "a commit resets the number of takeovers",
     "a resume resets the number of takeovers",
   ],
-  "a run's holder is whoever asks": ["the holders of a run and its items, and the time of its last commit, can be read"],
-  "a run moved when it was started": ["the holders of a run and its items, and the time of its last commit, can be read"],
+  "a run's holder is whoever asks": [
+    "the holders of a run and its items, and the time of its last commit, can be read",
+  ],
+  "a run moved when it was started": [
+    "the holders of a run and its items, and the time of its last commit, can be read",
+  ],
   "a store begins with a history": ["a new store has no history"],
   "a queue has room for one more": [
     "a queue leases at most as many items at once as its concurrency, across workers",
@@ -321,7 +324,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a queue cannot be paused": ["a paused queue admits nothing until it is resumed"],
   "changed limits are not kept": ["limits that an operator changed stay until other limits are declared"],
-  "a deployment undoes what an operator changed": ["limits that an operator changed stay until other limits are declared"],
+  "a deployment undoes what an operator changed": [
+    "limits that an operator changed stay until other limits are declared",
+  ],
   "a claim does not say when a rate lets go": [
     "a rate admits its limit in any window, and the store says when it admits more",
   ],
@@ -331,9 +336,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "queues are counted as empty": ["queues are listed with their limits and their items"],
   "what waits is counted to the end": ["counts stop at the given limit and include the lowest priority"],
-  "of what waits only the most urgent is looked at": [
-    "counts stop at the given limit and include the lowest priority",
-  ],
+  "of what waits only the most urgent is looked at": ["counts stop at the given limit and include the lowest priority"],
   "labels of what waits are forgotten": ["the backlog is listed by what a worker needs to claim it"],
   "names are cut where most of them end": ["a node with the longest possible route is listed and claimed"],
   "what somebody holds waits": [
@@ -348,7 +351,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "children in a queue wait for a slot like other runs",
     "a queue starts as many runs as it has slots, and a run that ends frees its slot",
   ],
-  "as many runs are let in as there are": ["a queue starts as many runs as it has slots, and a run that ends frees its slot"],
+  "as many runs are let in as there are": [
+    "a queue starts as many runs as it has slots, and a run that ends frees its slot",
+  ],
   "runs are let in whatever their version": [
     "a run of a version that the worker lacks is not started and takes no slot",
   ],
@@ -424,14 +429,12 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "the id of a message is taken for a target": ["the dedup id of a message does not collide with the name of a target"],
   "the ids of messages are never forgotten": ["the dedup id of a message is stored for a day"],
-  "what the code never took is not counted": [
-    "the end of a run counts messages that the code never took as unread",
-  ],
-  "a run says it has taken in whatever came": [
-    "a run's record counts its received and its read messages",
-  ],
+  "what the code never took is not counted": ["the end of a run counts messages that the code never took as unread"],
+  "a run says it has taken in whatever came": ["a run's record counts its received and its read messages"],
   "nobody is told whom a turn's messages reached": ["a turn returns the children that its messages by id have reached"],
-  "nobody notes that a run takes updates": ["a run that accepts updates may wait without an open command in its journal"],
+  "nobody notes that a run takes updates": [
+    "a run that accepts updates may wait without an open command in its journal",
+  ],
   "chunks are not kept": ["chunks get dense offsets from 1 per stream, in the order they were emitted"],
   "chunks of a commit are written in reverse": ["a stream is read after an offset, up to a limit"],
   "a chunk is written as often as it is said": ["a chunk of the code that is stored is not written again"],
@@ -460,7 +463,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a firing starts nothing": ["a firing starts its runs in the write of the row, and skips an id that is taken"],
   "the run in a schedule's way is not cancelled": ["a firing can cancel the run before it, if that is still live"],
   "a schedule loses its input": ["a schedule is read as it was written"],
-  "a removed schedule stays": ["a removed schedule and its token are deleted, also when a schedule of its name is created again"],
+  "a removed schedule stays": [
+    "a removed schedule and its token are deleted, also when a schedule of its name is created again",
+  ],
   "schedules are due for whoever asks": [
     "dueSchedules returns the due schedules of the named definitions, and the next time",
   ],
@@ -488,9 +493,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "an expected run looks like any other": [
     "a message before the start creates an expected run: a row without a journal that is not due",
   ],
-  "a start does not look at what is expected": [
-    "a run expected with one definition cannot be started with another",
-  ],
+  "a start does not look at what is expected": ["a run expected with one definition cannot be started with another"],
   "a start forgets the messages that come with it": [
     "a start turns an expected run into a run that has its messages in order",
   ],
@@ -506,7 +509,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "an expected run that is started without a claim is due, with its messages",
   ],
   "user SQL runs twice": ["user SQL and its entry are committed together"],
-  "user SQL is kept although the fence does not hold": ["user SQL is rolled back when the fence of its commit does not hold"],
+  "user SQL is kept although the fence does not hold": [
+    "user SQL is rolled back when the fence of its commit does not hold",
+  ],
   "user SQL is kept although its function threw": [
     "user SQL whose function throws is rolled back, and the outcome holds the error",
   ],
@@ -523,9 +528,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "the next generation is not answered": ["a message or a start by id finds the newest generation"],
   "a start by id is compared with the newest generation": ["a message or a start by id finds the newest generation"],
-  "ids of messages are forgotten with their generation": [
-    "dedup ids and settled promises move to the next generation",
-  ],
+  "ids of messages are forgotten with their generation": ["dedup ids and settled promises move to the next generation"],
   "unread messages stay with the generation that ends": [
     "messages move to the next generation in order: carried ones first, then unread ones",
   ],
@@ -536,9 +539,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "a next generation answers the parent of the first one, and receives its parent's messages",
   ],
   "a generation is pruned when it has ended": ["generations are pruned together, when the last has ended"],
-  "turns of all versions are claimed": [
-    "only turns of the wanted versions are claimed, also when others are due",
-  ],
+  "turns of all versions are claimed": ["only turns of the wanted versions are claimed, also when others are due"],
   "versions are counted without a look at them": ["live and due runs are counted by version, ended ones are not"],
   "a next generation knows no pause": ["a pause before a run continues as new applies to the next generation"],
   "messages to the outside are not kept": [
@@ -551,19 +552,27 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "a claim of messages takes one run at a time": ["outgoing messages of different runs do not wait for each other"],
   "a claim of messages knows no destination": ["only messages to the named destinations are claimed"],
-  "a message comes without its payload": ["outgoing messages outlive the end of their run and keep it from being pruned"],
+  "a message comes without its payload": [
+    "outgoing messages outlive the end of their run and keep it from being pruned",
+  ],
   "the attempts of a message are forgotten": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
-  "a delivery never says that there is more": ["the outgoing messages of a run are claimed one after the other, across destinations"],
-  "a void delivery is taken for a good one": ["an outgoing message is delivered or returned only by its token, and only once"],
+  "a delivery never says that there is more": [
+    "the outgoing messages of a run are claimed one after the other, across destinations",
+  ],
+  "a void delivery is taken for a good one": [
+    "an outgoing message is delivered or returned only by its token, and only once",
+  ],
   "a message that failed is next at once": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
   "a message given back stays where it is": [
     "a returned message is claimed again when it is due, with its attempts, before the later ones of its run",
   ],
-  "prune takes runs with messages along": ["outgoing messages outlive the end of their run and keep it from being pruned"],
+  "prune takes runs with messages along": [
+    "outgoing messages outlive the end of their run and keep it from being pruned",
+  ],
   "a message that was taken over counts no attempt": [
     "the message of a dead worker is claimed by another one, after a longer delay with every death",
   ],
@@ -592,10 +601,10 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "the newest checkpoint is taken for the newest whole one": [
     "a checkpoint is committed with its step, and read back as it was written",
   ],
-  "checkpoints outlive their pruned run": ["checkpoints outlive the end of their run and are deleted when it is pruned"],
-  "a fork says it has no entry but its first": [
-    "a fork has two entries, its checkpoint and a due turn in one commit",
+  "checkpoints outlive their pruned run": [
+    "checkpoints outlive the end of their run and are deleted when it is pruned",
   ],
+  "a fork says it has no entry but its first": ["a fork has two entries, its checkpoint and a due turn in one commit"],
   "a fork does not keep its label": ["a fork has two entries, its checkpoint and a due turn in one commit"],
   "a fork is made from whatever checkpoint is there": [
     "a fork of a checkpoint that does not exist or has another key is refused",
@@ -603,13 +612,9 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "a fork replaces the run that has its id": [
     "a fork with an id that is taken returns the existing run and changes nothing",
   ],
-  "a run is pruned though a fork of it stays": [
-    "a run is not pruned while a fork of it exists",
-  ],
+  "a run is pruned though a fork of it stays": ["a run is not pruned while a fork of it exists"],
   "promises of a fork take a second value": ["a promise that is settled when the fork is made accepts no other value"],
-  "steps are read from the journal's numbers": [
-    "the entries of steps are read between two steps, up to a limit",
-  ],
+  "steps are read from the journal's numbers": ["the entries of steps are read between two steps, up to a limit"],
   "the oldest checkpoint with a label is found": ["the newest checkpoint with a label is found, up to a step"],
   "a label is looked for in all steps": ["the newest checkpoint with a label is found, up to a step"],
   "the token of a node is not checked": [
@@ -652,9 +657,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
   "inputs come in the order they were written": [
     "a node's inputs are read in one query, by target, edge and index, with the entries that hold them",
   ],
-  "inputs come by their index as text": [
-    "items that end in reverse are read in the numeric order of their index",
-  ],
+  "inputs come by their index as text": ["items that end in reverse are read in the numeric order of their index"],
   "a spread queues everything at once": [
     "a spread queues at most as many items at once as its window, and one more for each that ends",
   ],
@@ -677,9 +680,7 @@ export const CAUGHT_BY: Readonly<Record<string, readonly string[]>> = {
     "nodes that become ready while a flow is paused are stopped until it is resumed, and none is leased",
     "a paused flow counts the arrivals of its spread, and its items wait",
   ],
-  "due nodes are not counted": [
-    "ready nodes are counted by flow, version and queue",
-  ],
+  "due nodes are not counted": ["ready nodes are counted by flow, version and queue"],
   "a flow never ends": [
     "a flow ends once: the first output is kept, the second completion is stale, and the queue is empty",
     "a flow that ends while a worker holds its turn voids the token of the turn",

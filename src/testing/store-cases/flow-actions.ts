@@ -1,5 +1,4 @@
-// Flow moves: the words the cases of completions are written in. A flow here is whatever its case says it is: the store
-// counts arrivals and knows nothing of definitions.
+// Flow actions: the helpers of the completion cases. Each case makes up its flow: the store counts arrivals and knows no definitions.
 
 import assert from "node:assert/strict";
 import {
@@ -18,7 +17,7 @@ import {
   type RunNumber,
   type Store,
 } from "../../kernel/index.ts";
-import { claimItems, getRun, startHeld, type Held } from "./moves.ts";
+import { claimItems, getRun, startHeld, type HeldTurn } from "./store-actions.ts";
 
 export const ROUTE = nodeRoute("import", 1);
 export const FLOW: Partial<NewRun> = { definition: "import", kind: "flow" };
@@ -28,7 +27,7 @@ export function leasedTo(claim: Claim): NodeItem {
   return { ...NODE, claim };
 }
 
-/** One arrival of what the write's first entry says; `required` of them make the target ready. */
+/** One arrival with the value of the write's first entry. `required` arrivals make the target ready. */
 export function arrival(target: string, edge: string, required: number | undefined, more: Partial<NodeArrival> = {}) {
   return { target, edge, index: -1, kind: "value", required, cause: 0, node: NODE, ...more } as const;
 }
@@ -43,11 +42,11 @@ export type CompleteParts = Partial<Omit<CompleteWrite, "write" | "run" | "fence
 
 export function completeWrite(run: RunNumber, fence: NodeFence, parts: CompleteParts): CompleteWrite {
   const nothing = { entries: [], arrivals: [], advances: [], children: [], messages: [] };
-  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a field of the port, and a write is never awaited.
   return { write: "complete", run, fence, ...nothing, then: "continue", ...parts };
 }
 
-/** The end of a node that was claimed: its own entry, and what arrives elsewhere because of it. */
+/** The completion of a claimed node: its entry and its arrivals at other nodes. */
 export function completed(
   { run, item, token, slot }: Pick<ClaimedItem, "run" | "item" | "token" | "slot">,
   arrivals: readonly NodeArrival[],
@@ -65,21 +64,26 @@ export async function commit(store: Store, write: CompleteWrite): Promise<Commit
   return outcome as Committed;
 }
 
-/** The first turn: `parts` follow from the input. */
+/** Starts a flow and commits its first turn. */
 export async function startFlow(
   store: Store,
   worker: number,
   id: string,
   parts: CompleteParts,
-  differently: Partial<NewRun> = {},
-): Promise<Held> {
-  const held = await startHeld(store, worker, id, { ...FLOW, ...differently });
+  overrides: Partial<NewRun> = {},
+): Promise<HeldTurn> {
+  const held = await startHeld(store, worker, id, { ...FLOW, ...overrides });
   await commit(store, completeWrite(held.run, { turn: held.token, read: 0 }, parts));
   return held;
 }
 
-/** A flow whose nodes `names` all wait for the input alone, and are ready. */
-export function startWithNodes(store: Store, worker: number, id: string, ...names: readonly string[]): Promise<Held> {
+/** Starts a flow whose nodes `names` need only the input, so that they are ready. */
+export function startWithNodes(
+  store: Store,
+  worker: number,
+  id: string,
+  ...names: readonly string[]
+): Promise<HeldTurn> {
   const arrivals = names.map((name) => arrival(name, "input", 1, { cause: undefined }));
   return startFlow(store, worker, id, { arrivals });
 }
@@ -88,7 +92,7 @@ export function claimNodes(store: Store, worker: number, count = 100): Promise<r
   return claimItems(store, worker, [ROUTE], count);
 }
 
-/** Takes the nodes that are ready, which are these and no others. */
+/** Claims the ready nodes, which must be exactly these. */
 export async function takeNodes<const N extends readonly string[]>(
   store: Store,
   worker: number,
@@ -108,8 +112,8 @@ export async function statusOf(store: Store, id: string): Promise<string> {
   return (await getRun(store, id)).status;
 }
 
-export function ends(then: EndedRunStatus, entries: readonly NewEntry[]): CompleteParts {
-  // oxlint-disable-next-line unicorn/no-thenable -- the port's own word; nobody awaits a write.
+export function endParts(then: EndedRunStatus, entries: readonly NewEntry[]): CompleteParts {
+  // oxlint-disable-next-line unicorn/no-thenable -- `then` is a field of the port, and a write is never awaited.
   return { entries, then };
 }
 
@@ -131,8 +135,8 @@ export function spreadOf(required: number, window: number, perEntry = 1_000, cla
   return { entries, spread } as const;
 }
 
-/** The end of item `saved[index]`, which lets the next one in. */
-export function itemDone(item: ClaimedItem, node: NodeItem = NODE): CompleteWrite {
+/** The completion of item `saved[index]`, which queues the next one. */
+export function completedItem(item: ClaimedItem, node: NodeItem = NODE): CompleteWrite {
   const index = indexOf(item.item);
   const arrivals = [arrival("saved", "saved[]", undefined, { index })];
   const entries = [done(item.item, `{"result":${index}}`)];

@@ -1,5 +1,5 @@
-// Moves: the short words the cases are written in. Each makes the smallest write that a real worker could make, so that a
-// store's own `check` finds nothing to object to.
+// Store actions: the helpers of the cases. Each makes the smallest write that a real worker could make, so that the store's `check`
+// finds no problem.
 
 import assert from "node:assert/strict";
 import {
@@ -28,7 +28,7 @@ export const LEASE_MS = 30_000;
 
 let issued = 0;
 
-/** Never the same twice in one process. */
+/** Unique in the process. */
 export function newToken(): string {
   issued += 1;
   return issued.toString(16).padStart(32, "0");
@@ -42,7 +42,7 @@ export function registerWorker(store: Store, name = "worker"): Promise<number> {
   return store.registerWorker(name, LEASE_MS);
 }
 
-export function newRun(id: string, differently: Partial<NewRun> = {}): NewRun {
+export function newRun(id: string, overrides: Partial<NewRun> = {}): NewRun {
   return {
     id,
     definition: "checkout",
@@ -51,23 +51,23 @@ export function newRun(id: string, differently: Partial<NewRun> = {}): NewRun {
     priority: 0,
     tags: [],
     started: JSON.stringify({ input: id }),
-    runtime: "the machine of the store cases",
-    ...differently,
+    runtime: "store cases",
+    ...overrides,
   };
 }
 
-export function startWrite(id: string, differently?: Partial<NewRun>): StartWrite {
-  return { write: "start", run: newRun(id, differently) };
+export function startWrite(id: string, overrides?: Partial<NewRun>): StartWrite {
+  return { write: "start", run: newRun(id, overrides) };
 }
 
-export async function startRun(store: Store, id: string, differently?: Partial<NewRun>): Promise<RunRecord> {
-  const [outcome] = await store.write([startWrite(id, differently)]);
+export async function startRun(store: Store, id: string, overrides?: Partial<NewRun>): Promise<RunRecord> {
+  const [outcome] = await store.write([startWrite(id, overrides)]);
   assert.equal(outcome.status, "started");
   return outcome.record;
 }
 
-/** A turn in somebody's hands, and how far its holder has got. */
-export interface Held {
+/** A turn that a worker holds, and how far the worker has got. */
+export interface HeldTurn {
   readonly run: RunNumber;
   readonly id: string;
   readonly token: string;
@@ -77,9 +77,9 @@ export interface Held {
   readonly inbox: readonly InboxRow[];
 }
 
-function heldOf(record: RunRecord, token: string, inbox: readonly InboxRow[]): Held {
+function heldOf(record: RunRecord, token: string, inbox: readonly InboxRow[]): HeldTurn {
   const { run, id, head, chain } = record;
-  // What is not in the inbox any more has been read.
+  // Messages that are not in the inbox have been read.
   return { run, id, token, head, chain, read: record.arrivals - inbox.length, inbox };
 }
 
@@ -88,15 +88,15 @@ export async function startHeld(
   store: Store,
   worker: number,
   id: string,
-  differently?: Partial<NewRun>,
-): Promise<Held> {
+  overrides?: Partial<NewRun>,
+): Promise<HeldTurn> {
   const claim: Claim = { worker, token: newToken() };
-  const [outcome] = await store.write([{ ...startWrite(id, differently), claim }]);
+  const [outcome] = await store.write([{ ...startWrite(id, overrides), claim }]);
   assert.equal(outcome.status, "started");
   return heldOf(outcome.record, claim.token, []);
 }
 
-/** Everything that is due of the named definitions, at most a hundred. */
+/** Claims the due turns of the named definitions, at most a hundred. */
 export async function claimTurns(
   store: Store,
   worker: number,
@@ -108,17 +108,17 @@ export async function claimTurns(
   return turns;
 }
 
-/** A name alone stands for its first version. */
+/** A name means version 1. */
 export function versioned(wanted: string | DefinitionVersion): DefinitionVersion {
   return typeof wanted === "string" ? { name: wanted, version: 1 } : wanted;
 }
 
-/** Takes the one turn that is due. */
+/** Claims the one turn that is due. */
 export async function takeTurn(
   store: Store,
   worker: number,
   definitions?: readonly (string | DefinitionVersion)[],
-): Promise<Held> {
+): Promise<HeldTurn> {
   const turns = await claimTurns(store, worker, definitions);
   assert.equal(turns.length, 1, `one turn should be due, not ${turns.length}`);
   const [turn] = turns as readonly [ClaimedTurn];
@@ -135,7 +135,7 @@ export async function claimItems(
   return items;
 }
 
-/** Takes the one item that is ready. */
+/** Claims the one item that is ready. */
 export async function takeItem(store: Store, worker: number, names?: readonly string[]): Promise<ClaimedItem> {
   const items = await claimItems(store, worker, names);
   assert.equal(items.length, 1, `one item should be ready, not ${items.length}`);
@@ -150,8 +150,8 @@ export interface TurnParts extends Partial<
   readonly entries?: readonly EntryParts[];
 }
 
-/** A turn's commit: entries chained after the holder's head. Holds on unless told otherwise. */
-export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite {
+/** A turn's commit: entries chained after the holder's head. `then` is `hold` by default. */
+export function turnWrite(store: Store, held: HeldTurn, parts: TurnParts): TurnWrite {
   const { entries: wanted = [], ...rest } = parts;
   let chain = held.chain;
   const entries = wanted.map(([type, command, data = "{}", tookMs], index): Entry => {
@@ -180,8 +180,8 @@ export function turnWrite(store: Store, held: Held, parts: TurnParts): TurnWrite
   };
 }
 
-/** Where the holder stands once `write` is committed. */
-export function after(held: Held, write: TurnWrite): Held {
+/** The held turn after `write` is committed. */
+export function heldAfter(held: HeldTurn, write: TurnWrite): HeldTurn {
   const { chain, read } = write;
   return {
     ...held,
@@ -192,11 +192,11 @@ export function after(held: Held, write: TurnWrite): Held {
   };
 }
 
-export async function commitTurn(store: Store, held: Held, parts: TurnParts): Promise<Held> {
+export async function commitTurn(store: Store, held: HeldTurn, parts: TurnParts): Promise<HeldTurn> {
   const write = turnWrite(store, held, parts);
   const [outcome] = await store.write([write]);
   assert.equal(outcome.status, "committed");
-  return after(held, write);
+  return heldAfter(held, write);
 }
 
 export const WAITS: EntryParts = ["PromiseCreated", "Promise(0)", '{"name":"approval"}'];
@@ -205,30 +205,30 @@ export const DONE: EntryParts = ["RunCompleted", "", '{"output":null}'];
 /** The end of a run whose work is done. */
 export const COMPLETES: TurnParts = { entries: [DONE], then: "completed" };
 
-/** Starts a run that waits for `approval` and is held by nobody. */
+/** Starts a run that waits for `approval`, and releases its turn. */
 export async function startWaiting(
   store: Store,
   worker: number,
   id: string,
-  differently?: Partial<NewRun>,
-): Promise<Held> {
-  return commitTurn(store, await startHeld(store, worker, id, differently), { entries: [WAITS], then: "release" });
+  overrides?: Partial<NewRun>,
+): Promise<HeldTurn> {
+  return commitTurn(store, await startHeld(store, worker, id, overrides), { entries: [WAITS], then: "release" });
 }
 
 export async function startEnded(
   store: Store,
   worker: number,
   id: string,
-  differently?: Partial<NewRun>,
-): Promise<Held> {
-  return commitTurn(store, await startHeld(store, worker, id, differently), COMPLETES);
+  overrides?: Partial<NewRun>,
+): Promise<HeldTurn> {
+  return commitTurn(store, await startHeld(store, worker, id, overrides), COMPLETES);
 }
 
 /** Schedules tasks `Task(first)`, `Task(first + 1)`, …: one entry and one item each. */
-export function schedules(
-  held: Held,
+export function taskParts(
+  held: HeldTurn,
   count: number,
-  differently: (n: number) => Partial<NewItem> = () => ({}),
+  overrides: (n: number) => Partial<NewItem> = () => ({}),
   first = 0,
 ): { readonly entries: readonly EntryParts[]; readonly items: readonly NewItem[] } {
   const numbers = Array.from({ length: count }, (_, index) => first + index);
@@ -240,14 +240,14 @@ export function schedules(
       name: "charge",
       priority: 0,
       seq: held.head + 1 + index,
-      ...differently(n),
+      ...overrides(n),
     })),
   };
 }
 
-/** Starts timers `Timer(0)`, `Timer(1)`, … due at the given moments. */
-export function sleepsUntil(
-  held: Held,
+/** Starts timers `Timer(0)`, `Timer(1)`, … that are due at the given times. */
+export function timerParts(
+  held: HeldTurn,
   ...moments: readonly number[]
 ): { readonly entries: readonly EntryParts[]; readonly items: readonly NewItem[] } {
   return {
@@ -263,16 +263,16 @@ export function sleepsUntil(
   };
 }
 
-/** Starts a run that is held by nobody and has scheduled `Task(0)`, …. */
+/** Starts a run that has scheduled `Task(0)`, …, and releases its turn. */
 export async function startWithTasks(
   store: Store,
   worker: number,
   id: string,
   count: number,
-  differently?: (n: number) => Partial<NewItem>,
-): Promise<Held> {
+  overrides?: (n: number) => Partial<NewItem>,
+): Promise<HeldTurn> {
   const held = await startHeld(store, worker, id);
-  return commitTurn(store, held, { ...schedules(held, count, differently), then: "release" });
+  return commitTurn(store, held, { ...taskParts(held, count, overrides), then: "release" });
 }
 
 export function resolved(data = "{}", target = "approval"): Arrival {
@@ -288,7 +288,10 @@ export async function send(store: Store, to: string, arrival?: Arrival): Promise
   assert.equal(outcome.status, "committed");
 }
 
-export function itemEnd(item: { run: RunNumber; item: string; token: string }, data = '{"output":1}'): EndItemWrite {
+export function endItemWrite(
+  item: { run: RunNumber; item: string; token: string },
+  data = '{"output":1}',
+): EndItemWrite {
   const { run, token } = item;
   return {
     write: "end-item",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { NewChild, Store } from "../../kernel/index.ts";
-import { dump } from "./dump.ts";
+import { dumpStore } from "./store-dump.ts";
 import {
   claimItems,
   claimTurns,
@@ -8,32 +8,32 @@ import {
   COMPLETES,
   fireDue,
   getRun,
-  type Held,
+  type HeldTurn,
   LEASE_MS,
   newRun,
   newToken,
   registerWorker,
   resolved,
-  sleepsUntil,
+  timerParts,
   startEnded,
   startHeld,
   startRun,
   startWaiting,
   startWithTasks,
   takeItem,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const HOUR = 3_600_000;
 
-/** Starts a child leased to the parent's worker; answers the parent and the child as they are held. */
+/** Starts a child that is leased to the parent's worker. Returns both held turns. */
 async function startChild(
   store: Store,
   worker: number,
-  parent: Held,
+  parent: HeldTurn,
   id: string,
   n = 0,
-): Promise<readonly [Held, Held]> {
+): Promise<readonly [HeldTurn, HeldTurn]> {
   const command = `ChildWorkflow(${n})`;
   const token = newToken();
   const child: NewChild = {
@@ -48,7 +48,7 @@ async function startChild(
   return [after, { run, id, token, head, chain, read: 0, inbox: [] }];
 }
 
-export const careCases: readonly StoreCase[] = [
+export const maintenanceCases: readonly StoreCase[] = [
   storeCase("rekeying changes no readable payload", async (store) => {
     const worker = await registerWorker(store);
     const held = await startWithTasks(store, worker, "with tasks", 1);
@@ -61,14 +61,14 @@ export const careCases: readonly StoreCase[] = [
     await store.write([
       { write: "stop", run: stopped.run, token: stopped.token, status: "blocked", evidence: '{"message":"m"}' },
     ]);
-    const before = await dump(store);
+    const before = await dumpStore(store);
     try {
       assert.equal((await store.rekey()).unreadable, 0);
     } catch (error) {
-      // There is no codec to write them with.
+      // The store has no codec.
       assert.equal((error as { code?: unknown }).code, "BAD_OPTIONS");
     }
-    assert.deepEqual(await dump(store), before);
+    assert.deepEqual(await dumpStore(store), before);
     assert.equal((await takeItem(store, worker)).failures, "[1]");
   }),
 
@@ -89,22 +89,25 @@ export const careCases: readonly StoreCase[] = [
     assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 0 });
   }),
 
-  storeCase("a dry run of prune counts the runs it would delete, in whole families, and deletes nothing", async (store, t) => {
-    const worker = await registerWorker(store);
-    await startEnded(store, worker, "alone");
-    const start = await startHeld(store, worker, "parent");
-    const [parent, child] = await startChild(store, worker, start, "child");
-    await commitTurn(store, child, COMPLETES);
-    await commitTurn(store, parent, COMPLETES);
-    t.clock.advance(HOUR);
-    await startEnded(store, worker, "young");
-    let last: readonly [number, number] = [0, 0];
-    const onProgress = (done: number, total: number): void => void (last = [done, total]);
-    assert.deepEqual(await store.prune(store.now() - HOUR / 2, { dryRun: true, onProgress }), { runs: 3 });
-    assert.ok(last[0] <= last[1] && last[1] > 0);
-    assert.equal((await store.listRuns({ limit: 10 })).length, 4);
-    assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 3 });
-  }),
+  storeCase(
+    "a dry run of prune counts the runs it would delete, in whole families, and deletes nothing",
+    async (store, t) => {
+      const worker = await registerWorker(store);
+      await startEnded(store, worker, "alone");
+      const start = await startHeld(store, worker, "parent");
+      const [parent, child] = await startChild(store, worker, start, "child");
+      await commitTurn(store, child, COMPLETES);
+      await commitTurn(store, parent, COMPLETES);
+      t.clock.advance(HOUR);
+      await startEnded(store, worker, "young");
+      let last: readonly [number, number] = [0, 0];
+      const onProgress = (done: number, total: number): void => void (last = [done, total]);
+      assert.deepEqual(await store.prune(store.now() - HOUR / 2, { dryRun: true, onProgress }), { runs: 3 });
+      assert.ok(last[0] <= last[1] && last[1] > 0);
+      assert.equal((await store.listRuns({ limit: 10 })).length, 4);
+      assert.deepEqual(await store.prune(store.now() - HOUR / 2), { runs: 3 });
+    },
+  ),
 
   storeCase("a family is pruned as a whole, once every run of it ended before the given time", async (store, t) => {
     const worker = await registerWorker(store);
@@ -168,13 +171,13 @@ export const careCases: readonly StoreCase[] = [
     await startWithTasks(store, worker, "tasks", 2);
     await startEnded(store, worker, "ended");
     await startRun(store, "due");
-    const before = await dump(store);
+    const before = await dumpStore(store);
     const path = t.backupPath();
     await store.backup(path);
     await startRun(store, "after the backup");
 
     const copy = await t.openBackup(path);
-    assert.deepEqual(await dump(copy), before);
+    assert.deepEqual(await dumpStore(copy), before);
     const next = await registerWorker(copy);
     assert.equal((await claimTurns(copy, next)).length, 1);
     assert.equal((await claimItems(copy, next)).length, 2);
@@ -213,7 +216,7 @@ export const timeCases: readonly StoreCase[] = [
   storeCase("timers fire and leases expire on time although the wall clock was set back", async (store, t) => {
     const worker = await registerWorker(store);
     const held = await startHeld(store, worker, "order-1");
-    await commitTurn(store, held, sleepsUntil(held, store.now() + 1_000));
+    await commitTurn(store, held, timerParts(held, store.now() + 1_000));
     t.clock.setBack(HOUR);
     t.clock.advance(LEASE_MS);
     assert.deepEqual((await fireDue(store)).runs, [held.run]);
@@ -221,12 +224,15 @@ export const timeCases: readonly StoreCase[] = [
     assert.equal((await store.reap(reaper)).turns, 1);
   }),
 
-  storeCase("a connection opened after the wall clock was set back continues from the stored time", async (store, t) => {
-    t.clock.advance(5_000);
-    const { createdAt } = await startRun(store, "order-1");
-    t.clock.setBack(HOUR);
-    const other = await t.openAgain();
-    assert.ok(other.now() >= createdAt);
-    assert.ok((await startRun(other, "order-2")).createdAt >= createdAt);
-  }),
+  storeCase(
+    "a connection opened after the wall clock was set back continues from the stored time",
+    async (store, t) => {
+      t.clock.advance(5_000);
+      const { createdAt } = await startRun(store, "order-1");
+      t.clock.setBack(HOUR);
+      const other = await t.openAgain();
+      assert.ok(other.now() >= createdAt);
+      assert.ok((await startRun(other, "order-2")).createdAt >= createdAt);
+    },
+  ),
 ];

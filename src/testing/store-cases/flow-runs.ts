@@ -7,7 +7,7 @@ import {
   type NewEntry,
   type Store,
 } from "../../kernel/index.ts";
-import { assertNothingWritten } from "./dump.ts";
+import { assertNothingWritten } from "./store-dump.ts";
 import {
   arrival,
   claimNodes,
@@ -16,9 +16,9 @@ import {
   completeWrite,
   counters,
   done,
-  ends,
+  endParts,
   FLOW,
-  itemDone,
+  completedItem,
   leasedTo,
   NODE,
   ROUTE,
@@ -29,7 +29,7 @@ import {
   startWithNodes,
   statusOf,
   takeNodes,
-} from "./flow-moves.ts";
+} from "./flow-actions.ts";
 import {
   claimItems,
   claimTurns,
@@ -41,12 +41,12 @@ import {
   newRun,
   newToken,
   registerWorker,
-  schedules,
+  taskParts,
   send,
   startHeld,
   startWaiting,
   takeTurn,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const IMPORT = ["import"];
@@ -62,7 +62,7 @@ function terminate(store: Store, id: string) {
   return store.write([{ write: "terminate", id, data: "{}", answer: '{"gone":true}', cancel: "{}" }]);
 }
 
-export const flowLifeCases: readonly StoreCase[] = [
+export const flowRunCases: readonly StoreCase[] = [
   // ── turns and claims ──
 
   storeCase(
@@ -80,7 +80,7 @@ export const flowLifeCases: readonly StoreCase[] = [
         children.map(({ id, parent, parentCommand }) => [id, parent, parentCommand]),
         [["child-1", x.run, "x"]],
       );
-      // The child's answer is taken in by a turn, which brings the next node.
+      // A turn reads the child's answer and queues the next node.
       const answer = { type: "ChildWorkflowCompleted", target: "x", data: '{"output":1}' } as const;
       const held = await takeTurn(store, worker);
       await commitTurn(store, held, { ...COMPLETES, messages: [{ to: x.run, arrival: answer }] });
@@ -107,7 +107,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     assert.equal((await commit(store, completeWrite(held.run, fence, { arrivals }))).more, true);
     const turn = await takeTurn(store, worker, IMPORT);
     assert.equal(turn.inbox.length, 1);
-    // A node that ends meanwhile does not disturb the turn.
+    // A node that ends in the meantime does not affect the turn.
     const [x] = await takeNodes(store, worker, "x");
     assert.equal((await commit(store, completed(x, [arrival("y", "x", 1)]))).more, true);
     const read = { turn: turn.token, read: 1 };
@@ -145,17 +145,20 @@ export const flowLifeCases: readonly StoreCase[] = [
     await commit(store, completed(again, [arrival("y", "x", 1)]));
   }),
 
-  storeCase("a node whose worker died is queued again, and a completion by the dead worker is stale", async (store, t) => {
-    const [dead, alive] = [await registerWorker(store), await registerWorker(store)];
-    await startWithNodes(store, dead, "import-1", "x");
-    const [old] = await takeNodes(store, dead, "x");
-    t.clock.advance(60_000);
-    await store.renewLease(alive, 60_000);
-    assert.equal((await store.reap(alive)).items, 1);
-    const [x] = await takeNodes(store, alive, "x");
-    assert.deepEqual(await store.write([completed(old, [arrival("y", "x", 1)])]), [{ status: "stale" }]);
-    await commit(store, completed(x, [arrival("y", "x", 1)]));
-  }),
+  storeCase(
+    "a node whose worker died is queued again, and a completion by the dead worker is stale",
+    async (store, t) => {
+      const [dead, alive] = [await registerWorker(store), await registerWorker(store)];
+      await startWithNodes(store, dead, "import-1", "x");
+      const [old] = await takeNodes(store, dead, "x");
+      t.clock.advance(60_000);
+      await store.renewLease(alive, 60_000);
+      assert.equal((await store.reap(alive)).items, 1);
+      const [x] = await takeNodes(store, alive, "x");
+      assert.deepEqual(await store.write([completed(old, [arrival("y", "x", 1)])]), [{ status: "stale" }]);
+      await commit(store, completed(x, [arrival("y", "x", 1)]));
+    },
+  ),
 
   storeCase("nodes and tasks of one queue share its slots, and a completion frees the key", async (store) => {
     const worker = await registerWorker(store);
@@ -167,7 +170,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     );
     await startFlow(store, worker, "import-1", { arrivals });
     const held = await startHeld(store, worker, "order-1");
-    const tasks = schedules(held, 2, (n) => ({ slot: { queue: "mail", key: `t${n}` } }));
+    const tasks = taskParts(held, 2, (n) => ({ slot: { queue: "mail", key: `t${n}` } }));
     await commitTurn(store, held, { ...tasks, then: "release" });
     const names = [`${ROUTE}\nmail`, "charge"];
     const first = await claimItems(store, worker, names);
@@ -184,7 +187,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     );
   }),
 
-  // ── stopped runs (CN7) ──
+  // ── stopped runs (completion.CN7) ──
 
   storeCase(
     "nodes that become ready while a flow is paused are stopped until it is resumed, and none is leased",
@@ -198,7 +201,7 @@ export const flowLifeCases: readonly StoreCase[] = [
       const { queued } = await commit(store, completed(x, [arrival("j", "x", 1, { node: leasedTo(claim) })]));
       assert.deepEqual(queued, [{ item: "j", seq: 2, token: undefined }]);
       assert.equal(await statusOf(store, "import-1"), "paused");
-      // What comes back meanwhile waits too.
+      // A node that is returned in the meantime waits, too.
       await store.write([
         { write: "return-item", run, item: w.item, token: w.token, attempt: 0 },
         { write: "return-item", run, item: y.item, token: y.token, attempt: 1, availableAt: store.now() + 10 },
@@ -216,12 +219,12 @@ export const flowLifeCases: readonly StoreCase[] = [
     const { run } = await startFlow(store, worker, "import-1", spreadOf(3, 2));
     const items = await takeNodes(store, worker, "saved[0]", "saved[1]");
     await store.write([{ write: "pause", id: "import-1" }]);
-    for (const item of items) await commit(store, itemDone(item, leasedTo({ worker, token: newToken() })));
+    for (const item of items) await commit(store, completedItem(item, leasedTo({ worker, token: newToken() })));
     assert.deepEqual(await store.readReadiness(run), [{ node: "saved", required: 3, completed: 2, queued: 3 }]);
     assert.deepEqual(await claimNodes(store, worker), []);
     await store.write([{ write: "resume", id: "import-1" }]);
     const [last] = await takeNodes(store, worker, "saved[2]");
-    await commit(store, itemDone(last));
+    await commit(store, completedItem(last));
     await takeNodes(store, worker, "saved");
   }),
 
@@ -238,7 +241,7 @@ export const flowLifeCases: readonly StoreCase[] = [
         await store.renewLease(keeper, 60_000);
         await store.reap(keeper);
         if (deaths > 0) continue;
-        // Another one, which nobody dies with.
+        // Another one, which kills no worker.
         await send(store, "import-1");
         const turn = await takeTurn(store, keeper, IMPORT);
         const arrivals = [arrival("y", "turn", 1, { cause: undefined, node: { ...NODE, name: `${ROUTE}\nmail` } })];
@@ -252,7 +255,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     },
   ),
 
-  // ── ends (CN5, F9, ACC 20) ──
+  // ── ends (completion.CN5, rules.F9) ──
 
   storeCase(
     "a flow ends once: the first output is kept, the second completion is stale, and the queue is empty",
@@ -262,8 +265,8 @@ export const flowLifeCases: readonly StoreCase[] = [
       const [x, y] = (await claimNodes(store, worker, 2)) as [ClaimedItem, ClaimedItem];
       const output = (n: number) => ({ ...RUN_COMPLETED, data: `{"output":${n}}` });
       const [one, two] = await store.write([
-        completed(x, [arrival("never", "x", 1)], ends("completed", [done(x.item), output(1)])),
-        completed(y, [], ends("completed", [done(y.item), output(2)])),
+        completed(x, [arrival("never", "x", 1)], endParts("completed", [done(x.item), output(1)])),
+        completed(y, [], endParts("completed", [done(y.item), output(2)])),
       ]);
       assert.deepEqual([one.status, two.status], ["committed", "stale"]);
       assert.ok(one.status === "committed" && one.queued.length === 0);
@@ -272,7 +275,7 @@ export const flowLifeCases: readonly StoreCase[] = [
       assert.equal((await store.readJournal(run, 2))[0]?.data, '{"output":1}');
       assert.deepEqual((await store.info()).items, { ready: 0, leased: 0, delayed: 0 });
       assert.deepEqual(await claimNodes(store, worker), []);
-      // What it counted stays, for people and for a retry.
+      // Its counters stay, for people and for a retry.
       assert.deepEqual(await counters(store, run), ["never 1/1", "x 1/1", "y 1/1", "z 1/1"]);
     },
   ),
@@ -285,8 +288,8 @@ export const flowLifeCases: readonly StoreCase[] = [
       const items = await claimNodes(store, worker, 1_500);
       const [x] = (await claimNodes(store, worker, 2_000)).filter(({ item }) => item === "x");
       const last = x ?? (items.find(({ item }) => item === "x") as ClaimedItem);
-      await commit(store, completed(last, [], ends("completed", [done("x"), RUN_COMPLETED])));
-      const late = await store.write(items.slice(0, 10).map((item) => itemDone(item)));
+      await commit(store, completed(last, [], endParts("completed", [done("x"), RUN_COMPLETED])));
+      const late = await store.write(items.slice(0, 10).map((item) => completedItem(item)));
       for (const outcome of late) assert.equal(outcome.status, "stale");
       assert.deepEqual(await claimNodes(store, worker), []);
       while ((await store.info()).items.leased > 0) await store.reap(worker);
@@ -300,9 +303,9 @@ export const flowLifeCases: readonly StoreCase[] = [
     const [x] = await takeNodes(store, worker, "x");
     await send(store, "import-1");
     const turn = await takeTurn(store, worker, IMPORT);
-    await commit(store, completed(x, [], ends("completed", [done("x"), RUN_COMPLETED])));
+    await commit(store, completed(x, [], endParts("completed", [done("x"), RUN_COMPLETED])));
     await assertNothingWritten(store, async () => {
-      const late = completeWrite(turn.run, { turn: turn.token, read: 1 }, ends("cancelled", [CANCELLED]));
+      const late = completeWrite(turn.run, { turn: turn.token, read: 1 }, endParts("cancelled", [CANCELLED]));
       assert.deepEqual(await store.write([late]), [{ status: "stale" }]);
     });
     assert.equal((await getRun(store, "import-1")).unread, 1);
@@ -329,7 +332,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     await store.write([{ write: "terminate", id: "of-a", data: "{}", answer: "{}", cancel: "{}" }]);
     const failure = { type: "ChildWorkflowFailed", target: "ChildWorkflow(0)", data: '{"why":1}' } as const;
     const outcome = await commit(store, {
-      ...completed(x, [], ends("failed", [{ type: "NodeFailed", command: "x", data: "{}" }, RUN_FAILED])),
+      ...completed(x, [], endParts("failed", [{ type: "NodeFailed", command: "x", data: "{}" }, RUN_FAILED])),
       messages: [
         { to: asChild.run, arrival: failure },
         { to: parent.run, arrival: failure },
@@ -404,7 +407,7 @@ export const flowLifeCases: readonly StoreCase[] = [
     },
   ),
 
-  // ── care ──
+  // ── maintenance ──
 
   storeCase(
     "a failed flow that is retried has the planned nodes ready again and its counters unchanged",
@@ -412,9 +415,9 @@ export const flowLifeCases: readonly StoreCase[] = [
       const worker = await registerWorker(store);
       const { run } = await startFlow(store, worker, "import-1", spreadOf(3, 3));
       const [zero, one] = await takeNodes(store, worker, "saved[0]", "saved[1]", "saved[2]");
-      await commit(store, itemDone(zero));
+      await commit(store, completedItem(zero));
       const failed = { type: "NodeFailed", command: "saved[1]", data: "{}" } as const;
-      await commit(store, completed(one, [], ends("failed", [failed, RUN_FAILED])));
+      await commit(store, completed(one, [], endParts("failed", [failed, RUN_FAILED])));
       const { head } = await getRun(store, "import-1");
       const items = ["saved[1]", "saved[2]"].map(
         (item) => ({ item, kind: "node", name: ROUTE, priority: 0, seq: 2 }) as const,
@@ -427,7 +430,7 @@ export const flowLifeCases: readonly StoreCase[] = [
         again.map(({ kind }) => kind),
         ["node", "node"],
       );
-      const [, last] = await store.write(again.map((item) => itemDone(item)));
+      const [, last] = await store.write(again.map((item) => completedItem(item)));
       assert.ok(last?.status === "committed" && last.queued[0]?.item === "saved");
     },
   ),
@@ -442,7 +445,7 @@ export const flowLifeCases: readonly StoreCase[] = [
         items.length > 0;
         items = await claimNodes(store, worker, 500)
       )
-        await store.write(items.filter(({ item }) => item !== "saved").map((item) => itemDone(item)));
+        await store.write(items.filter(({ item }) => item !== "saved").map((item) => completedItem(item)));
       await terminate(store, "import-1");
       assert.deepEqual(await counters(store, old.run), ["saved 2500/2500"]);
       t.clock.advance(1_000);

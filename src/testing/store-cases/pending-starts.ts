@@ -11,7 +11,7 @@ import {
   startHeld,
   startWrite,
   takeTurn,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const CANCEL = { type: "CancelRequested", target: "", data: "{}" } as const;
@@ -41,7 +41,7 @@ async function claimIds(store: Store, worker: number): Promise<readonly string[]
   return (await claimTurns(store, worker)).map(({ record }) => record.id);
 }
 
-export const beginningCases: readonly StoreCase[] = [
+export const pendingStartCases: readonly StoreCase[] = [
   storeCase("a delayed run starts when its delay is over, and no message starts it earlier", async (store, t) => {
     const worker = await registerWorker(store);
     const begin = store.now();
@@ -56,7 +56,7 @@ export const beginningCases: readonly StoreCase[] = [
     assert.deepEqual(await fireDue(store), { runs: [record.run], ready: 0, nextAt: undefined });
     const turn = await takeTurn(store, worker);
     assert.equal(turn.inbox.length, 1);
-    // The code's time begins when the code does; when the run was asked for stands on its row.
+    // The time of the run's code starts with the code. The run's row holds the time of the call.
     assert.equal((await store.readJournal(record.run, 0))[0]?.at, begin + 1_000);
     assert.equal((await getRun(store, "order-1")).createdAt, begin);
   }),
@@ -74,7 +74,7 @@ export const beginningCases: readonly StoreCase[] = [
     const [urgent, a] = await claimTurns(store, worker);
     assert.deepEqual([urgent?.record.id, a?.record.id], ["urgent", "a"]);
     const held = { ...(await getRun(store, "a")), token: a?.token ?? "", read: 0, inbox: [] };
-    // A run that waits keeps its place.
+    // A waiting run keeps its slot.
     const waiting = await commitTurn(store, held, { entries: [["PromiseCreated", "Promise(0)"]], then: "release" });
     assert.deepEqual((await admit(store)).runs, []);
     await send(store, "a");
@@ -93,28 +93,31 @@ export const beginningCases: readonly StoreCase[] = [
     });
   }),
 
-  storeCase("a run whose key has no free slot does not block other runs, and starts when the key has one", async (store) => {
-    const worker = await registerWorker(store);
-    await declare(store, { perKey: { concurrency: 1 } });
-    for (const [id, key] of [
-      ["a1", "a"],
-      ["a2", "a"],
-      ["b1", "b"],
-    ] as const)
-      await startInLine(store, id, key);
-    assert.equal((await admit(store)).runs.length, 2);
-    const turns = await claimTurns(store, worker);
-    assert.deepEqual(
-      turns.map(({ record }) => record.id),
-      ["a1", "b1"],
-    );
-    assert.deepEqual(await admit(store), { runs: [], nextAt: undefined, held: true });
-    const [a1] = turns;
-    assert.ok(a1 !== undefined);
-    await commitTurn(store, { ...a1.record, token: a1.token, read: 0, inbox: [] }, COMPLETES);
-    assert.equal((await admit(store)).runs.length, 1);
-    assert.deepEqual(await claimIds(store, worker), ["a2"]);
-  }),
+  storeCase(
+    "a run whose key has no free slot does not block other runs, and starts when the key has one",
+    async (store) => {
+      const worker = await registerWorker(store);
+      await declare(store, { perKey: { concurrency: 1 } });
+      for (const [id, key] of [
+        ["a1", "a"],
+        ["a2", "a"],
+        ["b1", "b"],
+      ] as const)
+        await startInLine(store, id, key);
+      assert.equal((await admit(store)).runs.length, 2);
+      const turns = await claimTurns(store, worker);
+      assert.deepEqual(
+        turns.map(({ record }) => record.id),
+        ["a1", "b1"],
+      );
+      assert.deepEqual(await admit(store), { runs: [], nextAt: undefined, held: true });
+      const [a1] = turns;
+      assert.ok(a1 !== undefined);
+      await commitTurn(store, { ...a1.record, token: a1.token, read: 0, inbox: [] }, COMPLETES);
+      assert.equal((await admit(store)).runs.length, 1);
+      assert.deepEqual(await claimIds(store, worker), ["a2"]);
+    },
+  ),
 
   storeCase("a run of a version that the worker lacks is not started and takes no slot", async (store, t) => {
     const worker = await registerWorker(store);
@@ -155,27 +158,30 @@ export const beginningCases: readonly StoreCase[] = [
     assert.deepEqual(await claimIds(store, worker), ["child"]);
   }),
 
-  storeCase("a run that is cancelled before it starts leaves its queue, and its holder learns that its code never ran", async (store) => {
-    const worker = await registerWorker(store);
-    await declare(store, { perKey: { concurrency: 1 } });
-    for (const id of ["a1", "a2"]) await startInLine(store, id, "a");
-    await start(store, "later", { delayMs: 60_000 });
-    await admit(store);
-    await admit(store);
-    assert.deepEqual(await claimIds(store, worker), ["a1"]);
-    for (const id of ["a1", "a2", "later"]) await send(store, id, CANCEL);
-    const turns = await claimTurns(store, worker);
-    assert.deepEqual(
-      turns.map(({ record, inbox }) => [record.id, inbox[0]?.target]),
-      [
-        ["a2", "Start"],
-        ["later", "Start"],
-      ],
-    );
-    const [, inbox] = [0, await store.readInbox((await getRun(store, "a1")).run, 0)];
-    assert.equal(inbox[0]?.target, "");
-    assert.deepEqual((await fireDue(store)).nextAt, undefined);
-  }),
+  storeCase(
+    "a run that is cancelled before it starts leaves its queue, and its holder learns that its code never ran",
+    async (store) => {
+      const worker = await registerWorker(store);
+      await declare(store, { perKey: { concurrency: 1 } });
+      for (const id of ["a1", "a2"]) await startInLine(store, id, "a");
+      await start(store, "later", { delayMs: 60_000 });
+      await admit(store);
+      await admit(store);
+      assert.deepEqual(await claimIds(store, worker), ["a1"]);
+      for (const id of ["a1", "a2", "later"]) await send(store, id, CANCEL);
+      const turns = await claimTurns(store, worker);
+      assert.deepEqual(
+        turns.map(({ record, inbox }) => [record.id, inbox[0]?.target]),
+        [
+          ["a2", "Start"],
+          ["later", "Start"],
+        ],
+      );
+      const [, inbox] = [0, await store.readInbox((await getRun(store, "a1")).run, 0)];
+      assert.equal(inbox[0]?.target, "");
+      assert.deepEqual((await fireDue(store)).nextAt, undefined);
+    },
+  ),
 
   storeCase("a singleton start returns the live run with its key, for every caller", async (store, t) => {
     const other = await t.openAgain();
@@ -219,7 +225,7 @@ export const beginningCases: readonly StoreCase[] = [
       await fireDue(store);
       const turn = await takeTurn(store, worker);
       assert.equal((await store.readJournal(turn.run, 0))[0]?.data, '{"input":2}');
-      // It has begun: the next start is a run of its own.
+      // The run has started: the next start creates another run.
       const third = await start(store, "three", debounce, { started: '{"input":3}' });
       assert.deepEqual([third.status, third.record.id], ["started", "three"]);
       assert.equal((await store.readJournal(turn.run, 0))[0]?.data, '{"input":2}');

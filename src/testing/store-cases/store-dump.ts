@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import type { Store } from "../../kernel/index.ts";
 
-/** Everything the port shows of what runs are and own; two equal dumps mean that nothing was written in between. */
-export async function dump(store: Store): Promise<unknown> {
+/** Everything the port shows of runs. Two equal dumps mean that nothing was written in between. */
+export async function dumpStore(store: Store): Promise<unknown> {
   const records = await store.listRuns({ limit: 10_000 });
   const runs = [];
   for (const record of records) {
-    // A list does not show the evidence.
+    // Lists leave the evidence out.
     const evidence = (await store.findRun(record.id))?.evidence;
     runs.push({
       record,
@@ -22,7 +22,7 @@ export async function dump(store: Store): Promise<unknown> {
 }
 
 export async function assertNothingWritten(store: Store, action: () => Promise<void>): Promise<void> {
-  const before = await dump(store);
+  const before = await dumpStore(store);
   await action();
-  assert.deepEqual(await dump(store), before, "something was written");
+  assert.deepEqual(await dumpStore(store), before, "something was written");
 }

@@ -15,7 +15,7 @@ import {
   startRun,
   startWrite,
   takeTurn,
-} from "./moves.ts";
+} from "./store-actions.ts";
 import { storeCase, type StoreCase } from "./store-case.ts";
 
 const EXPECTED: ExpectedRun = { definition: "checkout", kind: "workflow", version: 1, runtime: "somewhere" };
@@ -25,7 +25,7 @@ function early(to: string, data: string, target?: string): MessageWrite {
   return { ...message(to, resolved(data, target)), beforeStart: EXPECTED };
 }
 
-export const earlyCases: readonly StoreCase[] = [
+export const beforeStartCases: readonly StoreCase[] = [
   storeCase(
     "a message before the start creates an expected run: a row without a journal that is not due",
     async (store) => {
