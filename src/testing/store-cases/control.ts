@@ -384,7 +384,12 @@ export const controlCases: readonly StoreCase[] = [
       await commitTurn(store, held, ends);
       const { run, head } = await getRun(store, "order-1");
       await store.write([{ ...retry(run, head), data: '{"commands":0,"from":2}', reopened: ["approved"] }]);
-      const outcomes = await store.write([deliver("add", "click-1"), deliver("paid"), deliver("approved"), deliver("approved")]);
+      const outcomes = await store.write([
+        deliver("add", "click-1"),
+        deliver("paid"),
+        deliver("approved"),
+        deliver("approved"),
+      ]);
       assert.deepEqual(
         outcomes.map(({ status }) => status),
         ["duplicate", "duplicate", "committed", "duplicate"],
