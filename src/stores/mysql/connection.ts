@@ -22,7 +22,7 @@ import {
 import type { Query } from "../remote/query.ts";
 import { planQueries, statementsOf, takeResults } from "./merge-results.ts";
 import type { Result, DriverConnection } from "./driver.ts";
-import { isRetryable, isConflict, isSettled, isTransactionGone, isStampRefused, storeErrorOf } from "./errors.ts";
+import { isRetryable, isConflict, isBeforeCommit, isTransactionGone, isStampRefused, storeErrorOf } from "./errors.ts";
 import { packetsOf } from "./packets.ts";
 import { renderChange, renderStamp } from "./render-change.ts";
 import { tableOf, textLiteral } from "./sql-text.ts";
@@ -150,7 +150,7 @@ export class MysqlConnection implements Connection {
       isConflict(error) ||
       isStampRefused(error) ||
       isTransactionGone(error) ||
-      isSettled(error);
+      isBeforeCommit(error);
     // COMMIT output these itself only where it has undone everything.
     if (!isKnown && !isRetryable(error)) {
       this.destroy();

@@ -1,7 +1,7 @@
-// Errors of the server, told apart by their number; never by text.
+// Errors: classifies errors of the server by number, never by message text (rules.A9).
 //
-// E1. A commit has failed for good only with an error that COMMIT itself cannot answer. Anything else after it was sent is
-//     unknown, and looked up (A8).
+// mysql.E1. After COMMIT was sent, it certainly failed only with an error that COMMIT itself cannot return. Any other outcome is
+//   unknown and is resolved (rules.A8).
 
 import { InvariantError, RepriseError, type ErrorCode } from "../../base/index.ts";
 import { ConnectionError } from "../remote/backend.ts";
@@ -10,7 +10,7 @@ interface ServerError extends Error {
   readonly errno: number;
 }
 
-/** Only what a server said: errors of the network have negative numbers. */
+/** The number of a server's error; network errors have negative numbers. */
 export function errnoOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
   const { errno } = error as Partial<ServerError>;
@@ -24,22 +24,22 @@ const SEVERAL_ROWS = 1242;
 
 /** Lock wait timeout, deadlock, record has changed since it was read, out of memory for locks. */
 const AGAIN: ReadonlySet<number> = new Set([1205, 1213, 1020, 1206]);
-/** Interrupted: by an administrator, or because it took too long. The connection lives. */
+/** Interrupted by an administrator or a timeout. The connection stays usable. */
 const INTERRUPTED: ReadonlySet<number> = new Set([1317, 1907, 1969, 3024]);
-/** Shutdown, broken or killed connections, errors of the network as the server saw them, idle for too long. */
+/** Shutdown, broken or killed connections, network errors reported by the server, idle timeout. */
 const LOST: ReadonlySet<number> = new Set([
   1053, 1077, 1079, 1080, 1152, 1154, 1155, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1927, 2006, 2013, 2055, 4031,
 ]);
 
-/** No connection can be made just now; later, or at another host, one may. */
+/** Whether a later attempt, or another host, may accept a connection. */
 export function isUnavailable(error: unknown): boolean {
-  return !FOR_GOOD.has(errnoOf(error) ?? 0);
+  return !PERMANENT.has(errnoOf(error) ?? 0);
 }
 
-/** Access denied, no such database, no right to it or to a table. */
-const FOR_GOOD: ReadonlySet<number> = new Set([1044, 1045, 1049, 1142, 1143, 1146, 1227, 1251, 1370, 1698]);
+/** Access denied, unknown database, no privilege on it or on a table. */
+const PERMANENT: ReadonlySet<number> = new Set([1044, 1045, 1049, 1142, 1143, 1146, 1227, 1251, 1370, 1698]);
 
-/** "running with --read-only" has a number that other options have, too. */
+/** The error number of "running with --read-only" is shared with other options. */
 export function mayBeReadOnly(error: unknown): boolean {
   return READ_ONLY.has(errnoOf(error) ?? 0);
 }
@@ -50,17 +50,17 @@ export function isTlsMissing(error: unknown): boolean {
   return (error as { code?: unknown }).code === "HANDSHAKE_NO_SSL_SUPPORT";
 }
 
-/** The driver gives one code to all that goes wrong in a handshake. What Node had said shows in what it left. */
+/** The driver has one code for all handshake errors; the properties of Node's error show the cause. */
 export function tlsFailureOf(error: unknown): unknown {
   if (!(error instanceof Error) || (error as NodeJS.ErrnoException).code !== "HANDSHAKE_SSL_ERROR") return error;
-  // A broken connection is one, whatever was under way.
+  // A broken connection, not a TLS failure.
   if ("syscall" in error) return error;
   const code =
     "host" in error ? "ERR_TLS_CERT_ALTNAME_INVALID" : "library" in error ? "ERR_SSL_HANDSHAKE" : "CERT_REJECTED";
   return Object.assign(new Error(error.message, { cause: error }), { code });
 }
 
-/** After one of these the connection is of no more use. */
+/** Whether the connection is lost. */
 export function isLost(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === undefined || LOST.has(errno) || (error as { fatal?: unknown }).fatal === true;
@@ -71,58 +71,58 @@ export function isRetryable(error: unknown): boolean {
   return AGAIN.has(errno) || INTERRUPTED.has(errno);
 }
 
-/** The same for user SQL, where a statement that takes too long is the user's own affair. */
+/** Whether the server aborted a transaction with user SQL, so that its function is called again. A timeout is not included: it is the function's own failure. */
 export function isTransactionAborted(error: unknown): boolean {
   return AGAIN.has(errnoOf(error) ?? 0);
 }
 
-/** The server has ended the whole transaction, or may have. */
+/** Whether the server may have ended the whole transaction. */
 export function endsTransaction(error: unknown): boolean {
   return isRetryable(error) || isLost(error);
 }
 
-/** Something was not as expected, or there already. */
+/** Whether a row differs from what was expected, or exists already. */
 export function isConflict(error: unknown): boolean {
   const errno = errnoOf(error);
   return errno === DUPLICATE || errno === OUT_OF_RANGE;
 }
 
-/** The writer's line is gone, or closed (`stampGuard`). */
+/** Whether the writer's row is missing or fenced (`renderStamp`). */
 export function isStampRefused(error: unknown): boolean {
   return errnoOf(error) === SEVERAL_ROWS;
 }
 
-/** The savepoint a transaction of user SQL begins with is gone, and the transaction with it. */
+/** Whether the savepoint of a user's transaction is missing, so that the transaction has ended. */
 export function isTransactionGone(error: unknown): boolean {
   return errnoOf(error) === NO_SAVEPOINT;
 }
 
-interface Known {
+interface KnownError {
   readonly code: ErrorCode;
   readonly text: string;
 }
 
-const full = { code: "STORE_FULL", text: "the server has no room left; free or add disk space" } as const;
-const gone = { code: "STORE_REPLACED", text: "our tables are gone, or not what they were" } as const;
+const full = { code: "STORE_FULL", text: "the server's disk is full. Free or add disk space" } as const;
+const replaced = { code: "STORE_REPLACED", text: "Reprise's tables are missing or were changed. Restore them from a backup, then restart the workers" } as const;
 const denied = {
   code: "STORE_IO",
-  text: "the account may not do this. Who makes the tables needs all rights on the database; who works, SELECT, INSERT, UPDATE and DELETE",
+  text: "the account lacks a privilege. To create the tables it needs all privileges on the database; to run workers it needs SELECT, INSERT, UPDATE and DELETE",
 } as const;
-const readOnly = { code: "STORE_IO", text: "the server takes no writes; name the primary" } as const;
-const noEntry = { code: "STORE_IO", text: "the server does not accept the account or its password" } as const;
-const tooLong = { code: "BAD_NAME", text: "a name is longer than MySQL can index; shorten it" } as const;
+const readOnly = { code: "STORE_IO", text: "the server is read-only. Use the address of the primary in the store URL" } as const;
+const rejected = { code: "STORE_IO", text: "the server rejected the account or its password. Correct them in the store URL" } as const;
+const tooLong = { code: "BAD_NAME", text: "a name is longer than MySQL can index. Shorten it" } as const;
 const tooLarge = {
   code: "PAYLOAD_TOO_LARGE",
-  text: "a value is larger than the server takes; raise max_allowed_packet",
+  text: "a value is larger than the server accepts. Raise max_allowed_packet on the server",
 } as const;
-const corrupt = { code: "STORE_CORRUPT", text: "a table is damaged; stop the workers and check it" } as const;
-const crowded = {
+const corrupt = { code: "STORE_CORRUPT", text: "a table is damaged. Stop the workers and run CHECK TABLE" } as const;
+const tooManyConnections = {
   code: "STORE_BUSY",
-  text: "the server has no connection left; raise max_connections or start fewer workers",
+  text: "the server has no free connection. Raise max_connections, or start fewer worker processes",
 } as const;
 
-/** Answers to a statement other than COMMIT (E1). */
-const BY_ERRNO: ReadonlyMap<number, Known> = new Map<number, Known>([
+/** Errors of statements other than COMMIT (mysql.E1). */
+const BY_ERRNO: ReadonlyMap<number, KnownError> = new Map<number, KnownError>([
   [1021, full],
   [1114, full],
   [1034, corrupt],
@@ -133,47 +133,47 @@ const BY_ERRNO: ReadonlyMap<number, Known> = new Map<number, Known>([
   [1290, readOnly],
   [1792, readOnly],
   [1836, readOnly],
-  [1040, crowded],
-  [1203, crowded],
-  [1226, crowded],
+  [1040, tooManyConnections],
+  [1203, tooManyConnections],
+  [1226, tooManyConnections],
   [1044, denied],
   [1142, denied],
   [1143, denied],
   [1227, denied],
   [1370, denied],
-  [1045, noEntry],
-  [1698, noEntry],
-  [1049, { code: "STORE_IO", text: "there is no such database; create it" }],
-  [1054, gone],
-  [1146, gone],
+  [1045, rejected],
+  [1698, rejected],
+  [1049, { code: "STORE_IO", text: "the database does not exist. Create it: CREATE DATABASE name" }],
+  [1054, replaced],
+  [1146, replaced],
   [1153, tooLarge],
   [1301, tooLarge],
   [1406, tooLong],
 ]);
 
-/** Statements that are wrong, and values that do not fit: our bug, but nothing was written. */
-const OURS: ReadonlySet<number> = new Set([
+/** Invalid statements, and values that do not fit: bugs in Reprise, but nothing was written. */
+const REPRISE_BUGS: ReadonlySet<number> = new Set([
   1048, 1064, 1093, 1136, 1241, 1264, 1292, 1364, 1366, 1390, 3140, 3141, 3143, 3156, 4038, 4174, 4177, 4178,
 ]);
 
-/** E1. Said of a statement before COMMIT, so nothing is written once it is rolled back. */
-export function isSettled(error: unknown): boolean {
+/** mysql.E1. Whether the error comes from a statement before COMMIT, so that nothing is written after the rollback. */
+export function isBeforeCommit(error: unknown): boolean {
   const errno = errnoOf(error);
-  return errno !== undefined && (BY_ERRNO.has(errno) || OURS.has(errno));
+  return errno !== undefined && (BY_ERRNO.has(errno) || REPRISE_BUGS.has(errno));
 }
 
-/** The error to throw for whatever went wrong while doing `what`, once it is clear that nothing was written. */
+/** The error to throw when `what` failed and nothing was written. */
 export function storeErrorOf(error: unknown, what: string): Error {
   if (error instanceof RepriseError || error instanceof ConnectionError) return error;
   const errno = errnoOf(error);
   const options = { cause: error, ...(errno !== undefined && { details: { errno } }) };
   const text = error instanceof Error ? error.message : String(error);
   if (errno === undefined)
-    return new RepriseError("STORE_IO", `${what}: ${text}. Check the server and the connection.`, options);
+    return new RepriseError("STORE_IO", `${what}: ${text}. Check that the server runs and that this machine can connect to it.`, options);
   const known = BY_ERRNO.get(errno);
-  // What exactly is not allowed only the server says.
+  // The server's message names the object that is not permitted.
   if (known !== undefined)
     return new RepriseError(known.code, `${what}: ${known === denied ? `${text}: ` : ""}${known.text}.`, options);
-  // A statement that the server does not accept is our bug.
+  // A statement that the server does not accept is a bug in Reprise.
   return new InvariantError(`${what}: ${text}`, options);
 }

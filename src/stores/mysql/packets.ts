@@ -1,13 +1,13 @@
-// Packets: statements that travel together. The server takes no packet longer than `max_allowed_packet`.
+// Packets: splits statements into packets. The server accepts no packet longer than `max_allowed_packet`.
 
 import { RepriseError } from "../../base/index.ts";
 
-/** Larger ones gain nothing. */
+/** Larger packets are not faster. */
 const PREFERRED = 8 * 1_048_576;
-/** For the command's own bytes. */
+/** Room for the protocol's own bytes. */
 const SPARE = 1_024;
 
-/** In order. A guard looks at what the statement before it did, so the two stay together. */
+/** In order. A guard checks the statement before it, so the two stay in one packet. */
 export function packetsOf(statements: readonly string[], maxPacket: number): readonly (readonly string[])[] {
   const most = Math.min(PREFERRED, maxPacket - SPARE);
   const packets: string[][] = [[]];
@@ -17,7 +17,7 @@ export function packetsOf(statements: readonly string[], maxPacket: number): rea
     if (bytes + SPARE > maxPacket)
       throw new RepriseError(
         "PAYLOAD_TOO_LARGE",
-        `Committing: a payload needs a packet of ${bytes} bytes, the server takes ${maxPacket}. Raise its max_allowed_packet, or keep the value elsewhere and pass a reference.`,
+        `Committing: a payload needs a packet of ${bytes} bytes, but the server accepts ${maxPacket}. Raise max_allowed_packet on the server, or store the value elsewhere and pass a reference.`,
         { details: { bytes, limit: maxPacket } },
       );
     if (size + bytes > most && packets.at(-1)!.length > 0 && !isGuard(statement)) {
@@ -34,7 +34,7 @@ function isGuard(statement: string): boolean {
   return statement.startsWith("set @reprise_guard");
 }
 
-/** Three bytes for each UTF-16 unit at most; counted only where it could matter. */
+/** At most three bytes per UTF-16 unit; counted exactly only for long statements. */
 function bytesOf(statement: string): number {
   return statement.length < 100_000 ? statement.length * 3 : Buffer.byteLength(statement);
 }

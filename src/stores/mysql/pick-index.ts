@@ -1,12 +1,12 @@
-// Pick index: the index a query is answered from, said in the statement itself. The optimizer goes by statistics, which
-// of a queue are always of another moment; with the wrong index a claim would lock what it only looks at.
+// Pick index: chooses the index of a query and forces it in the statement. The optimizer uses statistics, which are always outdated
+// for a queue; with the wrong index a claim would lock rows that it only reads.
 
 import type { Condition } from "../remote/query.ts";
 import type { TableName } from "../remote/tables.ts";
 import { INDEXES, type Index } from "./schema.ts";
 import type { Order } from "./translate.ts";
 
-/** The index whose first columns are compared for equality and whose next ones give the order, or the range. */
+/** The index whose first columns are compared for equality and whose next columns give the order or the range. */
 export function pickIndex(table: TableName, where: readonly Condition[], order: Order = []): string | undefined {
   let best: { readonly index: Index; readonly score: number } | undefined;
   for (const index of INDEXES.get(table) ?? []) {
@@ -16,7 +16,7 @@ export function pickIndex(table: TableName, where: readonly Condition[], order: 
   return best?.index.name;
 }
 
-/** Whether an index gives the rows in this order by itself. */
+/** Whether an index returns the rows in this order. */
 export function isInOrder(
   table: TableName,
   name: string | undefined,
@@ -42,7 +42,7 @@ function scoreOf({ columns }: Index, where: readonly Condition[], order: Order):
   const wanted = order.map(([column]) => column).filter((column) => !equal.has(column));
   const isOrdered = wanted.length > 0 && wanted.every((column, place) => rest[place] === column);
   const isBounded = where.some(({ column, is }) => column === rest[0] && is !== "=" && is !== "null");
-  // Several values of one column, and what is compared behind it.
+  // A column with several values, and the columns compared after it.
   let several = 0;
   if (rest[0] !== undefined && among.has(rest[0])) {
     several = 1;

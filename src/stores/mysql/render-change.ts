@@ -1,17 +1,17 @@
-// Render change: changes of the port as statements of MySQL and MariaDB.
+// Render change: a change of the port as statements of MySQL and MariaDB.
 //
-// RC1. Updates and deletes join a table made of the text (JSON_TABLE), in the order of the keys, against the primary key:
-//      rows are locked in that order, and only those.
-// RC2. What was expected is compared in the same statement. When it did not find as many rows as it was given, the statement
-//      behind it fails, and with it everything up to COMMIT: an answer of no more than one round trip.
+// render-change.R1. Updates and deletes join a table given in the statement (JSON_TABLE), in key order, with the primary key: only
+//   those rows are locked, in that order.
+// render-change.R2. Expected values are compared in the same statement. If it matches fewer rows than given, the next statement (the
+//   guard) fails, and with it everything up to COMMIT, all in one round trip.
 //
-// Forms of an update, in rows/s of one statement with 100 and with 400 rows (MariaDB 10.11, two runs on a busy machine,
-// commits not awaited):
+// Forms of an update, in rows/s of one statement with 100 and with 400 rows (MariaDB 10.11, two runs on a busy machine, without
+// waiting for commits):
 //   this form                                        35k to 40k, 43k to 55k
 //   a union of selects                               26k to 33k, 37k
-//   a row each, with a guard each                    8k, 11k
-//   a temporary table filled before                  46k, 74k; such tables cannot be written with GTIDs on MySQL
-//   insert … on duplicate key update                 45k, 50k to 69k; would insert what is not there, and expects nothing
+//   one statement and one guard per row              8k, 11k
+//   a temporary table                                46k, 74k; MySQL with GTIDs does not allow writes to it
+//   insert … on duplicate key update                 45k, 50k to 69k; inserts missing rows and verifies nothing
 
 import { compareValues } from "../remote/evaluate.ts";
 import { INCARNATION_KEY } from "../../kernel/index.ts";
@@ -20,23 +20,23 @@ import { columnsOf, columnType, keyColumns, type TableName, type Value } from ".
 import { literal, nameOf, namesOf, tableOf, textLiteral } from "./sql-text.ts";
 
 const ROWS_AT_ONCE = 1_000;
-/** Text of one statement, in characters; a single row may have more. */
+/** Characters per statement; a single row may have more. */
 const TEXT_AT_ONCE = 1_000_000;
 
-/** Statements in order; each stands for itself, and is sent with others or alone. */
+/** The statements in order. */
 export function renderChange(change: Change): readonly string[] {
   if (change.rows.length === 0) return [];
   return change.change === "insert" ? renderInsert(change.table, change.rows) : renderJoined(change);
 }
 
-/** RC2. To be sent right behind the statement whose rows it counts: fails with 1690, a number out of range. */
+/** render-change.R2. Follows the statement whose rows it counts; fails with 1690, a number out of range. */
 function guard(rows: number): string {
   return `set @reprise_guard=18446744073709551615+(row_count()<>${rows})`;
 }
 
 /**
- * L3. Only while nobody has asked for this writer's last batch: that closes it, with a mark below zero. Only while history is
- * what it was (Y1): the lines of others are read by a statement of its own, which locks nothing.
+ * remote.L3. Fails if the writer is fenced (`lastBatch` sets a negative mark), or if history went back (remote.Y1). The rows of
+ * other writers are read by a separate statement, which locks nothing.
  */
 export function renderStamp(writer: string, batch: number, mark: number, check?: HistoryCheck): readonly string[] {
   const writers = tableOf("writers");
@@ -57,7 +57,7 @@ export function renderStamp(writer: string, batch: number, mark: number, check?:
   return [
     ...looks,
     `update ${writers} set batch=${batch},mark=${mark} where ${conditions.join(" and ")}`,
-    // Fails with 1242, more than one row: to be told from RC2.
+    // Fails with 1242, more than one row, which is different from the guard's error (render-change.R2).
     "set @reprise_guard=if(row_count()=1,0,(select 1 union all select 2))",
   ];
 }
@@ -103,7 +103,7 @@ function renderJoined(change: Joined): readonly string[] {
     const given = new GivenTable(table, part);
     const on = [
       ...key.map((column) => `t.${nameOf(column)}=${given.add(column, ({ row }) => row[column]!)}`),
-      // Null is expected, too.
+      // `<=>` also matches null.
       ...expect.map((column) => `t.${nameOf(column)}<=>${given.add(column, ({ old }) => old?.[column] ?? null)}`),
     ].join(" and ");
     const set =
@@ -139,7 +139,7 @@ function partsOf(rows: readonly JoinedRow[], columns: readonly string[]): readon
   return parts;
 }
 
-/** About; a row may have columns that are not written. */
+/** The approximate length of a row's text. */
 function lengthOf(row: WireRow, columns: readonly string[]): number {
   let length = 0;
   for (const column of columns) {
@@ -151,7 +151,7 @@ function lengthOf(row: WireRow, columns: readonly string[]): number {
   return length;
 }
 
-/** A table in the text of a statement: a column per use, so that what is expected and what is set stand side by side. */
+/** A table in the text of a statement, with one column per use: a column may be both expected and set. */
 class GivenTable {
   readonly #table: TableName;
   readonly #rows: readonly JoinedRow[];
@@ -164,11 +164,11 @@ class GivenTable {
     this.#values = rows.map(() => []);
   }
 
-  /** How the column is written where it is used. */
+  /** Adds a column; returns the expression that reads it. */
   add(column: string, valueOf: (row: JoinedRow) => WireValue): string {
     const at = this.#columns.length;
     const values = this.#rows.map(valueOf);
-    // Bytes have no place in JSON.
+    // JSON has no bytes.
     const isBytes = values.some((value) => value instanceof Uint8Array);
     for (const [place, value] of values.entries()) this.#values[place]!.push(isBytes ? base64(value) : value);
     const name = `c${at}`;
@@ -183,7 +183,7 @@ class GivenTable {
       const value = row[at];
       if (typeof value === "string" && value.length > longest) longest = value.length;
     }
-    // Three bytes for each UTF-16 unit at most. A table with large columns would be made on disk.
+    // At most three bytes per UTF-16 unit. The server creates a table with large columns on disk.
     const bytes = Math.max(64, longest * 3);
     return bytes > 8_192 ? "longblob" : `varbinary(${2 ** Math.ceil(Math.log2(bytes))})`;
   }
