@@ -120,7 +120,7 @@ function workerJson(worker: WorkerSnapshot): object {
     beatAt: isoOf(beatAt),
     until: isoOf(info.until),
     runsHeld: doing?.runsHeld ?? null,
-    atWork: doing?.running ?? null,
+    running: doing?.running ?? null,
     concurrency: about?.concurrency ?? null,
     rates: ratesOf(worker),
     definitions: about?.definitions ?? null,

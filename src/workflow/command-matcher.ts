@@ -360,6 +360,17 @@ function newTooEarly(
   };
 }
 
+/** The journal has the completion of a command that the code has not requested yet. */
+export function requestedTooLate(command: string): Violation {
+  return {
+    message: `the journal recorded this command before its completion; the code now requests it after (at ${command})`,
+    expected: "before its completion",
+    actual: "after its completion",
+    where: command,
+    seq: undefined,
+  };
+}
+
 function otherRequest(
   id: string,
   { command, name }: NodeScope,

@@ -48,6 +48,7 @@ import {
 import {
   CommandMatcher,
   isViolation,
+  requestedTooLate,
   type IssuedCommand,
   type Comparison,
   type StrictCheck,
@@ -323,13 +324,10 @@ export class Execution {
 
   /** Messages that the code has not used, in order. The next generation gets them (generation.N3). */
   unusedMessages(): readonly Arrival[] {
-    const signals = this.#signals?.buffered() ?? [];
-    return [
-      ...this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data)),
-      ...signals.map((signal) => arrivalOf("SignalReceived", { ...signal })),
-      ...(this.#updates?.unhandled() ?? []).map((request) => arrivalOf("UpdateRequested", request)),
-      ...(this.#lateMessages ?? []),
-    ];
+    const ports = this.promisePorts.untaken().map(({ type, data }) => arrivalOf(type, data));
+    const signals = (this.#signals?.buffered() ?? []).map((signal) => arrivalOf("SignalReceived", { ...signal }));
+    const updates = (this.#updates?.unhandled() ?? []).map((request) => arrivalOf("UpdateRequested", request));
+    return [...ports, ...signals, ...updates, ...(this.#lateMessages ?? [])];
   }
 
   /** undo.U3 */
@@ -453,14 +451,7 @@ export class Execution {
     if (early === undefined) return promise;
     // Seed 004 matches completions by id, not by order: a lenient replay accepts it, a strict one does not.
     if (!this.commands.strict) early();
-    else
-      this.violate({
-        message: `the journal recorded this command before its completion; the code now requests it after (at ${command})`,
-        expected: "before its completion",
-        actual: "after its completion",
-        where: command,
-        seq: undefined,
-      });
+    else this.violate(requestedTooLate(command));
     return promise;
   }
 

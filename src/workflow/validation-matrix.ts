@@ -105,5 +105,5 @@ export function compareFields(
 }
 
 function quoted(value: unknown): string {
-  return value === undefined ? "(none)" : `'${String(value)}'`;
+  return value === undefined ? "(none)" : `'${value as string}'`;
 }

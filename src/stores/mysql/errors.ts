@@ -103,13 +103,22 @@ interface KnownError {
 }
 
 const full = { code: "STORE_FULL", text: "the server's disk is full. Free or add disk space" } as const;
-const replaced = { code: "STORE_REPLACED", text: "Reprise's tables are missing or were changed. Restore them from a backup, then restart the workers" } as const;
+const replaced = {
+  code: "STORE_REPLACED",
+  text: "Reprise's tables are missing or were changed. Restore them from a backup, then restart the workers",
+} as const;
 const denied = {
   code: "STORE_IO",
   text: "the account lacks a privilege. To create the tables it needs all privileges on the database; to run workers it needs SELECT, INSERT, UPDATE and DELETE",
 } as const;
-const readOnly = { code: "STORE_IO", text: "the server is read-only. Use the address of the primary in the store URL" } as const;
-const rejected = { code: "STORE_IO", text: "the server rejected the account or its password. Correct them in the store URL" } as const;
+const readOnly = {
+  code: "STORE_IO",
+  text: "the server is read-only. Use the address of the primary in the store URL",
+} as const;
+const rejected = {
+  code: "STORE_IO",
+  text: "the server rejected the account or its password. Correct them in the store URL",
+} as const;
 const tooLong = { code: "BAD_NAME", text: "a name is longer than MySQL can index. Shorten it" } as const;
 const tooLarge = {
   code: "PAYLOAD_TOO_LARGE",
@@ -169,7 +178,11 @@ export function storeErrorOf(error: unknown, what: string): Error {
   const options = { cause: error, ...(errno !== undefined && { details: { errno } }) };
   const text = error instanceof Error ? error.message : String(error);
   if (errno === undefined)
-    return new RepriseError("STORE_IO", `${what}: ${text}. Check that the server runs and that this machine can connect to it.`, options);
+    return new RepriseError(
+      "STORE_IO",
+      `${what}: ${text}. Check that the server runs and that this machine can connect to it.`,
+      options,
+    );
   const known = BY_ERRNO.get(errno);
   // The server's message names the object that is not permitted.
   if (known !== undefined)

@@ -1,9 +1,8 @@
-// Render query: a query of the port as statements of MySQL and MariaDB, and their rows as its answer.
+// Render query: a query of the port as statements of MySQL and MariaDB, and their rows as its result.
 //
-// RQ1. Rows are locked in the order of the primary key (L1): found by it they come in it; found by anything else, they are
-//      found first and locked afterwards.
-// RQ2. A long list of keys is asked for in parts: both servers give up on ranges, and look at everything, when there are too
-//      many.
+// render-query.R1. Rows are locked in the order of the primary key (remote.L1): rows found by another index are found first and
+//   locked afterwards.
+// render-query.R2. A long list of keys is queried in parts: with too many ranges both servers scan the whole table.
 
 import { invariant } from "../../base/index.ts";
 import type { QueryResult, WireRow, WireValue } from "../remote/backend.ts";
@@ -12,7 +11,7 @@ import type { Condition, Count, Distinct, Lock, Lookup, Query, Select } from "..
 import { columnsOf, columnType, keyColumns, type TableName, type Value } from "../remote/tables.ts";
 import type { RawRow } from "./driver.ts";
 import { forced, isInOrder, pickIndex } from "./pick-index.ts";
-import { isTurned, translate, type Order } from "./translate.ts";
+import { isNegated, translate, type Order } from "./translate.ts";
 import { literal, nameOf, namesOf, tableOf } from "./sql-text.ts";
 
 export interface RenderedQuery {
@@ -21,7 +20,7 @@ export interface RenderedQuery {
   read(results: readonly (readonly RawRow[])[]): QueryResult | Unfinished;
 }
 
-/** More has to be asked before there is an answer. */
+/** The query needs another round trip. */
 export class Unfinished {
   readonly next: RenderedQuery;
   constructor(next: RenderedQuery) {
@@ -42,7 +41,7 @@ export function renderQuery(query: Query): RenderedQuery {
   }
 }
 
-// `lock in share mode` is how both servers spell it.
+// Both servers support `lock in share mode`.
 const LOCKS: Readonly<Record<Lock, string>> = {
   none: "",
   share: " lock in share mode",
@@ -59,17 +58,17 @@ function renderSelect(select: Select): RenderedQuery {
 }
 
 function selectText({ table, where, order, limit, lock }: Select, columns: string): string {
-  const asked = translate(table, where, order ?? []);
+  const translated = translate(table, where, order ?? []);
   return [
-    `select ${columns} from ${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}`,
-    whereOf(asked.where),
-    orderOf(asked.order),
+    `select ${columns} from ${tableOf(table)}${forced(pickIndex(table, translated.where, translated.order))}`,
+    whereOf(translated.where),
+    orderOf(translated.order),
     limit === undefined ? "" : ` limit ${limit}`,
     LOCKS[lock],
   ].join("");
 }
 
-/** Selections from one table as one statement; `partOf` tells which of them a row belongs to. */
+/** Selections from one table as one statement; `partOf` returns the index of a row's selection. */
 export function renderUnion(selects: readonly Select[]): {
   readonly rendered: RenderedQuery;
   readonly partOf: (row: WireRow) => number;
@@ -82,19 +81,19 @@ export function renderUnion(selects: readonly Select[]): {
       selects.map((select, part) => `(${selectText(select, `${part},${namesOf(columns)}`)})`).join(" union all "),
     ],
     read: ([rows = []]) => {
-      const answer = rowsOf(
+      const result = rowsOf(
         table,
         columns,
         rows.map((row) => row.slice(1)),
       );
-      for (const [at, row] of answer.entries()) parts.set(row, Number(rows[at]![0]));
-      return answer;
+      for (const [at, row] of result.entries()) parts.set(row, Number(rows[at]![0]));
+      return result;
     },
   };
   return { rendered, partOf: (row) => parts.get(row)! };
 }
 
-/** The newest generation of each id, found in the index alone. */
+/** The newest generation of each id, found by a covering index. */
 export function renderNewest(ids: readonly string[]): RenderedQuery {
   const columns = columnsOf("runs");
   const runs = tableOf("runs");
@@ -103,16 +102,16 @@ export function renderNewest(ids: readonly string[]): RenderedQuery {
   return { statements: [text], read: ([rows = []]) => rowsOf("runs", columns, rows) };
 }
 
-/** RQ2 */
+/** render-query.R2 */
 const KEYS_AT_ONCE = 400;
-/** An order within parentheses counts only with a limit. */
+/** A subquery keeps its order only with a limit. */
 const ALL = "18446744073709551615";
 
 function renderLookup({ table, columns, keys, lock }: Lookup): RenderedQuery {
   const all = columnsOf(table);
   const primary = keyColumns(table);
   const isByKey = columns.every((column, at) => primary[at] === column);
-  // In order, so that the parts are, too.
+  // Sorted, so that the parts are in order, too.
   const sorted = keys.length > KEYS_AT_ONCE ? keys.toSorted(compareKeys) : keys;
   const statements: string[] = [];
   for (let at = 0; at < sorted.length; at += KEYS_AT_ONCE) {
@@ -131,7 +130,7 @@ function renderLookup({ table, columns, keys, lock }: Lookup): RenderedQuery {
       statements.push(
         lock === "none"
           ? `select ${namesOf(all)} from ${from}${order}`
-          : // RQ1
+          : // render-query.R1
             `select ${all.map((column) => `t.${nameOf(column)}`).join(",")} from (select ${namesOf(primary)} from ${from}${order} limit ${ALL}) k straight_join ${tableOf(table)} t force index (primary) on ${primary.map((column) => `t.${nameOf(column)}=k.${nameOf(column)}`).join(" and ")} where ${isOneOf(columns, sorted.slice(at, at + KEYS_AT_ONCE), "t.")}${LOCKS[lock]}`,
       );
     }
@@ -140,7 +139,7 @@ function renderLookup({ table, columns, keys, lock }: Lookup): RenderedQuery {
     statements,
     read: (results) => {
       const rows = results.flatMap((part) => rowsOf(table, all, part));
-      // A key that stands in two parts is answered twice.
+      // A key in two parts is returned twice.
       return isByKey && statements.length < 2 ? rows : inKeyOrder(primary, rows);
     },
   };
@@ -172,16 +171,16 @@ function renderCount({ table, where, upTo, by, least, most }: Count): RenderedQu
   const grouped = by ?? [];
   const edge = least ?? most;
   const wanted = [...grouped, ...(edge === undefined ? [] : [edge])];
-  const asked = translate(
+  const translated = translate(
     table,
     where,
     wanted.map((column) => [column, "asc"]),
   );
-  const from = `${tableOf(table)}${forced(pickIndex(table, asked.where, asked.order))}${whereOf(asked.where)}`;
-  // Read from the index, where it is the same there.
+  const from = `${tableOf(table)}${forced(pickIndex(table, translated.where, translated.order))}${whereOf(translated.where)}`;
+  // Read from the index, where it has the same value.
   const indexed = (column: string): string => {
-    const [name = column] = asked.order[wanted.indexOf(column)] ?? [];
-    return isTurned(table, column) ? column : name;
+    const [name = column] = translated.order[wanted.indexOf(column)] ?? [];
+    return isNegated(table, column) ? column : name;
   };
   const parts = [
     ...grouped.map(nameOf),
@@ -208,14 +207,14 @@ function renderCount({ table, where, upTo, by, least, most }: Count): RenderedQu
   return { statements: [text], read: ([rows = []]) => rows.map((row) => rowOf(columns, kinds, row)) };
 }
 
-// A recursive query cannot seek from one value to the next on MariaDB (its range would depend on the row outside), and the
-// servers' own loose scan is theirs to choose. A variable set by the statement before is a constant to both.
-// A process has a few definitions as a rule; whoever has more of something looks for more at once.
+// On MariaDB a recursive query cannot seek from one value to the next (its range would depend on the outer row), and a loose index
+// scan cannot be forced. A variable set by the statement before is a constant for both servers. The first round trip finds few
+// values, because most processes have a few definitions; the next ones find more.
 const FIRST_SEEKS = 4;
 const NEXT_SEEKS = 16;
 
 function renderDistinct({ table, columns, where }: Distinct): RenderedQuery {
-  const wanted: Order = columns.map((column) => [column, isTurned(table, column) ? "desc" : "asc"]);
+  const wanted: Order = columns.map((column) => [column, isNegated(table, column) ? "desc" : "asc"]);
   const { where: conditions, order } = translate(table, where, wanted, columns);
   const index = pickIndex(table, conditions, order);
   const from = `${tableOf(table)}${forced(index)}`;
@@ -226,10 +225,10 @@ function renderDistinct({ table, columns, where }: Distinct): RenderedQuery {
       columns.map((column) => columnType(table, column)),
       values,
     );
-    for (const column of columns) if (isTurned(table, column)) row[column] = -Number(row[column]);
+    for (const column of columns) if (isNegated(table, column)) row[column] = -Number(row[column]);
     return row;
   };
-  // Nothing to jump along: these are few, or nobody waits for the answer.
+  // No index has this order: the rows are few, or the query is not urgent.
   if (!isInOrder(table, index, conditions, order)) {
     const text = `select distinct ${namesOf(names)} from ${from}${whereOf(conditions)}${orderOf(order)}`;
     return { statements: [text], read: ([rows = []]) => rows.map(rowFrom) };
@@ -268,7 +267,7 @@ function literalsOf(values: RawRow | undefined): readonly string[] | undefined {
   return values?.map(literal);
 }
 
-/** Behind a combination, each part one range of the index; behind null there is nothing. */
+/** The combinations after the given one; each part is one range of the index. Nothing sorts after null. */
 function beyond(columns: readonly string[], last: readonly string[]): string {
   const ranges = columns.map((column, at) => {
     const same = columns.slice(0, at).map((earlier, place) => `${nameOf(earlier)}=${last[place]}`);
@@ -319,6 +318,6 @@ function rowOf(columns: readonly string[], kinds: readonly ColumnKind[], raw: Ra
 function valueOf(kind: ColumnKind, raw: RawRow[number] = null): WireValue {
   if (raw === null || typeof raw === "number") return raw;
   if (typeof raw === "string") return kind === "int" ? Number(raw) : raw;
-  // Our texts are bytes to the server (M1).
+  // Texts are stored as bytes (mysql.M1).
   return kind === "payload" ? raw : kind === "text" ? raw.toString("utf8") : Number(raw.toString("latin1"));
 }

@@ -1,25 +1,24 @@
-// Schema: what a Reprise database looks like on MySQL and MariaDB, as numbered migrations. The tour is in sqlite/schema.ts.
+// Schema: the tables of remote/tables.ts on MySQL and MariaDB, as numbered migrations. sqlite/schema.ts explains the tables.
 //
-// M1. Texts are bytes (VARBINARY, LONGBLOB): every collation both servers have takes `run-a` and `run-a ` for the same (C7).
-// M2. There are no partial indexes: what SQLite says in `where` stands first in the key, and all a claim compares or sorts by
-//     stands before the rest. `urgency` is the priority turned round, because MariaDB has descending indexes only since
-//     10.8, and without one a claim would lock whatever it sorts.
-// M3. A statement that changes the schema commits by itself, so a migration may be killed between any two of them. Each can
-//     be run again, and the number of the schema is written last.
-// M4. Every table carries `MARK`: with it, it is ours; without it, somebody else's that has our name.
+// mysql.M1. Texts are bytes (VARBINARY, LONGBLOB): with every collation of both servers, `run-a` equals `run-a ` (rules.C7).
+// mysql.M2. There are no partial indexes: the condition of SQLite's partial index is the first column of the key, followed by all
+//   columns that a claim compares or sorts by. `urgency` is the negated priority, because MariaDB has descending indexes only since
+//   10.8, and without an index a claim would lock all rows that it sorts.
+// mysql.M3. A statement that changes the schema commits implicitly, so a migration may be killed between any two statements. Each
+//   statement can be run again, and the schema's version is written last.
+// mysql.M4. Every table has the comment `MARK`: a table without it belongs to another program.
 //
-// Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); those of items and nodes are put together
-// from names. A key may have 3,072 bytes, those of the primary key at its end included: beyond that the servers sort.
-// Texts in no key have no limit.
+// Sizes: a name has at most 200 UTF-16 units (600 bytes), an id 255 (765 bytes); names of items and nodes are composed of names. A key
+// may have 3,072 bytes, including the primary key at its end: beyond that the servers sort. Texts that are in no key have no limit.
 
-/** M4. The comment on each of our tables. */
+/** mysql.M4. The comment of each table. */
 export const MARK = "reprise";
 export const PREFIX = "reprise_";
 
 const INT = "bigint not null";
 const MAYBE_INT = "bigint null";
 const KIND = "varbinary(64) not null";
-/** Tokens, hashes, ids that programs make. */
+/** Tokens, hashes and generated ids. */
 const TOKEN = "varbinary(255) not null";
 const MAYBE_TOKEN = "varbinary(255) null";
 const NAME = "varbinary(600) not null";
@@ -28,20 +27,20 @@ const ID = "varbinary(765) not null";
 const MAYBE_ID = "varbinary(765) null";
 /** Items, nodes, targets, edges. */
 const PLACE = "varbinary(1100) not null";
-/** What a node is claimed by (`MAX_ROUTE_BYTES`). With more, the primary key behind it would no longer give the order. */
+/** The route of a node (`MAX_ROUTE_BYTES`). With more bytes, the primary key at the end of the index would not fit. */
 const ROUTE = "varbinary(1224) not null";
 const LONG = "longblob not null";
 const MAYBE_LONG = "longblob null";
 
 const URGENCY = "bigint generated always as (-`priority`) stored";
 
-/** Statuses people look for among many runs. They have a column, so that the others move in no index. */
+/** Statuses that people filter by. They have a column, so that changes between other statuses update no index. */
 export const UNHAPPY: readonly string[] = ["paused", "blocked", "determinism_violation", "failed"];
 const UNHAPPY_COLUMN = `varbinary(64) generated always as (case when \`status\` in ('${UNHAPPY.join("', '")}') then \`status\` end) stored`;
 
-// The state of an item, once for each index and null where the index does not need it: an item that is claimed moves in two
-// indexes instead of five. (Insert, claim and delete of one, CPU time of the server on a busy machine: 139 instead of 198 µs;
-// with nothing but the primary key and the worker 88.) translate.ts says which condition is asked of which.
+// The state of an item, once per index, and null where the index does not need it: a claim updates two indexes instead of five.
+// (Insert, claim and delete of one item, CPU time of the server on a busy machine: 139 instead of 198 µs; with nothing but the
+// primary key and the worker 88.) translate.ts chooses the column for a condition.
 const OPEN_STATE =
   "bigint generated always as (case when `state` = 4 or (`state` = 1 and `queue` is null) or (`state` = 0 and `queue` is null and `kind` = 'task') then `state` end) stored";
 const LINED_STATE =

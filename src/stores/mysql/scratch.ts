@@ -1,4 +1,4 @@
-// A database beside the store's own, for the time of a trial.
+// Scratch: a temporary database beside the store's own, for the conformance tests.
 
 import { systemTimers } from "../../base/index.ts";
 import { ConnectionError } from "../remote/backend.ts";
@@ -10,40 +10,40 @@ import { DEFAULT_TIMEOUTS, DriverConnection } from "./driver.ts";
 import { storeErrorOf } from "./errors.ts";
 
 export async function mysqlScratch(url: string, name: string): Promise<ServerScratch> {
-  // A table cannot be made inside a transaction here.
-  const wire = await connectWith(url, [
+  // MySQL cannot create a table inside a transaction.
+  const driver = await connectWith(url, [
     `create database \`${name}\``,
     `create table \`${name}\`.notes (text text not null)`,
   ]);
   return {
     url: withEachHost(url, (each) => (each.pathname = `/${name}`)),
     async clear() {
-      const [found] = await wire.run([
+      const [found] = await driver.run([
         `select 1 from information_schema.tables where table_schema = '${name}' and table_name = 'reprise_runs'`,
       ]);
       const ours =
         found!.rows.length === 0 ? [] : EMPTIABLE.map((table) => `delete from \`${name}\`.\`reprise_${table}\``);
-      await wire.run([...ours, `delete from \`${name}\`.notes`]);
+      await driver.run([...ours, `delete from \`${name}\`.notes`]);
     },
     async drop() {
-      await wire.run([`drop database if exists \`${name}\``]);
-      await wire.close();
+      await driver.run([`drop database if exists \`${name}\``]);
+      await driver.close();
     },
   };
 }
 
 async function connectWith(url: string, first: readonly string[]): Promise<DriverConnection> {
   const address = addressOf(url);
-  let wire: DriverConnection | undefined;
+  let driver: DriverConnection | undefined;
   try {
-    wire = await DriverConnection.open(address, systemTimers, DEFAULT_TIMEOUTS);
-    await wire.run(first);
-    return wire;
+    driver = await DriverConnection.open(address, systemTimers, DEFAULT_TIMEOUTS);
+    await driver.run(first);
+    return driver;
   } catch (error) {
-    wire?.destroy();
+    driver?.destroy();
     throw storeErrorOf(
       error instanceof ConnectionError ? error.cause : error,
-      `Making a database for trials beside ${address.location}`,
+      `Creating a scratch database beside ${address.location}`,
     );
   }
 }

@@ -1,9 +1,10 @@
-// Session: what a connection must be like before anything is written over it.
+// Session: checks the server and sets up a session before it is used.
 //
-// S1. READ COMMITTED, set and read back on every connection (C5): at the default, the last arrival at a join saw 2 of 2 ready
-//     and read 1 of 2 inputs, and an empty poll kept producers waiting.
-// S2. A server that would lose acknowledged commits in a power cut is refused, unless that was asked for by name.
-// S3. Nothing of the server's configuration changes what our statements mean: modes, limits and time zone are our own.
+// mysql.S1. READ COMMITTED, set and read back on every connection (rules.C5): at the default isolation, the last arrival at a join
+//   saw 2 of 2 ready but read 1 of 2 inputs, and an empty poll blocked inserts.
+// mysql.S2. A server that would lose acknowledged commits in a power failure is refused, unless `durability: "relaxed"` is set.
+// mysql.S3. The server's configuration does not change the meaning of Reprise's statements: every session sets its own modes, limits
+//   and time zone.
 
 import { RepriseError } from "../../base/index.ts";
 import { StandbyError } from "../remote/hosts.ts";
@@ -11,18 +12,18 @@ import { isOn, type RawRow, type Timeouts, type DriverConnection } from "./drive
 
 export interface Server {
   readonly isMariaDb: boolean;
-  /** As it calls itself. */
+  /** As the server reports it. */
   readonly version: string;
-  /** The longest text that it takes at once, in bytes. */
+  /** The longest packet it accepts, in bytes. */
   readonly maxPacket: number;
   /** Acknowledged commits survive a power cut. */
   readonly isDurable: boolean;
-  /** Tells it from others it replicates from or to. */
+  /** Identifies the server among its replicas. */
   readonly instance: string;
 }
 
 const OLDEST = { MariaDB: [10, 6], MySQL: [8, 0] } as const;
-/** The largest payload there is has 8 MiB, and may be written in hexadecimal. */
+/** The largest payload has 8 MiB and may be written in hexadecimal. */
 const SMALLEST_PACKET = 16 * 1_048_576;
 
 const MODES = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
@@ -37,7 +38,7 @@ function settings(isMariaDb: boolean, { lockMs, idleInTransactionMs }: Timeouts)
     unique_checks: "1",
     sql_safe_updates: "0",
     sql_select_limit: "default",
-    // Lists of keys stay ranges of an index, however long they are.
+    // Long lists of keys must stay index ranges.
     ...(isMariaDb
       ? {
           in_predicate_conversion_threshold: "0",
@@ -47,17 +48,17 @@ function settings(isMariaDb: boolean, { lockMs, idleInTransactionMs }: Timeouts)
   };
 }
 
-/** S1, S3. Checks, and sets what is ours to set; the same on every connection. */
+/** mysql.S1, mysql.S3. Sets and checks the session; called on every connection. */
 export async function prepareSession(
-  wire: DriverConnection,
+  driver: DriverConnection,
   location: string,
   durability: "full" | "relaxed",
   timeouts: Timeouts,
 ): Promise<Server> {
-  const [version] = await wire.run(["select version()"]);
+  const [version] = await driver.run(["select version()"]);
   const server = serverOf(String(version?.rows[0]?.[0]), location);
   const set = Object.entries(settings(server.isMariaDb, timeouts)).map(([name, value]) => `${name}=${value}`);
-  const [, , found] = await wire.run([
+  const [, , found] = await driver.run([
     "set session transaction isolation level read committed",
     `set session ${set.join(", ")}`,
     `show variables where variable_name in ('${VARIABLES.join("', '")}')`,
@@ -65,11 +66,11 @@ export async function prepareSession(
   const variables = new Map(found!.rows.map(([name, value]) => [asText(name), asText(value)]));
   checkSession(variables, location);
   checkServer(variables, location);
-  const forgetful = forgetfulSetting(variables);
-  if (durability === "full" && forgetful !== undefined) refuseForgetful(forgetful, location);
+  const unsafe = unsafeSetting(variables);
+  if (durability === "full" && unsafe !== undefined) refuseUnsafe(unsafe, location);
   const maxPacket = Number(variables.get("max_allowed_packet"));
   const instance = INSTANCE.map((name) => variables.get(name) ?? "").join(" ");
-  return { ...server, maxPacket, isDurable: forgetful === undefined, instance };
+  return { ...server, maxPacket, isDurable: unsafe === undefined, instance };
 }
 
 function asText(value: RawRow[number] = null): string {
@@ -86,7 +87,7 @@ function serverOf(version: string, location: string): Pick<Server, "isMariaDb" |
     return { isMariaDb, version: `${name} ${version}` };
   throw new RepriseError(
     "STORE_LOCATION",
-    `${location} is ${name} ${version}; expected ${name} ${oldestMajor}.${oldestMinor} or newer, which can skip locked rows. Upgrade the server.`,
+    `${location} is ${name} ${version}; Reprise needs ${name} ${oldestMajor}.${oldestMinor} or newer, for SKIP LOCKED. Upgrade the server.`,
     { details: { version } },
   );
 }
@@ -109,13 +110,13 @@ const VARIABLES: readonly string[] = [
   "read_only",
 ];
 
-/** S1 */
+/** mysql.S1 */
 function checkSession(variables: ReadonlyMap<string, string>, location: string): void {
   const isolation = variables.get("transaction_isolation") ?? variables.get("tx_isolation");
   if (isolation === "READ-COMMITTED" && variables.get("sql_mode") === MODES) return;
   throw new RepriseError(
     "STORE_LOCATION",
-    `${location}: expected a session that is READ-COMMITTED and in modes ${MODES}, got ${isolation} and ${variables.get("sql_mode")}. Something between us and the server changes what we ask for.`,
+    `${location}: the session has isolation ${isolation} and sql_mode ${variables.get("sql_mode")}, although Reprise set READ-COMMITTED and ${MODES}. A proxy between this process and the server probably changes them. Use the address of the server, or disable that in the proxy.`,
   );
 }
 
@@ -126,26 +127,28 @@ function checkServer(variables: ReadonlyMap<string, string>, location: string): 
   };
   if (variables.get("wsrep_on") === "ON")
     refuse(
-      "a node of a Galera cluster (wsrep_on = ON). A row lock taken on one node does not exist on another, so two workers could change one run at the same time. Use one primary with semi-synchronous replicas; docs/guides/high-availability.md says how.",
+      "the server is a node of a Galera cluster (wsrep_on = ON). A row lock on one node does not exist on another, so two workers could change one run at the same time. Use one primary with semi-synchronous replicas (docs/guides/high-availability.md).",
     );
   if (variables.get("log_bin") === "ON" && variables.get("binlog_format") === "STATEMENT")
-    refuse("binlog_format is STATEMENT, which cannot record READ COMMITTED. Set it to ROW.");
+    refuse("binlog_format is STATEMENT, which does not support READ COMMITTED. Set binlog_format = ROW on the server.");
   if (Number(variables.get("innodb_page_size")) < 16_384)
-    refuse("innodb_page_size is below 16384: keys of 3,072 bytes do not fit. Use a server with larger pages.");
+    refuse(
+      `innodb_page_size is ${variables.get("innodb_page_size")}: keys of 3,072 bytes do not fit. Use a server with innodb_page_size = 16384 or more.`,
+    );
   if (Number(variables.get("max_allowed_packet")) < SMALLEST_PACKET)
     refuse(
-      `max_allowed_packet is ${variables.get("max_allowed_packet")}: a large payload would not get through. Set it to ${SMALLEST_PACKET} or more.`,
+      `max_allowed_packet is ${variables.get("max_allowed_packet")}: a large payload would not fit. Set max_allowed_packet = ${SMALLEST_PACKET} or more on the server.`,
     );
 }
 
-interface Forgetful {
+interface UnsafeSetting {
   readonly setting: string;
   readonly expected: string;
   readonly found: string;
 }
 
-/** S2. With a binary log, a transaction that is not in it is rolled back when the server recovers. */
-function forgetfulSetting(variables: ReadonlyMap<string, string>): Forgetful | undefined {
+/** mysql.S2. With a binary log, a transaction that is not in it is rolled back when the server recovers. */
+function unsafeSetting(variables: ReadonlyMap<string, string>): UnsafeSetting | undefined {
   const wanted: (readonly [setting: string, expected: readonly [string, ...string[]]])[] = [
     ["innodb_flush_log_at_trx_commit", ["1"]],
     ["innodb_doublewrite", ["ON", "1", "DETECT_AND_RECOVER"]],
@@ -156,10 +159,10 @@ function forgetfulSetting(variables: ReadonlyMap<string, string>): Forgetful | u
     .map(([setting, [expected]]) => ({ setting, expected, found: variables.get(setting) ?? "" }))[0];
 }
 
-function refuseForgetful({ setting, expected, found }: Forgetful, location: string): never {
+function refuseUnsafe({ setting, expected, found }: UnsafeSetting, location: string): never {
   throw new RepriseError(
     "STORE_UNSAFE_DURABILITY",
-    `${location}: expected ${setting} = ${expected}, the server has ${found}: commits would not survive a power cut. Set it on the server, or ask for durability: "relaxed".`,
+    `${location} has ${setting} = ${found}: a power failure can lose committed data. Set ${setting} = ${expected} on the server, or accept the risk with durability: "relaxed".`,
     { details: { setting, expected, found } },
   );
 }

@@ -1,4 +1,4 @@
-// mysql(url): a store named but not opened.
+// mysql(url): names a store without opening it.
 
 import { systemTimers } from "../../base/index.ts";
 import type { Database } from "../../kernel/index.ts";
@@ -7,7 +7,7 @@ import { addressOf } from "./address.ts";
 import type { MysqlHandle } from "./user-handle.ts";
 
 function openMysql(url: string): StoreSource {
-  // A mistake is found here, not when the store is opened.
+  // An invalid URL is reported here, not when the store is opened.
   addressOf(String(url));
   return {
     "~open": async (options) => {
@@ -20,7 +20,7 @@ function openMysql(url: string): StoreSource {
 }
 
 /**
- * Names a MySQL or MariaDB database; for `ctx.tx`, says that its function takes a handle on it.
+ * Names a MySQL or MariaDB database as a store. Passed to `ctx.tx`, it gives the function a MySQL handle.
  *
  * @example
  * ```ts

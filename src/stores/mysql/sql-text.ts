@@ -1,5 +1,5 @@
-// SQL text: names and values as they stand in a statement. Sessions are UTF-8 with backslash escapes (session.ts), so two
-// characters have to be escaped, and no others.
+// SQL text: names and values as SQL. Sessions use UTF-8 with backslash escapes (session.ts), so only quotes and backslashes must be
+// escaped.
 
 import type { WireValue } from "../remote/backend.ts";
 import type { TableName } from "../remote/tables.ts";
@@ -27,7 +27,7 @@ export function textLiteral(text: string): string {
   return `'${/['\\]/.test(text) ? text.replaceAll(/['\\]/g, String.raw`\$&`) : text}'`;
 }
 
-/** An empty `x''` is a number to some. */
+/** Some servers treat an empty `x''` as a number. */
 export function bytesLiteral(bytes: Uint8Array): string {
   return bytes.length === 0 ? "''" : `x'${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}'`;
 }

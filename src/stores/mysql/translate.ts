@@ -1,5 +1,5 @@
-// Translate: queries name the columns of the port; indexes here have some under other names (schema.ts, M2). A translated
-// query means the same, row by row.
+// Translate: rewrites queries to the generated columns that indexes use instead of some columns of the port (mysql.M2). A translated
+// query returns the same rows.
 
 import type { Condition } from "../remote/query.ts";
 import type { TableName, Value } from "../remote/tables.ts";
@@ -7,31 +7,31 @@ import { UNHAPPY } from "./schema.ts";
 
 export type Order = readonly (readonly [column: string, direction: "asc" | "desc"])[];
 
-export interface Asked {
+export interface TranslatedQuery {
   readonly where: readonly Condition[];
   readonly order: Order;
 }
 
-/** `columns`: what is asked for, where that is not whole rows. */
+/** `columns`: the requested columns, if not whole rows. */
 export function translate(
   table: TableName,
   where: readonly Condition[],
   order: Order,
   columns: readonly string[] = [],
-): Asked {
-  if (table === "runs") return { where: where.map(ofRuns), order: turned(order) };
-  return table === "queue" ? ofQueue(where, turned(order), columns) : { where, order };
+): TranslatedQuery {
+  if (table === "runs") return { where: where.map(ofRuns), order: negateOrder(order) };
+  return table === "queue" ? ofQueue(where, negateOrder(order), columns) : { where, order };
 }
 
-/** M2. From the most urgent to the least is one direction with the columns behind it. */
-function turned(order: Order): Order {
+/** mysql.M2. By urgency, the order has the same direction as the columns after it. */
+function negateOrder(order: Order): Order {
   return order.map(([column, direction]) =>
     column === "priority" ? ["urgency", direction === "desc" ? "asc" : "desc"] : [column, direction],
   );
 }
 
-/** Whether a column stands in its indexes turned round, as `urgency`. */
-export function isTurned(table: TableName, column: string): boolean {
+/** Whether indexes contain the column negated, as `urgency`. */
+export function isNegated(table: TableName, column: string): boolean {
   return column === "priority" && (table === "runs" || table === "queue");
 }
 
@@ -53,11 +53,11 @@ function valuesOf(condition: Condition): readonly Value[] {
 
 const ITEM_KINDS: readonly string[] = ["start", "task", "timer"];
 
-function ofQueue(given: readonly Condition[], order: Order, columns: readonly string[]): Asked {
+function ofQueue(given: readonly Condition[], order: Order, columns: readonly string[]): TranslatedQuery {
   const where = given.map(ofPriority);
   const find = (column: string): Condition | undefined => where.find((condition) => condition.column === column);
   const state = find("state");
-  // The items of a run are found by its number.
+  // The items of a run are found by the primary key.
   if (state === undefined || find("run")?.is === "=") return { where, order };
   const states = new Set(valuesOf(state));
   const queue = find("queue");
@@ -65,7 +65,7 @@ function ofQueue(given: readonly Condition[], order: Order, columns: readonly st
   const areAll = (...wanted: readonly number[]): boolean =>
     states.size > 0 && [...states].every((value) => wanted.includes(Number(value)));
   if (areAll(5, 6) || (states.size > 0 && queue !== undefined && queue.is !== "null")) {
-    // What comes behind the kind is a range only for one kind at a time.
+    // The columns after `kind` form a range only for one kind at a time.
     const kinds: Condition[] =
       columns.includes("kind") && find("kind") === undefined ? [{ column: "kind", is: "in", values: ITEM_KINDS }] : [];
     return { where: [{ ...state, column: "lined_state" }, ...kinds, ...others], order };
@@ -76,20 +76,20 @@ function ofQueue(given: readonly Condition[], order: Order, columns: readonly st
       order,
     };
   const isTask = where.some(({ column, ...each }) => column === "kind" && each.is === "=" && each.value === "task");
-  // Tasks that are put off, without the timers, of which there may be millions.
+  // Delayed tasks without the timers, of which there may be millions.
   if (areAll(0) && isTask && queue?.is === "null" && order.length === 0)
     return {
       where: [{ ...state, column: "open_state" }, ...others.filter((each) => each !== queue && each.column !== "kind")],
       order,
     };
   if (areAll(0)) return delayed(others, order);
-  // Whoever leases an item is on its row.
+  // The row of a leased item has its worker.
   return areAll(2) && find("worker") === undefined
     ? { where: [...where, { column: "worker", is: "not null" }], order }
     : { where, order };
 }
 
-function delayed(others: readonly Condition[], order: Order): Asked {
+function delayed(others: readonly Condition[], order: Order): TranslatedQuery {
   return {
     where: [
       { column: "due_at", is: "not null" },

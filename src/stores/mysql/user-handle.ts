@@ -1,10 +1,10 @@
-// UserHandle: what the function of ctx.tx may do on our connection.
+// UserHandle: the handle that a ctx.tx function uses on Reprise's connection.
 //
-// U1. Statements go one after the other, and only while the function runs (remote/user-calls.ts).
-// U2. Each is one statement, and none of those that end a transaction: on MySQL that is whatever changes the schema, too. A
-//     procedure that hides such a thing is found out at the commit, where our savepoint is missing.
-// U3. A deadlock and a lock that was not got in time end the transaction (1205 only half of it): after one of them the handle
-//     takes nothing more, and nothing is committed.
+// mysql.U1. Statements run one after the other, and only while the function runs (user-calls.U1).
+// mysql.U2. Each call runs one statement. Statements that end a transaction are refused; on MySQL that includes schema changes. A
+//   procedure that hides one is detected at the commit, where Reprise's savepoint is missing.
+// mysql.U3. A deadlock or a lock timeout ends the transaction (1205 only half of it): the handle then refuses further statements,
+//   and nothing is committed.
 
 import { RepriseError, type Timers } from "../../base/index.ts";
 import { ConnectionError } from "../remote/backend.ts";
@@ -13,16 +13,16 @@ import type { DriverConnection } from "./driver.ts";
 import { endsTransaction, isTransactionAborted } from "./errors.ts";
 import { objectionTo } from "./user-sql.ts";
 
-/** What a statement answers. */
+/** The result of a statement. */
 export interface MysqlResult<Row> {
   readonly rows: Row[];
-  /** How many rows were found and written; 0 for a query. */
+  /** The number of rows found and written; 0 for a query. */
   readonly affectedRows: number;
-  /** The number the server gave to the first new row; 0 when it gave none. */
+  /** The number that the server assigned to the first new row; 0 if none. */
   readonly insertId: number;
 }
 
-/** What the function of `ctx.tx(name, mysql, …)` is given. */
+/** The handle that the function of `ctx.tx(name, mysql, …)` gets. */
 export interface MysqlHandle {
   /** Runs one statement in the transaction; each `?` stands for the next of `values`. */
   query<Row = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<MysqlResult<Row>>;
@@ -30,19 +30,19 @@ export interface MysqlHandle {
 
 export class UserHandle extends UserCalls {
   readonly db: MysqlHandle;
-  readonly #wire: DriverConnection;
+  readonly #driver: DriverConnection;
   #isBroken = false;
   #shouldRetry = false;
 
-  constructor(wire: DriverConnection, timers: Timers, idleMs: number) {
+  constructor(driver: DriverConnection, timers: Timers, idleMs: number) {
     super(timers, idleMs);
-    this.#wire = wire;
+    this.#driver = driver;
     this.db = {
       query: <Row>(sql: string, values: readonly unknown[] = []) => this.enqueue(() => this.#run<Row>(sql, values)),
     };
   }
 
-  /** U3 */
+  /** mysql.U3 */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -55,12 +55,12 @@ export class UserHandle extends UserCalls {
     if (this.#isBroken)
       throw new RepriseError(
         "USAGE",
-        "query was called after the server had ended the transaction. Let its error through.",
+        "`query` was called after the server had aborted the transaction. Do not catch the error of the failed query.",
       );
     const objection = objectionTo(sql);
     if (objection !== undefined) throw new RepriseError("USAGE", `ctx.tx refuses SQL that ${objection}.`);
     try {
-      const { rows, written } = await this.#wire.runUser(sql, values);
+      const { rows, written } = await this.#driver.runUser(sql, values);
       return { rows: rows as Row[], affectedRows: written?.affectedRows ?? 0, insertId: written?.insertId ?? 0 };
     } catch (error) {
       if (error instanceof ConnectionError || endsTransaction(error)) this.#isBroken = true;

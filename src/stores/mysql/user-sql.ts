@@ -1,8 +1,8 @@
-// User SQL: read as far as is needed to know what kind of statement it is, and which names stand in it.
+// User SQL: scans a statement for its kind and the names in it.
 
 import { MIGRATIONS, PREFIX } from "./schema.ts";
 
-/** Words, names, and signs outside of texts and comments, in lower case; a quoted name without its quotes. */
+/** Keywords, names and punctuation outside strings and comments, in lower case; a quoted name without its quotes. */
 function tokensOf(sql: string): readonly string[] {
   const token =
     /(?<comment>--(?=[\s\p{Cc}]|$)[^\n]*|#[^\n]*|\/\*(?!M?!)[\s\S]*?(?:\*\/|$))|(?<text>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")|`(?<name>(?:[^`]|``)*)`|(?<hint>\/\*M?!)|(?<word>[\p{L}\p{N}_$@]+|\S)/gu;
@@ -16,14 +16,14 @@ function tokensOf(sql: string): readonly string[] {
   return tokens;
 }
 
-/** A comment that is none: the server runs what is in it. */
+/** An executable comment: the server runs its content. */
 const HINT = "/*!";
 
-const ENDS = "begins or ends a transaction; it is one already, and ends with the function";
-const COMMITS = "changes the schema, which on MySQL commits the transaction; do it outside";
-const OUTLIVES = "changes the connection or the server, which outlives the transaction";
+const ENDS = "begins or ends a transaction: the function already runs in one, which Reprise commits when it returns";
+const COMMITS = "changes the schema, which commits the transaction on MySQL: do it outside ctx.tx";
+const OUTLIVES = "changes the connection or the server, which other transactions use afterwards";
 
-/** By the first word. Savepoints stay within the transaction. */
+/** By the first word. Savepoints are allowed. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ...["begin", "start", "commit", "end", "rollback", "xa"].map((word) => [word, ENDS] as const),
   ...["create", "alter", "drop", "truncate", "rename", "grant", "revoke", "analyze", "optimize", "repair", "check"].map(
@@ -42,19 +42,19 @@ const OUR_TABLES: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The savepoint by which we know that the transaction is still the same one. */
+/** The savepoint that proves at the commit that the transaction is still the same. */
 export const OUR_SAVEPOINT = `${PREFIX}tx`;
 
 /** Why a statement may not run in ctx.tx; undefined when it may. */
 export function objectionTo(sql: string): string | undefined {
   const tokens = tokensOf(sql);
   while (tokens.at(-1) === ";") (tokens as string[]).pop();
-  if (tokens.includes(";")) return "has more than one statement; call query for each";
-  if (tokens.includes(HINT)) return "has a comment that the server runs";
+  if (tokens.includes(";")) return "has more than one statement: call `query` once per statement";
+  if (tokens.includes(HINT)) return "has an executable comment (/*! … */)";
   const first = tokens.find((token) => token !== "(") ?? "";
   const isSavepoint = first === "rollback" && tokens.includes("to");
   const refused = REFUSED.get(first);
   if (refused !== undefined && !isSavepoint) return refused;
   const ours = tokens.find((token) => OUR_TABLES.has(token) || token === OUR_SAVEPOINT);
-  return ours === undefined ? undefined : `touches ${ours}, which is Reprise's own; give yours another name`;
+  return ours === undefined ? undefined : `uses ${ours}, which belongs to Reprise: give your table another name`;
 }
