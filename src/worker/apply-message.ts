@@ -11,7 +11,7 @@ export function applyPort(
   port: string,
   data: string,
 ): void {
-  const waits = execution.waitsOn(port);
+  const waits = execution.waits.openOn(port);
   journal.appendDelivery(type, waits[0]?.command ?? "", data, decodeData(type, data));
   for (const { command, timed } of waits) {
     execution.close(command);

@@ -175,10 +175,10 @@ export class HotRun {
     if (cancellation.announced || cancellation.error !== undefined) return;
     cancellation.announced = true;
     this.#journal.appendDelivery(type, "", data, decodeData(type, data));
-    const waits = this.execution.cancellableWaits();
+    const waits = this.execution.waits.cancellable();
     for (const { command } of waits) this.execution.close(command);
     const cancel = type === "CancelRequested" ? data : entryData.cancelRequestedData(PARENT_DEADLINE_PASSED);
-    this.#cancelWaits(waits, cancel, (command) => this.execution.survivesCancel(command));
+    this.#cancelWaits(waits, cancel, (command) => this.execution.waits.survivesCancel(command));
   }
 
   /** Drops the items of these waits, cancels their children and aborts their functions. */

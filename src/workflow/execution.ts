@@ -68,7 +68,7 @@ import { Signals } from "./signals.ts";
 import { StateValues } from "./state-values.ts";
 import { Undos, type StepUndo } from "./undo.ts";
 import { Updates } from "./updates.ts";
-import { survivesCancel, Waits, type Wait } from "./waits.ts";
+import { Waits, type Wait } from "./waits.ts";
 
 const NO_WAITS: readonly Wait[] = [];
 
@@ -250,26 +250,6 @@ export class Execution {
     if (wait !== undefined) wait.closing = true;
   }
 
-  /** Waits for a port, oldest first. Once the port is settled, the timers of `timed` waits are obsolete. */
-  waitsOn(port: string): readonly Wait[] {
-    return this.waits.on(port).filter(({ closing }) => !closing);
-  }
-
-  openWaits(): readonly Wait[] {
-    return this.waits.all().filter(({ closing }) => !closing);
-  }
-
-  /** The waits that a cancel rejects. */
-  cancellableWaits(): readonly Wait[] {
-    return this.openWaits().filter((wait) => !survivesCancel(wait));
-  }
-
-  /** Whether the work of this command survives a cancel. */
-  survivesCancel(command: string): boolean {
-    const wait = this.waits.get(command);
-    return wait !== undefined && survivesCancel(wait);
-  }
-
   /** Delivers one completion to the code (execution.E2). */
   deliver(delivery: Delivery): void {
     if (this.stop !== undefined) return;
@@ -390,7 +370,7 @@ export class Execution {
     if (this.cancellation.error !== undefined) return;
     const error = this.cancellation.apply(type, reason, this.identity.id, this.#started.data.deadline);
     if (type === "DeadlineExceeded") this.noteFailure(error, DEADLINE_ITEM);
-    this.abandon(this.cancellableWaits());
+    this.abandon(this.waits.cancellable());
     for (const wait of this.waits.all()) {
       if (wait.shielded) continue;
       // undo.U2. The code gets the error; the step finishes, because it is undone if it completes.

@@ -27,7 +27,7 @@ export interface Wait {
 }
 
 /** Whether a cancel of the run leaves it running. */
-export function survivesCancel({ shielded, undo }: Wait): boolean {
+function survivesCancel({ shielded, undo }: Wait): boolean {
   return shielded || undo !== undefined;
 }
 
@@ -146,6 +146,27 @@ export class Waits {
   /** Drops the answers of an attempt that has ended. */
   dropAnswers(prefix: string): void {
     this.#answers?.drop(prefix);
+  }
+
+  /** Waits for a port that nothing is about to settle, oldest first. */
+  openOn(port: string): readonly Wait[] {
+    return this.on(port).filter(({ closing }) => !closing);
+  }
+
+  /** Waits that nothing is about to settle, oldest first. */
+  open(): readonly Wait[] {
+    return this.all().filter(({ closing }) => !closing);
+  }
+
+  /** The waits that a cancel rejects. */
+  cancellable(): readonly Wait[] {
+    return this.open().filter((wait) => !survivesCancel(wait));
+  }
+
+  /** Whether the work of this command survives a cancel. */
+  survivesCancel(command: string): boolean {
+    const wait = this.#open.get(command);
+    return wait !== undefined && survivesCancel(wait);
   }
 
   /** Oldest first. */

@@ -53,7 +53,7 @@ function arrivalOf(run: LiveRun, random: RandomSource, rates: ArrivalRates): Arr
   if (random.happens(rates.signals)) return run.signals(random.pick(SIGNALS), random.below(1000));
   if (random.happens(rates.updates))
     return run.requestsUpdate(random.pick(UPDATES), `update-${random.below(6)}`, random.below(1000));
-  const open = run.execution.openWaits().filter(({ command }) => run.execution.isOpen(command));
+  const open = run.execution.waits.open().filter(({ command }) => run.execution.isOpen(command));
   if (open.length === 0) return undefined;
   const { command, type, name, timed } = random.pick(open);
   run.now += random.below(30);

@@ -165,7 +165,7 @@ export class LiveRun {
 
   /** Commands that wait for an arrival, oldest first. */
   open(): readonly string[] {
-    return this.execution.openWaits().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
+    return this.execution.waits.open().flatMap(({ command }) => (this.execution.isOpen(command) ? [command] : []));
   }
 
   /** The request of `ctx.run`. */
@@ -321,7 +321,7 @@ export class LiveRun {
     if (type === "PromiseResolved" || type === "PromiseRejected") {
       const port = String((decode(data) as { promiseId?: unknown }).promiseId);
       if (this.#settledPorts.has(port)) return undefined;
-      const waits = this.execution.waitsOn(port);
+      const waits = this.execution.waits.openOn(port);
       command = waits[0]?.command ?? "";
       for (const wait of waits) this.execution.close(wait.command);
     } else if (type === "SignalReceived") {
@@ -331,7 +331,7 @@ export class LiveRun {
     } else if (isCancel(type)) {
       if (this.execution.cancellation.error !== undefined || this.execution.cancellation.announced) return undefined;
       this.execution.cancellation.announced = true;
-      for (const { command: open } of this.execution.cancellableWaits()) this.execution.close(open);
+      for (const { command: open } of this.execution.waits.cancellable()) this.execution.close(open);
     } else if (type === "UpdateRequested") {
       if (!this.execution.updates.announce(command)) return undefined;
     } else if (this.execution.isOpen(command)) this.execution.close(command);

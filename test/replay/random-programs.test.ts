@@ -132,7 +132,7 @@ function inRounds(choose: Choice): Drive {
     await drained();
     let waiting = recorded.deliveries;
     while (waiting.length > 0 && execution.stop === undefined) {
-      const open = new Set(execution.openWaits().map(({ command }) => command));
+      const open = new Set(execution.waits.open().map(({ command }) => command));
       const available = waiting.filter(
         ({ type, command }) => command === "" || type === "UpdateRequested" || open.has(command),
       );
