@@ -3,6 +3,7 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import * as first from "reprise";
 
+/** The copy whose modules are loaded from here on, also those that an engine loads when it needs them. */
 let second: typeof first;
 beforeAll(async () => {
   vi.resetModules();
@@ -39,30 +40,30 @@ test("a subclass in user code is recognized by its prototype only", () => {
 
 test("an engine retries by the errors of another copy", async () => {
   let attempts = 0;
-  const fails = second.task("fails", { retry: { maxAttempts: 5, baseDelay: 1 } }, () => {
+  const fails = first.task("fails", { retry: { maxAttempts: 5, baseDelay: 1 } }, () => {
     attempts += 1;
-    throw new second.FatalError("no address");
+    throw new first.FatalError("no address");
   });
-  const calls = second.workflow("calls", async (ctx) => ctx.task(fails));
-  await using engine = await first.createEngine({ store: "sqlite::memory:", definitions: [calls, fails] });
+  const calls = first.workflow("calls", async (ctx) => ctx.task(fails));
+  await using engine = await second.createEngine({ store: "sqlite::memory:", definitions: [calls, fails] });
   const run = await engine.start(calls);
   await expect(run.result()).rejects.toMatchObject({ code: "RUN_FAILED", cause: { code: "FATAL" } });
   expect(attempts).toBe(1);
 });
 
 test("an engine runs the definitions, tasks and queues of another copy", async () => {
-  const double = second.task(
+  const double = first.task(
     "double",
-    { queue: second.queue("numbers", { concurrency: 1 }) },
+    { queue: first.queue("numbers", { concurrency: 1 }) },
     (_ctx, n: number) => n * 2,
   );
-  const calls = second.workflow("calls", async (ctx, n: number) => ctx.task(double, n));
-  const adds = second
-    .graph("adds", { state: { n: second.last(0) } })
+  const calls = first.workflow("calls", async (ctx, n: number) => ctx.task(double, n));
+  const adds = first
+    .graph("adds", { state: { n: first.last(0) } })
     .node("add", (_ctx, { n }) => ({ n: n + 1 }))
-    .edge(second.START, "add")
-    .edge("add", second.END);
-  await using engine = await first.createEngine({ store: "sqlite::memory:", definitions: [calls, adds, double] });
+    .edge(first.START, "add")
+    .edge("add", first.END);
+  await using engine = await second.createEngine({ store: "sqlite::memory:", definitions: [calls, adds, double] });
   const run = await engine.start(calls, 21);
   expect(await run.result()).toBe(42);
   const graphRun = await engine.start(adds, { n: 1 });
