@@ -84,7 +84,10 @@ export function reportOf(error: unknown): ErrorReport {
 export async function fail(error: unknown, json: boolean, { help }: { readonly help?: string } = {}): Promise<number> {
   const { code, reason, message, next: advice, page, details } = reportOf(error);
   // The message of a usage error says what to change; the help of the command shows how.
-  const isUsage = reason === "USAGE" || reason === "BAD_OPTIONS" || (reason === "BAD_INPUT" && details === undefined);
+  const isUsage =
+    reason === "USAGE" ||
+    reason === "BAD_OPTIONS" ||
+    (details === undefined && (reason === "BAD_INPUT" || reason === "UNKNOWN_DEFINITION"));
   const next = isUsage && !(error instanceof CommandError) && help !== undefined ? help : advice;
   if (json) remark(jsonText({ error: { code, message, next, page, details: await shownDetails(details) } }));
   else {

@@ -13,9 +13,9 @@ test("the text of a state equals that of the codec for any channel names, and a 
     const text = stateParts(texts).join("");
     expect(text).toBe(encode(set));
     expect(decode(text)).toEqual(set);
-    const told = [{ type: "PromiseResolved", data: { promiseId: "p", value: below(9) } }] as const;
-    const whole = readSnapshot(snapshotText(told, stateParts(texts)));
-    expect(whole).toEqual({ delivered: told, texts });
+    const delivered = [{ type: "PromiseResolved", data: { promiseId: "p", value: below(9) } }] as const;
+    const whole = readSnapshot(snapshotText(delivered, stateParts(texts)));
+    expect(whole).toEqual({ delivered, texts });
     expect([...whole.texts]).toEqual([...texts]);
   }
 });

@@ -3,7 +3,7 @@
 //
 // Keys are written in sorted order by hand, so each value is encoded once and never parsed again.
 
-import { decode, encode, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
+import { decode, encode, invariant, RepriseError, type PayloadLimits, type RetryPolicy, toMs } from "../base/index.ts";
 import {
   dataWithoutSecrets,
   withoutSecrets,
@@ -27,6 +27,11 @@ export function record(...fields: readonly (readonly [key: string, text: Part])[
     text += text.length === 1 ? `"${key}":${value}` : `,"${key}":${value}`;
   }
   return `${text}}`;
+}
+
+function indexText(index: number): string {
+  invariant(index >= 0, "An entry records the index of an issued command.");
+  return String(index);
 }
 
 /** Absent unless true. */
@@ -121,7 +126,7 @@ export function taskScheduledData({
 }: TaskFields): string {
   return record(
     ["given", given === undefined ? undefined : encode(given)],
-    ["index", String(index)],
+    ["index", indexText(index)],
     ["input", input],
     ["life", life === 0 ? undefined : String(life)],
     ["retry", retryText(policy.retry)],
@@ -146,7 +151,7 @@ export function childInitiatedData(fields: ChildFields): string {
     ["childExecutionName", encode(fields.childExecutionName)],
     ["childWorkflowKind", encode(fields.childWorkflowKind)],
     ["given", fields.given === undefined ? undefined : encode(fields.given)],
-    ["index", String(fields.index)],
+    ["index", indexText(fields.index)],
     ["input", fields.input],
     ["shielded", flag(fields.shielded)],
   );
@@ -154,14 +159,14 @@ export function childInitiatedData(fields: ChildFields): string {
 
 export function timerStartedData(index: number, timerId: string, ms: number, shielded = false): string {
   return record(
-    ["index", String(index)],
+    ["index", indexText(index)],
     ["ms", String(ms)],
     ["shielded", flag(shielded)],
     ["timerId", encode(timerId)],
   );
 }
 export function timerCancelledData(index: number, timerId: string): string {
-  return record(["index", String(index)], ["timerId", encode(timerId)]);
+  return record(["index", indexText(index)], ["timerId", encode(timerId)]);
 }
 
 export function promiseCreatedData(
@@ -172,7 +177,7 @@ export function promiseCreatedData(
   shielded = false,
 ): string {
   return record(
-    ["index", String(index)],
+    ["index", indexText(index)],
     ["promiseId", encode(promiseId)],
     ["shielded", flag(shielded)],
     ["show", show],
@@ -187,7 +192,7 @@ export function receiveCreatedData(
   shielded = false,
 ): string {
   return record(
-    ["index", String(index)],
+    ["index", indexText(index)],
     ["promiseId", encode(receiveId(names))],
     ["receives", encode(names)],
     ["shielded", flag(shielded)],
@@ -224,13 +229,13 @@ export function childSignalledData({ index, childExecutionId, name, value, given
   return record(
     ["childExecutionId", encode(childExecutionId)],
     ["given", given === undefined ? undefined : encode(given)],
-    ["index", String(index)],
+    ["index", indexText(index)],
     ["name", encode(name)],
     ["value", value],
   );
 }
 export function childCancelRequestedData(index: number, childExecutionId: string): string {
-  return record(["childExecutionId", encode(childExecutionId)], ["index", String(index)]);
+  return record(["childExecutionId", encode(childExecutionId)], ["index", indexText(index)]);
 }
 export function promiseResolvedData(promiseId: string, value: string | undefined): string {
   return record(["promiseId", encode(promiseId)], ["value", value]);
@@ -240,11 +245,11 @@ export function promiseRejectedData(promiseId: string, error: unknown): string {
 }
 
 export function stateSetData(index: number, key: string, value: string): string {
-  return record(["index", String(index)], ["key", encode(key)], ["value", value]);
+  return record(["index", indexText(index)], ["key", encode(key)], ["value", value]);
 }
 /** Without a key: clears everything. */
 export function stateClearedData(index: number, key: string | undefined): string {
-  return record(["index", String(index)], ["key", key === undefined ? undefined : encode(key)]);
+  return record(["index", indexText(index)], ["key", key === undefined ? undefined : encode(key)]);
 }
 
 /** `ctx.patched` returned true: the run follows the new code from here on. */
@@ -253,7 +258,7 @@ export function patchMarkedData(id: string): string {
 }
 
 export function messageSentData(index: number, destination: string, payload: string | undefined): string {
-  return record(["destination", encode(destination)], ["index", String(index)], ["payload", payload]);
+  return record(["destination", encode(destination)], ["index", indexText(index)], ["payload", payload]);
 }
 
 export interface OperationFields {
@@ -263,7 +268,7 @@ export interface OperationFields {
   readonly attempt: number;
 }
 function operationParts({ index, input, attempt }: OperationFields): [Part, Part, Part] {
-  return [attempt === 0 ? undefined : String(attempt), String(index), input];
+  return [attempt === 0 ? undefined : String(attempt), indexText(index), input];
 }
 export function operationCompletedData(fields: OperationFields, result: string | undefined): string {
   const [attempt, index, input] = operationParts(fields);

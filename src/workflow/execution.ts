@@ -10,7 +10,7 @@
 // execution.E5. After a violation nothing settles and all requests are dropped.
 // execution.E6. A cancel rejects what the code awaits and refuses new requests, except inside a shield.
 
-import { InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
+import { invariant, InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
 import {
   DEADLINE_ITEM,
   epochOf,
@@ -139,6 +139,7 @@ export class Execution {
     this.waits = new Waits(this.nodes);
     this.commands = new CommandMatcher(recorded, comparison, host.tolerates);
     this.patches = new Patches(recorded);
+    invariant(recorded.started.seq === 1, "The first entry of a journal starts its run.");
     this.#started = recorded.started;
     const { payloadLimit } = recorded.started.data;
     this.limits = payloadLimit === undefined ? undefined : { maxBytes: payloadLimit };

@@ -130,10 +130,13 @@ export function indexJournal(entries: readonly Entry[]): RecordedJournal {
   let started: DecodedEntry<"RunStarted"> | undefined;
   let end: EndEntry | undefined;
   let lastIndex = -1;
+  let lastSeq = 0;
   const runRetries = runRetriesOf(entries);
   for (const raw of effectiveEntries(entries, runRetries)) {
     const entry = decodeEntry(raw);
     const { type, command } = entry;
+    invariant(entry.seq > lastSeq, "The entries of a journal are in order.");
+    lastSeq = entry.seq;
     if (type === "TimerStarted") openTimers.add(command);
     else if (type === "TimerCancelled") openTimers.delete(command);
     else if (type === "TimerFired") firedTimers.add(command);

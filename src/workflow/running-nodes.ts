@@ -4,7 +4,7 @@
 //   the run. Operations (`ctx.run`, `ctx.tx`) run in this process and do not count, nor do recorded answers.
 // running-nodes.N2. When an attempt ends, its open requests are dropped and further requests are ignored.
 
-import type { EpochMs, RepriseError } from "../base/index.ts";
+import { invariant, type EpochMs, type RepriseError } from "../base/index.ts";
 import type { StoppedNode } from "./command-request.ts";
 import type { Execution } from "./execution.ts";
 import { callInNode, type NodeMessage, type NodeScope } from "./scope.ts";
@@ -75,6 +75,7 @@ export class RunningNodes {
 
   closed(node: NodeScope, { type, isRecorded: kept }: Wait): void {
     node.open -= 1;
+    invariant(node.open >= 0, "A node closes only what it has opened.");
     // A recorded answer sets the time itself.
     if (kept === true) return;
     node.time = Math.max(node.time, this.#execution.time);

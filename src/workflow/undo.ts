@@ -6,7 +6,7 @@
 // undo.U3. After the code has thrown, it receives no other results and its further requests are ignored.
 // undo.U4. An undo is a step: recorded, retried, shielded. An undo that fails permanently does not stop the others.
 
-import { decode, encode, RepriseError, type RetryPolicy } from "../base/index.ts";
+import { decode, encode, invariant, RepriseError, type RetryPolicy } from "../base/index.ts";
 import { isTask, taskBody, type AnyTask, type Policy, type Task } from "../kernel/index.ts";
 import { requestOperation } from "./command-operation.ts";
 import { requestTask } from "./command-task.ts";
@@ -69,6 +69,7 @@ export class Undos {
   /** A step with an undo has completed or failed. */
   settled(): void {
     this.#running -= 1;
+    invariant(this.#running >= 0, "A step with an undo settles once.");
     if (this.#running === 0) this.#whenNone?.();
   }
 

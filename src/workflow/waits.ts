@@ -1,5 +1,6 @@
 // Waits: the promises that the code holds and that have not settled (execution.E4).
 
+import { invariant } from "../base/index.ts";
 import type { CommandType } from "../kernel/index.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import type { NodeScope } from "./scope.ts";
@@ -60,6 +61,8 @@ export class Waits {
     { type, name, timed, shielded, undo, closing }: NewWait,
     node?: NodeScope,
   ): { readonly promise: Promise<unknown>; readonly early: (() => void) | undefined } {
+    // execution.E4
+    invariant(!this.#open.has(command), "A command is opened once.");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     // A rejection that the workflow does not await must not end the process.
     promise.catch(ignore);

@@ -1,60 +1,142 @@
-// What can be imported is explained where it is declared: one sentence each, and an example for what can be called or made.
+// Every exported name is documented where it is declared: one sentence, and an example if it can be called or used as a value.
+// The examples compile (test/docs/examples.test.ts).
 
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { filesUnder, publicNames } from "./code-blocks.ts";
+import { publicNames } from "./code-blocks.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-// Nothing is exported from the command line; some of its own names are those of the engine.
-const sources = filesUnder(ROOT, "src", ".ts")
-  .filter((path) => !path.endsWith(".test.ts") && !path.startsWith(join("src", "cli")))
-  .map((path) => readFileSync(join(ROOT, path), "utf8"));
+
+type Read = (path: string) => string;
+
+interface Exported {
+  readonly name: string;
+  readonly isType: boolean;
+  /** The file it is re-exported from; undefined: it is declared here. */
+  readonly from: string | undefined;
+}
 
 interface Declared {
-  readonly isValue: boolean;
+  readonly path: string;
+  readonly isCallable: boolean;
   readonly comment: string;
 }
 
-/** What is declared for others, by name; overloads and types of the same name included. */
-function declarationsIn(texts: readonly string[]): ReadonlyMap<string, readonly Declared[]> {
-  const found = texts.flatMap((text) =>
-    [...text.matchAll(/^export (?:async )?(const|function|class|interface|type) (\w+)/gm)].map(
-      ({ index, 1: kind, 2: name = "" }) => {
-        const before = text.slice(0, index).trimEnd();
-        const comment = before.endsWith("*/") ? before.slice(before.lastIndexOf("/**")) : "";
-        return { name, isValue: kind !== "interface" && kind !== "type", comment };
-      },
-    ),
-  );
-  return Map.groupBy(found, ({ name }) => name);
+const DECLARATION =
+  /^export (?:declare )?(?:async )?(?:(const|function|class|interface) (\w+)|(type) (\w+)(?:<[^\n]*>)? = ?(\(|\n)?)/gm;
+
+/** The names that a file exports, as values or as types. */
+function exportsOf(path: string, read: Read): readonly Exported[] {
+  const source = read(path);
+  const lists = Array.from(
+    source.matchAll(/^export (type )?\{([^}]*)\}(?: from "(\.[^"]+)")?/gm),
+    ([, allTypes, names = "", specifier]) => {
+      const from = specifier === undefined ? undefined : join(dirname(path), specifier);
+      return names
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== "")
+        .map((name) => ({
+          name: name.replace(/^type /, ""),
+          isType: allTypes !== undefined || name.startsWith("type "),
+          from,
+        }));
+    },
+  ).flat();
+  const stars = Array.from(source.matchAll(/^export type \* from "(\.[^"]+)"/gm), ([, specifier = ""]) =>
+    exportsOf(join(dirname(path), specifier), read).map(({ name }) => ({
+      name,
+      isType: true,
+      from: join(dirname(path), specifier),
+    })),
+  ).flat();
+  const own = Array.from(source.matchAll(DECLARATION), (match) => ({
+    name: match[2] ?? match[4] ?? "",
+    isType: match[1] === "interface" || match[3] === "type",
+    from: undefined,
+  }));
+  return [...lists, ...stars, ...own];
 }
 
-function problemsOf(name: string, declared: ReadonlyMap<string, readonly Declared[]>): string[] {
-  const found = declared.get(name) ?? [];
-  if (found.length === 0) return [`${name} is exported and declared nowhere`];
-  const sentence = /\/\*\*\s*(?:\* )?\S[^\n]*[.:]/;
-  if (!found.some(({ comment }) => sentence.test(comment))) return [`${name} has no sentence`];
-  // A type may share its name with a class that is nobody else's business.
-  const needsExample = found.every(({ isValue }) => isValue);
-  return needsExample && !found.some(({ comment }) => comment.includes("@example")) ? [`${name} has no example`] : [];
+/** The declarations of a name in a file, with the comments in front of them; re-exports are followed. */
+function declarationsOf(name: string, path: string, read: Read): readonly Declared[] {
+  const here = Array.from(read(path).matchAll(DECLARATION))
+    .filter((match) => (match[2] ?? match[4]) === name)
+    .map((match) => {
+      const before = read(path).slice(0, match.index).trimEnd();
+      const comment = before.endsWith("*/") ? before.slice(before.lastIndexOf("/**")) : "";
+      const isFunctionType = match[3] === "type" && match[5] === "(";
+      return { path, isCallable: isFunctionType || (match[1] ?? "interface") !== "interface", comment };
+    });
+  if (here.length > 0) return here;
+  return exportsOf(path, read)
+    .filter((exported) => exported.name === name && exported.from !== undefined)
+    .flatMap(({ from }) => declarationsOf(name, from!, read));
+}
+
+/** A sentence starts with a capital letter or with code, and ends with a period in its first paragraph. */
+const SENTENCE = /^\/\*\*\s*(?:\* )?[A-Z`"][^@]*?[.:](?:\s|$|\*)/;
+
+function problemsOf({ name, isType, from }: Exported, door: string, read: Read): string[] {
+  const found = declarationsOf(name, from ?? door, read);
+  if (found.length === 0) return [`${name}: its declaration was not found`];
+  const { path } = found[0]!;
+  if (!found.some(({ comment }) => SENTENCE.test(comment))) return [`${path}: ${name} has no sentence`];
+  const needsExample = found.some(({ isCallable }) => isCallable) && !(isType && isClassOf(name, path, read));
+  const hasExample = found.some(({ comment }) => comment.includes("@example") && comment.includes("```ts"));
+  return needsExample && !hasExample ? [`${path}: ${name} has no example`] : [];
+}
+
+/** A class of which only the type is exported cannot be constructed by a program. */
+function isClassOf(name: string, path: string, read: Read): boolean {
+  return new RegExp(`^export class ${name}\\b`, "m").test(read(path));
 }
 
 test("an export without a sentence or an example is found", () => {
-  const said = "/** Says hello. */\n";
-  const shown = "/**\n * Says hello.\n *\n * @example\n */\n";
-  const problems = (source: string): string[] => problemsOf("hello", declarationsIn([source]));
+  const sentence = "/** Says hello. */\n";
+  const example = "/**\n * Says hello.\n *\n * @example\n * ```ts\n * hello();\n * ```\n */\n";
+  const problems = (source: string, list = 'export { hello } from "./hello.ts";'): string[] => {
+    const files: Record<string, string> = { "index.ts": list, "hello.ts": source };
+    return exportsOf("index.ts", (path) => files[path]!).flatMap((one) =>
+      problemsOf(one, "index.ts", (path) => files[path]!),
+    );
+  };
   expect(problems("")).toHaveLength(1);
-  expect(problems("export function hello() {}")).toEqual(["hello has no sentence"]);
-  expect(problems(`${said}export function hello() {}`)).toEqual(["hello has no example"]);
-  expect(problems(`${shown}export function hello() {}`)).toEqual([]);
-  expect(problems(`${said}export interface hello {}`)).toEqual([]);
+  expect(problems("export function hello() {}")).toEqual(["hello.ts: hello has no sentence"]);
+  expect(problems("/** says hello */\nexport function hello() {}")).toEqual(["hello.ts: hello has no sentence"]);
+  expect(problems(`${sentence}export function hello() {}`)).toEqual(["hello.ts: hello has no example"]);
+  expect(problems(`${sentence}export const hello = 1;\n${sentence}export type hello = 1;`)).toEqual([
+    "hello.ts: hello has no example",
+  ]);
+  expect(problems(`${example}export function hello() {}`)).toEqual([]);
+  const type = 'export type { hello } from "./hello.ts";';
+  expect(problems(`${sentence}export interface hello {}`, type)).toEqual([]);
+  expect(problems("export interface hello {}", type)).toEqual(["hello.ts: hello has no sentence"]);
+  expect(problems(`${sentence}export type hello = (name: string) => void;`, type)).toEqual([
+    "hello.ts: hello has no example",
+  ]);
+  expect(problems(`${sentence}export class hello {}`, type)).toEqual([]);
 });
 
-test("every export has a sentence, and every function, class and value an example", () => {
-  const names = [...publicNames(ROOT)].filter((name) => name !== "");
-  expect(names.length).toBeGreaterThan(100);
-  const declared = declarationsIn(sources);
-  expect(names.flatMap((name) => problemsOf(name, declared))).toEqual([]);
+const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+};
+const DOORS = Object.values(exports).flatMap((door) =>
+  typeof door === "string" ? [] : [door["reprise-source"]!.replace("./", "")],
+);
+const texts = new Map<string, string>();
+const read: Read = (path) => {
+  if (!texts.has(path)) texts.set(path, readFileSync(join(ROOT, path), "utf8"));
+  return texts.get(path)!;
+};
+
+test("every export of every door has a sentence, and an example if it can be called or used as a value", () => {
+  const exported = DOORS.flatMap((door) => exportsOf(door, read).map((one) => ({ door, one })));
+  expect(exported.length).toBeGreaterThan(130);
+  expect([...new Set(exported.flatMap(({ door, one }) => problemsOf(one, door, read)))]).toEqual([]);
+  expect([...publicNames(ROOT)].filter((name) => name !== "" && !exported.some(({ one }) => one.name === name))).toEqual(
+    [],
+  );
 });

@@ -63,9 +63,16 @@ test("an engine runs the definitions, tasks and queues of another copy", async (
     .node("add", (_ctx, { n }) => ({ n: n + 1 }))
     .edge(first.START, "add")
     .edge("add", first.END);
-  await using engine = await second.createEngine({ store: "sqlite::memory:", definitions: [calls, adds, double] });
+  const doubles = first
+    .flow("doubles", { input: first.typed<number>() })
+    .action("twice", ["input"], async (_ctx, { input }) => input * 2)
+    .output(["twice"], ({ twice }) => twice);
+  const definitions = [calls, adds, doubles, double];
+  await using engine = await second.createEngine({ store: "sqlite::memory:", definitions });
   const run = await engine.start(calls, 21);
   expect(await run.result()).toBe(42);
   const graphRun = await engine.start(adds, { n: 1 });
   expect(await graphRun.result()).toMatchObject({ n: 2 });
+  const flowRun = await engine.start(doubles, 4);
+  expect(await flowRun.result()).toBe(8);
 });
