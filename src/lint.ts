@@ -21,11 +21,13 @@ interface RuleContext {
   report(problem: { node: Node; message: string }): void;
 }
 
+/** One rule, in the form that ESLint and oxlint load. */
 export interface LintRule {
   readonly meta: { readonly type: "problem"; readonly docs: { readonly description: string } };
   create(context: RuleContext): Readonly<Record<string, (node: Node) => void>>;
 }
 
+/** The plugin with its rules, as `reprise/lint` exports it by default. */
 export interface LintPlugin {
   readonly meta: { readonly name: string };
   readonly rules: Readonly<Record<string, LintRule>>;

@@ -91,7 +91,7 @@ export function isUnclaimable({ claim }: PendingWork): boolean {
 /** `task charge: no live worker can run it; …` */
 export function unclaimableText(one: PendingWork): string {
   const what = one.kind === "task" ? `task ${plain(one.name)}` : `${plain(one.name)}, version ${one.version}`;
-  return `${one.kind === "node" ? `nodes of ${what}` : what}: ${claimText(one)}`;
+  return one.kind === "node" ? `nodes of ${what}: ${claimText({ ...one, count: 2 })}` : `${what}: ${claimText(one)}`;
 }
 
 function pendingWorkOf(record: RunRecord, steps: readonly Step[], now: number): Backlog[] {

@@ -44,12 +44,12 @@ test("each planned time is started, queued or skipped exactly once, in order", (
     catchUp: fc.constantFrom(...CATCH_UPS),
     jitterMs: fc.constantFrom(0, 50_000),
   });
-  const looks = fc.array(fc.record({ afterMs: fc.integer({ min: 1, max: 10 * MINUTE }), runs: fc.boolean() }), {
+  const polls = fc.array(fc.record({ afterMs: fc.integer({ min: 1, max: 10 * MINUTE }), runs: fc.boolean() }), {
     minLength: 1,
     maxLength: 30,
   });
   fc.assert(
-    fc.property(policy, looks, (options, moments) => {
+    fc.property(policy, polls, (options, moments) => {
       let now = 9 * MINUTE;
       let row = record(options);
       const started: number[] = [];

@@ -24,7 +24,18 @@ import { callInStep, idempotencyKeyOf, type LogLevel } from "../workflow/index.t
 import type { Pump } from "./pump.ts";
 import type { ExecutionSlots } from "./execution-slots.ts";
 
-/** Delivers a message to another system; every attempt for a message gets the same `dedupKey`. */
+/**
+ * Delivers a message to another system; every attempt for a message gets the same `dedupKey`.
+ *
+ * @example
+ * ```ts
+ * import type { OutboxHandler } from "reprise";
+ * const received = new Map<string, unknown>();
+ * export const mail: OutboxHandler = (payload, dedupKey) => {
+ *   if (!received.has(dedupKey)) received.set(dedupKey, payload);
+ * };
+ * ```
+ */
 export type OutboxHandler = (payload: unknown, dedupKey: string) => Promise<void> | void;
 
 export interface OutboxRelayHost {

@@ -10,7 +10,14 @@
 // execution.E5. After a violation nothing settles and all requests are dropped.
 // execution.E6. A cancel rejects what the code awaits and refuses new requests, except inside a shield.
 
-import { invariant, InvariantError, readableThrown, type EpochMs, type PayloadLimits, type RepriseError } from "../base/index.ts";
+import {
+  invariant,
+  InvariantError,
+  readableThrown,
+  type EpochMs,
+  type PayloadLimits,
+  type RepriseError,
+} from "../base/index.ts";
 import {
   DEADLINE_ITEM,
   epochOf,

@@ -14,7 +14,16 @@ import type { Execution } from "./execution.ts";
 import { callShielded } from "./scope.ts";
 import type { Wait } from "./waits.ts";
 
-/** Undoes a step, given its result: a function, or a task that any worker may run. */
+/**
+ * Undoes a step, given its result: a function, or a task that any worker may run.
+ *
+ * @example
+ * ```ts
+ * import { workflow, type Undo } from "reprise";
+ * const release: Undo<{ seat: string }> = async ({ seat }) => `released ${seat}`;
+ * export const book = workflow("book", (ctx) => ctx.run("hold", () => ({ seat: "7A" }), { undo: release }));
+ * ```
+ */
 export type Undo<T> = ((result: T) => Promise<unknown>) | Task<string, T, any>;
 
 /** The undo of a step, and the retry policy of the step. */

@@ -1,4 +1,4 @@
-// completion: the scripts are sourced by real shells where they are installed; what they ask is answered from the store.
+// completion: real shells source the scripts if they are installed; the candidates come from the store.
 
 import { spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
@@ -26,22 +26,22 @@ async function fits(...words: readonly string[]): Promise<string[]> {
   return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t")[0] ?? ""]));
 }
 
-describe("what fits", () => {
-  test("commands, and options of the command and of the program", async () => {
+describe("candidates", () => {
+  test("are commands, options of the command and global options", async () => {
     expect(await fits("jou")).toEqual(["journal"]);
     expect(await fits("list", "--st")).toEqual(["--status", "--store"]);
     expect(await fits("completion", "")).toEqual(["bash", "zsh", "fish"]);
     expect(await fits("compl")).toEqual(["completion"]);
   });
 
-  test("ids of runs, where the command can do something with them", async () => {
+  test("are the ids of runs that the command applies to", async () => {
     expect(await fits("show", "")).toEqual(["review-1", "pay:1"]);
     expect(await fits("show", "pay")).toEqual(["pay:1"]);
     expect(await fits("cancel", "review-1", "")).toEqual(["review-1"]);
     expect(await fits("resume", "")).toEqual([]);
   });
 
-  test("names and values from the store", async () => {
+  test("are names and values from the store", async () => {
     expect(await fits("list", "--definition", "")).toEqual(["review", "pay"]);
     expect(await fits("list", "--tag", "")).toEqual(["eu"]);
     expect(await fits("list", "--status", "failed,bl")).toEqual(["failed,blocked"]);
@@ -50,14 +50,14 @@ describe("what fits", () => {
     expect(await fits("explain", "STORE_B")).toEqual(["STORE_BUSY"]);
   });
 
-  test("nothing, quietly, where there is no store or nothing to offer", async () => {
+  test("are empty, without an error, if there is no store or nothing to offer", async () => {
     expect(await fits("show", "--store", "sqlite:nowhere.db", "")).toEqual([]);
     expect(await fits("run", "")).toEqual([]);
     expect(await fits("no-such-command", "")).not.toContain("review-1");
   });
 });
 
-/** What bash would offer for a line with the cursor at its end. */
+/** The candidates of bash for a line with the cursor at its end. */
 function inBash(line: string): string[] {
   const script = `
     source <(reprise completion bash)
@@ -71,7 +71,7 @@ function inBash(line: string): string[] {
 }
 
 test.skipIf(!isInstalled("bash"))(
-  "bash completes commands, options and ids, also behind a colon",
+  "bash completes commands, options and ids, also after a colon",
   { timeout: 90_000 },
   () => {
     expect(inBash("reprise ver")).toEqual(["verify"]);
@@ -92,7 +92,7 @@ test.each(["zsh", "fish"] as const)("%s accepts its script", async (shell) => {
   expect([status, stderr]).toEqual([0, ""]);
 });
 
-test("a shell nobody knows is refused, and the known ones are named", async () => {
+test("an unknown shell is refused, and the message lists the known ones", async () => {
   const { code, stderr } = await cli(["completion", "tcsh"]);
   expect(code).toBe(2);
   expect(stderr).toContain("Allowed choices are bash, zsh, fish");
@@ -101,7 +101,7 @@ test("a shell nobody knows is refused, and the known ones are named", async () =
 });
 
 describe("explain", () => {
-  test("says what a code means and what to do", async () => {
+  test("prints what a code means and the next step", async () => {
     const { code, stdout } = await cli(["explain", "store_busy"]);
     expect(code).toBe(0);
     expect(stdout).toContain("STORE_BUSY");
@@ -115,9 +115,9 @@ describe("explain", () => {
     expect(jsonLines((await cli(["explain", "--json"])).stdout).length).toBeGreaterThan(30);
   });
 
-  test("a code that is not there is refused, with those that are near", async () => {
+  test("refuses an unknown code and suggests similar ones", async () => {
     const { code, stderr } = await cli(["explain", "busy"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("There is no error code busy. Did you mean STORE_BUSY?");
+    expect(stderr).toContain("Unknown error code busy. Did you mean STORE_BUSY?");
   });
 });

@@ -1,4 +1,4 @@
-// reprise dev: a worker that starts anew with every change, and says what runs do.
+// reprise dev: a worker that restarts on file changes and prints run events.
 
 import { renameSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -18,7 +18,7 @@ const client = workflow("greet", { ports: { name: promise<string>() } }, () =>
   Promise.reject(new Error("not run here")),
 );
 
-/** A project of two files, written as an editor does it: beside, and then in place. */
+/** A project of two files. A file is replaced, as editors do it. */
 class Project extends TemporaryFolder {
   readonly url = `sqlite:${this.file("shop.db")}`;
 
@@ -41,7 +41,7 @@ class Project extends TemporaryFolder {
   }
 }
 
-test("a change of an imported file starts the worker anew; runs go on with the new code; Ctrl-C drains and ends well", async () => {
+test("a change of an imported file restarts the worker; runs continue with the new code; Ctrl-C drains and exits with 0", async () => {
   using project = new Project();
   project.writeAll("Hello");
   const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
@@ -64,19 +64,19 @@ test("a change of an imported file starts the worker anew; runs go on with the n
   expect(stdout).toMatch(/watching .*flows\.mjs/);
   expect(stdout).toMatch(/greet-1 +· started\n/);
   expect(stdout).toMatch(/changed .*greeting\.mjs\n.*ready: greet\n/);
-  expect(stdout).toMatch(/greet-1 +· taken up +after 2 entries\n.*● name +resolved/);
+  expect(stdout).toMatch(/greet-1 +· resumed +after 2 entries\n.*● name +resolved/);
   expect(stdout.match(/● completed/g)).toHaveLength(1);
   const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
   expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });
 
-test("a file that cannot be loaded is said with its line, and tried again when it changes", async () => {
+test("dev names the line of a file that cannot be loaded, and tries again after a change", async () => {
   using project = new Project();
   project.writeAll("Hello");
   project.write("flows.mjs", 'import "./missing.mjs";\n');
   const child = startCli(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
   const ended = finished(child);
-  await saying(child, "waits for a change");
+  await saying(child, "waiting for a file change");
   const failedAgain = saying(child, "at load");
   project.write("missing.mjs", 'throw new Error("at load");');
   await failedAgain;
@@ -110,7 +110,7 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   child.kill("SIGINT");
   await saying(child, "dev.stopping");
   child.kill("SIGINT");
-  // The streams end when the last process that holds them is gone.
+  // The streams end when the last process that holds them has exited.
   const { code, stdout } = await ended;
   expect(code).toBe(130);
   const lines = jsonLines(stdout);
@@ -125,7 +125,7 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   });
 });
 
-test("Ctrl-C on a terminal reaches both processes, and both end well", { skip: !isInstalled("script") }, async () => {
+test("Ctrl-C on a terminal reaches both processes, and both exit cleanly", { skip: !isInstalled("script") }, async () => {
   using project = new Project();
   project.writeAll("Hello");
   const child = startOnTerminal(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
@@ -133,12 +133,12 @@ test("Ctrl-C on a terminal reaches both processes, and both end well", { skip: !
   await saying(child, "ready: greet");
   child.stdin.write("\u0003");
   const { code, stdout } = await ended;
-  expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: what is at work may finish")]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: waiting for running steps to finish")]);
   const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
   expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
 });
 
-test("dev refuses a file that is not there and a store in memory", async () => {
+test("dev refuses a missing file and a store in memory", async () => {
   using project = new Project();
   const missing = await cli(["dev", "nowhere.ts"], { cwd: project.path });
   expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("There is no file")]);

@@ -1,4 +1,4 @@
-// doctor: what stands still in a healthy store, and why.
+// doctor: pending and stopped work in a healthy store.
 
 import { expect, test } from "vitest";
 import { createClient, createEngine, workflow } from "reprise";
@@ -7,7 +7,7 @@ import { cli, jsonLines, TemporaryFolder } from "./cli-process.ts";
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
-test("doctor names due runs nobody takes, stopped runs by reason, and messages by destination", async () => {
+test("doctor reports runs that no worker can claim, stopped runs by reason, and messages by destination", async () => {
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("shop.db")}`;
   const notifies = workflow("notifies", async (ctx) => {
@@ -33,16 +33,16 @@ test("doctor names due runs nobody takes, stopped runs by reason, and messages b
   const { code, stdout } = await cli(["doctor", "--store", url]);
   expect([code, stdout]).toEqual([0, expect.stringContaining("healthy")]);
   expect(stdout).toMatch(
-    /^waiting +2 due runs of later, version 2, the oldest for .*: no worker is alive to take them$/m,
+    /^pending +2 due runs of later, version 2, oldest .*: no live worker can run them; start one with `reprise worker <file>`$/m,
   );
   expect(stdout).toMatch(/^stopped +2 blocked, STALLED: b, a$/m);
   expect(stdout).toMatch(
-    /^outbox +1 message to chat, the oldest for .*\n +1 message to mail, .*; 1 failed so far, the worst 3 times$/m,
+    /^outbox +1 message to chat, oldest .*\n +1 message to mail, .*; 1 failing, up to 3 attempts$/m,
   );
   const [report] = jsonLines((await cli(["doctor", "--json", "--store", url])).stdout);
   expect(report).toMatchObject({
     healthy: true,
-    waiting: [{ definition: "later", version: 2, due: 2, live: 2 }],
+    dueRuns: [{ definition: "later", version: 2, due: 2, live: 2 }],
     stopped: [{ status: "blocked", code: "STALLED", runs: 2, ids: ["b", "a"], next: expect.any(String) }],
     store: {
       outbox: {
@@ -58,5 +58,5 @@ test("doctor names due runs nobody takes, stopped runs by reason, and messages b
 
   await using _worker = await createEngine({ store: url, definitions: [notifies], logger: SILENT });
   const beside = await cli(["doctor", "--store", url]);
-  expect(beside.stdout).toMatch(/2 due runs of later, version 2, .*: no worker that is alive takes them$/m);
+  expect(beside.stdout).toMatch(/2 due runs of later, version 2, .*: no live worker can run them; /m);
 });

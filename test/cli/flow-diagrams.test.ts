@@ -1,4 +1,4 @@
-// reprise graph: pictures of flows that say what the definition says, whatever its names are.
+// reprise graph: diagrams of flows match the definition, whatever its names are.
 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -18,7 +18,7 @@ const FORMATS = [
 ] as const;
 
 describe.each(FORMATS)("%s", (_format, write, read) => {
-  test("every name comes out as it went in, also those that mean something to whoever reads the picture", () => {
+  test("every name is unchanged, also names that have a meaning in the format", () => {
     const described = describeFlow(flows.odd);
     const picture = read(write([flowDiagramOf(described, 0)]));
     expect(picture.titles).toEqual([described.name]);
@@ -26,7 +26,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     expect(names).toEqual(["INPUT", ...described.nodes.map(({ id }) => id), "OUTPUT"]);
   });
 
-  test("needs are arrows, a spread's thick ones; a branch is drawn to the nodes it begins with", () => {
+  test("needs are arrows, those of a spread are thick; a branch points to its first nodes", () => {
     const picture = read(write([flowDiagramOf(describeFlow(flows.shop), 0)]));
     const nameOf = (id: string): string => picture.boxes.get(id)!.lines[0]!;
     const arrows = picture.arrows.map(({ from, to, label }) => [nameOf(from), nameOf(to), label]);
@@ -60,7 +60,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     const linesOf = (name: string): readonly string[] =>
       [...picture.boxes.values()].find(({ lines }) => lines[0] === name)!.lines.slice(1);
     expect(linesOf("rate")).toEqual(["up to 3 attempts", "timeout 5 s"]);
-    expect(linesOf("taxed")).toEqual(["once per item", "5 at once", "keeps failures", "queue tax"]);
+    expect(linesOf("taxed")).toEqual(["once per item", "5 at once", "collects failures", "queue tax"]);
     expect(linesOf("large?")).toEqual(["isLarge"]);
     expect(linesOf("approved")).toEqual(["catches"]);
     expect(linesOf("doubled")).toEqual(["calls task double", "up to 2 attempts"]);
@@ -68,7 +68,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     expect(new Set([...picture.boxes.values()].map(({ shape }) => shape)).size).toBeGreaterThanOrEqual(4);
   });
 
-  test("what a run did is laid over the same boxes", () => {
+  test("a run marks the boxes of the definition", () => {
     const trace = {
       title: "shop: s-1, running",
       nodes: new Map([
@@ -93,7 +93,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
   });
 });
 
-test("a description is plain data, and runs none of the flow's code", () => {
+test("a description is plain data and runs no code of the flow", () => {
   const refuse = (): never => {
     throw new Error("was run");
   };
@@ -155,13 +155,13 @@ test("a description is plain data, and runs none of the flow's code", () => {
   });
 });
 
-test("the command draws all flows of a file, one of them, and as JSON", async () => {
+test("the command draws all flows of a file, one flow, or JSON", async () => {
   const all = await cli(["graph", FLOWS, "--format", "dot"]);
   expect([all.code, all.stderr]).toEqual([0, ""]);
   expect(readDot(all.stdout).titles).toHaveLength(6);
   const { stdout } = await cli(["graph", FLOWS, "shop", "--json"]);
   expect(JSON.parse(stdout)).toEqual({ graphs: [], flows: [describeFlow(flows.shop)], run: null });
   expect((await cli(["graph", FLOWS, "nothing"])).stderr).toContain(
-    "exports no graph or flow called nothing; it has: broken, failing, ",
+    "exports no graph or flow named nothing. It exports: broken, failing, ",
   );
 });

@@ -1,4 +1,4 @@
-// Runs of flows on the command line: list, show, journal, graph --run on one store with runs of every kind.
+// Runs of flows: list, show, journal and graph --run on one store with runs of every kind.
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -41,13 +41,13 @@ function rowsIn(stdout: string): string[][] {
     );
 }
 
-test("list shows flows, and only them when asked", async () => {
+test("list shows flows, and only flows with --kind flow", async () => {
   const { stdout } = await on("list", "--kind", "flow", "--json");
   expect(jsonLines(stdout).map(({ id }) => id as string)).toEqual(["wide-1", "broken-1", "failing-1", "shop-1"]);
 });
 
 describe("show", () => {
-  test("has a row per node: state, attempts, value; a spread is one row, and what failed stands below", async () => {
+  test("prints a row per node with state, attempts and value; a spread is one row, and failures are listed below", async () => {
     const { code, stdout, stderr } = await on("show", "shop-1");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).not.toMatch(CONTROL);
@@ -71,7 +71,7 @@ describe("show", () => {
     expect(stdout).toContain("approved, attempt 1: FatalError: no approver (caught)\n");
   });
 
-  test("says at which node and attempt a run failed, and how it goes on", async () => {
+  test("names the node and the attempt that failed, and the command that retries the run", async () => {
     const { stdout } = await on("show", "failing-1");
     expect(rowsIn(stdout)).toEqual([
       ["first", "done", "5"],
@@ -88,7 +88,7 @@ describe("show", () => {
     expect(broke.stdout).toContain("  where: node c\n");
   });
 
-  test("--limit shows the last nodes and says how many there are; --steps is for graphs, --limit for flows", async () => {
+  test("--limit prints the last nodes and their number; --steps applies to graphs, --limit to flows", async () => {
     const { stdout } = await on("show", "shop-1", "--limit", "3");
     expect(stdout).toMatch(/\n… 12 nodes before: --limit 15\nNODE/);
     expect(rowsIn(stdout).map(([node]) => node)).toEqual(["asked", "[output]", "late"]);
@@ -102,7 +102,7 @@ describe("show", () => {
     });
   });
 
-  test("--timeline tells every entry; of a long run the beginning and the end", async () => {
+  test("--timeline prints every entry; for a long run the first and the last ones", async () => {
     const { stdout } = await on("show", "shop-1", "--timeline");
     expect(stdout).toMatch(
       /● rate +node, attempt 2 → \{ password: '\[redacted\]', percent: 19 \}\n +└ attempt 1: Error: no rate/,
@@ -139,7 +139,7 @@ describe("show", () => {
   });
 });
 
-test("journal names nodes, items, and what was skipped", async () => {
+test("journal names nodes, items and skipped nodes", async () => {
   const { stdout } = await on("journal", "shop-1");
   expect(stdout).toMatch(/ NodeCompleted +taxed\[\] +\{ result: 40 \}\n/);
   expect(stdout).toMatch(/ ItemsSpread +taxed\[\] +\{ from: 0, items: \[/);
@@ -147,7 +147,7 @@ test("journal names nodes, items, and what was skipped", async () => {
   expect(stdout).not.toMatch(CONTROL);
 });
 
-test("graph --run paints what a run did: done, skipped, waiting, failed, also what has no entry of its own", async () => {
+test("graph --run marks completed, skipped, waiting and failed nodes, also nodes without an entry", async () => {
   const namesOf = (text: string): Map<string, string[]> => {
     const { boxes, marks } = readMermaid(text);
     return new Map([...marks].map(([mark, ids]) => [mark, ids.map((id) => boxes.get(id)!.lines[0]!)]));

@@ -1,4 +1,4 @@
-// reprise graph: pictures that say what the definition says, whatever its names are.
+// reprise graph: diagrams match the definition, whatever its names are.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const FORMATS = [
 ] as const;
 
 describe.each(FORMATS)("%s", (_format, write, read) => {
-  test("every name comes out as it went in, also those that mean something to whoever reads the picture", () => {
+  test("every name is unchanged, also names that have a meaning in the format", () => {
     const described = describeGraph(graphs.odd);
     const picture = read(write([graphDiagramOf(described, 0)]));
     expect(picture.titles).toEqual([described.name]);
@@ -28,7 +28,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     expect(names).toEqual(["START", ...described.nodes.map(({ name }) => name), "END"]);
   });
 
-  test("so does any other text, as a name and as a condition", () => {
+  test("any other text is unchanged, as a name and as a condition", () => {
     const text = fc
       .string({
         unit: fc.oneof(fc.constantFrom(...'"#&<>%{}[]()|;:\\`*_~$-+.1 ='), fc.string({ unit: "binary", maxLength: 1 })),
@@ -49,7 +49,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     );
   });
 
-  test("edges, conditions in the order they are asked, spreads and joins are drawn as such", () => {
+  test("edges, spreads, joins and conditions in the order of evaluation are drawn", () => {
     const picture = read(write([graphDiagramOf(describeGraph(graphs.agent), 0)]));
     const nameOf = (id: string): string => picture.boxes.get(id)!.lines[0]!;
     expect(picture.arrows.map(({ from, to, label }) => [nameOf(from), nameOf(to), label])).toEqual([
@@ -70,14 +70,14 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     expect(new Set(boxes.map(({ shape }) => shape)).size).toBe(4);
   });
 
-  test("all graphs of a file are one picture, each in a frame of its own", () => {
+  test("all graphs of a file are one diagram, each in its own frame", () => {
     const all = [graphs.agent, graphs.odd, graphs.loop].map((one, place) => graphDiagramOf(describeGraph(one), place));
     const picture = read(write(all));
     expect(picture.titles).toEqual([graphs.agent.name, graphs.odd.name, graphs.loop.name]);
     expect(picture.boxes.size).toBe(all.reduce((sum, { boxes }) => sum + boxes.length, 0));
   });
 
-  test("what a run did is laid over the same boxes", () => {
+  test("a run marks the boxes of the definition", () => {
     const described = describeGraph(graphs.agent);
     const trace = {
       title: "agent: a-1, waiting after step 5",
@@ -94,7 +94,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
     const linesOf = (name: string): readonly string[] | undefined =>
       [...picture.boxes.values()].find(({ lines }) => lines[0]?.startsWith(name))?.lines;
     expect(linesOf("plan")).toEqual(["plan ×2"]);
-    expect(linesOf("review")).toEqual(["review", "ends, or goto", "at work"]);
+    expect(linesOf("review")).toEqual(["review", "ends, or goto", "running"]);
     expect(linesOf("read")).toEqual(["read", "child sub", "child other"]);
     expect(linesOf("facts")).toEqual(["facts", "failed"]);
     expect(linesOf("write")).toEqual(["write", "waits for all", "has read"]);
@@ -103,7 +103,7 @@ describe.each(FORMATS)("%s", (_format, write, read) => {
   });
 });
 
-test("a description is plain data, and runs none of the graph's code", () => {
+test("a description is plain data and runs no code of the graph", () => {
   const refuse = (): never => {
     throw new Error("was run");
   };
@@ -127,7 +127,7 @@ test("a description is plain data, and runs none of the graph's code", () => {
 });
 
 describe("the command", () => {
-  test("writes Mermaid to standard output, DOT and JSON when asked", async () => {
+  test("writes Mermaid to standard output, and DOT or JSON on request", async () => {
     const mermaid = await cli(["graph", GRAPHS, "agent"]);
     expect([mermaid.code, mermaid.stderr]).toEqual([0, ""]);
     expect(readMermaid(mermaid.stdout).titles).toEqual(["agent"]);
@@ -138,13 +138,13 @@ describe("the command", () => {
     }
   });
 
-  test("writes to a file, and over none", async () => {
+  test("writes to a new file and overwrites none", async () => {
     using folder = new TemporaryFolder();
     const out = folder.file("agent.mmd");
     expect(await cli(["graph", GRAPHS, "agent", "--out", out])).toMatchObject({ code: 0, stdout: "" });
     expect(readMermaid(readFileSync(out, "utf8")).titles).toEqual(["agent"]);
     const again = await cli(["graph", GRAPHS, "loop", "--out", out]);
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("is there already")]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("already exists")]);
     expect(readMermaid(readFileSync(out, "utf8")).titles).toEqual(["agent"]);
     const nowhere = folder.file("no/such/folder");
     expect((await cli(["graph", GRAPHS, "--out", nowhere])).stderr).toContain("cannot be written");
@@ -152,12 +152,12 @@ describe("the command", () => {
   });
 
   test.each([
-    [["graph", GRAPHS, "nothing"], "exports no graph or flow called nothing; it has: agent"],
-    [["graph", DEFINITIONS], "exports no graph and no flow."],
+    [["graph", GRAPHS, "nothing"], "exports no graph or flow named nothing. It exports: agent"],
+    [["graph", DEFINITIONS], "exports no graph or flow."],
     [["graph", "nowhere.ts"], "There is no file"],
     [["graph", GRAPHS, "--format", "svg"], "Allowed choices are mermaid, dot, json"],
-    [["graph", GRAPHS, "--format", "dot", "--json"], "contradict each other"],
-    [["graph", GRAPHS, "--generation", "1"], "name it with --run"],
+    [["graph", GRAPHS, "--format", "dot", "--json"], "--json cannot be combined with --format dot"],
+    [["graph", GRAPHS, "--generation", "1"], "--generation needs --run"],
   ])("refuses %j", async (args, words) => {
     const { code, stdout, stderr } = await cli(args);
     expect([code, stdout]).toEqual([2, ""]);

@@ -136,7 +136,7 @@ test("every export of every door has a sentence, and an example if it can be cal
   const exported = DOORS.flatMap((door) => exportsOf(door, read).map((one) => ({ door, one })));
   expect(exported.length).toBeGreaterThan(130);
   expect([...new Set(exported.flatMap(({ door, one }) => problemsOf(one, door, read)))]).toEqual([]);
-  expect([...publicNames(ROOT)].filter((name) => name !== "" && !exported.some(({ one }) => one.name === name))).toEqual(
-    [],
-  );
+  expect(
+    [...publicNames(ROOT)].filter((name) => name !== "" && !exported.some(({ one }) => one.name === name)),
+  ).toEqual([]);
 });

@@ -264,8 +264,8 @@ test("a handle and its statements are invalid after the function has ended, also
   await using engine = await createTestEngine({ definitions: [leak] });
   const run = await engine.start(leak);
   expect(await run.result()).toEqual({ outcome: expect.stringContaining("returned a promise"), left: 0 });
-  expect(() => kept?.insert.run()).toThrow(/after its ctx.tx had ended/);
-  expect(() => kept?.db.exec("select 1")).toThrow(/after its ctx.tx had ended/);
+  expect(() => kept?.insert.run()).toThrow(/after the function of its ctx.tx had returned/);
+  expect(() => kept?.db.exec("select 1")).toThrow(/after the function of its ctx.tx had returned/);
 });
 
 test.each<[string, (db: Handle, ctx: any) => unknown, string]>([

@@ -330,14 +330,14 @@ function create({ name, columns, primary, unique = {}, indexes = {} }: NewTable)
 ) engine=InnoDB row_format=dynamic default charset=binary comment='${MARK}'`;
 }
 
-/** Number n stands at n - 1. A published migration is never changed; a change is a new one. */
+/** Migration n is at index n - 1. A published migration is never changed; a change is a new one. */
 export const MIGRATIONS: readonly (readonly string[])[] = [FIRST.map(create)];
 
 export const SCHEMA_VERSION: number = MIGRATIONS.length;
 
 export interface Index {
   readonly name: string;
-  /** The primary key's columns end it. */
+  /** Ends with the columns of the primary key. */
   readonly columns: Columns;
 }
 

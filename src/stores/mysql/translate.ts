@@ -1,6 +1,7 @@
 // Translate: rewrites queries to the generated columns that indexes use instead of some columns of the port (mysql.M2). A translated
 // query returns the same rows.
 
+import { QueueItemState } from "../../kernel/index.ts";
 import type { Condition } from "../remote/query.ts";
 import type { TableName, Value } from "../remote/tables.ts";
 import { UNHAPPY } from "./schema.ts";
@@ -64,27 +65,33 @@ function ofQueue(given: readonly Condition[], order: Order, columns: readonly st
   const others = where.filter((condition) => condition !== state);
   const areAll = (...wanted: readonly number[]): boolean =>
     states.size > 0 && [...states].every((value) => wanted.includes(Number(value)));
-  if (areAll(5, 6) || (states.size > 0 && queue !== undefined && queue.is !== "null")) {
+  if (
+    areAll(QueueItemState.parked, QueueItemState.admitted) ||
+    (states.size > 0 && queue !== undefined && queue.is !== "null")
+  ) {
     // The columns after `kind` form a range only for one kind at a time.
     const kinds: Condition[] =
       columns.includes("kind") && find("kind") === undefined ? [{ column: "kind", is: "in", values: ITEM_KINDS }] : [];
     return { where: [{ ...state, column: "lined_state" }, ...kinds, ...others], order };
   }
-  if (areAll(4) || (areAll(1) && queue?.is === "null"))
+  if (areAll(QueueItemState.suspect) || (areAll(QueueItemState.ready) && queue?.is === "null"))
     return {
-      where: [{ ...state, column: "open_state" }, ...others.filter((each) => !areAll(1) || each !== queue)],
+      where: [
+        { ...state, column: "open_state" },
+        ...others.filter((each) => !areAll(QueueItemState.ready) || each !== queue),
+      ],
       order,
     };
   const isTask = where.some(({ column, ...each }) => column === "kind" && each.is === "=" && each.value === "task");
   // Delayed tasks without the timers, of which there may be millions.
-  if (areAll(0) && isTask && queue?.is === "null" && order.length === 0)
+  if (areAll(QueueItemState.delayed) && isTask && queue?.is === "null" && order.length === 0)
     return {
       where: [{ ...state, column: "open_state" }, ...others.filter((each) => each !== queue && each.column !== "kind")],
       order,
     };
-  if (areAll(0)) return delayed(others, order);
+  if (areAll(QueueItemState.delayed)) return delayed(others, order);
   // The row of a leased item has its worker.
-  return areAll(2) && find("worker") === undefined
+  return areAll(QueueItemState.leased) && find("worker") === undefined
     ? { where: [...where, { column: "worker", is: "not null" }], order }
     : { where, order };
 }
