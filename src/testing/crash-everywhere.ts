@@ -1,6 +1,6 @@
-// crashEverywhere: a workflow, killed at every commit and resumed, must end as if nothing had happened.
+// crashEverywhere: a workflow, hasCrashed at every commit and resumed, must end as if nothing had happened.
 //
-// Y1. Every batch of writes is a place to die, twice: just before it is applied, and just after it was applied but before
+// Y1. Every batch of writes is a place to onCrash, twice: just before it is applied, and just after it was applied but before
 //     anybody was told.
 // Y2. A crash takes no virtual time, so that also what the code reads from the clock must come out the same.
 // Y3. Afterwards the output is the same text, every run of the store replays to its own journal, and the store is sound.
@@ -20,14 +20,14 @@ import { createCrashWorld } from "./crash-world.ts";
 import type { TestWorld } from "./test-process.ts";
 import type { WriteInterceptor } from "./crashable-store.ts";
 import type { Stub } from "./stub.ts";
-import { TestEngineFacade, type TestEngine } from "./test-engine.ts";
+import { CrashableTestEngine, type TestEngine } from "./test-engine.ts";
 
 /** Options of `crashEverywhere`. */
 export interface CrashOptions<D extends Definition> {
   /** Its children and tasks; the workflow itself need not be named. */
   definitions?: readonly (Definition | AnyTask)[];
   stubs?: readonly Stub[];
-  /** Where messages go; a killed process may deliver one again, with the same key. */
+  /** Where messages go; a hasCrashed process may deliver one again, with the same key. */
   outbox?: EngineOptions<never>["outbox"];
   /**
    * Does what the outside does to the run: resolves its promises, for example. Called when the run has been started, and
@@ -39,12 +39,12 @@ export interface CrashOptions<D extends Definition> {
 /** What `crashEverywhere` saw. */
 export interface CrashReport<Output> {
   readonly output: Output;
-  /** How many times it was killed. */
+  /** How many times it was hasCrashed. */
   readonly crashes: number;
 }
 
-/** Where one execution is killed (Y1). */
-interface Kill {
+/** Where one execution is hasCrashed (Y1). */
+interface CrashPoint {
   readonly batch: number;
   readonly when: "before" | "after";
 }
@@ -77,9 +77,9 @@ export async function crashEverywhere<D extends Definition>(
   for (const batch of undisturbed.batches)
     for (const when of ["before", "after"] as const) {
       const disturbed = await trial.run({ batch, when });
-      if (disturbed.killed) crashes += 1;
+      if (disturbed.hasCrashed) crashes += 1;
       if (disturbed.text !== undisturbed.text)
-        throw wrong({ batch, when }, `the output is ${disturbed.text}, undisturbed it is ${undisturbed.text}`);
+        throw failure({ batch, when }, `the output is ${disturbed.text}, undisturbed it is ${undisturbed.text}`);
     }
   return { output: undisturbed.output as OutputOf<D>, crashes };
 }
@@ -89,7 +89,7 @@ interface TrialOutcome {
   readonly text: string;
   /** The batches that wrote something, by number. */
   readonly batches: readonly number[];
-  readonly killed: boolean;
+  readonly hasCrashed: boolean;
 }
 
 class Trial {
@@ -103,34 +103,34 @@ class Trial {
     this.#options = options;
   }
 
-  async run(kill: Kill | undefined): Promise<TrialOutcome> {
+  async run(crash: CrashPoint | undefined): Promise<TrialOutcome> {
     const { definitions = [], stubs = [] } = this.#options;
     const all = definitions.includes(this.#definition) ? definitions : [this.#definition, ...definitions];
     const world = { ...(await createCrashWorld(all, stubs)), outbox: checkOutbox(this.#options.outbox) };
-    let engine: TestEngineFacade | undefined;
+    let engine: CrashableTestEngine | undefined;
     try {
       const batches: number[] = [];
-      let killed = false;
-      const death = Promise.withResolvers<undefined>();
-      const cut = createCut(batches, kill, () => {
-        killed = true;
-        engine?.life.crash();
-        death.resolve(undefined);
+      let hasCrashed = false;
+      const crashed = Promise.withResolvers<undefined>();
+      const intercept = createInterceptor(batches, crash, () => {
+        hasCrashed = true;
+        engine?.process.crash();
+        crashed.resolve(undefined);
       });
-      const made = TestEngineFacade.on(world, { cut });
+      const started = CrashableTestEngine.on(world, { intercept });
       // Killed while it was made: there was nobody to tell, and it may never be made.
-      engine = await Promise.race([made, death.promise]);
-      if (killed) void made.then(({ life }) => life.crash());
-      let output = engine && (await this.#live(world, engine, kill));
-      if (engine === undefined || killed) {
-        engine = await TestEngineFacade.on(world, { forgiving: true });
-        output = await this.#live(world, engine, kill);
+      engine = await Promise.race([started, crashed.promise]);
+      if (hasCrashed) void started.then(({ process }) => process.crash());
+      let output = engine && (await this.#runProcess(world, engine, crash));
+      if (engine === undefined || hasCrashed) {
+        engine = await CrashableTestEngine.on(world, { ignoresRepeats: true });
+        output = await this.#runProcess(world, engine, crash);
       }
-      await checkStore(world.store, engine, kill);
-      await engine.life.core.drain();
-      return { output, text: encode(output), batches, killed };
+      await checkStore(world.store, engine, crash);
+      await engine.process.core.drain();
+      return { output, text: encode(output), batches, hasCrashed };
     } finally {
-      engine?.life.core.crash();
+      engine?.process.core.crash();
       await world.store.close();
     }
   }
@@ -139,9 +139,9 @@ class Trial {
     return outbox.size === 0 || (await store.info()).outbox.pending === 0;
   }
 
-  /** One life: starts the run or finds it, lets the outside act, moves time until the run has ended or the life is over. */
-  async #live(world: TestWorld, engine: TestEngineFacade, kill: Kill | undefined): Promise<unknown> {
-    const { life } = engine;
+  /** One process: starts the run or finds it, lets the outside act, moves time until the run has ended or the process is over. */
+  async #runProcess(world: TestWorld, engine: CrashableTestEngine, crash: CrashPoint | undefined): Promise<unknown> {
+    const { process } = engine;
     try {
       const run = await engine.start(this.#definition, this.#input as undefined, { id: RUN_ID });
       await this.#options.drive?.(engine, RUN_ID);
@@ -149,36 +149,36 @@ class Trial {
       const result = run.result().finally(() => (ended = true));
       result.catch(() => {});
       for (;;) {
-        const settled = await life.settle();
-        if (life.isOver || (ended && (await this.#isDelivered(world)))) break;
+        const settled = await process.settle();
+        if (process.hasCrashed || (ended && (await this.#isDelivered(world)))) break;
         const next = world.time.nextAt();
         if (next !== undefined) world.time.advanceTo(Math.max(next, world.time.now()));
-        else if (ended) throw wrong(kill, "messages are left for which `outbox` has no handler");
-        else if (settled) throw await stuck(world.store, this.#options.drive !== undefined, kill);
+        else if (ended) throw failure(crash, "messages are left for which `outbox` has no handler");
+        else if (settled) throw await stuck(world.store, this.#options.drive !== undefined, crash);
       }
-      return life.isOver ? undefined : await result;
+      return process.hasCrashed ? undefined : await result;
     } catch (error) {
       // Whatever was thrown in a process that died was not heard.
-      if (life.isOver) return undefined;
+      if (process.hasCrashed) return undefined;
       throw error;
     }
   }
 }
 
 /** Counts the batches that wrote something, and kills at the one that is named. */
-function createCut(batches: number[], kill: Kill | undefined, die: () => void): WriteInterceptor {
+function createInterceptor(batches: number[], crash: CrashPoint | undefined, onCrash: () => void): WriteInterceptor {
   let count = 0;
   return async (apply) => {
     const batch = count++;
-    const killHere = kill?.batch === batch;
-    if (killHere && kill.when === "before") {
-      die();
+    const crashHere = crash?.batch === batch;
+    if (crashHere && crash.when === "before") {
+      onCrash();
       return new Promise(() => {});
     }
     const outcomes = await apply();
-    if (outcomes.some(isNews)) batches.push(batch);
-    if (killHere) {
-      die();
+    if (outcomes.some(wroteSomething)) batches.push(batch);
+    if (crashHere) {
+      onCrash();
       return new Promise(() => {});
     }
     return outcomes;
@@ -186,7 +186,7 @@ function createCut(batches: number[], kill: Kill | undefined, die: () => void): 
 }
 
 /** A poll that found nothing wrote nothing. */
-function isNews(outcome: unknown): boolean {
+function wroteSomething(outcome: unknown): boolean {
   if (Array.isArray(outcome)) return outcome.length > 0;
   const { runs, ready, messages } = outcome as Partial<FireDueOutcome & ClaimMessagesOutcome>;
   if (messages !== undefined) return messages.length > 0;
@@ -194,23 +194,23 @@ function isNews(outcome: unknown): boolean {
 }
 
 /** Y3 */
-async function checkStore(store: Store, engine: TestEngineFacade, kill: Kill | undefined): Promise<void> {
+async function checkStore(store: Store, engine: CrashableTestEngine, crash: CrashPoint | undefined): Promise<void> {
   for await (const { id, definition, generation } of engine.list()) {
     const verdict = await engine.get(definition, id).verify({ generation });
     if (verdict.status === "mismatch")
-      throw wrong(kill, `run ${id} does not replay to its journal, at ${verdict.where}: ${verdict.message}`);
+      throw failure(crash, `run ${id} does not replay to its journal, at ${verdict.where}: ${verdict.message}`);
   }
   const [problem] = await store.check();
-  if (problem !== undefined) throw wrong(kill, `the store breaks ${problem.invariant}: ${problem.message}`);
+  if (problem !== undefined) throw failure(crash, `the store breaks ${problem.invariant}: ${problem.message}`);
 }
 
-function wrong(kill: Kill | undefined, what: string): RepriseError {
-  const where = kill === undefined ? "Undisturbed" : `Killed ${kill.when} batch ${kill.batch}`;
-  return new RepriseError("INVARIANT", `${where}, ${what}.`, { details: { ...kill } });
+function failure(crash: CrashPoint | undefined, what: string): RepriseError {
+  const where = crash === undefined ? "Undisturbed" : `Killed ${crash.when} batch ${crash.batch}`;
+  return new RepriseError("INVARIANT", `${where}, ${what}.`, { details: { ...crash } });
 }
 
 /** The run has not ended and nothing will ever happen again. */
-async function stuck(store: Store, driven: boolean, kill: Kill | undefined): Promise<RepriseError> {
+async function stuck(store: Store, driven: boolean, crash: CrashPoint | undefined): Promise<RepriseError> {
   const record = await store.findRun(RUN_ID);
   const open = new Map<string, string>();
   for (const { type, command, data } of record === undefined ? [] : await store.readJournal(record.run, 0)) {
@@ -219,7 +219,7 @@ async function stuck(store: Store, driven: boolean, kill: Kill | undefined): Pro
     else if (command !== "") open.delete(command);
   }
   const waits = [...open].map(([command, name]) => (command === name ? command : `the promise ${name}`));
-  const where = kill === undefined ? "" : ` when killed ${kill.when} batch ${kill.batch}`;
+  const where = crash === undefined ? "" : ` when hasCrashed ${crash.when} batch ${crash.batch}`;
   return new RepriseError(
     "USAGE",
     `crashEverywhere: the run is ${record?.status ?? "missing"}${where} and waits for ${waits.join(", ") || "nothing the journal knows"}. ${

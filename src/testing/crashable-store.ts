@@ -9,8 +9,8 @@ import type { OutcomeOf, Store, TransactOutcome, Write } from "../kernel/index.t
 /** Stands between a process and its store; answers what `apply` answers, or never. */
 export type WriteInterceptor = (apply: () => Promise<readonly unknown[]>) => Promise<readonly unknown[]>;
 
-/** What a store is asked and answers later. */
-type Asked = Exclude<
+/** What a store is pending and answers later. */
+type AsyncMethod = Exclude<
   keyof Store,
   "kind" | "now" | "write" | "transact" | "pollChanges" | "takeNotice" | "onNotice" | "pollsApart" | "overlap"
 >;
@@ -19,51 +19,51 @@ export interface CrashableStore {
   readonly store: Store;
   readonly timers: Timers;
   /** Whether the store owes an answer. */
-  readonly isAsking: boolean;
+  readonly hasPendingCalls: boolean;
   /** Resolves when the store owes no answer. */
-  answered(): Promise<void>;
-  kill(): void;
+  settled(): Promise<void>;
+  crash(): void;
 }
 
 /** M1 */
 export function createCrashableStore(
   store: Store,
   timers: Timers,
-  cut: WriteInterceptor = (apply) => apply(),
+  intercept: WriteInterceptor = (apply) => apply(),
 ): CrashableStore {
-  let dead = false;
+  let hasCrashed = false;
   const running = new Set<() => void>();
   const never = new Promise<never>(() => {});
-  let asked = 0;
+  let pending = 0;
   let waiters: (() => void)[] = [];
-  const noteAnswer = (): void => {
-    asked -= 1;
-    if (asked > 0) return;
+  const settleCall = (): void => {
+    pending -= 1;
+    if (pending > 0) return;
     for (const resolve of waiters) resolve();
     waiters = [];
   };
-  const mortal =
+  const guard =
     <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
     async (...args: A): Promise<T> => {
-      if (dead) return never;
-      asked += 1;
+      if (hasCrashed) return never;
+      pending += 1;
       try {
         const answer = await call(...args);
-        return dead ? await never : answer;
+        return hasCrashed ? await never : answer;
       } catch (error) {
-        if (dead) return never;
+        if (hasCrashed) return never;
         throw error;
       } finally {
-        noteAnswer();
+        settleCall();
       }
     };
-  const pass = <K extends Asked>(key: K): Store[K] =>
-    mortal((...args: readonly unknown[]) =>
+  const pass = <K extends AsyncMethod>(key: K): Store[K] =>
+    guard((...args: readonly unknown[]) =>
       (store[key] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
     ) as Store[K];
-  const write = mortal((writes: readonly Write[]) => cut(() => store.write(writes)));
-  const transact = mortal(async (...args: Parameters<Store["transact"]>) => {
-    const [outcome] = await cut(async () => [await store.transact(...args)]);
+  const write = guard((writes: readonly Write[]) => intercept(() => store.write(writes)));
+  const transact = guard(async (...args: Parameters<Store["transact"]>) => {
+    const [outcome] = await intercept(async () => [await store.transact(...args)]);
     return outcome as TransactOutcome;
   });
   return {
@@ -99,9 +99,9 @@ export function createCrashableStore(
       readHistory: pass("readHistory"),
       listQueues: pass("listQueues"),
       readBacklog: pass("readBacklog"),
-      pollChanges: () => !dead && store.pollChanges(),
+      pollChanges: () => !hasCrashed && store.pollChanges(),
       ...(store.takeNotice !== undefined && { takeNotice: () => store.takeNotice!() }),
-      ...(store.onNotice !== undefined && { onNotice: (heard: () => void) => store.onNotice!(() => dead || heard()) }),
+      ...(store.onNotice !== undefined && { onNotice: (onNotice: () => void) => store.onNotice!(() => hasCrashed || onNotice()) }),
       ...(store.pipeline !== undefined && { pipeline: store.pipeline }),
       findSchedule: pass("findSchedule"),
       listSchedules: pass("listSchedules"),
@@ -115,7 +115,7 @@ export function createCrashableStore(
     },
     timers: {
       set(ms, fn, options) {
-        if (dead) return () => {};
+        if (hasCrashed) return () => {};
         const cancel = timers.set(
           ms,
           () => {
@@ -130,14 +130,14 @@ export function createCrashableStore(
           cancel();
         };
       },
-      soon: (fn) => timers.soon(() => dead || fn()),
+      soon: (fn) => timers.soon(() => hasCrashed || fn()),
     },
-    get isAsking() {
-      return asked > 0;
+    get hasPendingCalls() {
+      return pending > 0;
     },
-    answered: () => (asked === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
-    kill() {
-      dead = true;
+    settled: () => (pending === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+    crash() {
+      hasCrashed = true;
       for (const cancel of running) cancel();
       running.clear();
     },

@@ -39,7 +39,7 @@ import {
 } from "../kernel/index.ts";
 import { storeOf } from "../stores/index.ts";
 import type { Replay } from "../workflow/index.ts";
-import { Crashed, TestProcess, type TestWorld } from "./test-process.ts";
+import { CrashedError, TestProcess, type TestWorld } from "./test-process.ts";
 import type { WriteInterceptor } from "./crashable-store.ts";
 import type { Stub } from "./stub.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-clock.ts";
@@ -66,7 +66,7 @@ export interface TestEngine<Defs extends Definition = Definition> extends Engine
   crash(): Promise<void>;
 }
 
-const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} };
+const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };
 const DEFAULT_LEASE_MS = 1_000;
 const GRACE_MS = 10_000;
 
@@ -79,7 +79,7 @@ async function createWorld(options: TestEngineOptions<Definition | AnyTask>): Pr
     store,
     definitions: options.definitions,
     stubs: options.stubs ?? [],
-    logger: options.logger ?? silent,
+    logger: options.logger ?? silentLogger,
     redaction: checkRedact(options.redact),
     ...checkLimits(options.limits),
     salted: options.codec !== undefined,
@@ -134,7 +134,7 @@ export async function createTestEngine<const Defs extends Definition | AnyTask>(
 ): Promise<TestEngine<DefinitionsIn<Defs>>> {
   const world = await createWorld(options as TestEngineOptions<Definition | AnyTask>);
   try {
-    const engine = await TestEngineFacade.on(world);
+    const engine = await CrashableTestEngine.on(world);
     return engine as unknown as TestEngine<DefinitionsIn<Defs>>;
   } catch (error) {
     await world.store.close();
@@ -142,48 +142,48 @@ export async function createTestEngine<const Defs extends Definition | AnyTask>(
   }
 }
 
-export class TestEngineFacade implements TestEngine {
+export class CrashableTestEngine implements TestEngine {
   readonly #world: TestWorld;
-  #life: TestProcess;
-  /** The life after this one, once it has begun. */
-  #nextLife = Promise.withResolvers<void>();
+  #process: TestProcess;
+  /** The process after this one, once it has begun. */
+  #nextProcess = Promise.withResolvers<void>();
   /** Time is moved by one caller at a time. */
   #moving: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  /** In a life after a crash, what was said before may have been heard. */
-  readonly #forgiving: boolean;
+  /** In a process after a crash, what was said before may have been heard. */
+  readonly #ignoresRepeats: boolean;
 
-  private constructor(world: TestWorld, life: TestProcess, forgiving: boolean) {
+  private constructor(world: TestWorld, process: TestProcess, ignoresRepeats: boolean) {
     this.#world = world;
-    this.#life = life;
-    this.#forgiving = forgiving;
+    this.#process = process;
+    this.#ignoresRepeats = ignoresRepeats;
   }
 
   static async on(
     world: TestWorld,
-    options: { cut?: WriteInterceptor; forgiving?: boolean } = {},
-  ): Promise<TestEngineFacade> {
-    return new TestEngineFacade(world, await TestProcess.begin(world, options.cut), options.forgiving ?? false);
+    options: { intercept?: WriteInterceptor; ignoresRepeats?: boolean } = {},
+  ): Promise<CrashableTestEngine> {
+    return new CrashableTestEngine(world, await TestProcess.start(world, options.intercept), options.ignoresRepeats ?? false);
   }
 
   get "~store"(): Store {
     return this.#world.store;
   }
 
-  get life(): TestProcess {
-    return this.#life;
+  get process(): TestProcess {
+    return this.#process;
   }
 
   readonly clock = {
     now: (): Date => new Date(this.#world.time.now()),
     advance: (by: Duration): Promise<void> => {
       const ms = toMs(by, "clock.advance");
-      return this.#move((life) => life.advanceTo(this.#world.time.now() + ms));
+      return this.#move((process) => process.advanceTo(this.#world.time.now() + ms));
     },
   };
 
-  #move(how: (life: TestProcess) => Promise<void>): Promise<void> {
-    const moved = this.#moving.then(() => how(this.#life));
+  #move(how: (process: TestProcess) => Promise<void>): Promise<void> {
+    const moved = this.#moving.then(() => how(this.#process));
     this.#moving = moved.catch(() => {});
     return moved;
   }
@@ -191,61 +191,61 @@ export class TestEngineFacade implements TestEngine {
   crash(): Promise<void> {
     const { time, leaseMs } = this.#world;
     // At once, not when it is its turn: an advance under way must not outlive the process.
-    this.#life.crash();
+    this.#process.crash();
     return this.#move(async () => {
       time.advanceTo(time.now() + leaseMs);
-      this.#life = await TestProcess.begin(this.#world);
-      this.#nextLife.resolve();
-      this.#nextLife = Promise.withResolvers();
-      await this.#life.settle();
+      this.#process = await TestProcess.start(this.#world);
+      this.#nextProcess.resolve();
+      this.#nextProcess = Promise.withResolvers();
+      await this.#process.settle();
     });
   }
 
   start: Client["start"] = async (what: Definition | string, ...args: readonly unknown[]): Promise<any> => {
-    const run = await this.#ask((life) => (life.core.start as AnyStart)(what, ...args));
+    const run = await this.#call((process) => (process.core.start as AnyStart)(what, ...args));
     return this.#handle(what, run.id);
   };
 
   get: Client["get"] = (what: Definition | string, id: string): any => {
-    this.#life.core.get(what, id);
+    this.#process.core.get(what, id);
     return this.#handle(what, id);
   };
 
-  #ask<T>(ask: (life: TestProcess) => Promise<T>): Promise<T> {
-    return this.#life.answer(ask(this.#life));
+  #call<T>(call: (process: TestProcess) => Promise<T>): Promise<T> {
+    return this.#process.orCrash(call(this.#process));
   }
 
   find(id: string): Promise<RunInfo | undefined> {
-    return this.#ask((life) => life.core.find(id));
+    return this.#call((process) => process.core.find(id));
   }
 
-  bulk: Client["bulk"] = (action, filter, options) => this.#ask((life) => life.core.bulk(action, filter, options));
+  bulk: Client["bulk"] = (action, filter, options) => this.#call((process) => process.core.bulk(action, filter, options));
 
   list(filter?: RunFilter): AsyncIterable<RunInfo> {
-    return this.#life.core.list(filter);
+    return this.#process.core.list(filter);
   }
 
   schedule: Client["schedule"] = async (...args: Parameters<Client["schedule"]>): Promise<ScheduleHandle> => {
-    const { name } = await this.#ask((life) => life.core.schedule(...args));
+    const { name } = await this.#call((process) => process.core.schedule(...args));
     return this.#scheduleHandle(name);
   };
 
   getSchedule(name: string): ScheduleHandle {
-    return this.#scheduleHandle(this.#life.core.getSchedule(name).name);
+    return this.#scheduleHandle(this.#process.core.getSchedule(name).name);
   }
 
   findSchedule(name: string): Promise<ScheduleInfo | undefined> {
-    return this.#ask((life) => life.core.findSchedule(name));
+    return this.#call((process) => process.core.findSchedule(name));
   }
 
   listSchedules(): AsyncIterable<ScheduleInfo> {
-    return this.#life.core.listSchedules();
+    return this.#process.core.listSchedules();
   }
 
   /** G2 */
   #scheduleHandle(name: string): ScheduleHandle {
-    const on = <T>(ask: (schedule: ScheduleHandle) => Promise<T>): Promise<T> =>
-      this.#ask((life) => ask(life.core.getSchedule(name)));
+    const on = <T>(call: (schedule: ScheduleHandle) => Promise<T>): Promise<T> =>
+      this.#call((process) => call(process.core.getSchedule(name)));
     return {
       name,
       info: () => on((schedule) => schedule.info()),
@@ -258,31 +258,31 @@ export class TestEngineFacade implements TestEngine {
   }
 
   findQueue(queue: Queue | string): Promise<QueueInfo | undefined> {
-    return this.#ask((life) => life.core.findQueue(queue));
+    return this.#call((process) => process.core.findQueue(queue));
   }
 
   listQueues(): AsyncIterable<QueueInfo> {
-    return this.#life.core.listQueues();
+    return this.#process.core.listQueues();
   }
 
   getQueue(queue: Queue | string): QueueHandle {
-    const handle = (life: TestProcess): QueueHandle => life.core.getQueue(queue);
+    const handle = (process: TestProcess): QueueHandle => process.core.getQueue(queue);
     return {
-      name: handle(this.#life).name,
-      pause: () => this.#ask((life) => handle(life).pause()),
-      resume: () => this.#ask((life) => handle(life).resume()),
-      limit: (limits) => this.#ask((life) => handle(life).limit(limits)),
+      name: handle(this.#process).name,
+      pause: () => this.#call((process) => handle(process).pause()),
+      resume: () => this.#call((process) => handle(process).resume()),
+      limit: (limits) => this.#call((process) => handle(process).limit(limits)),
     };
   }
 
   drain(options: { grace?: Duration } = {}): Promise<void> {
     const graceMs = graceOf(options);
-    return this.#life.end(this.#life.core.drain({ grace: graceMs }), graceMs);
+    return this.#process.end(this.#process.core.drain({ grace: graceMs }), graceMs);
   }
 
   close(options: { grace?: Duration } = {}): Promise<void> {
     const graceMs = graceOf(options);
-    this.#closing ??= this.#moving.then(() => this.#life.end(this.#life.core.close({ grace: graceMs }), graceMs));
+    this.#closing ??= this.#moving.then(() => this.#process.end(this.#process.core.close({ grace: graceMs }), graceMs));
     return this.#closing;
   }
 
@@ -291,66 +291,66 @@ export class TestEngineFacade implements TestEngine {
   }
 
   #handle(what: Definition | string, id: string): Run<any> {
-    const handle = (life: TestProcess): Run<any> => life.core.get(what, id);
-    const tell = (ask: (run: Run<any>) => Promise<void>): Promise<void> =>
-      this.#ask((life) => ask(handle(life))).catch((error: unknown) => {
-        if (!this.#forgiving || !isHeardBefore(error)) throw error;
+    const handle = (process: TestProcess): Run<any> => process.core.get(what, id);
+    const command = (call: (run: Run<any>) => Promise<void>): Promise<void> =>
+      this.#call((process) => call(handle(process))).catch((error: unknown) => {
+        if (!this.#ignoresRepeats || !isAlreadyApplied(error)) throw error;
       });
     return {
       id,
       result: (options) => this.#result(handle, options),
-      info: () => this.#ask((life) => handle(life).info()),
-      signal: (name: string, ...value: readonly unknown[]) => tell((run) => (run.signal as AnyTell)(name, ...value)),
-      resolve: (name: string, ...value: readonly unknown[]) => tell((run) => (run.resolve as AnyTell)(name, ...value)),
-      reject: (name: never, error: Error, options) => tell((run) => run.reject(name, error, options)),
+      info: () => this.#call((process) => handle(process).info()),
+      signal: (name: string, ...value: readonly unknown[]) => command((run) => (run.signal as AnyCommand)(name, ...value)),
+      resolve: (name: string, ...value: readonly unknown[]) => command((run) => (run.resolve as AnyCommand)(name, ...value)),
+      reject: (name: never, error: Error, options) => command((run) => run.reject(name, error, options)),
       query: (name: string, ...args: readonly unknown[]) =>
-        this.#ask((life) => (handle(life).query as AnyAsk)(name, ...args)),
+        this.#call((process) => (handle(process).query as AnyRequest)(name, ...args)),
       update: (name: string, ...args: readonly unknown[]) =>
-        this.#ask((life) => (handle(life).update as AnyAsk)(name, ...args)),
-      cancel: (reason) => tell((run) => run.cancel(reason)),
-      terminate: (reason) => tell((run) => run.terminate(reason)),
-      pause: () => tell((run) => run.pause()),
-      retry: () => tell((run) => run.retry()),
-      resume: () => tell((run) => run.resume()),
+        this.#call((process) => (handle(process).update as AnyRequest)(name, ...args)),
+      cancel: (reason) => command((run) => run.cancel(reason)),
+      terminate: (reason) => command((run) => run.terminate(reason)),
+      pause: () => command((run) => run.pause()),
+      retry: () => command((run) => run.retry()),
+      resume: () => command((run) => run.resume()),
       stream: (name: never, options) => {
         // Checks the arguments now, as every engine does.
-        handle(this.#life).stream(name, options);
+        handle(this.#process).stream(name, options);
         return new AbortableGenerator(options?.signal, (left) => this.#stream(handle, name, options?.after, left));
       },
-      scheduler: () => this.#ask((life) => handle(life).scheduler()),
-      journal: (options): AsyncIterable<JournalEntry> => handle(this.#life).journal(options),
-      checkpoints: (options) => handle(this.#life).checkpoints(options),
-      checkpoint: (at) => this.#ask((life) => handle(life).checkpoint(at)),
-      stateAt: (at) => this.#ask((life) => handle(life).stateAt(at)),
-      fork: async (options) => this.#handle(what, (await this.#ask((life) => handle(life).fork(options))).id),
-      diff: (other, options) => this.#ask((life) => handle(life).diff(other, options)),
-      ...{ "~handle": () => handle(this.#life) },
-      replay: (options): Promise<Replay> => this.#ask((life) => handle(life).replay(options)),
-      verify: (options): Promise<Replay> => this.#ask((life) => handle(life).verify(options)),
+      scheduler: () => this.#call((process) => handle(process).scheduler()),
+      journal: (options): AsyncIterable<JournalEntry> => handle(this.#process).journal(options),
+      checkpoints: (options) => handle(this.#process).checkpoints(options),
+      checkpoint: (at) => this.#call((process) => handle(process).checkpoint(at)),
+      stateAt: (at) => this.#call((process) => handle(process).stateAt(at)),
+      fork: async (options) => this.#handle(what, (await this.#call((process) => handle(process).fork(options))).id),
+      diff: (other, options) => this.#call((process) => handle(process).diff(other, options)),
+      ...{ "~handle": () => handle(this.#process) },
+      replay: (options): Promise<Replay> => this.#call((process) => handle(process).replay(options)),
+      verify: (options): Promise<Replay> => this.#call((process) => handle(process).verify(options)),
     };
   }
 
   /** G2 */
   async *#stream(
-    handle: (life: TestProcess) => Run<any>,
+    handle: (process: TestProcess) => Run<any>,
     name: never,
     from: number | undefined,
     left: AbortSignal,
   ): AsyncGenerator<StreamChunk<never>, void, undefined> {
     for (let after = from; !left.aborted;) {
-      const life = this.#life;
-      const next = this.#nextLife.promise;
-      const chunks = handle(life).stream(name, after === undefined ? {} : { after });
+      const process = this.#process;
+      const next = this.#nextProcess.promise;
+      const chunks = handle(process).stream(name, after === undefined ? {} : { after });
       const removeAbort = onAbort(left, () => void chunks.return());
       try {
         for (;;) {
-          const { done, value } = await life.answer(chunks.next());
+          const { done, value } = await process.orCrash(chunks.next());
           if (done === true) return;
           yield value;
           after = value.offset;
         }
       } catch (error) {
-        if (!(error instanceof Crashed)) throw error;
+        if (!(error instanceof CrashedError)) throw error;
       } finally {
         removeAbort();
         // A crashed process never answers.
@@ -361,32 +361,32 @@ export class TestEngineFacade implements TestEngine {
   }
 
   /** G2 */
-  async #result(handle: (life: TestProcess) => Run<any>, options: ResultOptions = {}): Promise<any> {
+  async #result(handle: (process: TestProcess) => Run<any>, options: ResultOptions = {}): Promise<any> {
     const { time } = this.#world;
     const { signal } = options;
     const until = options.timeout === undefined ? undefined : time.now() + toMs(options.timeout, "result: timeout");
     for (;;) {
-      const life = this.#life;
-      const next = this.#nextLife.promise;
+      const process = this.#process;
+      const next = this.#nextProcess.promise;
       const timeout = until === undefined ? {} : { timeout: Math.max(0, until - time.now()) };
       try {
-        return await life.answer(handle(life).result({ ...timeout, ...(signal && { signal }) }));
+        return await process.orCrash(handle(process).result({ ...timeout, ...(signal && { signal }) }));
       } catch (error) {
-        if (!(error instanceof Crashed)) throw error;
+        if (!(error instanceof CrashedError)) throw error;
       }
       await unlessAborted(signal, next);
     }
   }
 }
 
-type AnyAsk = (name: string, ...args: readonly unknown[]) => Promise<never>;
-type AnyTell = (name: string, ...value: readonly unknown[]) => Promise<void>;
+type AnyRequest = (name: string, ...args: readonly unknown[]) => Promise<never>;
+type AnyCommand = (name: string, ...value: readonly unknown[]) => Promise<void>;
 type AnyStart = (what: Definition | string, ...args: readonly unknown[]) => Promise<Run<any>>;
 
 function graceOf(options: { grace?: Duration }): number {
   return options.grace === undefined ? GRACE_MS : toMs(options.grace, "grace");
 }
 
-function isHeardBefore(error: unknown): boolean {
+function isAlreadyApplied(error: unknown): boolean {
   return error instanceof RepriseError && (error.code === "PROMISE_ALREADY_RESOLVED" || error.code === "RUN_ENDED");
 }

@@ -49,12 +49,12 @@ const IDLE_TURNS = 20;
 export class TestProcess {
   readonly core: EngineCore;
   readonly #time: VirtualTime;
-  readonly #mortal: CrashableStore;
+  readonly #crashable: CrashableStore;
   readonly #crashed: Promise<never>;
-  #tellCrashed!: (error: Error) => void;
-  #isOver = false;
+  #rejectCrashed!: (error: Error) => void;
+  #hasCrashed = false;
 
-  private constructor(Core: typeof EngineCore, world: TestWorld, cut: WriteInterceptor | undefined) {
+  private constructor(Core: typeof EngineCore, world: TestWorld, intercept: WriteInterceptor | undefined) {
     const {
       time,
       store,
@@ -72,14 +72,14 @@ export class TestProcess {
       outbox,
     } = world;
     const registry = registryOf(withStubs(definitions, stubs));
-    const mortal = createCrashableStore(store, time.timers, cut);
+    const crashable = createCrashableStore(store, time.timers, intercept);
     this.#time = time;
-    this.#mortal = mortal;
-    this.#crashed = new Promise((_resolve, reject) => (this.#tellCrashed = reject));
+    this.#crashable = crashable;
+    this.#crashed = new Promise((_resolve, reject) => (this.#rejectCrashed = reject));
     this.#crashed.catch(() => {});
     this.core = new Core({
-      store: mortal.store,
-      timers: mortal.timers,
+      store: crashable.store,
+      timers: crashable.timers,
       random: systemRandom,
       registry,
       logger,
@@ -105,39 +105,39 @@ export class TestProcess {
     });
   }
 
-  static async begin(world: TestWorld, cut?: WriteInterceptor): Promise<TestProcess> {
+  static async start(world: TestWorld, intercept?: WriteInterceptor): Promise<TestProcess> {
     const { EngineCore } = await loadEngineCore();
-    const life = new TestProcess(EngineCore, world, cut);
-    await life.answer(life.core.begin());
-    return life;
+    const started = new TestProcess(EngineCore, world, intercept);
+    await started.orCrash(started.core.begin());
+    return started;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get hasCrashed(): boolean {
+    return this.#hasCrashed;
   }
 
   /** What is asked of a process that crashes is never answered; here the one who asked is told so. */
-  answer<T>(asked: Promise<T>): Promise<T> {
+  orCrash<T>(asked: Promise<T>): Promise<T> {
     return Promise.race([asked, this.#crashed]);
   }
 
   /** Pulls the plug. */
   crash(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasCrashed) return;
+    this.#hasCrashed = true;
     this.core.crash();
-    this.#mortal.kill();
-    this.#tellCrashed(new Crashed());
+    this.#crashable.crash();
+    this.#rejectCrashed(new CrashedError());
   }
 
   /** F1. False when a function is still at work (F2). */
   async settle(): Promise<boolean> {
     const { worker } = this.core;
     for (let quiet = 0; quiet < 2;) {
-      await this.answer(this.#engineSettled()).catch(() => {});
-      if (this.#isOver) return true;
+      await this.orCrash(this.#engineSettled()).catch(() => {});
+      if (this.#hasCrashed) return true;
       if (worker.runningCount > 0) {
-        const isOver = await isPrompt(this.answer(worker.idle()));
+        const isOver = await isPrompt(this.orCrash(worker.idle()));
         if (!isOver && this.#isSettled) return false;
         quiet = 0;
         continue;
@@ -150,14 +150,14 @@ export class TestProcess {
   }
 
   get #isSettled(): boolean {
-    return this.core.worker.isSettled && !this.#mortal.isAsking;
+    return this.core.worker.isSettled && !this.#crashable.hasPendingCalls;
   }
 
   /** F3 */
   async #engineSettled(): Promise<void> {
     while (!this.#isSettled) {
       await this.core.worker.settled();
-      await this.#mortal.answered();
+      await this.#crashable.settled();
     }
   }
 
@@ -165,7 +165,7 @@ export class TestProcess {
   async advanceTo(until: number): Promise<void> {
     for (;;) {
       await this.settle();
-      if (this.#isOver) return;
+      if (this.#hasCrashed) return;
       const next = this.#time.nextAt();
       if (next === undefined || next > until) break;
       this.#time.advanceTo(Math.max(next, this.#time.now()));
@@ -182,7 +182,7 @@ export class TestProcess {
 }
 
 /** The engine crashed before it answered: what was asked may or may not have happened. */
-export class Crashed extends RepriseError {
+export class CrashedError extends RepriseError {
   constructor() {
     super("ENGINE_CLOSED", "The engine crashed before it answered; what was asked may or may not have happened.");
   }

@@ -50,7 +50,9 @@ test("a filter needs --yes without a terminal; a dry run lists the runs and chan
   using store = await shop();
   const refused = await store.cli("cancel", "--definition", "review");
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toContain("error USAGE: Cancel 2 runs? This is not a terminal, so reprise cannot ask. Add --yes");
+  expect(refused.stderr).toContain(
+    "error USAGE: Cancel 2 runs? This is not a terminal, so reprise cannot ask. Add --yes",
+  );
   const [dry] = jsonLines((await store.cli("cancel", "--definition", "review", "--dry-run", "--json")).stdout);
   expect(dry).toMatchObject({ dryRun: true, count: 2, ids: ["review-1", "review-2"] });
   expect(await store.statusOf("review-1")).toBe("waiting");

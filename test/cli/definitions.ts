@@ -77,10 +77,10 @@ export const many = workflow("many", async (ctx, count: number) => {
   return count;
 });
 
-/** Says when it is at work, and is so until its process is told to stop, or for ever. */
-export const slow = workflow("slow", async (ctx, until: "told to stop" | "killed") =>
+/** Prints "step running", then waits until its process receives a signal, or forever. */
+export const slow = workflow("slow", async (ctx, until: "signaled" | "killed") =>
   ctx.run("work", () => {
-    process.stderr.write("at work\n");
+    process.stderr.write("step running\n");
     return new Promise<string>((resolve) => {
       if (until === "killed") return;
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve, "worked"));

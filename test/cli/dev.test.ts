@@ -125,18 +125,22 @@ test("with --json every line is one JSON value; a second Ctrl-C leaves no proces
   });
 });
 
-test("Ctrl-C on a terminal reaches both processes, and both exit cleanly", { skip: !isInstalled("script") }, async () => {
-  using project = new Project();
-  project.writeAll("Hello");
-  const child = startOnTerminal(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
-  const ended = finished(child);
-  await saying(child, "ready: greet");
-  child.stdin.write("\u0003");
-  const { code, stdout } = await ended;
-  expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: waiting for running steps to finish")]);
-  const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
-  expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
-});
+test(
+  "Ctrl-C on a terminal reaches both processes, and both exit cleanly",
+  { skip: !isInstalled("script") },
+  async () => {
+    using project = new Project();
+    project.writeAll("Hello");
+    const child = startOnTerminal(["dev", "flows.mjs", "--store", project.url], { cwd: project.path });
+    const ended = finished(child);
+    await saying(child, "ready: greet");
+    child.stdin.write("\u0003");
+    const { code, stdout } = await ended;
+    expect([code, stdout]).toEqual([0, expect.stringContaining("stopping: waiting for running steps to finish")]);
+    const [report] = jsonLines((await cli(["doctor", "--json", "--store", project.url])).stdout);
+    expect(report).toMatchObject({ healthy: true, store: { workers: [] } });
+  },
+);
 
 test("dev refuses a missing file and a store in memory", async () => {
   using project = new Project();

@@ -54,35 +54,35 @@ describe("show", () => {
     expect(stdout).toMatch(/^NODE +KIND +STATE +ATTEMPTS +TOOK +VALUE$/m);
     const rows = rowsIn(stdout);
     const find = (name: string): string[] | undefined => rows.find(([node]) => node === name);
-    expect(find("rate")).toEqual(["rate", "done", "2", "{ password: '[redacted]', percent: 19 }"]);
-    expect(find("prices")).toEqual(["prices", "inline", "done", expect.stringMatching(/^\[ 10, -1, .*…$/)]);
-    expect(find("taxed")).toEqual(["taxed", "spread", "done, 40 items, 13 failed"]);
-    expect(find("approved")).toEqual(["approved", "done, caught", "'nobody asked'"]);
+    expect(find("rate")).toEqual(["rate", "completed", "2", "{ password: '[redacted]', percent: 19 }"]);
+    expect(find("prices")).toEqual(["prices", "inline", "completed", expect.stringMatching(/^\[ 10, -1, .*…$/)]);
+    expect(find("taxed")).toEqual(["taxed", "spread", "completed, 40 items, 13 failed"]);
+    expect(find("approved")).toEqual(["approved", "completed, caught", "'nobody asked'"]);
     expect(find("waved")).toEqual(["waved", "skipped"]);
     expect(find("calm")).toEqual(["calm", "skipped"]);
-    expect(find("both")).toEqual(["both", "done", "{ log: 'written', mail: 'sent' }"]);
-    expect(find("asked")).toEqual(["asked", "call", "waits for child shop-1/asked"]);
-    expect(find("late")).toEqual(["late", "waiting 1 of 2"]);
-    expect(find("[output]")).toEqual(["[output]", "output", "waiting 1 of 2"]);
+    expect(find("both")).toEqual(["both", "completed", "{ log: 'written', mail: 'sent' }"]);
+    expect(find("asked")).toEqual(["asked", "call", "waiting for child shop-1/asked"]);
+    expect(find("late")).toEqual(["late", "waiting, 1 of 2 inputs"]);
+    expect(find("[output]")).toEqual(["[output]", "output", "waiting, 1 of 2 inputs"]);
     expect(stdout).toContain("\nfailed\n  taxed[1], attempt 1: FatalError: price 1 is negative\\u0007\n");
     expect(stdout).toContain("  taxed[28], attempt 1: ");
     expect(stdout).not.toContain("taxed[31]");
-    expect(stdout).toContain("  … and 3 more of taxed; `reprise journal` has them all\n");
+    expect(stdout).toContain("  … and 3 more of taxed; list them with reprise journal\n");
     expect(stdout).toContain("approved, attempt 1: FatalError: no approver (caught)\n");
   });
 
   test("names the node and the attempt that failed, and the command that retries the run", async () => {
     const { stdout } = await on("show", "failing-1");
     expect(rowsIn(stdout)).toEqual([
-      ["first", "done", "5"],
+      ["first", "completed", "5"],
       ["each", "spread", "3 of 5, 1 failed", "2"],
     ]);
     expect(stdout).toContain("  where: node each[2], attempt 2\n");
-    expect(stdout).toContain("then `reprise retry failing-1`: what has a value keeps it.");
+    expect(stdout).toContain("next: fix the cause, then: reprise retry failing-1\n");
     expect(stdout).not.toMatch(CONTROL);
     const broke = await on("show", "broken-1");
     expect(rowsIn(broke.stdout)).toEqual([
-      ["a", "done", "5"],
+      ["a", "completed", "5"],
       ["c", "failed", "Error: c cannot take 5"],
     ]);
     expect(broke.stdout).toContain("  where: node c\n");
@@ -90,15 +90,15 @@ describe("show", () => {
 
   test("--limit prints the last nodes and their number; --steps applies to graphs, --limit to flows", async () => {
     const { stdout } = await on("show", "shop-1", "--limit", "3");
-    expect(stdout).toMatch(/\n… 12 nodes before: --limit 15\nNODE/);
+    expect(stdout).toMatch(/\n… 12 nodes earlier; show with --limit 15\nNODE/);
     expect(rowsIn(stdout).map(([node]) => node)).toEqual(["asked", "[output]", "late"]);
     expect(await on("show", "shop-1", "--steps", "1")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("--steps are those of a graph; run shop-1 is of the flow shop."),
+      stderr: expect.stringContaining("--steps applies to graphs; run shop-1 is a run of the flow shop."),
     });
     expect(await on("show", "pay-1", "--limit", "1")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("--limit counts the nodes of a flow; run pay-1 is of the workflow pay."),
+      stderr: expect.stringContaining("--limit applies to flows; run pay-1 is a run of the workflow pay."),
     });
   });
 
@@ -111,7 +111,7 @@ describe("show", () => {
     expect(stdout).toMatch(/· waved +skipped\n/);
     expect(stdout).toMatch(/○ sub +child run shop-1\/asked\n/);
     const wideOne = await on("show", "wide-1", "--timeline");
-    expect(wideOne.stdout).toContain("… 1606 entries left out; `reprise journal` has them all …");
+    expect(wideOne.stdout).toContain("… 1606 entries omitted; print them with reprise journal …");
     expect(wideOne.stdout).toMatch(/● completed +→ 2000\n/);
     expect(wideOne.stdout.split("\n").length).toBeLessThan(430);
   });
@@ -128,14 +128,14 @@ describe("show", () => {
     const { count, nodes } = run!["flow"] as { count: number; nodes: Record<string, unknown>[] };
     expect(count).toBe(15);
     const find = (name: string): Record<string, unknown> | undefined => nodes.find(({ node }) => node === name);
-    expect(find("rate")).toMatchObject({ state: "done", attempts: 2, value: { percent: 19, password: "[redacted]" } });
+    expect(find("rate")).toMatchObject({ state: "completed", attempts: 2, value: { percent: 19, password: "[redacted]" } });
     expect(find("taxed")).toMatchObject({
       kind: "spread",
-      items: { total: 40, done: 27, failed: 13, atWork: 0, queued: 0 },
+      items: { total: 40, completed: 27, failed: 13, running: 0, queued: 0 },
     });
     expect((find("taxed")!["items"] as { failures: object[] }).failures).toHaveLength(10);
-    expect(find("asked")).toMatchObject({ kind: "call", state: "child", child: "shop-1/asked" });
-    expect(find("late")).toMatchObject({ state: "waiting", got: { completed: 1, required: 2 }, seq: null });
+    expect(find("asked")).toMatchObject({ kind: "call", state: "awaiting_child", child: "shop-1/asked" });
+    expect(find("late")).toMatchObject({ state: "waiting", inputs: { completed: 1, required: 2 }, seq: null });
   });
 });
 
@@ -161,13 +161,13 @@ test("graph --run marks completed, skipped, waiting and failed nodes, also nodes
   expect(marks.get("now")).toEqual(["asked"]);
   expect(marks.get("waiting")).toEqual(["late"]);
   const boxes = [...readMermaid(stdout).boxes.values()];
-  expect(boxes.find(({ lines }) => lines[0] === "taxed")!.lines.at(-1)).toBe("done, 40 items, 13 failed");
-  expect(boxes.find(({ lines }) => lines[0] === "asked")!.lines.at(-1)).toBe("waits for child shop-1/asked");
+  expect(boxes.find(({ lines }) => lines[0] === "taxed")!.lines.at(-1)).toBe("completed, 40 items, 13 failed");
+  expect(boxes.find(({ lines }) => lines[0] === "asked")!.lines.at(-1)).toBe("waiting for child shop-1/asked");
   const broke = namesOf((await on("graph", FLOWS, "--run", "broken-1")).stdout);
   expect([broke.get("done"), broke.get("failed")]).toEqual([["INPUT", "a", "b"], ["c"]]);
   const [json] = jsonLines((await on("graph", FLOWS, "--run", "wide-1", "--json")).stdout);
-  expect(json!["run"]).toMatchObject({ id: "wide-1", status: "completed", nodes: [{ node: "items", state: "done" }] });
-  expect((await on("graph", FLOWS, "wide", "--run", "shop-1")).stderr).toContain("is of the flow shop, not of wide");
+  expect(json!["run"]).toMatchObject({ id: "wide-1", status: "completed", nodes: [{ node: "items", state: "completed" }] });
+  expect((await on("graph", FLOWS, "wide", "--run", "shop-1")).stderr).toContain("is a run of the flow shop, not of wide");
 });
 
 test("completion knows flows and their runs", async () => {

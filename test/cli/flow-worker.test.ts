@@ -1,4 +1,4 @@
-// run, worker, --watch, pause, retry, verify and doctor with flows; Ctrl-C.
+// run, worker, show --watch, pause, retry, verify and doctor with flows; Ctrl-C.
 
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
@@ -27,24 +27,24 @@ function place(): TemporaryFolder & { on: (...args: readonly string[]) => Return
   return Object.assign(folder, { store, on: (...args: readonly string[]) => cli([...args, ...store]) });
 }
 
-test("a worker works in the queues of nodes; what is at work, queued and due without anybody is told", async () => {
+test("a worker claims nodes from their queues; show and doctor report running, queued and unclaimable nodes", async () => {
   using here = place();
   expect((await here.on("run", FLOWS, "slow", "--detach", "--id", "s-1")).stdout).toBe("s-1\n");
   expect((await here.on("show", "s-1")).stdout).toContain(
-    "waits for\n  a worker that has the definition slow, version 1\n",
+    "waiting for\n  a worker with the definition slow, version 1\n",
   );
-  expect((await here.on("worker", FLOWS, "--queues", "cpu")).stderr).toContain("there are: default, tax, gpu");
+  expect((await here.on("worker", FLOWS, "--queues", "cpu")).stderr).toContain("It uses: default, tax, gpu");
   const worker = startCli(["worker", FLOWS, "--queues", "default,gpu", "--events", ...here.store]);
   const ended = finished(worker);
-  await saying(worker, "at work");
+  await saying(worker, "step running");
   const watching = startCli(["show", "s-1", "--watch", ...here.store]);
   const watched = finished(watching);
   await saying(watching, "● other");
   expect((await here.on("pause", "s-1")).code).toBe(0);
   const paused = await here.on("show", "s-1");
-  expect(paused.stdout).toMatch(/^work +at work$/m);
-  expect(paused.stdout).toMatch(/^\[output\] +output +waiting 1 of 2$/m);
-  expect(paused.stdout).toContain("waits for\n  somebody who resumes it\n");
+  expect(paused.stdout).toMatch(/^work +running$/m);
+  expect(paused.stdout).toMatch(/^\[output\] +output +waiting, 1 of 2 inputs$/m);
+  expect(paused.stdout).toContain("now\n  Paused; run `reprise resume s-1` to continue\n");
   worker.kill("SIGTERM");
   const { code, stdout } = await ended;
   expect(code).toBe(0);
@@ -53,7 +53,7 @@ test("a worker works in the queues of nodes; what is at work, queued and due wit
   expect((await here.on("resume", "s-1")).code).toBe(0);
   const doctor = await here.on("doctor");
   expect(doctor.stdout).toMatch(
-    /^waiting +1 due node of flow slow, version 1, the oldest for .*: no worker is alive to take it$/m,
+    /^pending +1 due node of flow slow, version 1, oldest .*: no live worker can run it; /m,
   );
   expect(doctor.code).toBe(0);
   const [json] = jsonLines((await here.on("doctor", "--json")).stdout);
@@ -65,7 +65,7 @@ test("a worker works in the queues of nodes; what is at work, queued and due wit
   expect(await watched).toMatchObject({ code: 0, stdout: expect.stringContaining("● completed") });
 });
 
-test("a failed flow goes on from the item that failed, and verify says that code and journal agree", async () => {
+test("a retried flow continues from the failed item, and verify reports that the code matches the journal", async () => {
   let isRepaired = false;
   const failing = failingUntil(() => isRepaired);
   using own = await new StoreWithRuns([failing]).start({ id: "f-1", what: failing, input: 5, until: "failed" });
@@ -74,15 +74,15 @@ test("a failed flow goes on from the item that failed, and verify says that code
   expect(retried.stdout).toMatch(/^each +spread +2 of 5, 1 queued$/m);
   expect(retried.stdout).toMatch(/· retried +from entry 7\n/);
   expect(retried.stdout).not.toContain("failed");
-  expect(retried.stdout).toContain("waits for\n  a worker that has the definition failing, version 1\n");
+  expect(retried.stdout).toContain("waiting for\n  a worker with the definition failing, version 1\n");
   isRepaired = true;
   expect(await own.finish("f-1")).toMatchObject({ status: "completed", output: 5 });
-  expect((await own.cli("show", "f-1")).stdout).toMatch(/^each +spread +done, 5 items +\d/m);
+  expect((await own.cli("show", "f-1")).stdout).toMatch(/^each +spread +completed, 5 items +\d/m);
   const verified = await own.cli("verify", "f-1", FLOWS);
   expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining("same")]);
 });
 
-test("--watch counts items that end well instead of telling each; --json has every entry, and the nodes at the end", async () => {
+test("--watch counts completed items and prints no line for them; --json has every entry, and the nodes at the end", async () => {
   using own = await new StoreWithRuns([wide]).start({ id: "w-1", what: wide, input: 300, until: "completed" });
   const { code, stdout } = await own.cli("show", "w-1", "--watch");
   expect(code).toBe(0);
@@ -93,11 +93,11 @@ test("--watch counts items that end well instead of telling each; --json has eve
   expect(lines.filter(({ entry }) => entry?.command === "items[108]")).toHaveLength(1);
   expect(lines.at(-1)!["run"].flow.nodes[0]).toMatchObject({
     node: "items",
-    items: { total: 300, done: 297, failed: 3 },
+    items: { total: 300, completed: 297, failed: 3 },
   });
 });
 
-test("a node and items that will be tried again are told with when, and why", async () => {
+test("show prints when nodes and items are retried, and why", async () => {
   const later = flow("later", { input: typed<number>() })
     .action("tries", ["input"], { retry: { maxAttempts: 3, baseDelay: "1 hour" } }, () => {
       throw new Error("not now\u0007");
@@ -124,9 +124,9 @@ test("a node and items that will be tried again are told with when, and why", as
     while ((await items()) < 3) await new Promise((resolve) => setImmediate(resolve));
   }
   const { stdout } = await own.cli("show", "l-1");
-  expect(stdout).toMatch(/^tries +to be tried again +2$/m);
-  expect(stdout).toMatch(/^each +spread +1 of 3, 2 to be tried again$/m);
-  expect(stdout).toMatch(/waits for\n {2}attempt 2 of tries, in (1 h|59 m .*); Error: not now\\u0007\n/);
+  expect(stdout).toMatch(/^tries +retrying +2$/m);
+  expect(stdout).toMatch(/^each +spread +1 of 3, 2 retrying$/m);
+  expect(stdout).toMatch(/waiting for\n {2}attempt 2 of node tries starts in (1 h|59 m .*); last error: Error: not now\\u0007\n/);
 });
 
 test("doctor names the run and the node whose counters are wrong", async () => {
@@ -136,18 +136,18 @@ test("doctor names the run and the node whose counters are wrong", async () => {
   db.close();
   const { code, stdout } = await own.cli("doctor");
   expect(code).toBe(1);
-  expect(stdout).toMatch(/✖ I2 .*run w-1\n +Node items has counted 2 arrivals, and 3 are there\./);
+  expect(stdout).toMatch(/✖ I2 .*run w-1\n +Node items counts 2 arrivals, but 3 are stored\./);
 });
 
 test.runIf(isInstalled("script"))(
-  "on a terminal values give way to states, and nothing is wider than a line",
+  "on a terminal values are clipped before states, and no line is wider than the terminal",
   async () => {
     using own = await new StoreWithRuns([wide]).start({ id: "w-1", what: wide, input: 300, until: "completed" });
     const child = startOnTerminal(["show", "w-1", "--store", own.url]);
     const { stdout } = await finished(child);
     // eslint-disable-next-line no-control-regex
     const lines = stdout.replace(/\u001b\[\d+m/g, "").split(/\r?\n/);
-    expect(lines.find((line) => line.startsWith("items "))).toContain("done, 300 items, 3 failed");
+    expect(lines.find((line) => line.startsWith("items "))).toContain("completed, 300 items, 3 failed");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   },
 );

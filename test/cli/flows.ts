@@ -107,11 +107,11 @@ export const wide = flow("wide", { input: typed<number>() })
   )
   .output(["items"], ({ items }) => items.length);
 
-/** Says when it is at work, and is so until its process is told to stop. */
+/** Prints "step running", then waits until its process receives a signal. */
 export const slow = flow("slow", { input: typed<void>() })
   .action("first", ["input"], () => 1)
   .action("work", ["first"], { queue: queue("gpu", { concurrency: 2 }) }, async () => {
-    process.stderr.write("at work\n");
+    process.stderr.write("step running\n");
     await new Promise<void>((resolve) => {
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve));
     });

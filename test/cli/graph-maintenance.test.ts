@@ -1,4 +1,4 @@
-// doctor, prune, backup, verify, rekey: the checkpoints of graphs are looked after with their runs.
+// doctor, prune, backup, verify and rekey include the checkpoints of graphs.
 
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ async function withShort(): Promise<Shop> {
   return shop;
 }
 
-test("doctor names the run and the step of a checkpoint that does not fit its journal", async () => {
+test("doctor names the run and the step of a checkpoint that does not match its journal", async () => {
   using shop = await withShort();
   expect(await shop.problems()).toEqual([]);
   shop.sql("update checkpoints set label = 'other' where step = 1");
@@ -85,14 +85,14 @@ test("doctor names the run and the step of a checkpoint that does not fit its jo
     ["loop-1", "The checkpoint of step 2 has another chain than the journal."],
     ["loop-1", "Step 3 is in the journal but has no checkpoint row."],
     ["loop-1", "The checkpoint of step 70 has no entry in the journal."],
-    ["pay-1", "A run of a workflow has 1 checkpoints."],
+    ["pay-1", "The run is a workflow and has 1 checkpoints; only a graph has checkpoints."],
   ]);
   const { stdout, stderr } = await shop.cli("doctor");
   expect(stdout).toContain("✖ I12 committed rows never change  run loop-1, entry 4\n");
-  expect(stderr).toContain("a checkpoint says nothing its journal does not");
+  expect(stderr).toContain("checkpoints are derived from the journal");
 });
 
-test("doctor finds steps that do not follow each other, and nodes that belong to none", async () => {
+test("doctor finds steps out of order, and nodes that belong to no step", async () => {
   using shop = await withShort();
   shop.rewrite("loop-1", (entries) =>
     entries.map((entry) =>
@@ -104,8 +104,8 @@ test("doctor finds steps that do not follow each other, and nodes that belong to
       .filter(({ invariant }) => invariant === "I13 a step commits once")
       .map(({ message }) => message);
   expect(await about()).toEqual([
-    "Node(3.0) (other) stands after step 2, whose frontier has no such item.",
-    "Step 3 is committed without a result of its node count (Node(3.0)).",
+    "Node(3.0) (other) is recorded after step 2, but that frontier has no such item.",
+    "Step 3 is committed without a result of node count (Node(3.0)).",
   ]);
   shop.rewrite("loop-1", (entries) => entries.filter(({ data }) => !(data as string).includes('"step":2}')));
   expect(await about()).toContain("Step 3 follows step 1; expected step 2.");
@@ -113,7 +113,7 @@ test("doctor finds steps that do not follow each other, and nodes that belong to
   expect(await about()).toEqual(["The run completed after step 1 with work left: count."]);
 });
 
-test("prune removes the checkpoints of what it removes, and of nothing else", async () => {
+test("prune deletes the checkpoints of the runs it deletes, and no others", async () => {
   using shop = await withShort();
   await shop.start({ id: "agent-1", what: agent, input: {}, until: "waiting" });
   const countOf = (id: string): number =>
@@ -123,14 +123,14 @@ test("prune removes the checkpoints of what it removes, and of nothing else", as
   expect(jsonLines(stdout)[0]).toMatchObject({ runs: 2 });
   expect((await shop.cli("show", "loop-1")).code).toBe(2);
   expect(countOf("agent-1")).toBe(5);
-  // What an ended run leaves behind is swept by whoever works next.
+  // The next worker deletes what an ended run left behind.
   await shop.cli("resolve", "agent-1", "approval", '{"ok":true}');
   expect(await shop.finish("agent-1")).toMatchObject({ status: "completed" });
   expect(shop.sql("select distinct runs.id from checkpoints left join runs using (run)")).toEqual([{ id: "agent-1" }]);
   expect(await shop.problems()).toEqual([]);
 });
 
-test("a backup has the checkpoints, and a run goes on from it as from the original", async () => {
+test("a backup contains the checkpoints, and a run continues from it as from the original", async () => {
   using shop = new Shop();
   using folder = new TemporaryFolder();
   await shop.start({ id: "agent-1", what: agent, input: {}, until: "waiting" });
@@ -145,9 +145,9 @@ test("a backup has the checkpoints, and a run goes on from it as from the origin
   expect(await engine.get(agent, "agent-1").result()).toMatchObject({ ok: true });
 });
 
-test("verify proves a graph's run against its code, and refuses a damaged one", async () => {
+test("verify checks a graph's run against its code, and refuses a damaged journal", async () => {
   using shop = await withShort();
-  expect((await shop.cli("verify", "loop-1", GRAPHS)).stdout).toMatch(/^same {2}loop-1: The journal is whole/);
+  expect((await shop.cli("verify", "loop-1", GRAPHS)).stdout).toMatch(/^same {2}loop-1: Journal intact; code matches the journal/);
   shop.sql(
     "update journal set data = cast(replace(cast(data as text), 'at 997', 'at 99x') as blob) where type = 'StepCommitted'",
   );
@@ -158,7 +158,7 @@ test("verify proves a graph's run against its code, and refuses a damaged one", 
   ]);
 });
 
-test("rekey writes checkpoints anew too: the old key is not needed any more", async () => {
+test("rekey also re-encrypts checkpoints: the old key is no longer needed", async () => {
   using folder = new TemporaryFolder();
   const url = `sqlite:${folder.file("sealed.db")}`;
   const one = aesGcm({ keys: { one: Buffer.alloc(32, 1), two: Buffer.alloc(32, 2) }, current: "one" });
@@ -173,7 +173,7 @@ test("rekey writes checkpoints anew too: the old key is not needed any more", as
   const env = { CLI_TEST_KEYS: "two" };
   expect((await cli(["doctor", ...codec], { env })).code).toBe(0);
   const { stdout } = await cli(["show", "agent-1", ...codec], { env });
-  expect(stdout).toContain("review 5.0 waits for promise approval from outside, for { draft: '5 things' }");
+  expect(stdout).toContain("review 5.0 waits for promise approval, showing { draft: '5 things' }");
   const two = aesGcm({ keys: { two: Buffer.alloc(32, 2) }, current: "two" });
   await using engine = await createEngine({ store: url, definitions: ALL, codec: two, logger: SILENT });
   await engine.get(agent, "agent-1").resolve("approval", { ok: true });

@@ -66,7 +66,7 @@ test("Ctrl-C lets the node at work finish, gives the run back and ends with 130;
   using here = shop();
   const child = startCli(["run", GRAPHS, "slow", "--id", "s-1", ...here.store]);
   const ended = finished(child);
-  await saying(child, "at work");
+  await saying(child, "step running");
   child.kill("SIGINT");
   expect((await ended).code).toBe(130);
   const { stdout } = await here.on("show", "s-1");

@@ -88,11 +88,11 @@ export const waits = graph("waits", { state: { n: last(0) }, ports: { never: pro
   })
   .edge(START, ["asks", "idles"]);
 
-/** Says when it is at work, and is so until its process is told to stop. */
+/** Prints "step running", then waits until its process receives a signal. */
 export const slow = graph("slow", { state: { n: last(0) }, queue: queue("gpu", { concurrency: 2 }) })
   .node("first", async () => ({ n: 1 }))
   .node("work", async () => {
-    process.stderr.write("at work\n");
+    process.stderr.write("step running\n");
     await new Promise<void>((resolve) => {
       for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => setImmediate(resolve));
     });

@@ -68,10 +68,10 @@ test("a run that fails or is stopped says so with its code", async () => {
 test("Ctrl-C lets the work at hand finish, gives the run back and exits with 130; the next run goes on", async () => {
   using folder = new TemporaryFolder();
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
-  const args = ["run", DEFINITIONS, "slow", '"told to stop"', "--id", "slow-1", ...store];
+  const args = ["run", DEFINITIONS, "slow", '"signaled"', "--id", "slow-1", ...store];
   const child = startCli(args);
   const ended = finished(child);
-  await saying(child, "at work");
+  await saying(child, "step running");
   child.kill("SIGINT");
   expect((await ended).code).toBe(130);
   const [report] = jsonLines((await cli(["doctor", "--json", ...store])).stdout);
@@ -97,7 +97,7 @@ test("a second Ctrl-C stops at once, and nothing is lost", async () => {
   const store = ["--store", `sqlite:${folder.file("shop.db")}`];
   const child = startCli(["run", DEFINITIONS, "slow", '"killed"', "--id", "slow-1", ...store]);
   const ended = finished(child);
-  await saying(child, "at work");
+  await saying(child, "step running");
   const stopping = saying(child, "stopping");
   child.kill("SIGINT");
   await stopping;

@@ -47,19 +47,19 @@ test("what is at work when a worker is told to stop is finished; a second signal
   using folder = new TemporaryFolder();
   const store = `sqlite:${folder.file("shop.db")}`;
   await using client = await createClient({ store, definitions: [slow] });
-  const start = async (id: string, until: "told to stop" | "killed") => {
+  const start = async (id: string, until: "signaled" | "killed") => {
     const child = startCli(["worker", DEFINITIONS, "--json", "--events", "--store", store]);
     const ended = finished(child);
     await saying(child, "worker.started");
-    const atWork = saying(child, "at work");
+    const running = saying(child, "step running");
     await client.start(slow, until, { id });
-    await atWork;
+    await running;
     const stopping = saying(child, "worker.stopping");
     child.kill("SIGTERM");
     await stopping;
     return { child, ended };
   };
-  const patient = await start("slow-1", "told to stop");
+  const patient = await start("slow-1", "signaled");
   expect((await patient.ended).code).toBe(0);
   const [entry] = jsonLines((await cli(["journal", "slow-1", "--after", "1", "--json", "--store", store])).stdout);
   expect(entry).toMatchObject({ type: "OperationCompleted" });

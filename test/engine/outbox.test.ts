@@ -4,7 +4,7 @@ import { createEngine, promise, RetryLaterError, stream, workflow, type Run } fr
 import { createTestEngine } from "reprise/testing";
 import { expect, test } from "vitest";
 import { createCrashWorld } from "../../src/testing/crash-world.ts";
-import { TestEngineFacade } from "../../src/testing/test-engine.ts";
+import { CrashableTestEngine } from "../../src/testing/test-engine.ts";
 import type { WriteInterceptor } from "../../src/testing/crashable-store.ts";
 import { collect, createFolder, createGate, macrotask, rejection, storeAround, watchEvents } from "./world.ts";
 
@@ -98,7 +98,7 @@ test(
           ["chat", deliver],
         ]),
       };
-      let engine: TestEngineFacade | undefined;
+      let engine: CrashableTestEngine | undefined;
       let batches = 0;
       const die = (): Promise<never> => {
         deaths += 1;
@@ -113,12 +113,12 @@ test(
         const outcomes = await apply();
         return here ? die() : outcomes;
       };
-      engine = await TestEngineFacade.on(world, { cut });
+      engine = await CrashableTestEngine.on(world, { cut });
       for (let crashes = 0; crashes < 2; crashes += 1) {
         void engine.start(busy, undefined, { id: "busy-1" }).catch(() => {});
         await engine.clock.advance("1 hour").catch(() => {});
-        if (!engine.life.isOver) break;
-        engine = await TestEngineFacade.on(world);
+        if (!engine.life.hasCrashed) break;
+        engine = await CrashableTestEngine.on(world);
       }
       const where = `killed ${kill?.when} batch ${kill?.batch}`;
       expect((await world.store.findRun("busy-1"))?.status, where).toBe("completed");

@@ -3,9 +3,9 @@
 import { expect, test } from "vitest";
 import { promise, workflow, type ScheduleOptions } from "reprise";
 import { createCrashWorld } from "../../src/testing/crash-world.ts";
-import { Crashed } from "../../src/testing/test-process.ts";
+import { CrashedError } from "../../src/testing/test-process.ts";
 import type { WriteInterceptor } from "../../src/testing/crashable-store.ts";
-import { TestEngineFacade } from "../../src/testing/test-engine.ts";
+import { CrashableTestEngine } from "../../src/testing/test-engine.ts";
 import { collect } from "./world.ts";
 
 const NOON = Date.parse("2026-11-16T12:00:00Z");
@@ -49,7 +49,7 @@ async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof s
   const world = await createCrashWorld([nap, slow], [], NOON);
   const { time, store } = world;
   const wrote: number[] = [];
-  let engine: TestEngineFacade | undefined;
+  let engine: CrashableTestEngine | undefined;
   let killed = false;
   const cut = createCut(wrote, kill, () => {
     killed = true;
@@ -61,13 +61,13 @@ async function runSchedule(options: ScheduleOptions, what: typeof nap | typeof s
     await engine!.clock.advance(NOON + 4.5 * HOUR - time.now());
   };
   try {
-    engine = await TestEngineFacade.on(world, { cut });
+    engine = await CrashableTestEngine.on(world, { cut });
     if (killed) engine.life.crash();
     await outside().catch((error: unknown) => {
-      if (!(error instanceof Crashed)) throw error;
+      if (!(error instanceof CrashedError)) throw error;
     });
     if (killed) {
-      engine = await TestEngineFacade.on(world);
+      engine = await CrashableTestEngine.on(world);
       await outside();
     }
     expect(await store.check()).toEqual([]);
